@@ -1,4 +1,4 @@
-//! Row 19: parties that do not want the same.
+//! Row 19: parties that do not want the same run.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use brickwork_session::msg::HELLO;
 use brickwork_session::{Job, PROTOCOL_VERSION, Unobserved};
 use brickwork_wire::{Tag, memory_pair};
 
-/// The greeting, the garbler's proposal, and base OTs, which leave with it and depend on nothing but fresh
-/// randomness.
+/// Returns whether a party sent only messages that need no agreement: its greeting, the garbler's proposal,
+/// and base OTs, which leave with it and depend on fresh randomness alone.
 fn greeting(events: &[Event]) -> bool {
     let sent: Vec<Tag> =
         events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
@@ -23,8 +23,8 @@ fn greeting(events: &[Event]) -> bool {
         && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
 }
 
-/// Both parties refuse, with a reason that names the difference, and have sent only messages that need no
-/// agreement.
+/// Checks that both parties refuse with a reason that names the difference, and have sent only messages that
+/// need no agreement.
 #[track_caller]
 fn refused(case: Case, why: &str) {
     let outcome = case.run_alone();
@@ -47,17 +47,17 @@ fn row_19_another_security_level() {
 #[test]
 fn row_19_another_program() {
     refused(Case::toy().wants(Party::Garbler, |job, _| job.program = ands(3, Recipient::Both)), "program");
-    // Only the receiver of the output differs.
+    // The programs differ only in the recipient of the output.
     let (to_both, to_garbler) = (ands(1, Recipient::Both), ands(1, Recipient::Garbler));
     let case = Case::new(&to_both, small(&to_both, [3, 4], [3, 6], [3, 4]));
     refused(case.wants(Party::Garbler, |job, _| job.program = to_garbler), "program");
 }
 
-/// A proposal with another length, or with a value for a batch that the program does not use, is invalid for
-/// this program.
+/// A proposal is not valid for this program if it has a wrong length, or sizes for a batch that the program
+/// does not use.
 #[test]
 fn row_19_a_proposal_for_another_program() {
-    // Without inputs of the garbler and outputs for it alone there are no input authenticators.
+    // Without inputs of the garbler and outputs for the garbler alone, no input authenticators are used.
     let mut program = ProgramBuilder::new("own", vec![], vec![Port::new("y", Type::Uint(2))]).unwrap();
     let and = program.component(component("and", 2, |b, w| vec![b.and(w[0], w[1])])).unwrap();
     let result = program.slot(and, &[0, 1]).unwrap();
@@ -86,8 +86,7 @@ fn row_19_a_proposal_for_another_program() {
     }
 }
 
-/// The evaluator refuses, and neither party has sent more than its greeting, the garbler's with the proposal,
-/// and base OTs.
+/// The evaluator refuses. Both parties have sent only greetings, the garbler's proposal and base OTs.
 #[test]
 fn row_19_other_parameters() {
     type Change = fn(&mut Parameters);
@@ -107,7 +106,7 @@ fn row_19_other_parameters() {
     }
 }
 
-/// The digest in the greeting and the proposal behind it must be of the same parameters.
+/// The digest in the greeting must match the proposal behind it.
 #[test]
 fn row_19_altered_proposals() {
     for byte in [0, 4, 31] {
@@ -128,7 +127,7 @@ fn row_19_other_identities() {
     refused(Case::toy().wants(Party::Evaluator, |job, _| job.identities.swap(0, 1)), "identities");
 }
 
-/// A greeting that is altered: the party that gets it refuses it, the other finds the connection closed.
+/// An altered greeting: the receiver refuses it, and the sender finds the connection closed.
 #[test]
 fn row_19_altered_greetings() {
     // Magic, version, security, role, padding, program, parameters, identities.
@@ -142,7 +141,7 @@ fn row_19_altered_greetings() {
     }
 }
 
-/// An older version is refused, not spoken.
+/// A peer with an older version is refused.
 #[test]
 fn row_19_an_older_version() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
@@ -151,7 +150,7 @@ fn row_19_an_older_version() {
             if why.contains(&format!("version {mine}")) && why.contains(&format!("is {older}"))));
 }
 
-/// A party whose own messages come back, or two parties of one role.
+/// Two garblers, as if a party got its own messages back.
 #[test]
 fn row_19_two_garblers() {
     let (left, right) = memory_pair();
@@ -166,7 +165,7 @@ fn row_19_two_garblers() {
     });
 }
 
-/// An input of another length than the program's is the caller's mistake: nothing is sent.
+/// An input of a wrong length is the caller's mistake: nothing is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
     let job = Job {
@@ -191,15 +190,15 @@ fn row_19_inputs_of_another_length() {
     }
 }
 
-/// A nonce altered on its way leaves the parties with two session identifiers, under which nothing fits
-/// together: the keys of the base OTs differ, and with them the rows of their extension.
+/// A nonce that is altered on its way gives the parties two session identifiers. Then the keys of their base
+/// OTs differ, and with them the rows of the OT extension.
 #[test]
 fn row_19_two_sessions() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[112] ^= 1).run();
     outcome.caught(Party::Garbler, Cheat::OtExtension, "setup", BASE_OT);
 }
 
-/// An honest evaluator against a garbler that proposes these parameters.
+/// Runs an honest evaluator against a garbler that proposes these parameters.
 fn proposed(
     program: &Arc<Program>,
     parameters: Parameters,
@@ -216,7 +215,7 @@ fn proposed(
     })
 }
 
-/// The evaluator computes the bound of a proposal: weaker and implausible parameters are refused.
+/// The evaluator computes the bound of a proposal, and refuses weak or implausible parameters.
 #[test]
 fn row_19_weaker_parameters_are_refused() {
     let program = toy();
@@ -247,8 +246,8 @@ fn row_19_weaker_parameters_are_refused() {
     }
 }
 
-/// Other parameters that keep the bound are accepted, and both parties report them; unless they exceed the
-/// evaluator's limits.
+/// Other parameters that keep the bound are accepted, and both parties report them. They are refused only if
+/// they exceed the evaluator's limits.
 #[test]
 fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
     let program = toy();
@@ -288,8 +287,8 @@ fn row_19_an_honest_garbler_proposes_nothing_weak() {
     assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("parameters")));
 }
 
-/// Plays an evaluator with these limits against a garbler that makes this proposal, honest or not, and lets
-/// `tamper` alter its messages; returns the messages of each.
+/// Runs an evaluator with these limits against a garbler that makes this proposal, honest or not. `tamper`
+/// alters the garbler's messages. Returns both results, and the tags of both parties' messages.
 fn cut(
     proposal: &Proposal,
     tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static,
@@ -329,14 +328,14 @@ fn cut(
     (results, tags)
 }
 
-/// The toy in one piece.
+/// Proposes the toy program as a single component.
 fn whole() -> Proposal {
     let program = Arc::new(toy().whole().unwrap());
     let parameters = Parameters::choose(&program, 40).unwrap().of_decomposition("whole");
     Proposal { program, parameters }
 }
 
-/// Makes the evaluator's program of the name of a cut.
+/// Makes the evaluator's program in the cut with this name.
 fn cuts(name: &str) -> Result<Arc<Program>, Error> {
     match name {
         "whole" => Ok(Arc::new(toy().whole()?)),
@@ -348,8 +347,8 @@ fn cuts(name: &str) -> Result<Arc<Program>, Error> {
 
 const CUTS: Limits = Limits { memory_bytes: None, decompose: Some(&cuts) };
 
-/// The evaluator refuses with this reason, and neither party has sent more than messages that need no
-/// agreement.
+/// Checks that the evaluator refuses with this reason, and that both parties have sent only messages that
+/// need no agreement.
 #[track_caller]
 fn cut_refused((results, sent): ([Result<crate::Report, Error>; 2], [Vec<Tag>; 2]), why: &str) {
     match &results[1] {
@@ -376,11 +375,10 @@ fn row_19_another_cut_of_the_same_program() {
     }
 }
 
-/// A garbler that wants another function, or other components, than the evaluator makes of its own program by
-/// that name.
+/// The garbler proposes a cut whose name gives another function, or other components, at the evaluator.
 #[test]
 fn row_19_a_cut_that_is_another_program() {
-    // The same interface, another function.
+    // This program has the same interface but another function.
     let mut others = brickwork_circuit::ProgramBuilder::new(
         "toy",
         toy().input_ports(Party::Garbler).to_vec(),
@@ -397,13 +395,13 @@ fn row_19_a_cut_that_is_another_program() {
             Proposal { program: other.clone(), parameters: parameters.clone().of_decomposition(name) };
         cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
     }
-    // Under the empty name it would be the job's own program.
+    // The empty name stands for the job's own program.
     cut_refused(cut(&Proposal { program: other, parameters }, |_, _| (), CUTS), "another one");
-    // The right program, under the name of another cut.
+    // The right program under the name of another cut.
     let mut proposal = whole();
     proposal.parameters = proposal.parameters.of_decomposition("given");
     cut_refused(cut(&proposal, |_, _| (), CUTS), "another one");
-    // With another interface, whichever party makes it.
+    // The cut has another interface, whichever party makes it.
     let other = ands(3, Recipient::Both);
     let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
     let proposal = Proposal { program: other, parameters };
@@ -424,7 +422,7 @@ fn row_19_a_cut_that_the_evaluator_does_not_make() {
     let unknown =
         Proposal { parameters: whole().parameters.of_decomposition("\u{1b}[2Jcomponent:x"), ..whole() };
     cut_refused(cut(&unknown, |_, _| (), CUTS), "no such cut");
-    // A name from the peer does not reach a terminal as it is.
+    // A name from the peer is escaped before it reaches a terminal.
     cut_refused(cut(&unknown, |_, _| (), Limits::default()), "\\u{1b}[2J");
     let [_, memory] = crate::memory::peaks(&whole().program, &whole().parameters);
     cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
@@ -445,7 +443,7 @@ fn row_19_a_cut_that_the_evaluator_does_not_make() {
     assert!(long(4096).checked(&job).is_ok());
 }
 
-/// The greeting binds the program as it is cut, the name of the cut, and the parameters.
+/// The greeting binds the program in its cut, the name of the cut, and the parameters.
 #[test]
 fn row_19_altered_cuts() {
     let alter = |change: fn(&mut Vec<u8>)| {
@@ -460,11 +458,11 @@ fn row_19_altered_cuts() {
     cut_refused(cut(&whole(), alter(|cut| cut[32] = 0xff), CUTS), "message");
     cut_refused(cut(&whole(), alter(|cut| cut.truncate(31)), CUTS), "message");
     cut_refused(cut(&whole(), alter(|cut| cut.resize(32 + 4097, b'x')), CUTS), "message");
-    // Another cut that the evaluator can make, with its right digest: the message fits, the parameters behind
-    // it do not.
+    // Another cut that the evaluator can make, with the right digest: the message is valid, but the
+    // parameters do not match it.
     let to_given = |cut: &mut Vec<u8>| *cut = [&toy().digest()[..], b"given"].concat();
     cut_refused(cut(&whole(), alter(to_given), CUTS), "message");
-    // The same cut by another name.
+    // The same cut under another name.
     let given = Proposal { program: toy(), parameters: Parameters::choose(&toy(), 40).unwrap() };
     cut_refused(cut(&given, alter(to_given), CUTS), "parameters");
 }

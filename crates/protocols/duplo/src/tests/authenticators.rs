@@ -12,19 +12,19 @@ use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::split::msg::SEED as PROOF;
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// For the toy's 8 wires with plain authenticators: the outputs of its slots.
+/// The plain authenticators of the toy program: for the 8 outputs of its slots.
 const PLAIN: Bucketing = Bucketing { slots: 8, bucket: 3, opened: 6 };
-/// For the toy's 5 wires with self-authenticating ones: the garbler's inputs, then its private outputs.
+/// The input authenticators of the toy program: for the garbler's 3 inputs, then for its 2 private outputs.
 const INPUT: Bucketing = Bucketing { slots: 5, bucket: 3, opened: 4 };
 
-/// The first, or the last, `bad` authenticators of a bucket.
+/// Returns the first, or the last, `bad` authenticators of a bucket.
 fn some_of(bucketing: Bucketing, bucket: usize, bad: usize, last: bool) -> Vec<usize> {
     let size = bucketing.bucket as usize;
     let all = chosen(bucketing)[bucket * size..(bucket + 1) * size].to_vec();
     if last { all[size - bad..].to_vec() } else { all[..bad].to_vec() }
 }
 
-/// These authenticators refuse both labels.
+/// Makes these authenticators refuse both labels.
 fn refuse(authenticators: Vec<usize>) -> impl FnMut(&mut [u8]) + Send + Sync + 'static {
     move |hashes| {
         authenticators
@@ -54,13 +54,14 @@ fn row_08_wrong_label_of_a_checked_authenticator() {
     for k in 0..6 {
         let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 100)).run();
         outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
-        // Its lowest bit tells the indicator bit, which no hash sees.
+        // The lowest bit is the indicator bit, on which no hash depends.
         let outcome = Case::toy().lie(Point::OpenedPlain, flip(k, 0)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
 }
 
-/// ⌊B/2⌋ authenticators of a bucket that refuse the honest label are outvoted, one more are not.
+/// In a bucket, ⌊B/2⌋ authenticators that refuse the honest label are outvoted; with one more the label is
+/// refused.
 #[test]
 fn row_08_threshold_of_refusals() {
     let program = toy();
@@ -77,14 +78,14 @@ fn row_08_threshold_of_refusals() {
     }
 }
 
-/// The wire of one AND gate gives an invalid label of the opposite colour in every copy except the last;
-/// `bad` authenticators accept such labels and refuse the honest ones.
+/// Runs an AND gate whose output has an invalid label of the opposite colour in every copy except the last.
+/// `bad` authenticators accept these labels and refuse the honest ones.
 fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [size, 6], [3, 4]));
     let copies = chosen(Bucketing { slots: 1, bucket: 3, opened: 4 });
-    // The committed wire differs by the value that the soldering then adds to the label: all bits except the
-    // lowest, for which the authenticators are made.
+    // The committed wire is altered in higher bits than the lowest. The soldering adds this difference to the
+    // label, and the bad authenticators are made for the result.
     let rubbish = |labels: Vec<usize>| {
         move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + 9] ^= 0x55)
     };
@@ -92,12 +93,12 @@ fn rubbish_accepted(size: u32, bad: usize, last: bool) -> Outcome {
     let case = case
         .lie(Point::PlainHashed, rubbish(authenticators))
         .lie(Point::CommittedOutputs(0), rubbish(copies[..2].to_vec()));
-    // It stands for the opposite bit too, so that the test sees which party accepted it.
+    // The label also stands for the opposite bit, so that the output shows which label was accepted.
     case.lie(Point::CommittedOutputs(0), flips(copies[..2].to_vec(), 0)).run()
 }
 
-/// ⌊B/2⌋ authenticators that accept rubbish are outvoted; with one more the bucket is lost. The bound counts
-/// this event.
+/// In a bucket, ⌊B/2⌋ authenticators that accept an invalid label are outvoted; with one more the cheater
+/// wins. The bound counts this event.
 #[test]
 fn row_08_threshold_of_rubbish() {
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
@@ -112,7 +113,7 @@ fn row_09_checked_input_authenticator_is_wrong() {
     for authenticator in opened(INPUT) {
         let outcome = Case::toy().lie(Point::InputAuthenticators, refuse(vec![authenticator])).run();
         outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
-        // One hash is enough.
+        // One wrong hash is enough.
         let outcome = Case::toy()
             .lie(Point::InputAuthenticators, move |hashes| hashes[32 * authenticator + 31] ^= 1)
             .run();
@@ -123,13 +124,13 @@ fn row_09_checked_input_authenticator_is_wrong() {
 #[test]
 fn row_09_checked_label_is_not_self_authenticating() {
     let authenticator = opened(INPUT)[1];
-    // The authenticator accepts the labels that were committed to, but they do not follow from the offset.
+    // The authenticator accepts the committed labels, but these do not follow from the offset.
     let outcome = Case::toy().lie(Point::InputWires, flip(authenticator, 40)).run();
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
-    // Labels and hashes are right, the indicator bit is not.
+    // Labels and hashes are right, but the indicator bit is wrong.
     let outcome = Case::toy().lie(Point::InputWires, flip(authenticator, 0)).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
-    // The hashes are right, the committed labels are not.
+    // The hashes are right, but the committed labels are wrong.
     let case = Case::toy()
         .lie(Point::InputWires, flip(authenticator, 40))
         .lie(Point::InputHashed, flip(authenticator, 40));
@@ -144,8 +145,8 @@ fn row_09_wrong_offset_of_a_checked_input_authenticator() {
     }
 }
 
-/// Made with the offset that is opened, and so right in all that can be computed from it; but another one was
-/// committed to.
+/// The authenticator is made with the opened offset, so everything that follows from this offset is right.
+/// But the garbler has committed to another offset.
 #[test]
 fn row_09_opened_offset_is_not_the_committed_one() {
     for (k, authenticator) in opened(INPUT).into_iter().enumerate() {
@@ -175,19 +176,19 @@ fn row_09_threshold_of_refusals() {
     }
 }
 
-/// A bucket yields two labels, so that the garbler's input is recovered from authenticators of which `bad` do
-/// not authenticate themselves.
+/// Runs a program in which a bucket yields two labels, so that the garbler's input is recovered. `bad`
+/// authenticators of the input do not authenticate themselves.
 fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
     let authenticators = some_of(Bucketing { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
     let two_labels = flip(chosen(Bucketing { slots: 1, bucket: 3, opened: 4 })[0], 0);
-    // Wherever the authenticators are stored.
+    // Authenticators in memory, and in files.
     let case = if last { case.in_files() } else { case };
     case.lie(Point::InputWires, flips(authenticators, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
 }
 
-/// A strict majority of a bucket tells the garbler's input bit: ⌊B/2⌋ bad authenticators do not change it.
+/// A strict majority of a bucket gives the garbler's input bit: ⌊B/2⌋ bad authenticators do not change it.
 #[test]
 fn row_09_threshold_of_recovery() {
     for (size, last) in [(3, false), (3, true), (5, false), (5, true)] {
@@ -198,7 +199,8 @@ fn row_09_threshold_of_recovery() {
     }
 }
 
-/// One pair of hashes does not serve two authenticators: each hashes under its own index.
+/// A pair of hashes is valid for one authenticator only, because the hash depends on the authenticator's
+/// index.
 #[test]
 fn row_29_hashes_of_another_authenticator() {
     let everywhere = |hashes: &mut [u8]| {
@@ -211,7 +213,7 @@ fn row_29_hashes_of_another_authenticator() {
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// The hash of a label stands at its colour and nowhere else.
+/// A label's hash is valid only at the place of the label's colour.
 #[test]
 fn row_29_hashes_in_the_other_order() {
     let swapped = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
@@ -221,8 +223,8 @@ fn row_29_hashes_in_the_other_order() {
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// Returns the labels of one wire that the authenticators of a bucket accept. A third accepted label needs a
-/// collision of the hash, so here the test chooses the accepted labels.
+/// Returns the labels of one wire that a bucket accepts. A third accepted label needs a collision of the
+/// hash, so the test decides itself which labels are accepted.
 pub fn accepted(labels: &[u128]) -> Result<(Label, Label), Error> {
     one_or_two(labels.iter().map(|&bits| (Label::from_bits(bits), bits < 100)))
         .map_err(|none| Cheat::from(none).into())
@@ -239,7 +241,7 @@ fn row_29_a_third_label() {
         other => panic!("{other:?}"),
     };
     assert_eq!(cheat(&[200, 300]), Cheat::NoValidLabel);
-    // Two of one colour, then three of both.
+    // Two different labels of one colour are accepted, then three labels of both colours.
     assert_eq!(cheat(&[6, 8]), Cheat::ThirdLabel);
     assert_eq!(cheat(&[7, 9]), Cheat::ThirdLabel);
     assert_eq!(cheat(&[6, 9, 8]), Cheat::ThirdLabel);

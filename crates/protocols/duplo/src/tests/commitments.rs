@@ -1,4 +1,4 @@
-//! The protocol over other commitments than its own: it asks nothing of a scheme that the seam does not have.
+//! The protocol over another commitment scheme: it uses only the interface of the scheme.
 
 use ideal::Ideal;
 
@@ -30,8 +30,7 @@ fn run<C: commit::Scheme>(job: &Job, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
     })
 }
 
-/// A whole run, with all the claims that a program makes: each of them is one that the ideal scheme finds
-/// true, claim by claim.
+/// A whole run over the ideal scheme, which checks every claim one by one.
 #[test]
 fn a_run_is_the_same_over_any_commitments() {
     let job = Job::new(toy(), 40, [[1; 32], [2; 32]]);

@@ -1,4 +1,4 @@
-//! Rows 4 to 6: the challenge, components that are garbled or opened wrongly, offsets that are not the
+//! Rows 4 to 6: the challenge, copies that are garbled or opened wrongly, and offsets that differ from the
 //! committed ones.
 
 use super::super::msg;
@@ -14,15 +14,14 @@ use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// For both components of the toy.
+/// The cut-and-choose of both components of the toy program.
 const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 const PAIR: usize = 0;
 const MIX: usize = 1;
 
 #[test]
 fn row_04_no_challenge_before_everything_is_hashed() {
-    // The garbler delays the data to which it must be bound; the evaluator does not name the copies that it
-    // would open.
+    // The garbler holds back data that must bind it. The evaluator then sends no challenge.
     for (tag, nth) in [(msg::TABLE_HASHES, 0), (msg::TABLE_HASHES, 1), (CORRECTIONS, 6)] {
         let outcome =
             Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
@@ -47,7 +46,7 @@ fn row_04_challenges_of_the_wrong_size_are_refused() {
     ];
     for (nth, phase) in [(0, "preprocess"), (1, "prepare")] {
         for size in sizes {
-            // Both challenges are two seeds of 16 bytes.
+            // Each of the two challenges has two seeds of 16 bytes.
             let outcome = Case::toy().sends(Party::Evaluator, msg::CHALLENGE, nth, size).run();
             outcome.caught(Party::Garbler, Cheat::UnexpectedMessage, phase, ANSWER);
         }
@@ -93,7 +92,7 @@ fn row_04_challenges_do_not_repeat() {
     assert_eq!(seen.len(), 12);
 }
 
-/// A bit of the tables of one copy is flipped before they are hashed, and again when they are sent.
+/// Flips a bit in the tables of one copy before they are hashed, and also when they are sent.
 fn flipped_table(component: usize, copy: usize, byte: usize) -> Case {
     Case::toy().tables(move |c, k, offset, bytes| {
         if (c, k) == (component, copy) && (offset..offset + bytes.len()).contains(&byte) {
@@ -127,8 +126,8 @@ fn row_05_flipped_table_bit_in_a_chosen_copy() {
     }
 }
 
-/// All tables of all copies of a bucket but one are rubbish. The evaluator sees that: in an honest run, with
-/// which this one is compared, none of its labels is refused.
+/// All copies of a bucket except one have rubbish tables. The evaluator's count of refused labels shows this;
+/// in an honest run the count is 0.
 #[test]
 fn row_05_one_good_copy_is_enough() {
     let refused = Arc::new(AtomicU64::new(0));
@@ -148,7 +147,7 @@ fn row_05_one_good_copy_is_enough() {
     assert!(refused.load(Ordering::Relaxed) > 0);
 }
 
-/// A component whose every label depends on a chain of 40 AND gates.
+/// Makes a component in which every label depends on a chain of 40 AND gates.
 fn chain() -> Arc<Program> {
     let circuit = |b: &mut Builder, w: &[_]| {
         vec![(0..40).fold(w[0], |t, _| {
@@ -171,7 +170,7 @@ fn chain() -> Arc<Program> {
 #[test]
 fn row_05_no_good_copy_in_a_bucket() {
     let program = chain();
-    // Nothing is opened, so only the authenticators can detect the cheat.
+    // No copy is opened, so only authenticators can detect the cheat.
     let case = Case::new(&program, small(&program, [3, 0], [3, 4], [3, 4]));
     let outcome = case.tables(|_, _, _, bytes| bytes.iter_mut().for_each(|b| *b ^= 0xa5)).run();
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
@@ -193,21 +192,21 @@ fn row_05_hashes_of_other_tables() {
     case.run().evaluator_caught(Cheat::ChosenTables, "preprocess", msg::OT_BINDING);
     let case = Case::toy().lie(Point::TableHashes(MIX), swap(32, o[0], o[1]));
     case.run().evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
-    // Tables of one copy swapped with those of another, before hashing: opened ones are told by their hash.
+    // The hashes of two copies' tables are exchanged; one copy is opened, the other chosen.
     let case = Case::toy().lie(Point::TableHashes(PAIR), swap(32, o[2], c[1]));
     let (_, cheat) = case.run().cheat().unwrap();
     assert!([Cheat::OpenedCopy, Cheat::ChosenTables].contains(&cheat));
 }
 
-/// The keys of the hash follow from a start that was sent before the challenge; tables under others are no
-/// garbling.
+/// The keys of the hash follow from a start that was sent before the challenge. Tables under other keys are
+/// not a garbling of the component.
 #[test]
 fn row_05_other_hash_keys() {
     let outcome = Case::toy().sends(Party::Garbler, msg::TABLE_HASHES, 1, |hashes| hashes[15] ^= 0x80).run();
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
 }
 
-/// A component without AND gates.
+/// Makes a program with a component without AND gates.
 fn xor() -> Arc<Program> {
     let mut program =
         ProgramBuilder::new("xor", vec![Port::new("x", Type::Uint(1))], vec![Port::new("y", Type::Uint(1))])
@@ -218,14 +217,14 @@ fn xor() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Two wrong inputs whose sum is right: all tables (here there are none) and the output are those of an
-/// honest copy.
+/// Two wrong inputs of an opened copy have the right sum, so its output, and its empty tables, are those of
+/// an honest copy.
 #[test]
 fn row_11_wrong_inputs_of_an_opened_copy_that_cancel() {
     let program = xor();
     for k in 0..4 {
         let case = Case::new(&program, small(&program, [3, 4], [3, 4], [3, 4]));
-        // Behind four offsets two inputs a copy.
+        // Behind the four offsets are two inputs for each copy.
         let outcome = case.lie(Point::Opened(0), flips(vec![4 + 2 * k, 5 + 2 * k], 40)).run();
         outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
     }
@@ -244,13 +243,13 @@ fn row_05_empty_tables_are_hashed_too() {
     }
 }
 
-/// The garbler commits to outputs of another function, NAND instead of AND, in every copy.
+/// In every copy the garbler commits to the outputs of another function, NAND instead of AND.
 #[test]
 fn row_05_another_function() {
     let nand = |labels: &mut [u8]| labels.chunks_mut(32).for_each(|copy| copy[0] ^= 1);
     let outcome = Case::toy().lie(Point::CommittedOutputs(PAIR), nand).run();
     outcome.evaluator_caught(Cheat::Opening, "build", PROOF);
-    // It would work if nothing were opened.
+    // This cheat would succeed if no item were opened.
     let program = ands(1, Recipient::Evaluator);
     let case = Case::new(&program, small(&program, [3, 0], [3, 0], [3, 0]));
     assert!(
@@ -260,7 +259,7 @@ fn row_05_another_function() {
     );
 }
 
-/// The original implementation left out the last output wire of an opened copy.
+/// The last output wire of an opened copy is checked. The original implementation left it out.
 #[test]
 fn row_05_last_output_wire_of_an_opened_copy() {
     for copy in opened(BUCKETING) {
@@ -285,21 +284,21 @@ fn row_05_wrong_output_wire_of_a_chosen_copy() {
     outcome.evaluator_caught(Cheat::NoValidLabel, "evaluate", PROOF);
 }
 
-/// An error in a worker thread ends the session, for any number of threads: the original implementation loses
+/// An error in a worker thread ends the session, for any number of threads. The original implementation loses
 /// it.
 #[test]
 fn row_05_errors_of_worker_threads_reach_the_caller() {
     let program = ands(20, Recipient::Both);
     let bucketing = Bucketing { slots: 20, bucket: 3, opened: 40 };
     for threads in [1, 2, 4] {
-        // The last of the opened copies belongs to a task of its own.
+        // The last opened copy is checked by a task of its own.
         let (last, case) = (
             opened(bucketing)[39],
             Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads),
         );
         let outcome = case.tables(move |_, copy, _, bytes| bytes[0] ^= u8::from(copy == last)).run();
         outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
-        // The last of the chosen copies comes in the last message.
+        // The tables of the last chosen copy are in the last message.
         let case = Case::new(&program, small(&program, [3, 40], [3, 4], [3, 4])).threads(threads);
         let outcome =
             case.sends(Party::Garbler, msg::TABLES, 3, |tables| *tables.last_mut().unwrap() ^= 1).run();
@@ -320,7 +319,8 @@ fn row_06_opened_copy_garbled_with_another_offset() {
     }
 }
 
-/// It is opened with that offset too, so that its tables and outputs are right: but it was not committed to.
+/// The copy is garbled and opened with one offset, so its tables and outputs are right. But the garbler has
+/// committed to another offset.
 #[test]
 fn row_06_opened_offset_is_not_the_committed_one() {
     for (k, copy) in opened(BUCKETING).into_iter().enumerate() {
@@ -332,8 +332,8 @@ fn row_06_opened_offset_is_not_the_committed_one() {
     }
 }
 
-/// The garbler computes delta differences and solderings with the offset from garbling, which is no longer
-/// the committed one.
+/// The garbler computes delta differences and solderings with the offset of the garbling, which is not the
+/// committed one.
 #[test]
 fn row_06_another_offset_is_visible_in_solderings() {
     for copy in chosen(BUCKETING) {
@@ -342,14 +342,15 @@ fn row_06_another_offset_is_visible_in_solderings() {
     }
 }
 
-/// The garbler forms delta differences and solderings with the committed offset: the copy is bad, the others
-/// of its bucket are not.
+/// The garbler computes delta differences and solderings with the committed offset. Only this copy of the
+/// bucket is bad.
 #[test]
 fn row_06_chosen_copy_garbled_with_another_offset() {
     for place in 0..6 {
         let head = place - place % 3;
         let to_committed = move |solderings: &mut [u8]| {
-            // Solderings to this copy hold its offset where their lowest bit is 1. Four input wires each.
+            // A soldering to this copy contains its offset if the soldering's lowest bit is 1. Each copy has
+            // four input wires.
             for k in 0..(place - head) * 4 {
                 let label = &mut solderings[16 * (head / 3 * 8 + k)..][..16];
                 label[6] ^= if k / 4 == place - head - 1 && label[0] & 1 == 1 { 4 } else { 0 };
@@ -378,7 +379,7 @@ fn row_06_offset_differs_inside_a_copy() {
 
 #[test]
 fn row_06_offsets_that_end_in_0() {
-    // Offsets come first in the openings.
+    // An opening begins with the offsets.
     for offset in 0..4 {
         let outcome = Case::toy().lie(Point::Opened(PAIR), flip(offset, 0)).run();
         outcome.evaluator_caught(Cheat::OffsetColour, "preprocess", msg::OT_BINDING);
@@ -395,7 +396,7 @@ fn row_06_offsets_that_end_in_0() {
 fn row_06_delta_differences_that_end_in_1() {
     let outcome = Case::toy().lie(Point::DeltaDifferences(PAIR), flip(5, 0)).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "preprocess", msg::OT_BINDING);
-    // The first time the hook is called there is none: plain authenticators have no offset of their own.
+    // The hook is first called for plain authenticators, which have no delta differences.
     let last = |delta_differences: &mut [u8]| {
         if let Some(delta_difference) = delta_differences.chunks_mut(16).last() {
             delta_difference[0] ^= 1
@@ -403,10 +404,10 @@ fn row_06_delta_differences_that_end_in_1() {
     };
     let outcome = Case::toy().lie(Point::InputDeltaDifferences, last).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "prepare", msg::OT_BINDING);
-    // An OT offset that ends in 0, whose delta difference to the others then ends in 1.
+    // An OT offset with lowest bit 0 gives a delta difference with lowest bit 1.
     let outcome = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).run();
     outcome.evaluator_caught(Cheat::DeltaDifferenceColour, "setup", CHECK);
-    // The same with a delta difference that looks right.
+    // The same offset, with an altered delta difference whose lowest bit is 0.
     let case = Case::toy().lie(Point::CommittedOtOffset, flip(0, 0)).sends(
         Party::Garbler,
         msg::OT_DELTA_DIFFERENCE,
@@ -416,9 +417,9 @@ fn row_06_delta_differences_that_end_in_1() {
     case.run().evaluator_caught(Cheat::Opening, "prepare", PROOF);
 }
 
-/// A Δ_ka that ends in 0. That it ends in 1 is built into one coordinate of the code, which the evaluator
-/// watches in one of two ways; the garbler guesses which, and corrects the parity of the others to match. All
-/// delta differences end in 0 then.
+/// A Δ_ka with lowest bit 0. One coordinate of the code enforces the lowest bit 1, and the evaluator watches
+/// one of two shares of this coordinate. The garbler guesses which, and corrects the parity of the other
+/// coordinates. All delta differences then have lowest bit 0.
 #[test]
 fn row_06_session_offset_that_ends_in_0() {
     let code = Code::for_security(40).unwrap();
@@ -441,7 +442,7 @@ fn row_06_session_offset_that_ends_in_0() {
             other => assert_eq!(other, Some((Party::Evaluator, Cheat::Commitment))),
         }
     }
-    assert!((1..24).contains(&guessed_right), "a cheater that is caught by the code alone guesses nothing");
+    assert!((1..24).contains(&guessed_right), "the garbler guesses right in some runs only");
 }
 
 #[test]

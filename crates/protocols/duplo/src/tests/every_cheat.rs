@@ -1,5 +1,5 @@
-//! Every variant of [`Cheat`] is provoked, in a run of the real state machines where that is possible. The
-//! list is exhaustive: a new variant does not compile until a cheat for it stands here.
+//! Provokes every variant of [`Cheat`], in a run of the real state machines where that is possible. The list
+//! is complete: a new variant does not compile until it has a cheat here.
 
 use super::super::msg;
 use super::authenticators::accepted;
@@ -15,7 +15,7 @@ use brickwork_primitives::ot::extension::msg::CHECK;
 
 macro_rules! provoked {
     ($($variant:ident by $cheat:expr,)*) => {
-        /// Compiles only if all variants are there.
+        /// Compiles only if all variants are listed.
         fn is_listed(cheat: Cheat) -> bool {
             match cheat {
                 $(Cheat::$variant => true,)*
@@ -34,11 +34,11 @@ macro_rules! provoked {
     };
 }
 
-/// The ending of a cheat.
+/// A run that may end with a detected cheat.
 trait Detected: Sized {
     fn detected(self) -> Option<Cheat>;
 
-    /// The same if the evaluator keeps its openings in files.
+    /// Runs the same cheat with the evaluator's openings in files.
     fn in_files(self) -> Self {
         self
     }
@@ -62,7 +62,7 @@ impl<T> Detected for Result<T, Error> {
 
 const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
-/// The three copies of the first bucket, two output wires each.
+/// Returns the labels of output 0 of the three copies in the first bucket, which have two output wires each.
 fn first_bucket() -> Vec<usize> {
     chosen(BUCKETING)[..3].iter().map(|copy| 2 * copy).collect()
 }
@@ -87,7 +87,7 @@ provoked! {
     OtBinding by Case::toy().evaluator_lies(Point::OtBinding, flip(47, 127)),
     InputLabel by Case::toy().lie(Point::InputLabels, flip(2, 99)),
     NoValidLabel by Case::toy().lie(Point::CommittedOutputs(0), flips(first_bucket(), 99)),
-    // This needs a collision of BLAKE3; the consequence is tested on the function that sees the labels.
+    // A third label needs a collision of BLAKE3, so only the function that counts labels is tested.
     ThirdLabel by accepted(&[6, 8]),
     ForgedOutput by Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1),
 }

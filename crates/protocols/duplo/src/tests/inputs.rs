@@ -1,5 +1,5 @@
-//! Rows 7, 12, 13 and 27: indicator bits, poisoned OTs, labels of inputs, and checks that would tell too
-//! much.
+//! Rows 7, 12, 13 and 27: wrong indicator bits, OTs and input labels, and checks whose answers would reveal
+//! secrets.
 
 use brickwork_testing::Replayable as _;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROO
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// The garbler lies about an indicator bit consistently: it claims the bit that it sends.
+/// The garbler claims the same wrong indicator bit that it sends.
 #[test]
 fn row_07_wrong_indicator_bit() {
     for output in 0..5 {
@@ -28,7 +28,7 @@ fn row_07_wrong_indicator_bit() {
     all.run().evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
 }
 
-/// Only the message is altered: the claim stays honest.
+/// The message is altered on its way, and the garbler's claim is honest.
 #[test]
 fn row_07_indicator_bit_altered_on_its_way() {
     for bit in 0..5 {
@@ -37,14 +37,14 @@ fn row_07_indicator_bit_altered_on_its_way() {
             .run();
         outcome.evaluator_caught(Cheat::Indicator, "evaluate", PROOF);
     }
-    // The toy has five such bits in a byte; the others are 0.
+    // The toy program has five indicator bits in a byte; the other bits must be 0.
     let outcome =
         Case::toy().sends(Party::Garbler, msg::INPUT_LABELS, 0, |m| *m.last_mut().unwrap() ^= 1 << 5).run();
     outcome.evaluator_caught(Cheat::UnexpectedMessage, "evaluate", PROOF);
 }
 
-/// A mask `R‖1` instead of `R‖0` would hide a wrong bit. The scheme fixes the bit, and an answer that
-/// pretends otherwise, with or without a wrong indicator bit, is refused.
+/// A mask with lowest bit 1 instead of 0 would hide a wrong indicator bit. The commitment scheme fixes this
+/// bit, so an answer with the altered bit is refused, with or without a wrong indicator bit.
 #[test]
 fn row_07_masks_that_end_in_1() {
     for mask in [0, 5, 127] {
@@ -56,7 +56,7 @@ fn row_07_masks_that_end_in_1() {
     }
 }
 
-/// Δ_ot as the garbler knows it, and a hook that lets a later lie use it.
+/// Returns the case, and a place where later lies find the garbler's Δ_ot.
 fn known_ot_offset(case: Case) -> (Case, Arc<Mutex<[u8; LABEL_BYTES]>>) {
     let known = Arc::new(Mutex::new([0; LABEL_BYTES]));
     let learn = known.clone();
@@ -72,8 +72,7 @@ fn xor(label: &mut [u8], other: &[u8; LABEL_BYTES]) {
     label.iter_mut().zip(other).for_each(|(l, o)| *l ^= o);
 }
 
-/// The garbler commits to the other label of one OT: for any input of the evaluator, it stops at the same
-/// place.
+/// The garbler commits to the other label of one OT. The evaluator stops at the same place for any input.
 #[test]
 fn row_12_labels_of_one_ot_swapped() {
     for y in [[false; 3], [true; 3]] {
@@ -85,7 +84,8 @@ fn row_12_labels_of_one_ot_swapped() {
                 let case = case.lie(Point::OtLabels, move |labels| {
                     xor(&mut labels[16 * wire..16 * (wire + 1)], &commit.lock().unwrap())
                 });
-                // The opening is made from the committed label; or it is made right again.
+                // The garbler's opening V contains the committed label, or is corrected to contain the right
+                // one.
                 let case = case.lie(Point::InputLabels, move |labels| {
                     if also_sent {
                         xor(&mut labels[16 * (3 + wire)..16 * (4 + wire)], &send.lock().unwrap());
@@ -97,7 +97,7 @@ fn row_12_labels_of_one_ot_swapped() {
     }
 }
 
-/// A label that is neither.
+/// The garbler commits to a value that is neither label of an OT.
 #[test]
 fn row_12_label_of_one_ot_is_rubbish() {
     for y in [[false; 3], [true; 3]] {
@@ -106,7 +106,7 @@ fn row_12_label_of_one_ot_is_rubbish() {
     }
 }
 
-/// The offset in all OTs is not the committed one.
+/// The offset in all OTs differs from the committed one.
 #[test]
 fn row_12_another_offset_in_the_ots() {
     for bit in [1, 64, 127] {
@@ -115,9 +115,9 @@ fn row_12_another_offset_in_the_ots() {
     }
 }
 
-/// The garbler commits to R with another lowest bit and lies about e accordingly: all that the evaluator
-/// would see is the opening of a valid label, of the other bit. The combinations of the OTs give it away. A
-/// lie about e alone is not opened.
+/// The garbler commits to R with a wrong lowest bit and lies about e to match. The evaluator would see only
+/// the opening of a valid label of the other bit, but the combinations of the OTs show the wrong R. A lie
+/// about e alone does not open.
 #[test]
 fn row_13_the_evaluators_input_flipped_by_the_lowest_bit() {
     for y in [[false; 3], [true; 3]] {
@@ -165,13 +165,13 @@ fn row_13_wrong_openings_for_the_evaluators_input() {
     outcome.evaluator_caught(Cheat::Opening, "evaluate", PROOF);
 }
 
-/// The garbler sends the other valid label of one of its wires: it has changed its input, no more.
+/// The garbler sends the other valid label of one of its input wires, which only changes its input.
 #[test]
 fn row_13_other_valid_label() {
     let (program, x, y) = (toy(), [true, false, true], [false, true, true]);
     let expected = program.simulate(&[true, true, true], &y);
-    // The authenticator's offset from the delta differences of a copy, whose offset it knows, and of the
-    // authenticator: Δ_c, then Δ_ka, then Δ_g.
+    // The sum of a copy's offset, the copy's delta difference and the authenticator's delta difference is the
+    // authenticator's offset.
     let offset = Arc::new(Mutex::new([0; LABEL_BYTES]));
     let (copy_offset, copy_delta_difference, authenticator_delta_difference, used) =
         (offset.clone(), offset.clone(), offset.clone(), offset);
@@ -185,7 +185,7 @@ fn row_13_other_valid_label() {
             xor(&mut *copy_delta_difference.lock().unwrap(), delta_differences[..16].try_into().unwrap())
         })
         .lie(Point::InputDeltaDifferences, move |delta_differences| {
-            // For wire 1, the head of the second bucket; plain authenticators have no delta differences.
+            // Wire 1 is on the head of the second bucket. Plain authenticators have no delta differences.
             if !delta_differences.is_empty() {
                 xor(
                     &mut *authenticator_delta_difference.lock().unwrap(),
@@ -199,8 +199,7 @@ fn row_13_other_valid_label() {
     assert_eq!(outcome.garbler.unwrap().outputs, program.output_bits(Party::Garbler, &expected));
 }
 
-/// The garbler commits to nothing, under no key that it got from the extension, before it has checked all
-/// rows.
+/// The garbler sends no commitment, whose seeds come from the OT extension, before it has checked all rows.
 #[test]
 fn row_02_nothing_leaves_before_all_rows_are_checked() {
     use brickwork_primitives::ot::{BASE_OT, extension::msg::CHECK};
@@ -210,8 +209,8 @@ fn row_02_nothing_leaves_before_all_rows_are_checked() {
     }
 }
 
-/// The evaluator's masked input is sent after it has checked the openings, and nothing else of its own is
-/// sent before all proofs.
+/// The evaluator sends its masked input after it has checked the openings, and sends nothing about outputs
+/// before all proofs.
 #[test]
 fn row_17_masked_input_comes_after_the_openings() {
     let sent = |outcome: &Outcome, tag| {
@@ -225,8 +224,8 @@ fn row_17_masked_input_comes_after_the_openings() {
     assert!(sent(&outcome, msg::MASKED_INPUT) && !sent(&outcome, msg::OUTPUT_LABELS));
 }
 
-/// OTINIT: an evaluator that claims the other bit would get Δ_ot from the opening. The garbler checks all
-/// sums before it opens any, so it has not even answered for those that were right.
+/// OTINIT: an evaluator that claims the wrong sum of choice bits would get Δ_ot from the opening. The garbler
+/// checks all sums before it answers for any of them.
 #[test]
 fn row_27_the_other_bit_of_a_binding_ot() {
     let bits = 49 * LABEL_BYTES;
@@ -235,13 +234,13 @@ fn row_27_the_other_bit_of_a_binding_ot() {
             Case::toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
         let answers = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
-        assert_eq!(answers, 1, "that these are commitments");
+        assert_eq!(answers, 1, "only the proof of the commitments was answered");
     }
 }
 
 #[test]
 fn row_27_wrong_label_of_a_binding_ot() {
-    // Item 0 is the seed: with another one every sum is wrong.
+    // Item 0 is the seed: with a wrong seed every sum is wrong.
     for (item, bit) in [(0, 5), (1, 0), (48, 127)] {
         let outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(item, bit)).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
@@ -260,8 +259,8 @@ fn row_27_a_binding_bit_that_is_none() {
     }
 }
 
-/// Every combination over values that the evaluator does not know has a mask of its own: 128 commitments that
-/// are made right before the answer and in nothing else.
+/// Every combination of values that the evaluator does not know has its own mask. The masks are 128
+/// commitments, made right before the answer and used nowhere else.
 #[test]
 fn row_27_every_proof_has_fresh_masks() {
     let outcome = Case::toy().run();
@@ -270,12 +269,13 @@ fn row_27_every_proof_has_fresh_masks() {
     let answers: Vec<usize> = (0..outcome.events[0].len())
         .filter(|&i| matches!(outcome.events[0][i], Event::Sent(ANSWER, _)))
         .collect();
-    // Hidden parts, values and shares: new commitments and the colour of Δ_ka; nothing; indicator bits.
+    // The numbers of hidden parts in the three proofs: new commitments and the colour of Δ_ka; none;
+    // indicator bits.
     let places = [2, 0, 1];
     assert_eq!(answers.len(), places.len());
     for (at, hidden) in answers.into_iter().zip(places) {
         let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
-        // The evaluator's knowledge has no mask.
+        // Combinations of values that the evaluator knows need no masks.
         assert!(
             masks.iter().all(|mask| *mask == Event::Sent(CORRECTIONS, 16 * parity)),
             "one block of 128 masks for each"
@@ -284,9 +284,9 @@ fn row_27_every_proof_has_fresh_masks() {
     }
 }
 
-/// The evaluator's equations give it nothing: the lowest bits of the hidden combinations in an answer are the
-/// claimed ones, and the other bits are those of masks, all of which differ. (All committed values are 0
-/// here, so that nothing else is in them.)
+/// An answer about indicator bits tells the evaluator only these bits. The lowest bits of the hidden
+/// combinations are the claimed ones; the other bits are masks, which are all different. (All committed
+/// values are 0 here, so that the answer shows the masks.)
 #[test]
 fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     use brickwork_base::random::{Rng, Seed};
@@ -332,20 +332,20 @@ fn row_27_answers_about_indicator_bits_tell_nothing_else() {
             receiver.verify(&mut right, &[], &claims).unwrap();
         }
     });
-    // Rows of 16 bytes: row i holds bit i of all 128 combinations.
+    // An answer has rows of 16 bytes: row i has bit i of all 128 combinations.
     let mut rows = std::collections::HashSet::new();
     for answer in answers.lock().unwrap().iter() {
-        assert!(answer[..16].iter().all(|&byte| byte == 0), "the lowest bits are those that were claimed");
+        assert!(answer[..16].iter().all(|&byte| byte == 0), "the lowest bits are the claimed ones");
         assert!(
             answer[16..16 * 128].chunks(16).all(|row| rows.insert(row.to_vec())),
-            "a mask twice, or none"
+            "each mask is used once"
         );
     }
     assert_eq!(rows.len(), PROOFS * 127);
 }
 
-/// The evaluator's message about its input is masked with the choice bits of its OTs: they are drawn anew in
-/// each run, and neither bit is preferred. The garbler sees f and knows neither.
+/// The evaluator's input is masked with the choice bits of its OTs. They are drawn anew in each run, and 0
+/// and 1 are equally likely. The garbler sees f, but neither the input nor the choice bits.
 #[test]
 fn row_27_the_masks_of_the_evaluators_input_are_random() {
     const WIRES: u32 = 40;
@@ -362,7 +362,7 @@ fn row_27_the_masks_of_the_evaluators_input_are_random() {
     });
     for (i, mask) in masks.iter().enumerate() {
         let ones = mask.iter().map(|byte| byte.count_ones()).sum::<u32>();
-        // Outside of these bounds with probability less than 2^-30.
+        // A random mask is outside of these bounds with probability below 2^-30.
         assert!((2..WIRES - 1).contains(&ones), "{ones} of {WIRES} bits are 1");
         assert!(!masks[..i].contains(mask), "a mask came again");
     }

@@ -1,4 +1,4 @@
-//! Lists that are too long to be held at once are made, sent, read and claimed chunk by chunk.
+//! Lists that are too long for memory are made, sent, read and claimed chunk by chunk.
 
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
 use brickwork_session::Job;
 use brickwork_wire::memory_pair;
 
-/// An honest run with little memory. All lists about authenticators have several chunks. Chunks have these
-/// sizes: authenticators that are being made 2^16, delta differences and solderings that go to a file 2^16,
-/// weighted heads 2^14, OTs and solderings in claims 2^11, and lists whose size depends on memory 2^12. The
-/// last wires of either party are used like the first.
+/// An honest run with little memory, in which all lists about authenticators have several chunks. A chunk has
+/// 2^16 authenticators that are being made, 2^16 delta differences or solderings for a file, 2^14 weighted
+/// heads, 2^11 OTs or solderings in claims, or 2^12 items of a list whose size depends on memory. The program
+/// uses the last input wires of both parties, too.
 #[test]
 fn long_lists_go_chunk_by_chunk() {
     const MINE: u32 = 16_500;
@@ -48,7 +48,7 @@ fn long_lists_go_chunk_by_chunk() {
         post_quantum: false,
     };
     let good = |point: Point, data: &mut [u8]| {
-        assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a bad copy")
+        assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a copy is bad")
     };
     let (left, right) = memory_pair();
     let [garbled, evaluated] = std::thread::scope(|scope| {

@@ -1,5 +1,4 @@
-//! Workers that are processes of their own, as threads that share nothing with their coordinator but a line
-//! (rows 4, 16 and 21).
+//! Makers, played by threads that share only a connection with their coordinator (rows 4, 16 and 21).
 
 use std::path::Path;
 
@@ -12,10 +11,10 @@ use brickwork_circuit::Party;
 use brickwork_session::Unobserved;
 use brickwork_wire::memory_pair;
 
-/// The results of a coordinator and of its makers.
+/// The result of a coordinator and the results of its makers.
 type Ended = (Result<(), Error>, Vec<Result<u32, Error>>);
 
-/// Both parties make the request; this many of each party's workers, the last ones, are makers.
+/// Makes the request at both parties. The last `makers` workers of each party are makers.
 fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize; 2]) -> [Ended; 2] {
     let (left, right) = memory_pair();
     let steps = &[request];
@@ -38,7 +37,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize
                 let line = Stocked::open(party, channel, &store(root, party), &TERMS, Unobserved)?;
                 let (done, phases, line) = line.preprocess_by_with(steps, here, lines)?;
                 assert_eq!((done.steps, phases.len()), (1, WORKERS));
-                // The cost of makers is told, too.
+                // The makers' costs are reported, too.
                 assert!(phases.iter().flatten().all(|phase| phase.garbler_sent_bytes > 0));
                 line.close().map(drop)
             };
@@ -54,8 +53,8 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2], makers: [usize
     })
 }
 
-/// Rows 4 and 16: if any of the workers are makers, a program solders the items of all of them, with the
-/// right result and the bound of all.
+/// Rows 4 and 16: a program solders the items of all workers, makers or not. Its result is right, and its
+/// bound covers the batches of all workers.
 #[test]
 fn rows_04_and_16_a_program_solders_what_makers_made() {
     let program = chain();
@@ -75,8 +74,7 @@ fn rows_04_and_16_a_program_solders_what_makers_made() {
     }
 }
 
-/// The bytes between the parties are the same as with workers that are threads: the peer does not notice
-/// makers.
+/// Makers send the same bytes to the peer as worker threads, so the peer does not notice them.
 #[test]
 fn the_peer_sees_no_maker() {
     let program = chain();
@@ -97,8 +95,8 @@ fn the_peer_sees_no_maker() {
     assert_eq!(sent([3, 2]), threads);
 }
 
-/// Row 16: a peer that cheats at a maker is found by the same check, which burns the epoch for all; then both
-/// begin anew.
+/// Row 16: a maker detects the peer's cheat like any worker, and the epoch burns for all workers. Both
+/// parties can then begin a new epoch.
 #[test]
 fn row_16_a_check_that_fails_at_a_maker_burns_for_all() {
     let program = chain();
@@ -117,7 +115,7 @@ fn row_16_a_check_that_fails_at_a_maker_burns_for_all() {
         let (made, workers_ended) = &ended[honest];
         assert!(made.as_ref().is_err_and(|error| error.is_cheat(cheat)), "{made:?}");
         assert_eq!(workers_ended.iter().filter(|end| matches!(end, Err(Error::Peer(_)))).count(), 1);
-        assert!(burned(root)[honest], "one maker's failed check burns it for all");
+        assert!(burned(root)[honest], "a failed check of one maker burns the epoch");
         let _ = run(root, &program, 1, 2);
         assert_eq!(burned(root), [true; 2]);
         make(root, request(&program), workers(), [WORKERS; 2])

@@ -1,6 +1,5 @@
-//! Cheating runs of the real state machines, one row of the catalogue of attacks after the other:
-//! `row_NN_variant` ends in exactly its [`Cheat`](crate::Cheat), or is survived. The rules that hold for
-//! every one of them are in [`harness`].
+//! Cheats in the real state machines, row by row of the catalogue of attacks: `row_NN_variant` ends with
+//! exactly its [`Cheat`](crate::Cheat), or is survived. [`harness`] has the rules that hold for every cheat.
 
 mod agreement;
 mod authenticators;

@@ -1,4 +1,4 @@
-//! Rows 14, 15 and 28: two valid outputs of a bucket, recovery that nobody sees, forged labels of outputs.
+//! Rows 14, 15 and 28: two valid labels of a bucket, recovery without a trace, forged labels of outputs.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 
 const BUCKETING: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
-/// Each party learns its own output and not the other's: x ∧ y is the garbler's, x ⊕ y the evaluator's.
+/// Each party learns only its own output: x ∧ y goes to the garbler, x ⊕ y to the evaluator.
 #[test]
 fn private_outputs_differ() {
     let mut program = ProgramBuilder::new(
@@ -43,15 +43,14 @@ fn private_outputs_differ() {
     }
 }
 
-/// A copy that says the opposite on an output wire, with valid labels: its committed indicator bit is
-/// flipped. Copies are counted among the chosen ones of the toy's components.
+/// Makes these copies give the valid label of the opposite bit on an output wire, by flipping their committed
+/// indicator bits. Copies are counted among the chosen ones of a component of the toy program.
 fn opposite(component: usize, copies: &[usize], wire: usize) -> Case {
     let labels = copies.iter().map(|&k| 2 * chosen(BUCKETING)[k] + wire).collect();
     Case::toy().lie(Point::CommittedOutputs(component), flips(labels, 0))
 }
 
-/// The evaluator gets f(x, y), as does the garbler, and on the wire it looks like an honest run
-/// ([`Outcome::recovered`]).
+/// Both parties get f(x, y), and the messages look like those of an honest run ([`Outcome::recovered`]).
 #[test]
 fn row_14_one_copy_says_the_opposite() {
     for component in 0..2 {
@@ -82,7 +81,7 @@ fn row_14_every_bucket_disagrees() {
     }
 }
 
-/// Every kind of recipient, for every input: x and y of two ANDs.
+/// Every recipient of outputs, and every input of two AND gates.
 #[test]
 fn row_14_whoever_learns_the_outputs() {
     for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
@@ -92,7 +91,8 @@ fn row_14_whoever_learns_the_outputs() {
             let case = Case::new(&program, small(&program, [3, 4], [3, 6], [3, 4]))
                 .inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
             let copies = chosen(BUCKETING);
-            // Heads too, whose label evaluation goes on with, and which must not come back.
+            // The bad copies include heads, whose labels the evaluation uses further, and which recovery must
+            // not send.
             let labels = if input % 3 == 0 {
                 vec![copies[0], copies[5]]
             } else {
@@ -103,7 +103,8 @@ fn row_14_whoever_learns_the_outputs() {
     }
 }
 
-/// One copy gives away the offset, others are garbled as rubbish, and a minority of authenticators is bad.
+/// One copy reveals the offset, another has rubbish tables, and a minority of each bucket of authenticators
+/// is bad.
 #[test]
 fn row_14_and_everything_else_that_is_survived() {
     let rubbish = chosen(BUCKETING)[1];
@@ -126,7 +127,8 @@ fn row_14_and_everything_else_that_is_survived() {
     }
 }
 
-/// The garbler refuses anything but the labels of the outputs. Colours come first, then a hash of 32 bytes.
+/// The garbler refuses everything but the labels of the outputs. The message has colours and then a 32-byte
+/// hash.
 #[test]
 fn row_15_forged_labels() {
     let toy = toy();
@@ -137,20 +139,20 @@ fn row_15_forged_labels() {
             let outcome = case().evaluator_lies(Point::OutputLabels, alter).run();
             outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
         };
-        // The other output: a colour flipped, the first and the last, or all.
+        // Another output: the first colour is flipped, or the last, or all.
         forged(|m| m[0] ^= 1);
         forged(|m| m[0] ^= 4);
         forged(|m| m[0] ^= 7);
-        // Other labels: the hash altered, also by its last bit only, or none at all.
+        // Other labels: the hash is altered, in its last bit only, or removed.
         forged(|m| m[1] ^= 1);
         forged(|m| *m.last_mut().unwrap() ^= 0x80);
         forged(|m| m[1..].fill(0));
-        // Both.
+        // Colours and hash are altered.
         forged(|m| m.iter_mut().for_each(|byte| *byte ^= 1));
     }
 }
 
-/// The evaluator cannot take the message of another run of the same function on the same inputs.
+/// The evaluator cannot use its message from another run of the same function on the same inputs.
 #[test]
 fn row_15_labels_of_another_session() {
     let program = ands(2, Recipient::Garbler);
@@ -178,8 +180,7 @@ fn row_15_message_of_the_wrong_form() {
     }
 }
 
-/// A garbler whose outputs are none still waits for the evaluator's last message, so its silence says
-/// nothing.
+/// A garbler without outputs still waits for the evaluator's last message, so its silence reveals nothing.
 #[test]
 fn row_15_no_output_to_forge() {
     let program = ands(1, Recipient::Evaluator);
@@ -188,8 +189,8 @@ fn row_15_no_output_to_forge() {
     outcome.caught(Party::Garbler, Cheat::ForgedOutput, "decode", ANSWER);
 }
 
-/// Returns the evaluator's last words, for one input of a program, in an honest run and in one in which it
-/// recovers.
+/// Returns the end of a run and the evaluator's last message, for an honest garbler or for one that is
+/// recovered from.
 fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcome, Vec<u8>) {
     let case =
         Case::new(program, small(program, [3, 4], [3, 6], [3, 4])).inputs(&[true, true], &[true, false]);
@@ -207,9 +208,8 @@ fn last_words(program: &Arc<brickwork_circuit::Program>, cheat: bool) -> (Outcom
     (outcome, said)
 }
 
-/// Both parties' messages have the same order and the same lengths, and the returned labels are those of f(x,
-/// y): the garbler, which knows all labels, gets the same as from an honest run. ([`Outcome::recovered`]
-/// compares the events.)
+/// A recovery is invisible: messages of both parties have the same order and lengths as in an honest run, and
+/// the garbler gets the same outputs.
 #[test]
 fn row_28_recovery_looks_like_nothing() {
     for to in [Recipient::Garbler, Recipient::Both, Recipient::Evaluator] {
@@ -224,8 +224,8 @@ fn row_28_recovery_looks_like_nothing() {
     }
 }
 
-/// A garbler that makes two labels in one bucket and rubbish in a later one, to see whether the run breaks
-/// off there.
+/// The garbler makes two labels in one bucket and rubbish in a later bucket. The run must not break off
+/// there.
 #[test]
 fn row_28_no_later_abort() {
     let rubbish = chosen(BUCKETING)[3..5].to_vec();
@@ -235,7 +235,7 @@ fn row_28_no_later_abort() {
     }
 }
 
-/// Rule (b) can fail: for the same runs with an additional message of a party.
+/// The check of held back messages can fail: it does if a party sends one more message in the same runs.
 #[test]
 fn row_15_who_notices_something_keeps_the_outputs_back() {
     let all = Case::toy().run().events;
@@ -250,8 +250,8 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
     outcome.events[0] = all[0].clone();
     assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("too much"));
 
-    // The garbler has sent everything when the evaluator's last message arrives, even if that message is
-    // wrong.
+    // The garbler has sent all its messages before the evaluator's last message arrives, even if that message
+    // is wrong.
     let forged = Case::toy().evaluator_lies(Point::OutputLabels, |message| message[0] ^= 1).run();
     assert_eq!((forged.ending(Party::Evaluator), &forged.events[0]), (caught(Cheat::ForgedOutput), &all[0]));
     let mut short =
@@ -260,7 +260,7 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
         (short.ending(Party::Evaluator), &short.events[0]),
         (caught(Cheat::UnexpectedMessage), &all[0])
     );
-    // Any other event of that form must come before.
+    // In any other case, the garbler must have held messages back.
     let _ = short.events[1].pop();
     assert!(short.ending(Party::Evaluator).unwrap_err().contains("too much"));
 }

@@ -1,6 +1,6 @@
-//! Success rates of cheaters, from both sides, with parameters so small that success can be counted: the
-//! protocol must not be weaker than its bound, and a cheater that succeeds less often than it could does not
-//! really cheat.
+//! Measures how often cheaters succeed, with parameters small enough to count successes. The rate must not
+//! exceed the bound, and must reach the cheater's best rate, because otherwise the test would not really
+//! cheat.
 
 use super::harness::*;
 use crate::Cheat;
@@ -29,13 +29,13 @@ fn assert_rate(what: &str, count: usize, trials: usize, p: f64) {
     );
 }
 
-/// Calls `runs`, thousands of [`Case::cheap`] ones, with one thread that computes for all of them: to start
-/// and end threads takes as long as a run.
+/// Calls `runs`, which plays thousands of [`Case::cheap`], with one thread for all computations: starting and
+/// ending threads takes as long as a run.
 fn on_one_thread<T>(runs: impl FnOnce() -> T) -> T {
     Pool::new(1).expect("a thread").enter(runs)
 }
 
-/// How the runs ended in which a garbler made some copies of an AND gate bad.
+/// The numbers of runs with each end, if a garbler makes some copies of an AND gate bad.
 #[derive(Default, Debug)]
 struct Ends {
     opened: usize,
@@ -45,15 +45,16 @@ struct Ends {
     survived: usize,
 }
 
-/// The garbler flips `bit` of the committed output of `bad` copies: a high bit, and their label is none; the
-/// lowest, and it is a valid one for the opposite truth value. Opened they are seen.
+/// Plays runs in which the garbler flips `bit` of the committed output of `bad` copies. With a high bit the
+/// label is invalid; with the lowest bit it is the valid label of the opposite bit. An opened bad copy is
+/// detected.
 fn bad_copies(bucketing: Bucketing, bad: u32, bit: usize, trials: usize) -> Ends {
     let program = ands(bucketing.slots, Recipient::Evaluator);
     let mut rng = Rng::replayable("test");
     let mut ends = Ends::default();
     let mut run = || {
         let parameters = small(&program, [bucketing.bucket, bucketing.opened], [1, 0], [1, 0]);
-        // The first copies, which the challenge treats like any others.
+        // The bad copies are the first ones; the challenge treats all copies alike.
         let case = Case::new(&program, parameters)
             .lie(Point::CommittedOutputs(0), flips((0..bad as usize).collect(), bit));
         let outcome = case.cheap(&mut rng).run_alone();
@@ -71,8 +72,8 @@ fn bad_copies(bucketing: Bucketing, bad: u32, bit: usize, trials: usize) -> Ends
     ends
 }
 
-/// That no bad copy is opened, and that then a bucket has only bad ones. Fewer than two buckets can, so that
-/// the sum over the buckets is exact.
+/// Returns the probability that no bad copy is opened, and the probability that a bucket then has only bad
+/// copies. Too few copies are bad for two such buckets, so the sum over the buckets is exact.
 fn exact(bucketing: Bucketing, bad: u32) -> [f64; 2] {
     let (kept, copies) =
         (bucketing.slots * bucketing.bucket, bucketing.slots * bucketing.bucket + bucketing.opened);
@@ -82,8 +83,8 @@ fn exact(bucketing: Bucketing, bad: u32) -> [f64; 2] {
     [choose(copies - bad, bucketing.opened) / choose(copies, bucketing.opened), full]
 }
 
-/// Three bad copies, as many as serve the garbler best. A bucket of them has no valid label; nothing else is
-/// lost.
+/// Checks the rate for three bad copies, the best number for the garbler. A bucket of bad copies has no valid
+/// label; any other bucket survives.
 fn all_bad(bucketing: Bucketing, expected: f64, trials: usize) {
     let [hidden, full] = exact(bucketing, 3);
     assert!((hidden * full - expected).abs() < 5e-5);
@@ -105,8 +106,8 @@ fn row_05_rate_of_all_bad_buckets_among_8() {
     all_bad(Bucketing { slots: 8, bucket: 2, opened: 16 }, 0.0226, 6000);
 }
 
-/// To have a wrong output believed the garbler needs valid labels that stand for the wrong value, and no bad
-/// copy beside a good one: that would give its offset away. So a third bad copy never helps it.
+/// A wrong output needs a bucket in which all copies give the valid label of the wrong bit. A bad copy beside
+/// a good one reveals the offset, so a third bad copy never helps the garbler.
 #[test]
 fn row_14_rate_of_wrong_outputs() {
     let bucketing = Bucketing { slots: 4, bucket: 2, opened: 8 };
@@ -116,7 +117,7 @@ fn row_14_rate_of_wrong_outputs() {
     assert_eq!(
         (ends.no_valid_label, ends.survived),
         (0, 0),
-        "what was hidden either won or gave the offset away"
+        "unopened bad copies won or revealed the offset"
     );
     assert_rate("a wrong output", ends.fooled, trials, hidden * full);
     assert_rate("a recovered input", ends.recovered, trials, hidden * (1.0 - full));
@@ -124,8 +125,8 @@ fn row_14_rate_of_wrong_outputs() {
     assert_eq!((ends.no_valid_label, ends.survived, ends.fooled), (0, 0, 0));
 }
 
-/// Authenticators of the garbler's inputs: opened completely, and the majority of a bucket decides. Bad ones
-/// refuse the honest label, so that a bad majority ends the run when the label comes.
+/// The authenticators of the garbler's inputs: an opened one is checked completely, and in a bucket the
+/// majority decides. Bad ones refuse the honest label, so a bad majority ends the run when the label arrives.
 #[test]
 fn row_09_rate_of_bad_majorities() {
     let (bucketing, bad, trials) = (Bucketing { slots: 8, bucket: 3, opened: 24 }, 3, 3000);
@@ -145,13 +146,14 @@ fn row_09_rate_of_bad_majorities() {
     };
     on_one_thread(|| (0..trials).for_each(|_| run()));
     let hidden = choose(48 - bad, 24) / choose(48, 24);
-    // For 3 bad ones among 24 in buckets of 3: the ways with at most one in each bucket, and all ways.
+    // For 3 bad authenticators among 24 in buckets of 3: the ways with at most one in each bucket, divided by
+    // all ways.
     let spread = choose(8, bad) * 3f64.powi(bad as i32) / choose(24, bad);
     assert_rate("no bad authenticator opened", trials - opened, trials, hidden);
     assert_rate("a bad majority", lost, trials, hidden * (1.0 - spread));
 }
 
-/// One half of a checked plain authenticator is opened: one wrong hash is detected half the time.
+/// One label of a checked plain authenticator is opened, so one wrong hash is detected with probability 1/2.
 #[test]
 fn row_08_rate_of_detection_of_one_half() {
     let program = ands(1, Recipient::Both);
@@ -159,7 +161,8 @@ fn row_08_rate_of_detection_of_one_half() {
     for half in 0..2 {
         let (mut caught, trials) = (0, 600);
         let mut run = || {
-            // All are bad in the same half, and one is opened; the others decide later.
+            // All authenticators have a wrong hash at the same colour. One is checked; the others matter only
+            // later.
             let wrong = move |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[16 * half] ^= 1);
             let case = Case::new(&program, small(&program, [1, 0], [1, 1], [1, 0]))
                 .lie(Point::PlainAuthenticators, wrong);
@@ -173,7 +176,7 @@ fn row_08_rate_of_detection_of_one_half() {
     }
 }
 
-/// How often the run breaks off when the garbler attacks the evaluator's one input bit.
+/// Counts the runs that break off when the garbler attacks the evaluator's only input bit.
 fn aborts(y: bool, trials: usize, attack: impl Fn(Case) -> Case) -> usize {
     let program = ands(1, Recipient::Both);
     let mut rng = Rng::replayable("test");
@@ -186,7 +189,7 @@ fn aborts(y: bool, trials: usize, attack: impl Fn(Case) -> Case) -> usize {
     on_one_thread(|| (0..trials).map(run).filter(|aborted| *aborted).count())
 }
 
-/// The rate `p` for either input, and no difference between the two (two-proportion test).
+/// Checks that both inputs give the rate `p`, and that their rates do not differ (two-proportion test).
 #[track_caller]
 fn assert_same_rate(what: &str, p: f64, attack: impl Fn(Case) -> Case) {
     let trials = 1200;
@@ -198,15 +201,16 @@ fn assert_same_rate(what: &str, p: f64, attack: impl Fn(Case) -> Case) {
     assert!(z.abs() < 3.9, "{what}: {zero} against {one} of {trials}, z = {z:.2}");
 }
 
-/// The garbler puts another offset into the OTs than it committed to, and only one combination binds it:
-/// caught if its choice bit is 1, and later if the input's is. Both are random, for any input.
+/// The garbler commits to another offset than it uses in the OTs, and only one combination binds the OTs. The
+/// evaluator notices if the combination's choice bit is 1, or later if its OT's choice bit is 1. Both bits
+/// are random for any input.
 #[test]
 fn row_12_rate_of_aborts_with_another_offset() {
     assert_same_rate("another offset in the OTs", 0.75, |case| case.lie(Point::OtOffset, flip(0, 90)));
 }
 
-/// The authenticator of the output refuses the label of one colour, which is either bit's as likely as the
-/// other's.
+/// The output's authenticator refuses the label of one colour. This label stands for either bit with equal
+/// probability.
 #[test]
 fn row_12_rate_of_aborts_with_half_an_authenticator() {
     let wrong = |hashes: &mut [u8]| hashes.chunks_mut(32).for_each(|pair| pair[0] ^= 1);
