@@ -8,7 +8,7 @@ use brickwork_circuit::{Party, Recipient};
 use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
 
-/// Runs each party's closure with its session; both closures run side by side.
+/// Runs a closure for each party with its session; both run side by side.
 pub fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
@@ -49,8 +49,8 @@ pub fn over<G: Send, E>(
     })
 }
 
-/// The garbler's wires come from two batches that were made at different times: two inputs from the first,
-/// the third and all private outputs from the second.
+/// The garbler's wires come from two batches that were made at different times: two inputs from the first
+/// batch, the third input and all private outputs from the second.
 #[test]
 fn a_program_draws_on_two_batches() {
     let private = (0..20).map(|k| k % 4).collect();
@@ -82,7 +82,7 @@ fn a_program_draws_on_two_batches() {
     let expected = program.simulate(&x, &y);
     assert_eq!(garbled, program.output_bits(Party::Garbler, &expected));
     assert_eq!(evaluated, program.output_bits(Party::Evaluator, &expected));
-    // Both report the cost of each phase, with the same bytes.
+    // Both parties report the cost of each phase with the same bytes.
     let bytes = |phases: &[PhaseReport]| {
         phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>()
     };
@@ -90,7 +90,7 @@ fn a_program_draws_on_two_batches() {
     assert_eq!(garblers_phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), Duplo::PHASES);
 }
 
-/// An input of another length than the program's is the caller's mistake: the input is not sent.
+/// An input of a wrong length is the caller's mistake: the input is not sent.
 #[test]
 fn row_19_inputs_of_another_length_for_what_was_built() {
     let program = wires(0, 2, &[(Recipient::Evaluator, vec![0, 1])]);

@@ -1,4 +1,4 @@
-//! Rows 10, 11 and 30: solderings, decommitments, and values that must never be opened twice.
+//! Rows 10, 11 and 30: wrong solderings and openings, and values that must never be opened twice.
 
 use super::super::batch::Shape;
 use super::super::challenge::BatchSizes;
@@ -13,7 +13,7 @@ use brickwork_circuit::{ComponentId, Party, Port, ProgramBuilder, Type};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use std::collections::HashSet;
 
-/// All solderings that the garbler sends. One proof covers all of them.
+/// All kinds of solderings that the garbler sends. One proof covers all of them.
 const SOLDERINGS: [Point; 9] = [
     Point::BucketSolderings(0),
     Point::BucketSolderings(1),
@@ -26,8 +26,7 @@ const SOLDERINGS: [Point; 9] = [
     Point::PrivateSolderings,
 ];
 
-/// A lie about solderings of every kind is caught by the proof. The labels differ from run to run, so the lie
-/// is told if there are any.
+/// Checks that the proof shows a lie about each kind of soldering. A hook without labels is skipped.
 fn caught_everywhere(lie: impl Fn(&mut [u8]) + Send + Sync + Copy + 'static) {
     for point in SOLDERINGS {
         for toy in [Case::toy(), Case::toy().in_files()] {
@@ -49,7 +48,7 @@ fn row_10_wrong_soldering() {
     caught_everywhere(|labels| labels[labels.len() - 1] ^= 0x80);
 }
 
-/// The lowest bit says whether the indicator bits of the two wires differ.
+/// The lowest bit of a soldering is the difference of the two indicator bits.
 #[test]
 fn row_10_wrong_indicator_in_a_soldering() {
     caught_everywhere(|labels| labels[0] ^= 1);
@@ -61,7 +60,7 @@ fn row_10_swapped_solderings() {
     caught_everywhere(|labels| swap(16, 0, labels.len() / 16 - 1)(labels));
 }
 
-/// Right, but for another wire.
+/// A right soldering is sent in place of the one for another wire.
 #[test]
 fn row_10_soldering_of_another_wire() {
     caught_everywhere(|labels| labels.copy_within(16..32, 0));
@@ -72,7 +71,7 @@ fn row_10_no_soldering() {
     caught_everywhere(|labels| labels[..16].fill(0));
 }
 
-/// The soldered wires follow from the program; a message can neither add nor leave out one.
+/// The program determines the soldered wires; a message can neither add nor omit one.
 #[test]
 fn row_10_number_of_solderings() {
     let changes: [fn(&mut Vec<u8>); 3] =
@@ -92,7 +91,7 @@ fn row_10_number_of_solderings() {
     }
 }
 
-/// A slot reads only earlier wires, so a program has no cycle; and each of its inputs is set exactly once.
+/// A slot reads only earlier wires, so a program has no cycle, and it sets each input of a slot exactly once.
 #[test]
 fn row_10_cycles_and_inputs_soldered_twice() {
     let mut program = ProgramBuilder::new("cycle", vec![Port::new("x", Type::Uint(1))], vec![]).unwrap();
@@ -103,8 +102,8 @@ fn row_10_cycles_and_inputs_soldered_twice() {
     assert!(program.slot(pair, &[0, 0]).is_ok());
 }
 
-/// In the order of the transcript: of all commitments, of all that was opened, of the inputs and outputs. The
-/// phase of each, and the cheat that a lie about hidden values looks like; the second one has none.
+/// The proofs in the order of the messages: of all commitments, of all openings, of inputs and outputs. Each
+/// has its phase and the cheat that a lie about hidden values causes; the second proof has no hidden values.
 const ANSWERS: [(&str, Cheat); 3] =
     [("prepare", Cheat::Commitment), ("build", Cheat::Opening), ("evaluate", Cheat::Indicator)];
 
@@ -122,7 +121,8 @@ fn row_11_wrong_decommitment() {
 #[test]
 fn row_11_swapped_decommitments() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
-        // The last part, about the evaluator's knowledge: each coordinate gets the shares of the next.
+        // In the last part of the answer, about values that the evaluator knows, each coordinate gets the
+        // next one's shares.
         let swapped = |answer: &mut Vec<u8>| {
             let start = answer.len() - 275 * 16;
             answer[start..].rotate_left(16);
@@ -132,7 +132,7 @@ fn row_11_swapped_decommitments() {
     }
 }
 
-/// The same lie told twice: gone in the sum, not in random combinations.
+/// Two equal lies cancel in their sum, but not in random combinations.
 #[test]
 fn row_11_two_lies_that_cancel() {
     caught_everywhere(|labels| flips(vec![0, 1], 33)(labels));
@@ -156,7 +156,7 @@ fn toy_bucketing() -> brickwork_primitives::cut_and_choose::Bucketing {
     brickwork_primitives::cut_and_choose::Bucketing { slots: 2, bucket: 3, opened: 4 }
 }
 
-/// An opened value of a checked copy that was not committed to is found: its tables give it away.
+/// A wrong opening of a checked copy is detected, because the tables do not match.
 #[test]
 fn row_11_wrong_opening_of_a_copy() {
     for label in [0, 3, 4, 7] {
@@ -167,12 +167,13 @@ fn row_11_wrong_opening_of_a_copy() {
     outcome.evaluator_caught(Cheat::OpenedCopy, "preprocess", msg::OT_BINDING);
 }
 
-/// Corrections in every message of commitments. The first two commitments get the same error in many
+/// Wrong corrections in each message of commitments. The first two commitments get the same error in many
 /// coordinates, so the errors cancel in their sum.
 #[test]
 fn row_11_corrections_that_leave_the_code() {
-    // Two of the offsets, three of each component, three of authenticators, two of OTs, two of masks: all in
-    // the first proof. Masks of the last one. The masks of bits come last in the first and alone in the last.
+    // Messages of corrections: 2 for the offsets, 3 for each component, 3 for authenticators, 2 for OTs and 2
+    // for masks, all in the first proof; 1 for masks in the last proof. The last message of either proof has
+    // the masks of bits.
     for nth in 0..16 {
         let errors =
             |corrections: &mut Vec<u8>| corrections.chunks_mut(32).for_each(|coordinate| coordinate[0] ^= 3);
@@ -183,16 +184,15 @@ fn row_11_corrections_that_leave_the_code() {
         };
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
-        // An invalid commitment is found before anything is challenged or revealed.
+        // An invalid commitment is detected before E sends a challenge or its sums of OTs.
         let asked =
             outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
         assert_eq!(asked, phase == "evaluate");
     }
 }
 
-/// No pair of wires is ever soldered twice, in either direction: the sum of the two openings would be an
-/// offset. Nor can a message ask for it, since both parties derive the pairs from the program and the
-/// challenge.
+/// No pair of wires is soldered twice, in either direction, because the sum of the two openings would be an
+/// offset. No message can ask for it: both parties compute the pairs from the program and the challenge.
 #[test]
 fn row_30_no_pair_is_soldered_twice() {
     let program = toy();
@@ -219,7 +219,7 @@ fn row_30_no_pair_is_soldered_twice() {
         Ot(usize),
     }
     let (plain, input) = (batch(parameters.plain), batch(parameters.input));
-    // The authenticators of each batch's outputs come one after the other.
+    // The authenticators of outputs are numbered batch after batch.
     let first = |set: usize| shapes[..set].iter().map(|s| s.batch.buckets * s.outputs).sum::<usize>();
     let wire_of = |location: WireLocation| match location.set as usize {
         set @ 0..=1 => Wire::Plain((first(set) + location.bucket as usize) * plain.size),
@@ -263,8 +263,8 @@ fn row_30_no_pair_is_soldered_twice() {
         })
         .collect();
     assert_eq!(unordered.len(), pairs.len());
-    // Nor a cycle of three or more: their openings would add up to one offset more or less. Every soldering
-    // joins two parts that were not joined yet.
+    // There is no longer cycle, either, because the openings of a cycle could add up to an offset. So every
+    // soldering must join two parts that are not connected yet.
     let mut part: std::collections::HashMap<Wire, Wire> = pairs.iter().flatten().map(|&w| (w, w)).collect();
     for [a, b] in pairs {
         let root = |mut w: Wire| {
@@ -279,7 +279,7 @@ fn row_30_no_pair_is_soldered_twice() {
     }
 }
 
-/// A value that a proof opened once is opened in no other way: a second answer is a message out of place.
+/// A proof has one answer, so no value is opened in two ways: a second answer is an unexpected message.
 #[test]
 fn row_30_one_answer_to_one_challenge() {
     for (nth, (phase, _)) in ANSWERS.into_iter().enumerate() {
@@ -288,7 +288,7 @@ fn row_30_one_answer_to_one_challenge() {
         outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, PROOF);
         let garbler_last = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
         assert_eq!(garbler_last, nth + 1);
-        // And the garbler takes one seed of combinations a proof.
+        // The garbler accepts one seed for each proof.
         let outcome =
             Case::toy().sends(Party::Evaluator, PROOF, nth, |seed| seed.extend_from_within(..)).run();
         let last = if phase == "build" { msg::SOLDERINGS } else { CORRECTIONS };

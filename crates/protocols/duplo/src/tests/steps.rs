@@ -1,4 +1,4 @@
-//! Steps of a session: decoded outputs, kept outputs, and a cheater's gain in a later step.
+//! Steps of a session: decoded outputs, kept outputs, and the effect of a cheat on later steps.
 
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use brickwork_wire::{Crossings, counting_pair};
 
 const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
-/// Bits of each port of the programs here.
+/// The bits of each port.
 const WIDTH: u32 = 2;
 
 fn port(name: &str) -> Port {
     Port::new(name, Type::Uint(WIDTH))
 }
 
-/// Two components of unlike shapes.
+/// Returns two components of different shapes.
 fn components() -> [Component; 2] {
     let cross = component("cross", 4, |b, w| {
         let and = b.and(w[0], w[3]);
@@ -33,20 +33,20 @@ fn components() -> [Component; 2] {
 /// A step of a random session, and its expected results.
 struct Planned {
     program: Arc<Program>,
-    /// Ports that take kept values, and the index of each among all kept values.
+    /// The ports that take kept values, each with an index into the list of all kept values.
     carried: Vec<(Party, String, usize)>,
     kept: Vec<String>,
     inputs: [Vec<bool>; 2],
     outputs: [Vec<bool>; 2],
-    /// Says that it runs in one, not phase by phase.
+    /// True if `run` plays the step at once, not phase by phase.
     at_once: bool,
 }
 
 impl Planned {
-    /// Draws a step that may use kept values, and keeps some more.
+    /// Draws a step that may use earlier kept values. Appends the values that it keeps to `kept`.
     fn draw(kept: &mut Vec<Vec<bool>>, rng: &mut Rng) -> Planned {
         let mut carried = Vec::new();
-        // For each party: its ports, its own bits, and the bits of all its ports.
+        // For each party: its ports, its own input bits, and the bits of all its ports.
         let mut sides = Vec::new();
         for (party, letter) in PARTIES.into_iter().zip(["x", "y"]) {
             let (mut ports, mut own, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ impl Planned {
             let to = [Recipient::Garbler, Recipient::Evaluator, Recipient::Both][rng.below(3) as usize];
             let name = format!("z{k}");
             program.output(port(&name), to, wires).unwrap();
-            // The first step keeps something, because a session without secrets forgets a recovered offset.
+            // The first step keeps a value, because a session without kept values forgets a recovered offset.
             if rng.below(2) == 1 || kept.is_empty() && k == 0 {
                 names.push(name);
                 places.push(k as usize);
@@ -107,7 +107,7 @@ impl Planned {
     }
 }
 
-/// Draws a session, and all that it takes.
+/// Draws the steps of a session, and the request for all their items.
 fn planned(steps: usize, rng: &mut Rng) -> (Vec<Planned>, Request) {
     let mut kept = Vec::new();
     let planned: Vec<Planned> = (0..steps).map(|_| Planned::draw(&mut kept, rng)).collect();
@@ -129,7 +129,7 @@ fn requested<'p>(planned: impl IntoIterator<Item = &'p Planned>) -> Request {
     request
 }
 
-/// Plays all steps as one party, whose session does one step as `play` says, in one or phase by phase.
+/// Plays all steps as one party. `play` plays a step at once or phase by phase.
 fn played<S>(
     mut session: S,
     planned: &[Planned],
@@ -147,7 +147,7 @@ fn played<S>(
     Ok(outputs)
 }
 
-/// The bits that a step in one gave, and the session.
+/// Returns the outputs of a step that was played at once, and the session.
 fn outputs_of<S>((report, session): (StepReport, S)) -> (Vec<bool>, S) {
     (report.outputs, session)
 }
@@ -162,7 +162,7 @@ fn garbles(session: crate::Garbler, planned: &[Planned]) -> Result<Vec<Vec<bool>
     })
 }
 
-/// The outputs, and of each step whether Δ_ka was known by then.
+/// Plays all steps as the evaluator. Returns the outputs, and for each step if Δ_ka was known.
 fn evaluates(session: crate::Evaluator, planned: &[Planned]) -> Result<(Vec<Vec<bool>>, Vec<bool>), Error> {
     let known = std::cell::RefCell::new(Vec::new());
     let outputs = played(session, planned, Party::Evaluator, |session, at_once, step, input| {
@@ -183,8 +183,8 @@ fn expected(planned: &[Planned], party: Party) -> Vec<Vec<bool>> {
     planned.iter().map(|one| one.outputs[party as usize].clone()).collect()
 }
 
-/// Each step gives the same as in the clear, for any recipients of its outputs, and for values that are kept
-/// and carried on, once or several times, by ports of either party.
+/// Each step gives the plaintext's outputs, for any recipients of outputs, and for values that are kept and
+/// used, once or several times, by ports of either party.
 #[test]
 fn steps_give_what_they_give_in_the_clear() {
     let mut rng = Rng::replayable("test steps");
@@ -200,15 +200,15 @@ fn steps_give_what_they_give_in_the_clear() {
     }
 }
 
-/// A garbler whose copies give two valid labels reveals Δ_ka, in any step that uses them. All outputs of that
-/// step and of later ones are right for both parties, and so are kept values.
+/// A garbler whose copies give two valid labels reveals Δ_ka in any step that uses these copies. All outputs
+/// of this step and of later ones are right for both parties, and so are kept values.
 #[test]
 fn row_14_recovery_lasts_through_the_steps() {
     let mut rng = Rng::replayable("test steps");
     let (mut late, mut early) = (0, 0);
     for _ in 0..8 {
         let (planned, request) = planned(6, &mut rng);
-        // One copy of one bucket of either component says the opposite on its first output.
+        // In one bucket of each component, one copy gives the label of the opposite bit on its first output.
         let copies = [0, 1].map(|id| {
             let bucketing = stock_bucketing(&request, id);
             let slot = rng.below(u64::from(bucketing.slots)) as usize;
@@ -235,7 +235,7 @@ fn row_14_recovery_lasts_through_the_steps() {
         );
         let (evaluated, known) = evaluated.unwrap();
         assert_eq!([garbled.unwrap(), evaluated], PARTIES.map(|party| expected(&planned, party)));
-        // Once known, always known.
+        // Once Δ_ka is known, it stays known.
         assert!(known.is_sorted(), "{known:?}");
         late += usize::from(known.last() == Some(&true) && !known[0]);
         early += usize::from(known[0]);
@@ -243,8 +243,8 @@ fn row_14_recovery_lasts_through_the_steps() {
     assert!(late > 0 && late + early > 2, "{late} {early}");
 }
 
-/// A secret of another session, of another type, forgotten, or for a port that is not there is refused, and
-/// nothing is sent.
+/// A step is refused before anything is sent if its secret belongs to another session, has another type, was
+/// forgotten, or is for a port that does not exist.
 #[test]
 fn row_16_secrets_are_of_one_session() {
     let program = wires(2, 1, &[(Recipient::Both, vec![0, 2]), (Recipient::Garbler, vec![1])]);
@@ -285,11 +285,11 @@ fn row_16_secrets_are_of_one_session() {
     assert!(matches!(other.build(&on).map(drop), Err(Error::Usage(_))));
     garbler.forget(secret);
     assert!(matches!(garbler.build(&on).map(drop), Err(Error::Usage(_))));
-    // The other party has heard nothing but that the connection was closed.
+    // The other party only found the connection closed.
     assert!(matches!(evaluator.build(&on).map(drop), Err(Error::Io(_))));
 }
 
-/// Parties that want to use different kept values do not begin.
+/// Parties that want to use different kept values do not begin the step.
 #[test]
 fn row_19_both_parties_carry_on_the_same() {
     let program = wires(2, 1, &[(Recipient::Both, vec![0, 2]), (Recipient::Garbler, vec![0, 1])]);
@@ -314,8 +314,8 @@ fn row_19_both_parties_carry_on_the_same() {
     assert!(matches!(evaluated, Err(Error::Mismatch(_))), "{evaluated:?}");
 }
 
-/// A lie in a later step is caught there, as in the first: about solderings of kept values, about labels and
-/// indicator bits, and about outputs.
+/// A lie in a later step is detected like one in the first step: about solderings of kept values, labels,
+/// indicator bits or outputs.
 #[test]
 fn rows_10_13_and_15_lies_in_a_later_step() {
     let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
@@ -383,15 +383,15 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
             let caught = if cheater == Party::Garbler { evaluated } else { garbled };
             let Err(Error::Peer(found)) = caught else { panic!("{point:?} in step {in_step}: {caught:?}") };
             assert_eq!(known(found), cheat, "{point:?} in step {in_step}");
-            // A party that cheats in the decoding of the first step may go on to the second, alone.
+            // Only a party that cheats when the first step is decoded reaches the second step, alone.
             let parties = reached.into_inner();
             assert!(if in_step == 0 { parties < 2 } else { parties == 2 }, "{point:?}: {parties}");
         }
     }
 }
 
-/// A further step in one takes two round trips until the evaluator knows its outputs, and half of one more
-/// for the garbler; phase by phase it takes four and a half.
+/// A further step takes two round trips until the evaluator knows its outputs, and half a round trip more for
+/// the garbler. Phase by phase it takes four and a half round trips.
 #[test]
 fn a_further_step_takes_two_round_trips() {
     let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
@@ -402,7 +402,7 @@ fn a_further_step_takes_two_round_trips() {
     let request = Request { components: vec![(pair(), 3)], garbler_wires: 6, ots: Some(6) };
     let (left, right, [at_garbler, at_evaluator]) = counting_pair();
     let begin = std::sync::Barrier::new(2);
-    // Both have ended the previous run, and no message is in transit.
+    // Both parties have ended the previous run, and no message is in transit.
     let fresh = |crossings: &Crossings| {
         begin.wait();
         crossings.reset();
@@ -436,8 +436,8 @@ fn a_further_step_takes_two_round_trips() {
     assert_eq!(evaluated.unwrap(), (expected.clone(), expected, [4, 8]));
 }
 
-/// Parties that run different steps find out before an input's label is sent, without an additional round
-/// trip. A party that announces another step than the one that it runs is refused.
+/// Parties that run different steps notice it before an input's label is sent, without an additional round
+/// trip. A party that announces another step than it runs is refused.
 #[test]
 fn row_19_both_parties_run_the_same() {
     let [one, other] = [[0, 1], [1, 0]].map(|z| wires(2, 1, &[(Recipient::Both, z.to_vec())]));
@@ -453,7 +453,7 @@ fn row_19_both_parties_run_the_same() {
     }
 }
 
-/// A lack, or an input of another length, is the caller's mistake: nothing is sent.
+/// Missing items, or an input of a wrong length, are the caller's mistake: nothing is sent.
 #[test]
 fn row_19_a_step_that_cannot_run_sends_nothing() {
     let program = wires(2, 1, &[(Recipient::Both, vec![0, 2])]);
@@ -464,7 +464,7 @@ fn row_19_a_step_that_cannot_run_sends_nothing() {
             |session| session.fill(&request)?.run(&program, x).map(drop),
             |session| {
                 let session = session.fill(&request)?;
-                // All that is there; then the connection is closed.
+                // The evaluator gets no byte of the step before the connection is closed.
                 Ok(agree_with_nobody(session))
             },
         );
@@ -479,13 +479,13 @@ fn agree_with_nobody(mut session: crate::Evaluator) -> Result<(), Error> {
     brickwork_session::confirm(&mut session.core.run.channel, &[0; 32], "")
 }
 
-/// Steps side by side, with the messages of one, give the same results as one after another, with any kept
-/// values and any receivers.
+/// Steps side by side, in the messages of one step, give the same results as steps one after another, for any
+/// kept values and recipients.
 #[test]
 fn steps_side_by_side_give_what_they_give_one_after_another() {
     let mut rng = Rng::replayable("test steps");
     for _ in 0..4 {
-        // The first steps keep values that the others may carry on, and these run at once.
+        // The first steps keep values. The second group of steps may use them, and runs at once.
         let mut kept = Vec::new();
         let first: Vec<Planned> = (0..2)
             .map(|_| {
@@ -534,8 +534,8 @@ fn steps_side_by_side_give_what_they_give_one_after_another() {
     }
 }
 
-/// With steps side by side nobody has an output before all of them are proven: a party that lies in one of
-/// them, hoping for the result of the other, gets neither.
+/// With steps side by side, all steps are proven before any party has an output. So a party that lies in one
+/// step to see the result of the other gets neither.
 #[test]
 fn row_17_a_lie_in_one_of_two_steps_side_by_side_ends_both() {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -554,7 +554,7 @@ fn row_17_a_lie_in_one_of_two_steps_side_by_side_ends_both() {
     for lies_at in lies {
         let told = Arc::new(AtomicUsize::new(0));
         let counts = told.clone();
-        // The first bytes belong to the first of the two.
+        // The first bytes belong to the first step.
         let lie = move |at: Point, bytes: &mut [u8]| {
             if Some(at) == lies_at {
                 bytes[0] ^= 1;

@@ -1,5 +1,5 @@
-//! Cheating with stock on disk: the cheated party durably burns everything with the same secrets, and a retry
-//! is refused before anything that depends on it is sent (row d of every cheat, rows 16, 24, 25).
+//! Cheats with stock on disk: the honest party durably burns everything under the same secrets, and refuses a
+//! retry before it sends anything that depends on them (row d of every cheat, rows 16, 24, 25).
 
 use brickwork_testing::Replayable as _;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
 }
 
-/// Returns whether everything of a party is burned: its secrets and segments are removed.
+/// Returns whether a party's stock is burned: its secrets and segments are removed.
 fn is_burned(root: &Path, party: Party) -> bool {
     let segments = std::fs::read_dir(root.join(format!("{party:?}")).join("segments")).unwrap().count();
     let store = store(root, party);
@@ -50,7 +50,7 @@ fn is_burned(root: &Path, party: Party) -> bool {
 /// Changes a cheater's state.
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 
-/// How one party cheats.
+/// The lies of one party, in its state or in a message.
 #[derive(Default)]
 struct Cheater {
     state: Vec<(Point, Alter)>,
@@ -62,7 +62,7 @@ impl Cheater {
         Cheater::default().and(point, place, bits)
     }
 
-    /// Flips these bits as well.
+    /// Adds a lie that flips these bits.
     fn and(mut self, point: Point, place: usize, bits: u8) -> Self {
         self.state.push((point, Box::new(move |bytes: &mut [u8]| bytes[place] ^= bits)));
         self
@@ -81,10 +81,10 @@ impl Cheater {
 #[derive(Clone, Copy)]
 enum What {
     Fill,
-    /// Without OTs, which programs then make on the spot.
+    /// The stock has no OTs, so programs make their own.
     FillWithoutOts,
     Run,
-    /// With this for each bit of the evaluator's input.
+    /// All bits of the evaluator's input are this bit.
     RunOn(bool),
 }
 
@@ -139,7 +139,7 @@ fn connect(
     })
 }
 
-/// Nobody cheats, and the evaluator sees that the material is good down to the last copy.
+/// Both parties are honest, and the evaluator checks that no copy gives a label that is refused.
 fn honest() -> [Cheater; 2] {
     let good: Alter = Box::new(|refused| assert!(refused.iter().all(|byte| *byte == 0), "a bad copy"));
     [Cheater::default(), Cheater { state: vec![(Point::Refused, good)], message: None }]
@@ -151,8 +151,8 @@ fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
     cheaters
 }
 
-/// All copies of all buckets are as good after they were stored, in several batches and records, as one good
-/// copy of each would make it seem.
+/// Every copy of every bucket is still good after storage in several batches and records. The outputs alone
+/// would not show a bad copy beside a good one.
 #[test]
 fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     let (folder, program) = (tempfile::tempdir().unwrap(), toy());
@@ -164,8 +164,8 @@ fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     }
 }
 
-/// A cheat of one party in a run or a filling: the other party ends with this error, and nothing of the epoch
-/// is ever used again.
+/// Plays a cheat in a run or a filling. The other party must end with this cheat and never use the epoch
+/// again.
 fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheats: Cheater) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -176,8 +176,8 @@ fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheat
     ends_burned(root, program, cheater, cheat, &results);
 }
 
-/// Checks the end of such a cheat: the other party saw it and has burned the epoch, and nothing of it is ever
-/// used again.
+/// Checks the end of a cheat: the other party detected it and has burned the epoch, which is never used
+/// again.
 fn ends_burned(
     root: &Path,
     program: &Arc<Program>,
@@ -191,14 +191,15 @@ fn ends_burned(
         matches!(detected, Err(Error::Peer(found)) if *found == cheat),
         "{detected:?} instead of {cheat:?}"
     );
-    // The peer sees a closed connection, as for every cause, or it was done already.
+    // The cheater found the connection closed, as after any error, or had finished before.
     assert!(
         matches!(results[cheater as usize], Ok(()) | Err(Error::Io(_))),
         "{:?}",
         results[cheater as usize]
     );
     assert!(is_burned(root, honest_party), "not burned");
-    // The cheater's store knows nothing of it. A retry is refused, and its part burned too.
+    // The cheater's store does not know about the burn. A retry is refused, and burns the cheater's part,
+    // too.
     assert!(!is_burned(root, cheater));
     let retry = connect(root, program, What::Run, honest());
     assert!(retry.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{retry:?}");
@@ -248,21 +249,21 @@ fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
     burns(&toy(), Party::Evaluator, What::Fill, Cheat::OtBinding, Cheater::alters(Point::OtBinding, 3, 4));
 }
 
-/// Input wires of the garbler in the toy program, and of the evaluator.
+/// The number of input wires of the garbler in the toy program; the evaluator has as many.
 const OWN: usize = 3;
 
-/// OTs are made on the spot for a program from stock: that they are bound, the solderings, V and σ are all
-/// proven by the last proof, after the evaluator has sent its masked input. For any lie of the garbler that
-/// follows, alone or consistent, the evaluator ends in the same way for either input: at the same place,
-/// after the same messages, with everything burned.
+/// A program from stock makes its OTs. The last proof covers the binding of the OTs, the solderings, V and σ,
+/// after the evaluator has sent its masked input. After any lie of the garbler, alone or with matching lies,
+/// the evaluator ends in the same way for both inputs: at the same place, after the same messages, with
+/// everything burned.
 #[test]
 fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     type Lie = fn() -> Cheater;
     let no: Lie = Cheater::default;
-    // The garbler's action when the epoch begins and in the run, and the evaluator's result.
+    // The garbler's lies while the epoch begins and in the run, and the cheat that the evaluator detects.
     let plays: [(&str, Lie, Lie, Cheat); 9] = [
-        // R' differs from R only in its lowest bit, so with lies about e and V the opening is that of the
-        // other bit's label.
+        // R' differs from R only in the lowest bit. With matching lies about e and V, the opening is the
+        // label of the opposite bit.
         (
             "R', e and V by the lowest bit",
             no,
@@ -310,14 +311,14 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
         assert!(has(msg::MASKED_INPUT) && !has(msg::OUTPUT_LABELS), "{lie}: {:?}", sent[0]);
         assert_eq!(sent[0], sent[1], "{lie}");
     }
-    // Nobody lies, and it is right.
+    // Without lies, the run succeeds.
     let folder = tempfile::tempdir().unwrap();
     for what in [What::FillWithoutOts, What::RunOn(true)] {
         connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
     }
 }
 
-/// Row 18: any lie of a peer about its log gives a typed error, and nothing that depends on stock is sent.
+/// Row 18: any lie of a peer about its log ends in a typed error, and nothing that depends on stock is sent.
 #[test]
 fn rows_18_and_24_lies_about_a_log() {
     let program = toy();
@@ -327,21 +328,21 @@ fn rows_18_and_24_lies_about_a_log() {
             let root = folder.path();
             connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
             let rewrite = move |bytes: &mut Vec<u8>| match lie {
-                // Nothing, a hundred epochs of zeros, rubbish, one byte less.
+                // No epoch, a hundred epochs of zeros, rubbish, one byte less.
                 0 => *bytes = vec![0],
                 1 => bytes.splice(.., [100].into_iter().chain([0; 6500])).for_each(drop),
                 2 => bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(91).wrapping_add(7)),
                 3 => bytes.truncate(bytes.len() - 1),
-                // The same epoch twice.
+                // The same epoch is listed twice.
                 4 => {
                     let one = bytes[1..].to_vec();
                     bytes.extend(one);
                     bytes[0] = 2;
                 }
-                // Another head: it comes after a count of epochs, a name, a kind and a number of entries.
+                // Another head: it comes after the number of epochs, a name, a kind and a number of entries.
                 _ => bytes[1 + 32 + 1 + 8] ^= 1,
             };
-            // After the lie, for anything that the cheater's own honest code does next.
+            // Records what the honest party sends after the lie.
             let sent = Arc::new(Mutex::new(Vec::new()));
             let (heard, honest_party) =
                 (sent.clone(), if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
@@ -367,8 +368,8 @@ fn rows_18_and_24_lies_about_a_log() {
     }
 }
 
-/// Row 24: a party with a different log is refused at each comparison of a connection: after the greeting,
-/// with a new epoch, with a step begun, written and made; and with the items of a program.
+/// Row 24: a party with a different log is refused at each comparison: after the greeting, with a new epoch,
+/// after a step is begun, written and made, and with the items of a program.
 #[test]
 fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     let program = toy();
@@ -399,7 +400,7 @@ fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
 #[test]
 fn row_24_who_takes_something_else_is_refused() {
     let program = toy();
-    // The written byte, its position, and the expected error.
+    // The byte's position, its new value, and the expected error.
     let cases = [
         (32, None, "do not hold the same"),
         (0, Some(2), "do not hold the same"),
@@ -423,7 +424,7 @@ fn row_24_who_takes_something_else_is_refused() {
     }
 }
 
-/// A party with a store has no parameters to propose, and says so.
+/// A greeting with a store has no digest of parameters, because none are proposed.
 #[test]
 fn row_19_nothing_is_proposed_for_a_store() {
     let program = toy();
@@ -438,8 +439,8 @@ fn row_19_nothing_is_proposed_for_a_store() {
     }
 }
 
-/// With its greeting the garbler says how the first program is to be cut. The evaluator makes that cut itself
-/// and refuses one that gives a different program here; a greeting without a name proposes nothing.
+/// The garbler proposes the cut of the first program with its greeting. The evaluator makes this cut itself,
+/// and refuses it if the program differs. An empty name proposes no cut.
 #[test]
 fn a_cut_is_proposed_for_a_program_from_stock() {
     let given = toy();
@@ -488,7 +489,7 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
 }
 
 /// A program over an existing connection takes two and a half round trips until the evaluator has its
-/// outputs, and half of one more for the garbler: one to agree on the items, and those of a step.
+/// outputs, and half a round trip more for the garbler: one to agree on the items, and those of a step.
 #[test]
 fn a_program_from_stock_takes_three_round_trips() {
     let program = toy();
@@ -503,7 +504,7 @@ fn a_program_from_stock_takes_three_round_trips() {
             Stocked::open(party, channel, &store, &TERMS, Unobserved)?.preprocess(&requests)?;
         let mut counts = Vec::new();
         for _ in 0..2 {
-            // Both have ended the previous run, and no message is in transit.
+            // Both parties have ended the previous run, and no message is in transit.
             begin.wait();
             crossings.reset();
             begin.wait();

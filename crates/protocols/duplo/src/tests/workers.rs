@@ -1,5 +1,5 @@
 //! A step that several workers make: programs solder items of different workers; workers are lost, cheat, or
-//! draw from another's range (rows 4, 16, 21 and 24).
+//! draw from the ranges of another worker (rows 4, 16, 21 and 24).
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -31,10 +31,10 @@ pub(super) const TERMS: Terms = Terms {
 };
 
 pub(super) const WORKERS: usize = 3;
-/// Slots of the program: each worker makes two or three.
+/// The slots of the program. Each worker makes two or three.
 const SLOTS: usize = 7;
 
-/// Makes a chain of slots, so that items of different workers are soldered to each other.
+/// Makes a program with a chain of slots, so that items of different workers are soldered to each other.
 pub(super) fn chain() -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(2))];
     let mut program = ProgramBuilder::new("chain", ports("x"), ports("y")).unwrap();
@@ -55,20 +55,19 @@ pub(super) fn store(root: &Path, party: Party) -> Store {
     Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
 }
 
-/// The actions of a party's worker: hooks, and its end of the connection.
+/// A worker of one party: its connection and its hooks.
 pub(super) type Worker = (Channel, Hooks);
 
-/// Makes both parties' workers on connections in memory.
+/// Makes the workers of both parties, on connections in memory.
 pub(super) fn workers() -> [Vec<Worker>; 2] {
     let (left, right): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| memory_pair()).unzip();
     [left, right].map(|channels| channels.into_iter().map(|channel| (channel, Hooks::none())).collect())
 }
 
-/// By party, the blocks of key material that its workers ever sent.
+/// For each party the blocks of key material that its workers have sent.
 type Sent = [Arc<Mutex<HashSet<[u8; 16]>>>; 2];
 
-/// Watches all workers' messages: no block of a stream or derived from one occurs twice, among all workers
-/// and attempts.
+/// Checks all workers' messages: no block that comes from a stream occurs twice, in all workers and attempts.
 fn watched(mut all: [Vec<Worker>; 2], sent: &Sent) -> [Vec<Worker>; 2] {
     /// Rows of OTs, corrections of commitments, tables, authenticators, solderings.
     const MATERIAL: [Tag; 6] =
@@ -88,12 +87,12 @@ fn watched(mut all: [Vec<Worker>; 2], sent: &Sent) -> [Vec<Worker>; 2] {
     all
 }
 
-/// Both parties make stock for a run by workers.
+/// Makes stock for a run, at both parties, with workers.
 fn fill(root: &Path, program: &Program, workers: [Vec<Worker>; 2]) -> [Result<(), Error>; 2] {
     make(root, request(program), workers)
 }
 
-/// Both parties make the request with workers.
+/// Makes the request at both parties, with workers.
 fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(), Error>; 2] {
     let (left, right) = memory_pair();
     let steps = [request];
@@ -111,8 +110,7 @@ fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(),
     })
 }
 
-/// Runs the program on stock, on all inputs one after another as long as there is stock; returns the promise
-/// of each run. All copies of all buckets must be good.
+/// Runs the program once on stock, and checks the outputs. Returns the promise at each party.
 pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<Promise, Error>; 2] {
     let (left, right) = memory_pair();
     let bits = |n: u8| vec![n & 1 == 1, n & 2 == 2];
@@ -131,7 +129,7 @@ pub(super) fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<
     })
 }
 
-/// Returns by party whether an epoch is burned; and `verify` finds nothing wrong.
+/// Returns for each party whether an epoch is burned. Checks the stores with `verify`.
 pub(super) fn burned(root: &Path) -> [bool; 2] {
     [Party::Garbler, Party::Evaluator].map(|party| {
         let store = store(root, party);
@@ -140,7 +138,7 @@ pub(super) fn burned(root: &Path) -> [bool; 2] {
     })
 }
 
-/// Numbers of the entries in whose ranges a party's stock lies, of which something is left.
+/// Returns the numbers of the log entries whose ranges made the stock that is left.
 pub(super) fn entries(root: &Path, party: Party) -> Vec<u64> {
     let store = store(root, party);
     let of = |(id, _): ([u8; 32], _)| {
@@ -152,8 +150,8 @@ pub(super) fn entries(root: &Path, party: Party) -> Vec<u64> {
     entries
 }
 
-/// Rows 4 and 16: a program solders buckets of three workers, of which none made enough; the bound that is
-/// printed is over the cut-and-chooses of all of them.
+/// Rows 4 and 16: a program solders buckets of three workers, none of which made enough alone. The reported
+/// bound covers the cut-and-chooses of all of them.
 #[test]
 fn rows_04_and_16_a_program_solders_what_several_workers_made() {
     let (folder, program) = (tempfile::tempdir().unwrap(), chain());
@@ -168,17 +166,17 @@ fn rows_04_and_16_a_program_solders_what_several_workers_made() {
     for report in &reports {
         let of = |what: &str| report.budget.iter().filter(|spent| spent.check.contains(what)).count();
         assert_eq!((of("cut-and-choose of pair"), of("key authenticators")), (WORKERS, WORKERS));
-        // Two wires of the garbler's: the third worker made none.
+        // The garbler has two input wires, so the third worker made no input authenticator.
         assert_eq!(of("input authenticators"), 2);
         let sum: f64 = report.budget.iter().map(|spent| spent.bound_log2.exp2()).sum();
         assert!((sum.log2() - report.bound_log2).abs() < 1e-9 && report.bound_log2 <= -40.0);
-        // All that the epoch has was taken from.
+        // The program took from every batch of the epoch.
         assert!((report.epoch_bound_log2.unwrap() - report.bound_log2).abs() < 1e-9);
         assert_eq!(report.of_kind(ItemKind::Component).map(|batch| batch.slots).sum::<u64>(), SLOTS as u64);
     }
     assert_eq!(reports[0].bound_log2, reports[1].bound_log2);
     assert_eq!(burned(root), [false; 2]);
-    // Nothing is left; the next filling begins anew, and so on for every input.
+    // Nothing is left, and the next filling begins a new epoch. This is repeated for every input.
     assert!(run(root, &program, 3, 2).iter().all(|result| matches!(result, Err(Error::Stock(_)))));
     for inputs in 0..16 {
         fill(root, &program, workers()).into_iter().for_each(Result::unwrap);
@@ -186,7 +184,7 @@ fn rows_04_and_16_a_program_solders_what_several_workers_made() {
     }
 }
 
-/// Each share is as large as the others, and all together are the request.
+/// The shares differ by at most one item of each kind, and together are the request.
 #[test]
 fn shares_add_up() {
     let program = chain();
@@ -210,7 +208,7 @@ fn shares_add_up() {
     }
 }
 
-/// The other party's error when one worker of three cheats; everything is burned durably.
+/// Checks that the other party detects the cheat of one worker, and that the epoch is burned durably.
 fn burns(cheater: Party, cheat: Cheat, with_ots: bool, workers: [Vec<Worker>; 2]) {
     let (folder, program) = (tempfile::tempdir().unwrap(), chain());
     let root = folder.path();
@@ -221,8 +219,8 @@ fn burns(cheater: Party, cheat: Cheat, with_ots: bool, workers: [Vec<Worker>; 2]
         matches!(&results[honest], Err(Error::Peer(found)) if *found == cheat),
         "{results:?} instead of {cheat:?}"
     );
-    assert!(burned(root)[honest], "one worker's failed check burns it for all");
-    // A retry is refused, and burns the rest; then both begin anew.
+    assert!(burned(root)[honest], "a failed check of one worker burns the epoch");
+    // A retry is refused and burns the cheater's part. Both parties can then begin a new epoch.
     let _ = run(root, &program, 1, 2);
     assert_eq!(burned(root), [true; 2]);
     fill(root, &program, self::workers()).into_iter().for_each(Result::unwrap);
@@ -238,7 +236,7 @@ pub(super) fn alters(point: Point, place: usize, bits: u8) -> Hooks {
     Hooks { alter: Some(alter), ..Hooks::none() }
 }
 
-/// Row 16: if any worker's check fails, the epoch burns for all of them.
+/// Row 16: a failed check of any worker burns the epoch for all workers.
 #[test]
 fn row_16_a_failed_check_of_one_worker_burns_for_all() {
     for worker in 0..WORKERS {
@@ -246,7 +244,7 @@ fn row_16_a_failed_check_of_one_worker_burns_for_all() {
         all[0][worker].1 = alters(Point::DeltaDifferences(0), 3, 4);
         burns(Party::Garbler, Cheat::Opening, true, all);
     }
-    // The third makes no OTs.
+    // The third worker makes no OTs.
     for worker in 0..2 {
         let mut all = workers();
         all[1][worker].1 = alters(Point::OtBinding, 3, 4);
@@ -254,10 +252,10 @@ fn row_16_a_failed_check_of_one_worker_burns_for_all() {
     }
 }
 
-/// Takes other ranges.
+/// Replaces the ranges of a log entry.
 type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
-/// A place where two workers of one party exchange their ranges.
+/// Makes two hooks by which two workers of one party exchange their ranges.
 fn exchange() -> [RangesHook; 2] {
     type Place = (Mutex<[Option<Ranges>; 2]>, Condvar);
     let place: Arc<Place> = Arc::default();
@@ -276,9 +274,9 @@ fn exchange() -> [RangesHook; 2] {
     })
 }
 
-/// Row 16: workers of a cheater that draw from each other's ranges, though they have said on their
-/// connections that they do not: streams do not fit, and all is burned. (A garbler sees an evaluator's OTs
-/// first. So there are none if it is to cheat.)
+/// Row 16: two workers of a cheater exchange their ranges, against their announcement on the connections.
+/// Their streams do not match the peer's, and the epoch is burned. (With OTs, a cheating garbler's own check
+/// would fail first, so this case makes none.)
 #[test]
 fn row_16_workers_that_exchange_their_ranges_are_refused() {
     for (cheater, cheat) in [(Party::Garbler, Cheat::Commitment), (Party::Evaluator, Cheat::OtExtension)] {
@@ -290,7 +288,7 @@ fn row_16_workers_that_exchange_their_ranges_are_refused() {
     }
 }
 
-/// A connection that ends after this many bytes were read by one end.
+/// A connection that ends after one end has read this many bytes.
 struct Severed {
     stream: UnixStream,
     left: Option<usize>,
@@ -322,13 +320,13 @@ impl Write for Severed {
 impl Stream for Severed {}
 
 /// Rows 4, 16, 20 and 21: the connection of one worker ends after any number of bytes that either party has
-/// read. If the step is not completed, the items of all its workers are unusable and no range of it is used
+/// read. If the step is not completed, the items of all workers are unusable and the ranges are not used
 /// again. Its risk counts, nothing is burned, and the next connection makes the step.
 #[test]
 fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
     let (program, mut lost, mut survived, mut attempts) = (chain(), 0, 0, 0);
     for (role, times) in [(Party::Garbler, 20), (Party::Evaluator, 130)] {
-        // The last one is not cut.
+        // The last connection is not cut.
         let cuts = (0..15).map(|k| 7 + k * k * times).chain([1 << 30]);
         for (cut, worker) in cuts.zip((0..WORKERS).cycle()) {
             let folder = tempfile::tempdir().unwrap();
@@ -362,7 +360,8 @@ fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
                 let exposed = log.iter().filter(|entry| matches!(entry, Entry::Exposed)).count();
                 let given_up = store.state(&id).unwrap().given_up();
                 drop(store);
-                // (In the greetings of workers nothing has begun.) It counts where a challenge was sent.
+                // A step begins after the greetings of the workers, and counts as given up after a challenge
+                // was sent.
                 assert!(exposed <= begun);
                 assert_eq!(given_up.steps as usize, exposed - 1);
                 assert_eq!(given_up.risk > 0, exposed > 1);
@@ -377,15 +376,15 @@ fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
     assert!(lost > 16 && survived >= 2 && attempts > 8, "{lost} {survived} {attempts}");
 }
 
-/// Row 24: workers of two meetings at once between the same parties: the connections of one are none of the
-/// other's.
+/// Row 24: workers of two meetings at once between the same parties. A worker of one meeting is refused by
+/// the other.
 #[test]
 fn row_24_workers_belong_to_one_meeting() {
     let (folder, program) = (tempfile::tempdir().unwrap(), chain());
     let stores = [Party::Garbler, Party::Evaluator].map(|party| store(folder.path(), party));
     let steps = [request(&program)];
     let (mut garblers, evaluators): (Vec<_>, Vec<_>) = (0..2).map(|_| workers().into()).unzip();
-    // One worker of each meeting is connected to the other's.
+    // One worker of each meeting is connected to a worker of the other meeting.
     let (first, second) = garblers.split_at_mut(1);
     std::mem::swap(&mut first[0][1], &mut second[0][1]);
     let met = Barrier::new(4);
