@@ -1,5 +1,6 @@
-//! Compile time and memory of large programs: `cargo run --release -p brickwork-lang --example compile_times
-//! [NAME]`. The memory is the most that the process has had so far: for one program alone give its name.
+//! Measures compile time and memory of large programs: `cargo run --release -p brickwork-lang --example
+//! compile_times [NAME]`. The memory is the peak of the process so far, so give a name to measure one program
+//! alone.
 
 use std::time::Instant;
 
@@ -44,7 +45,7 @@ fn programs() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Most memory that this process has had; known on Linux only.
+/// Returns the peak memory of this process, which only Linux tells.
 fn peak_mebibytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,15 +1,15 @@
-//! The syntax tree. It represents the written text, and nothing about its meaning.
+//! The syntax tree. It represents the text, and not its meaning.
 
 use crate::source::Span;
 use brickwork_circuit::Rule;
 use std::rc::Rc;
 
-/// A name and its place.
+/// A name and its place in the source.
 #[derive(Clone, Debug)]
 pub struct Ident {
     /// The name.
     pub name: Rc<str>,
-    /// Where it is.
+    /// The place of the name.
     pub span: Span,
 }
 
@@ -45,7 +45,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Returns it as it is written.
+    /// Returns the operator as it is written.
     pub fn symbol(self) -> &'static str {
         use BinaryOp::*;
         match self {
@@ -73,7 +73,7 @@ impl BinaryOp {
         }
     }
 
-    /// Returns how tightly it binds; all are left-associative.
+    /// Returns the precedence; all operators are left-associative.
     pub fn precedence(self) -> u8 {
         use BinaryOp::*;
         match self {
@@ -101,11 +101,11 @@ pub enum UnaryOp {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// The kind of item.
+    /// The kind of expression.
     pub kind: ExprKind,
-    /// Where it is.
+    /// The place of the expression.
     pub span: Span,
-    /// Levels of the tree below and with this node, as it was parsed.
+    /// The height of the expression's tree, as it was parsed.
     pub height: u32,
 }
 
@@ -135,7 +135,7 @@ pub enum ExprKind {
     Literal {
         /// The number.
         value: u64,
-        /// True if the type is signed.
+        /// True for a signed literal.
         signed: bool,
         /// The width: a number or a name.
         width: Box<Expr>,
@@ -146,14 +146,14 @@ pub enum ExprKind {
     Unary(UnaryOp, Box<Expr>),
     /// `++` or `--`.
     Step {
-        /// True if it adds.
+        /// True for `++`.
         increment: bool,
-        /// True if it stands before its operand.
+        /// True if the operator stands before its operand.
         prefix: bool,
-        /// The variable that it changes.
+        /// The changed variable.
         operand: Box<Expr>,
     },
-    /// Left side, right side.
+    /// The left side and the right side of an assignment.
     Assign(Box<Expr>, Box<Expr>),
     /// `a[i]`
     Index(Box<Expr>, Box<Expr>),
@@ -165,30 +165,30 @@ pub enum ExprKind {
     Bit(Box<Expr>, Box<Expr>),
     /// `x{base:length}`
     Slice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// A `#define`d name that was replaced by its body.
+    /// A `#define`d name, with the expression that replaces it.
     Macro(Rc<Expr>),
-    /// Something that could not be parsed and was reported.
+    /// A part that could not be parsed, and was reported.
     Broken,
 }
 
-/// How a type is named.
+/// A type as it is written.
 #[derive(Clone, Debug)]
 pub enum TypeName {
-    /// By the name that a `typedef` or a type parameter declares.
+    /// A name that a `typedef` or a type parameter declares.
     Named(Ident),
     /// `uint_t 8` or `int_t (2*w)`, which needs no `typedef`.
     Int {
-        /// `int_t`, not `uint_t`.
+        /// True for `int_t`, false for `uint_t`.
         signed: bool,
-        /// The width: a number, a name, or anything in parentheses.
+        /// The width: a number, a name, or an expression in parentheses.
         width: Box<Expr>,
-        /// All of it.
+        /// The place of the whole type.
         span: Span,
     },
 }
 
 impl TypeName {
-    /// Returns where it is.
+    /// Returns the place of the type.
     pub fn span(&self) -> Span {
         match self {
             TypeName::Named(name) => name.span,
@@ -205,7 +205,7 @@ impl TypeName {
     }
 }
 
-/// An initialiser: of one variable, of an element, or of an array.
+/// The initial value of a variable, an element, or an array.
 #[derive(Clone, Debug)]
 pub enum Init {
     /// A value: one element, or an array where an array is expected.
@@ -217,22 +217,22 @@ pub enum Init {
 /// One declared variable.
 #[derive(Clone, Debug)]
 pub struct Declarator {
-    /// Its name.
+    /// The variable's name.
     pub name: Ident,
-    /// Its array dimensions.
+    /// The array dimensions.
     pub dims: Vec<Expr>,
-    /// Its first value.
+    /// The initial value.
     pub init: Option<Init>,
 }
 
 /// `T a, b = 1, c[3];`
 #[derive(Clone, Debug)]
 pub struct VarDecl {
-    /// Their type.
+    /// The type of the variables.
     pub ty: TypeName,
     /// The variables.
     pub vars: Vec<Declarator>,
-    /// All of it.
+    /// The place of the whole declaration.
     pub span: Span,
 }
 
@@ -241,7 +241,7 @@ pub struct VarDecl {
 pub enum Stmt {
     /// `e;`
     Expr(Expr),
-    /// `;`
+    /// An empty statement, `;`.
     Empty,
     /// Declarations.
     Vars(VarDecl),
@@ -253,20 +253,20 @@ pub enum Stmt {
         init: VarDecl,
         /// The condition.
         cond: Expr,
-        /// The step after each round.
+        /// The expression after each round.
         step: Expr,
         /// The repeated statement.
         body: Box<Stmt>,
-        /// The word `for`.
+        /// The place of the word `for`.
         span: Span,
     },
     /// `if (cond) then else otherwise`
     If {
         /// The condition.
         cond: Expr,
-        /// If it holds.
+        /// The statement for a true condition.
         then: Box<Stmt>,
-        /// If it does not.
+        /// The statement for a false condition.
         otherwise: Option<Box<Stmt>>,
     },
     /// `return e;` or `return;`
@@ -278,16 +278,16 @@ pub enum Stmt {
 pub struct TypeRef {
     /// The type of an element.
     pub name: TypeName,
-    /// Its dimensions.
+    /// The array dimensions.
     pub dims: Vec<Expr>,
 }
 
-/// The request of a pragma for a function.
+/// A pragma's request about a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FunctionPragma {
     /// Calls from `main` are part of `main`.
     Inline,
-    /// Calls are components.
+    /// Calls are slots.
     Component,
     /// The body is replaced by a built-in circuit.
     Builtin(String),
@@ -296,39 +296,39 @@ pub enum FunctionPragma {
 /// A parameter.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// Its type.
+    /// The type of the parameter.
     pub ty: TypeRef,
-    /// Its name.
+    /// The name of the parameter.
     pub name: Ident,
 }
 
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: Ident,
-    /// The types and sizes that it is generic in: `T` and `n` of `f<T, n>(T a[n])`.
+    /// The types and sizes that a call chooses, such as `T` and `n` in `f<T, n>(T a[n])`.
     pub generics: Vec<Ident>,
     /// The type that it returns.
     pub ret: TypeRef,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// Its statements.
+    /// The statements.
     pub body: Vec<Stmt>,
-    /// Requests of its pragmas.
+    /// The requests of pragmas, with their places.
     pub requests: Vec<(FunctionPragma, Span)>,
 }
 
-/// A field list: `T a, b[3];`
+/// A list of fields: `T a, b[3];`
 #[derive(Clone, Debug)]
 pub struct FieldDecl {
-    /// Their type.
+    /// The type of the fields.
     pub ty: TypeName,
     /// The fields.
     pub names: Vec<(Ident, Vec<Expr>)>,
 }
 
-/// Something at the top level.
+/// An item at the top level of a source.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// `#define name body`
@@ -339,28 +339,28 @@ pub enum Item {
     Parties(u64, Span),
     /// `#input n T` or `#output n T`
     Io {
-        /// Input, not output.
+        /// True for an input, false for an output.
         input: bool,
-        /// Number of the party.
+        /// The number of the party.
         party: u64,
-        /// Place of that number.
+        /// The place of the party's number.
         party_span: Span,
-        /// Its type.
+        /// The type of the values.
         ty: TypeRef,
-        /// The rules that the party's values must keep, from pragmas.
+        /// The rules for the party's values, from pragmas, with their places.
         rules: Vec<(Rule, Span)>,
-        /// All of it.
+        /// The place of the whole line.
         span: Span,
     },
     /// `typedef int_t W name`
     IntType {
-        /// `int_t`, not `uint_t`.
+        /// True for `int_t`, false for `uint_t`.
         signed: bool,
         /// The width.
         width: Expr,
         /// The new name.
         name: Ident,
-        /// Bits after the point, and the pragma that sets them.
+        /// The number of bits after the point, and the place of the pragma for it.
         point: Option<(u64, Span)>,
     },
     /// `typedef struct_t name { … }`
@@ -372,6 +372,6 @@ pub enum Item {
     },
     /// A function.
     Function(Box<Function>),
-    /// Variables outside of functions, which mean nothing.
+    /// Variables outside of functions, which have no effect.
     Vars(VarDecl),
 }

@@ -4,12 +4,12 @@ use brickwork_circuit::{Builder, Gate, library::aes};
 
 use crate::graph::{Bit, Graph};
 
-/// Returns the AES S-box on one byte: 32 ANDs.
+/// Returns the AES S-box of a byte, with 32 AND gates.
 pub fn aes_sbox(graph: &mut Graph, byte: &[Bit]) -> Vec<Bit> {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
     let outputs = aes::sub_byte(&mut builder, &inputs);
-    // A circuit with inputs and no more wires than these can always be finished.
+    // This cannot fail, because the circuit has inputs and few wires.
     let Ok(circuit) = builder.finish(&outputs) else { return vec![Bit::ZERO; 8] };
     let mut bits = byte.to_vec();
     for gate in circuit.gates() {

@@ -8,18 +8,18 @@ use serde::Serialize;
 
 use crate::source::{Position, SourceMap, Span};
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Nothing is compiled.
+    /// The source is not compiled.
     Error,
-    /// Most likely a mistake, but with a defined meaning.
+    /// The source is compiled, but probably has a mistake.
     Warning,
 }
 
-/// One error or warning. It is made in steps, of which [`Draft::hint`] is the last: nothing is wrong without
-/// advice.
+/// One error or warning. It is built step by step. [`Draft::hint`] is the last step, so that every diagnostic
+/// has a hint.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     /// Error or warning.
@@ -28,13 +28,13 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// The message.
     pub message: String,
-    /// Where.
+    /// The place in the source.
     pub span: Span,
-    /// The note at that place.
+    /// The note at the place.
     pub label: String,
-    /// Further places that matter.
+    /// Other places that explain the problem.
     pub related: Vec<(Span, String)>,
-    /// The hint, for users who are new to the language.
+    /// The hint, which is written for users who are new to the language.
     pub hint: String,
 }
 
@@ -73,13 +73,13 @@ impl Draft {
         self
     }
 
-    /// Adds another place.
+    /// Adds another place with a text.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.0.related.push((span, text.into()));
         self
     }
 
-    /// Adds advice: it says what to do, and does not repeat the error.
+    /// Adds the hint, which explains what to do and does not repeat the error.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
         self.0.hint = text.into();
@@ -87,11 +87,11 @@ impl Draft {
     }
 }
 
-/// No more errors than this are listed, because later ones are usually consequences.
+/// The largest number of listed errors, because later errors are usually consequences.
 const MAX_ERRORS: usize = 100;
 
-/// Collects diagnostics while compiling. The same problem at the same place, met again in another loop
-/// iteration, is kept once.
+/// Collects diagnostics while compiling. If a loop finds the same problem at the same place again, it is kept
+/// only once.
 #[derive(Default)]
 pub struct Sink {
     list: Vec<Diagnostic>,
@@ -100,7 +100,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Takes a diagnostic.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if !self.seen.insert((diagnostic.code, diagnostic.span)) {
             return;
@@ -115,7 +115,7 @@ impl Sink {
         }
     }
 
-    /// Takes some diagnostics.
+    /// Adds several diagnostics.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
@@ -125,7 +125,7 @@ impl Sink {
         self.errors
     }
 
-    /// Returns everything, in the order of the source.
+    /// Returns all diagnostics, in the order of the source.
     pub fn finish(mut self, sources: SourceMap, warnings_as_errors: bool) -> Diagnostics {
         if warnings_as_errors {
             for d in &mut self.list {
@@ -137,38 +137,38 @@ impl Sink {
     }
 }
 
-/// Bytes of a line before a place that is still shown in its line.
+/// The largest number of bytes before a place on its line with which the line is still shown.
 const MAX_COLUMNS: usize = 4096;
 
-/// Characters that are shown of a longer line.
+/// The number of characters that are shown of a longer line.
 const PIECE: usize = 80;
 
-/// The errors and warnings of one compilation, with the sources they point into.
+/// The errors and warnings of one compilation, with their sources.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
     sources: SourceMap,
     list: Vec<Diagnostic>,
 }
 
-/// A place, for machines.
+/// A place in a machine-readable form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// File name.
     pub file: String,
-    /// Where it starts.
+    /// The start.
     pub start: Position,
-    /// Where it ends, exclusive.
+    /// The end, exclusive.
     pub end: Position,
     /// The note at that place.
     pub label: String,
 }
 
-/// A diagnostic, for machines.
+/// A diagnostic in a machine-readable form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// Error or warning.
     pub severity: Severity,
-    /// Kind of problem.
+    /// The kind of problem.
     pub code: String,
     /// The message.
     pub message: String,
@@ -191,27 +191,27 @@ pub struct Record {
 }
 
 impl Diagnostics {
-    /// Returns all of them, in the order of the source.
+    /// Returns all diagnostics, in the order of the source.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// Returns the sources they point into.
+    /// Returns the sources.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Returns whether one of them is an error.
+    /// Returns whether there is an error among them.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Returns them for machines.
+    /// Returns the diagnostics in a machine-readable form.
     pub fn records(&self) -> Vec<Record> {
         self.list.iter().map(|d| self.record(d)).collect()
     }
@@ -245,7 +245,8 @@ impl Diagnostics {
         }
     }
 
-    /// Renders them for people: each with its source line, the place underlined. `colour` is for terminals.
+    /// Renders the diagnostics as text, each with its source line and the place underlined. `colour` is for
+    /// terminals.
     pub fn render(&self, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
@@ -264,15 +265,14 @@ impl Diagnostics {
         out
     }
 
-    /// Returns whether a place of it is so far to the right that nobody wants to see the line, let alone one
-    /// that is underlined as far.
+    /// Returns whether a place is so far to the right that its line should not be shown.
     fn is_far_out(&self, d: &Diagnostic) -> bool {
         let spans = d.related.iter().map(|(span, _)| *span).chain([d.span]);
         let mut ends = spans.flat_map(|span| [(span.file, span.start), (span.file, span.end)]);
         ends.any(|(file, end)| self.sources.until(file, end).len() > MAX_COLUMNS)
     }
 
-    /// Renders one without its line, of which it shows a piece.
+    /// Renders a diagnostic with only a piece of its line.
     fn in_brief(&self, d: &Diagnostic) -> String {
         let line = self.sources.line(d.span.file, d.span.start);
         let before = self.sources.until(d.span.file, d.span.start);
@@ -295,7 +295,7 @@ impl Diagnostics {
     }
 }
 
-/// One line each: `file:line:column: error: message`.
+/// Writes one line for each: `file:line:column: error: message`.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, d) in self.list.iter().enumerate() {
@@ -310,7 +310,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// A diagnostic as miette wants it.
+/// A diagnostic in the form that the library miette needs.
 struct Shown<'a> {
     diagnostic: &'a Diagnostic,
     sources: &'a SourceMap,
@@ -346,7 +346,7 @@ impl miette::Diagnostic for Shown<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let mut text = self.diagnostic.hint.clone();
-        // miette shows one source a report: a place in another file is told in words.
+        // miette shows one source per report, so a place in another file is described in words.
         for (span, label) in
             self.diagnostic.related.iter().filter(|(span, _)| span.file != self.diagnostic.span.file)
         {

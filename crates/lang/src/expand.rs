@@ -1,4 +1,5 @@
-//! `#include` and `#define`: first all files are joined, then names are replaced by their definitions.
+//! Expands `#include` and `#define`: first all files are joined, and then names are replaced by their
+//! definitions.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -9,15 +10,16 @@ use crate::parser::parse;
 use crate::source::{MAX_SOURCE, Resolver, SourceMap, Span};
 use crate::stdlib;
 
-/// A definition may not grow beyond this many nodes: each can mention earlier ones twice, and so on.
+/// The largest number of nodes of an expanded definition. Each definition can use earlier ones twice, so the
+/// size can double each time.
 const MAX_EXPANSION: u64 = 100_000;
-/// Nor may its tree become deeper than this.
+/// The largest height of an expanded definition.
 const MAX_HEIGHT: u32 = 2500;
-/// More files than this are refused.
+/// The largest number of files.
 const MAX_FILES: usize = 1000;
 
-/// Reads the root source and everything it includes, and replaces all definitions. The items are in textual
-/// order.
+/// Reads the root source and all files that it includes, and replaces all defined names. The items are in
+/// textual order.
 pub fn load(
     name: &str,
     text: &str,
@@ -33,7 +35,7 @@ pub fn load(
     }
     let mut items = Vec::new();
     let mut seen = HashSet::new();
-    // A stack of item lists instead of recursion: includes may be nested as deeply as there are files.
+    // A stack replaces recursion, because files may include each other to any depth.
     let mut stack = vec![parse(root, text, sink).into_iter()];
     while let Some(list) = stack.last_mut() {
         match list.next() {
@@ -126,7 +128,7 @@ fn too_large(what: &str, span: Span) -> Diagnostic {
         .hint("split it into files and `#include` them; is it a source at all?")
 }
 
-/// Puts these values in the place of names in a function, as `#define`s would.
+/// Replaces names in a function by these values, as `#define`s would.
 pub(crate) fn substitute(
     function: &mut Function,
     values: impl Iterator<Item = (Rc<str>, Expr)>,
@@ -159,7 +161,7 @@ struct Size {
 
 impl Expander<'_> {
     fn items(mut self, mut items: Vec<Item>) -> Vec<Item> {
-        // Names of types may not be replaced, wherever they are in the text.
+        // The name of a type must not be a `#define`d name, wherever it is declared.
         items.retain_mut(|item| {
             self.item(item);
             !matches!(item, Item::Define(..))
@@ -171,7 +173,7 @@ impl Expander<'_> {
         match item {
             Item::Define(name, body) => {
                 let size = self.expr(body);
-                // An empty body is an expression that was not understood; it was reported.
+                // While a definition is expanded, its body is broken, which reports no second error.
                 let body = Rc::new(std::mem::replace(body, Expr::new(ExprKind::Broken, name.span)));
                 self.defines
                     .insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });
@@ -263,7 +265,8 @@ impl Expander<'_> {
         }
     }
 
-    /// A name in a place where only a name can stand: it is replaced if the definition is itself a name.
+    /// Expands a name in a place where only a name is allowed. It is replaced if its definition is also a
+    /// name.
     fn ident(&mut self, ident: &mut Ident) {
         let Some(define) = self.defines.get(&ident.name) else { return };
         let mut body = &define.body.kind;

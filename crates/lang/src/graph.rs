@@ -1,8 +1,8 @@
-//! The circuit while it grows: XOR and AND of possibly inverted bits, with everything folded that costs
-//! nothing to fold.
+//! A circuit under construction: XOR and AND of possibly inverted bits. Gates that can be folded at no cost
+//! are folded.
 //!
-//! Eight bytes a node, because a 4096-bit product has tens of millions. Equal nodes are shared as far as a
-//! bounded, lossy table finds them again.
+//! A node has only eight bytes, because a 4096-bit product has tens of millions of nodes. Equal nodes are
+//! shared if a bounded table still contains them.
 
 use brickwork_base::stop::{look, looking};
 
@@ -23,27 +23,27 @@ impl Bit {
         Bit(value.into())
     }
 
-    /// Returns its value, if it is a constant.
+    /// Returns the value, if the bit is a constant.
     pub fn known(self) -> Option<bool> {
         (self.0 < 2).then_some(self.0 == 1)
     }
 
-    /// Returns the node; 0 for constants.
+    /// Returns the node of the bit; 0 for constants.
     pub fn node(self) -> u32 {
         self.0 >> 1
     }
 
-    /// Returns whether the node's output is inverted; for constants, their value.
+    /// Returns whether the node's output is inverted, or the value of a constant.
     pub fn inverted(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// Makes the output of a node.
+    /// Makes the bit that is the output of a node.
     pub fn of(node: u32) -> Bit {
         Bit(node << 1)
     }
 
-    /// Inverts it if `flip`.
+    /// Inverts the bit if `flip` is true.
     pub fn flip(self, flip: bool) -> Bit {
         Bit(self.0 ^ u32::from(flip))
     }
@@ -60,8 +60,8 @@ impl std::ops::Not for Bit {
     }
 }
 
-/// Two operands. The order tells the kind: an AND has the older operand first, an XOR the newer; a leaf has
-/// the same twice.
+/// Two operands. Their order tells the kind: an AND has the older operand first, and an XOR the newer one. A
+/// leaf has the same operand twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
     a: Bit,
@@ -75,27 +75,27 @@ pub enum NodeKind {
     Leaf,
     /// Exclusive or; the operands are not inverted.
     Xor(Bit, Bit),
-    /// Conjunction.
+    /// AND.
     And(Bit, Bit),
 }
 
-/// Largest table of known nodes, 64 MiB: eight million nodes are all found again, and of larger circuits the
-/// recent ones.
+/// The largest size of the table of known nodes: 64 MiB. It finds all of up to eight million nodes; of larger
+/// circuits, it finds the recent ones.
 const MAX_TABLE: usize = 1 << 24;
-/// A node is in one of this many positions.
+/// The number of table positions in which a node can be.
 const PROBES: usize = 8;
 
 /// The number of new nodes between two checks for a stop.
 const NODES_BETWEEN_LOOKS: usize = 1 << 10;
 
-/// A growing circuit.
+/// A circuit under construction.
 pub struct Graph {
     nodes: Vec<Node>,
     table: Vec<u32>,
-    /// No more nodes than this.
+    /// The largest number of nodes.
     limit: usize,
     full: bool,
-    /// How to multiply by constants, remembered.
+    /// The shortest known chains for multiplication by constants.
     pub chains: Chains,
 }
 
@@ -112,17 +112,17 @@ impl Graph {
         }
     }
 
-    /// Returns the number of nodes, the constant included: nodes are numbered `1..len()`.
+    /// Returns the number of nodes including the constant, so nodes are numbered `1..len()`.
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Returns whether the limit was hit; from then on all results are constants.
+    /// Returns whether the limit was exceeded. From then on all results are constants.
     pub fn full(&self) -> bool {
         self.full
     }
 
-    /// Returns whether this many more nodes cannot fit; if so, the circuit counts as full.
+    /// Returns whether this many more nodes fit. If they do not, the circuit counts as full.
     pub fn reserve(&mut self, nodes: u64) -> bool {
         if nodes > (self.limit - self.nodes.len().min(self.limit)) as u64 {
             self.full = true;
@@ -162,7 +162,8 @@ impl Graph {
         (0..count).map(|_| self.leaf()).collect()
     }
 
-    /// The node of this kind with these operands, without their signs if it is an AND; or the place for it.
+    /// Returns the node of this kind with these operands, or the position for it in the table. For an AND,
+    /// the operands' signs are ignored.
     fn find(&self, hi: Bit, lo: Bit, and: bool) -> Result<u32, usize> {
         let key = (u64::from(hi.0) << 32) | u64::from(lo.0 | u32::from(and));
         let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
@@ -179,11 +180,11 @@ impl Graph {
                 return Ok(index);
             }
         }
-        // All taken: the newcomer replaces one of them.
+        // All positions are taken, so the new node replaces one of them.
         Err((start + (start >> 8) % PROBES) & mask)
     }
 
-    /// Makes room in the table as the circuit grows.
+    /// Makes the table larger as the circuit grows.
     fn grow(&mut self) {
         if 2 * self.nodes.len() < self.table.len() || self.table.len() >= MAX_TABLE {
             return;
@@ -202,7 +203,7 @@ impl Graph {
         }
     }
 
-    /// Adds an exclusive or.
+    /// Adds an XOR.
     pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
         let flip = a.inverted() ^ b.inverted();
         let (hi, lo) = if a > b { (a.plain(), b.plain()) } else { (b.plain(), a.plain()) };
@@ -234,7 +235,7 @@ impl Graph {
         out.flip(flip)
     }
 
-    /// Adds a conjunction.
+    /// Adds an AND.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         let (hi, lo) = if a > b { (a, b) } else { (b, a) };
         if lo.node() == hi.node() {
@@ -247,11 +248,12 @@ impl Graph {
         match self.kind(hi.node()) {
             // p & (p ^ y) = p & !y
             NodeKind::Xor(x, y) if x == p || y == p => {
-                // hi = lo ^ (other ^ lo's sign ^ hi's sign)
+                // Here hi = lo ^ (other ^ lo's sign ^ hi's sign).
                 let other = if x == p { y } else { x };
                 return self.and(lo, !other.flip(lo.inverted() ^ hi.inverted()));
             }
-            // p & (p & z) = p & z, p & !(p & z) = p & !z, and with the other sign: nothing, or p
+            // p & (p & z) = p & z and p & !(p & z) = p & !z. With the other sign of p, the result is false or
+            // p.
             NodeKind::And(x, z) if x.plain() == p || z.plain() == p => {
                 let (same, other) = if x.plain() == p { (x == lo, z) } else { (z == lo, x) };
                 return match (hi.inverted(), same) {
@@ -263,7 +265,8 @@ impl Graph {
             }
             _ => {}
         }
-        // One node serves all four signs of the same two operands: the others differ from it by XORs.
+        // One node is used for all four signs of the same two operands, because the other results differ from
+        // it by XORs.
         let place = match self.find(hi.plain(), p, true) {
             Err(place) => place,
             Ok(found) => {
@@ -273,7 +276,7 @@ impl Graph {
                     (false, true) => self.xor(hi, out),
                     (true, false) => self.xor(lo, out),
                     (false, false) => {
-                        // With l, h the stored signs: !l & !h = 1 ^ l ^ h ^ (l & h).
+                        // With the stored signs l and h: !l & !h = 1 ^ l ^ h ^ (l & h).
                         let sum = self.xor(l, h);
                         !self.xor(sum, out)
                     }
@@ -289,19 +292,19 @@ impl Graph {
         out
     }
 
-    /// Adds a disjunction.
+    /// Adds an OR.
     pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
         !self.and(!a, !b)
     }
 
-    /// Adds `if condition { then } else { otherwise }`, for one AND.
+    /// Adds `if condition { then } else { otherwise }`, which costs one AND.
     pub fn mux(&mut self, condition: Bit, then: Bit, otherwise: Bit) -> Bit {
         let difference = self.xor(then, otherwise);
         let masked = self.and(condition, difference);
         self.xor(masked, otherwise)
     }
 
-    /// Appends a circuit on these inputs.
+    /// Appends a finished circuit on these inputs.
     pub fn append(&mut self, template: &Template, inputs: &[Bit]) -> Vec<Bit> {
         let mut bits = Vec::with_capacity(template.nodes.len() + inputs.len() + 1);
         bits.push(Bit::ZERO);
@@ -316,8 +319,8 @@ impl Graph {
         template.outputs.iter().map(|o| bits[o.node() as usize].flip(o.inverted())).collect()
     }
 
-    /// Returns the finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates.
-    /// Nodes that no output needs are dropped.
+    /// Returns the finished circuit. Nodes `1..=inputs` must be its inputs, and all later nodes gates. Nodes
+    /// that no output needs are dropped.
     pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
         self.table = Vec::new();
         let mut live = vec![false; self.nodes.len()];
@@ -352,7 +355,7 @@ impl Graph {
     }
 }
 
-/// A finished circuit. Node 0 is the constant, nodes `1..=inputs` are the inputs, gates follow.
+/// A finished circuit. Node 0 is the constant, nodes `1..=inputs` are the inputs, and the gates follow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Template {
     /// Number of inputs.
@@ -401,7 +404,7 @@ impl Template {
 mod tests {
     use super::*;
 
-    /// Random expressions of few leaves hit all the folding rules; the result must not change.
+    /// Random expressions of few leaves use all folding rules, and the result must not change.
     #[test]
     fn folding_keeps_the_function() {
         let mut state = 1u64;
@@ -411,7 +414,7 @@ mod tests {
         };
         for _ in 0..2000 {
             let mut graph = Graph::new(1 << 20);
-            // Truth tables over three leaves stand beside the bits.
+            // Each bit has its truth table over three leaves beside it.
             let mut bits = vec![(Bit::ZERO, 0u8)];
             let leaves = graph.leaves(3);
             bits.extend(leaves.into_iter().zip([0xf0, 0xcc, 0xaa]));

@@ -1,4 +1,4 @@
-//! The meaning of a program, after names and types are resolved: input of the generator.
+//! The program after names and types are resolved. It is the input of the generator.
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use crate::types::{Type, Types};
 /// An expression.
 #[derive(Debug)]
 pub struct Ex {
-    /// The kind of statement.
+    /// The kind of expression.
     pub kind: ExKind,
-    /// Its type.
+    /// The type of the value.
     pub ty: Type,
-    /// Where it is.
+    /// The place in the source.
     pub span: Span,
 }
 
@@ -24,22 +24,22 @@ pub struct Ex {
 pub enum ExKind {
     /// A literal of this many bits.
     Const {
-        /// Its value.
+        /// The value.
         value: u64,
-        /// Its bits.
+        /// The number of bits.
         width: u32,
     },
     /// The value of a variable or of a part of it.
     Read(Place),
     /// A part of a value.
     Part(Box<Ex>, Vec<Part>),
-    /// Writes to a place; its value is the new content.
+    /// An assignment to a place. Its value is the new content.
     Assign(Place, Box<Ex>),
-    /// `x++` or `x--`: changes the place; its value is the old content.
+    /// `x++` or `x--`, which changes the place. Its value is the old content.
     Step {
-        /// The changed variable.
+        /// The changed place.
         place: Place,
-        /// True if it adds.
+        /// True for `++`.
         increment: bool,
     },
     /// An operator on two numbers (or, for `==` and `!=`, on two values of any kind).
@@ -48,9 +48,9 @@ pub enum ExKind {
         op: BinaryOp,
         /// True if the operation is signed.
         signed: bool,
-        /// Operands are brought to this width; without one, to the larger of the two.
+        /// The width to which operands are brought. Without one, it is the larger of their widths.
         width: Option<u32>,
-        /// Operands.
+        /// The operands.
         operands: Box<(Ex, Ex)>,
     },
     /// A double-width operator: `**`, `//` or `%%`. Operands keep their widths.
@@ -59,7 +59,7 @@ pub enum ExKind {
         op: BinaryOp,
         /// True if the operation is signed.
         signed: bool,
-        /// Operands.
+        /// The operands.
         operands: Box<(Ex, Ex)>,
     },
     /// Two's complement at the operand's own width.
@@ -72,65 +72,65 @@ pub enum ExKind {
         op: BinaryOp,
         /// True if the width of the left operand is kept, because it is a variable.
         keep: bool,
-        /// True if the amount may depend on a parameter of the function: then the width of the result is
-        /// always the one for an unknown amount.
+        /// True if the amount may depend on a parameter of the function. Then the width of the result is
+        /// always that for an unknown amount.
         open: bool,
-        /// Value and amount.
+        /// The value and the amount.
         operands: Box<(Ex, Ex)>,
     },
-    /// A call; arguments are brought to the widths of the parameters.
+    /// A call, whose arguments are brought to the widths of the parameters.
     Call {
-        /// Number of the function.
+        /// The number of the function.
         function: usize,
-        /// Arguments.
+        /// The arguments.
         args: Vec<Ex>,
     },
-    /// Something that was reported.
+    /// An expression with an error that was reported.
     Broken,
 }
 
 /// A variable or a part of one.
 #[derive(Debug)]
 pub struct Place {
-    /// Number of the variable.
+    /// The number of the variable.
     pub var: u32,
-    /// How to get from there to the part.
+    /// The steps from the variable to the part.
     pub parts: Vec<Part>,
-    /// Where it is.
+    /// The place in the source.
     pub span: Span,
 }
 
-/// From a value to a part of it.
+/// The step from a value to a part of it.
 #[derive(Debug)]
 pub enum Part {
-    /// A field.
+    /// A field of a struct.
     Field {
-        /// First bit.
+        /// The position of its first bit.
         offset: u32,
-        /// Bits.
+        /// The number of bits.
         width: u32,
     },
-    /// An element.
+    /// An element of an array.
     Index {
-        /// The function.
+        /// The index.
         index: Ex,
-        /// How many there are.
+        /// The number of elements.
         count: u32,
-        /// Bits of one.
+        /// The number of bits of an element.
         width: u32,
     },
     /// Wires of an integer.
     Wires {
-        /// The first.
+        /// The position of the first wire.
         base: Ex,
-        /// How many.
+        /// The number of wires.
         width: u32,
-        /// Where the selection is.
+        /// The place of the selection in the source.
         span: Span,
     },
-    /// All of it, after `++` or `--` before it has changed it. Only places have this part.
+    /// The whole value, after a prefix `++` or `--` has changed it. Only places have this part.
     Step {
-        /// True if it adds.
+        /// True for `++`.
         increment: bool,
     },
 }
@@ -138,62 +138,62 @@ pub enum Part {
 /// A statement.
 #[derive(Debug)]
 pub enum St {
-    /// For its effect.
+    /// An expression that is executed for its effect.
     Expr(Ex),
-    /// A variable begins, as zeros, and then takes the values, one after another from its first bit.
+    /// A declaration. The variable is zero at first, and then takes the initial values in sequence.
     Declare {
-        /// The output.
+        /// The number of the variable.
         var: u32,
-        /// Values of elements or of arrays of them, and the width that each is brought to.
+        /// The initial values, and the width to which each is brought.
         init: Vec<(Ex, u32)>,
     },
-    /// Several.
+    /// Several statements.
     Block(Vec<St>),
     /// A loop, to be unrolled.
     For {
-        /// Declarations.
+        /// The declarations in its head.
         init: Vec<St>,
-        /// Condition.
+        /// The condition.
         cond: Ex,
-        /// After each round.
+        /// The expression after each round.
         step: Ex,
-        /// Repeated.
+        /// The repeated statement.
         body: Box<St>,
-        /// The word `for`.
+        /// The place of the word `for`.
         span: Span,
     },
-    /// A choice.
+    /// An `if`.
     If {
-        /// Condition.
+        /// The condition.
         cond: Ex,
-        /// If it holds.
+        /// The statement for a true condition.
         then: Box<St>,
-        /// If not.
+        /// The statement for a false condition.
         otherwise: Option<Box<St>>,
     },
-    /// The function ends, with this value.
+    /// A `return`, with its value and its place.
     Return(Option<Ex>, Span),
 }
 
 /// A function. Its parameters are its first variables.
 #[derive(Debug)]
 pub struct Func {
-    /// Name; if it was made of a generic one, `name.types.sizes`.
+    /// The name. An instance of a generic function is called `name.types.sizes`.
     pub name: Rc<str>,
-    /// Where the name is.
+    /// The place of the name.
     pub span: Span,
-    /// Names and types of the parameters.
+    /// The names and types of the parameters.
     pub params: Vec<(Rc<str>, Type)>,
     /// The type that it returns.
     pub ret: Type,
-    /// Bits of its variables, by number.
+    /// The number of bits of each variable.
     pub vars: Vec<u32>,
-    /// The statements. Every way through it ends with a `return`, unless it is `void`, or empty: then it
-    /// returns zeros.
+    /// The statements. Every path ends with a `return`, unless the function is `void`. An empty body returns
+    /// zeros.
     pub body: Vec<St>,
-    /// The functions it calls, each once, and where.
+    /// The called functions, each once, with the place of a call.
     pub calls: Vec<(usize, Span)>,
-    /// Requests of pragmas.
+    /// The requests of pragmas.
     pub requests: Vec<(FunctionPragma, Span)>,
 }
 
@@ -207,26 +207,26 @@ impl Func {
 /// An input or output of a party.
 #[derive(Debug)]
 pub struct Io {
-    /// 1 or 2.
+    /// The number of the party, 1 or 2.
     pub party: u32,
-    /// Type.
+    /// The type.
     pub ty: Type,
-    /// The rules that the party's values must keep.
+    /// The rules for the party's values.
     pub rules: Vec<Rule>,
-    /// The variable of `main` that holds it.
+    /// The variable of `main` for it.
     pub var: u32,
 }
 
 /// A whole program.
 pub struct Module {
-    /// Types.
+    /// The types.
     pub types: Types,
-    /// Functions, `main` among them.
+    /// The functions, including `main`.
     pub functions: Vec<Func>,
-    /// Number of `main`.
+    /// The number of `main`.
     pub main: usize,
-    /// Inputs by party.
+    /// The inputs, by party.
     pub inputs: Vec<Io>,
-    /// Outputs by party.
+    /// The outputs, by party.
     pub outputs: Vec<Io>,
 }

@@ -1,4 +1,4 @@
-//! Bytes to tokens, by longest match.
+//! Splits bytes into tokens, each as long as possible.
 
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::source::Span;
@@ -24,7 +24,7 @@ pub enum Tok {
 pub struct Token {
     /// The kind.
     pub tok: Tok,
-    /// Where it is.
+    /// The place in the source.
     pub span: Span,
 }
 
@@ -33,13 +33,13 @@ pub struct Token {
 pub struct Pragma {
     /// The text without the comment marks.
     pub text: String,
-    /// Where it is.
+    /// The place in the source.
     pub span: Span,
-    /// Index of the token that follows.
+    /// The index of the token that follows.
     pub before: usize,
 }
 
-/// The tokens of a file, the last one [`Tok::End`], and its pragmas.
+/// The tokens of a file, of which the last is [`Tok::End`], and its pragmas.
 pub struct Lexed {
     /// Tokens.
     pub tokens: Vec<Token>,
@@ -50,14 +50,14 @@ pub struct Lexed {
 const KEYWORDS: [&str; 9] =
     ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
 const DIRECTIVES: [&str; 5] = ["#define", "#include", "#input", "#output", "#parties"];
-/// Longer ones first: the first that fits is the longest.
+/// All symbols. Longer ones come first, so the first one that fits is the longest.
 const SYMBOLS: [&str; 42] = [
     "<<>", ">>>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&",
     "||", "#", "+", "-", "*", "/", "%", "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}",
     ",", ";", ":", ".",
 ];
 
-/// How to write a decimal fraction: as a fixed-point number, half of whose bits are behind the point.
+/// Explains how to write a decimal fraction: as a fixed-point number with half of its bits after the point.
 fn fixed_point(fraction: &str) -> String {
     let value: f64 = fraction.parse().unwrap_or(f64::INFINITY);
     let library = "`#include \"fixed.wir\"` computes with fixed-point numbers";
@@ -70,8 +70,8 @@ fn fixed_point(fraction: &str) -> String {
     }
 }
 
-/// Returns the length of a file's preface: a byte order mark, and comment lines that begin with `#` and have
-/// no name of a directive.
+/// Returns the length of a file's preface: a byte order mark, and lines that begin with `#` and are not
+/// directives.
 fn preface(text: &str) -> usize {
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let is_comment = |line: &&str| {
@@ -85,7 +85,7 @@ fn preface(text: &str) -> usize {
     mark + text[mark..].split_inclusive('\n').take_while(is_comment).map(str::len).sum::<usize>()
 }
 
-/// Splits a file into tokens. A character that begins no token is reported and skipped.
+/// Splits a file into tokens. A character that cannot begin a token is reported and skipped.
 pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
     let bytes = text.as_bytes();
     let mut out = Lexed { tokens: Vec::new(), pragmas: Vec::new() };
@@ -144,7 +144,8 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                         .hint("build wider constants from slices: `x{0:32} = …; x{32:32} = …;`"),
                 );
             }
-            // A name right behind a number is a token of its own, but this is surely none.
+            // A name directly after a number is a token of its own. But here a hexadecimal, octal or binary
+            // number is meant.
             if &bytes[start..at] == b"0"
                 && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O'))
             {

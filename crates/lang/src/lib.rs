@@ -56,13 +56,13 @@ pub struct Compiled {
     pub warnings: Diagnostics,
 }
 
-/// Stack of the thread that compiles: trees are walked by recursion.
+/// The stack size of the compiling thread, because trees are visited by recursion.
 const STACK: usize = 512 << 20;
 
 /// Compiles the root source `text`, called `name` in messages. Included files come from `resolver`.
 ///
 /// # Errors
-/// All errors that were found, with the warnings.
+/// All errors, with the warnings.
 pub fn compile(
     name: &str,
     text: &str,
@@ -94,8 +94,9 @@ pub fn compile(
     })
 }
 
-/// Returns the functions that `main` calls, directly or not: those that [`Options::inline`] and
-/// [`Options::component`] make a difference for. None if the source has errors, which [`compile`] tells.
+/// Returns the functions that `main` calls, directly or indirectly. [`Options::inline`] and
+/// [`Options::component`] have an effect only on these. The list is empty if the source has errors, which
+/// [`compile`] reports.
 pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Vec<String> {
     let find = || {
         let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
@@ -144,7 +145,8 @@ fn compile_here(
     }
 }
 
-/// The phases. Each one reports all that it finds; the next begins only if there was no error.
+/// Runs the phases of the compiler. Each phase reports all errors that it finds. The next phase begins only
+/// if there are none.
 fn run(
     name: &str,
     text: &str,

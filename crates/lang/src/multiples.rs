@@ -1,21 +1,21 @@
-//! How to multiply by a constant: a chain of shifts, additions and subtractions.
+//! Multiplication by a constant as a chain of shifts, additions and subtractions.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// How to make a multiple of x.
+/// A chain that computes a multiple of x.
 #[derive(Debug)]
 pub struct Chain {
-    /// The multiple.
+    /// The factor.
     pub factor: u128,
-    /// Approximate number of ANDs besides those that grow with the width of x: the sum of the steps' widths.
+    /// The approximate number of ANDs that does not grow with the width of x.
     bits: u32,
-    /// Additions and subtractions.
+    /// The number of additions and subtractions.
     steps: u32,
     pub make: Make,
 }
 
-/// The last step to a multiple.
+/// The last step of a chain, where p is the multiple before it.
 #[derive(Debug)]
 pub enum Make {
     /// x
@@ -37,20 +37,21 @@ pub fn length(m: u128) -> u32 {
     128 - m.leading_zeros()
 }
 
-/// Finds and remembers chains.
+/// Finds chains, and remembers them.
 #[derive(Default)]
 pub struct Chains {
     known: HashMap<u128, Rc<Chain>>,
-    /// Factors that may still be tried for the chain that is being made.
+    /// The number of factors that may still be tried for the current chain.
     budget: u32,
 }
 
-/// About every number has a factor of the form 2^k + 1 or 2^k - 1, and each quotient is a new number to look
-/// at: without a limit the search would not end in time.
+/// The largest number of factors that are tried for one chain. Almost every number has a factor of the form
+/// 2^k + 1 or 2^k - 1, and each quotient must be searched in turn, so an unlimited search would take too
+/// long.
 const FACTORS: u32 = 200;
 
 impl Chains {
-    /// Returns a short chain for the factor `m`, which is positive.
+    /// Returns a short chain for the positive factor `m`.
     pub fn chain(&mut self, m: u128) -> Rc<Chain> {
         if self.known.len() > 100_000 {
             self.known.clear();
@@ -79,7 +80,7 @@ impl Chains {
         }
         let mut best: Option<Chain> = None;
         let mut offer = |p: Rc<Chain>, free: u32, shift: u32, make: fn(Rc<Chain>, u32) -> Make| {
-            // The lowest bits of an addition of a shifted value are free; those of a subtraction are not.
+            // The lowest bits of an addition of a shifted value cost nothing. Those of a subtraction do.
             let chain = Chain {
                 factor: m,
                 bits: p.bits + length(m) - free,
@@ -90,7 +91,7 @@ impl Chains {
                 best = Some(chain);
             }
         };
-        // Exact factors 2^k + 1 and 2^k - 1, the long ones first: they halve the work.
+        // Exact factors 2^k + 1 and 2^k - 1 are tried with large k first, because these halve the work.
         for k in (1..length(m)).rev() {
             for (factor, make) in
                 [((1u128 << k) + 1, Make::TimesPlus as fn(_, _) -> _), ((1u128 << k) - 1, Make::TimesMinus)]
@@ -102,18 +103,18 @@ impl Chains {
                 }
             }
         }
-        // m - 1 and m + 1 have at least one zero at the end.
+        // m - 1 and m + 1 end in at least one zero.
         offer(self.search(m - 1), 1, 0, |p, _| Make::PlusOne(p));
         if m < 1 << 126 && m > 3 {
             offer(self.search(m + 1), 0, 0, |p, _| Make::MinusOne(p));
         }
-        // `offer` was called at least once.
+        // This default is never used, because `offer` was called.
         best.unwrap_or(Chain { factor: m, bits: 0, steps: 0, make: Make::One })
     }
 }
 
 impl Chain {
-    /// Returns the number of ANDs, roughly, for an x of `width` bits.
+    /// Returns the approximate number of ANDs for an x of `width` bits.
     pub fn cost(&self, width: u32) -> u32 {
         self.bits + self.steps * width
     }

@@ -1,27 +1,26 @@
-//! How a program is compiled.
+//! The options of the compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How to compile.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Functions whose calls from `main` are computed as part of `main`; `*` stands for all.
     pub inline: BTreeSet<String>,
-    /// Functions that are to be components, also where other functions call them.
+    /// Functions that are components even if other functions call them.
     pub component: BTreeSet<String>,
-    /// Functions that are replaced by built-in circuits: function, circuit.
+    /// For each function that a built-in circuit replaces, the name of the circuit.
     pub builtins: BTreeMap<String, String>,
-    /// The first function of the file is the AES S-box, as in old programs.
+    /// True if the first function of the file is the AES S-box, as in old programs.
     pub aes: bool,
-    /// The last field of a struct comes first, as in files of the old compiler.
+    /// True if the last field of a struct comes first on the wires, as in files of the old compiler.
     pub reverse_structs: bool,
-    /// Warnings are errors.
+    /// True if warnings are errors.
     pub warnings_as_errors: bool,
-    /// Rounds of one loop.
+    /// The largest number of rounds of a loop.
     pub unroll_limit: u64,
-    /// Statements executed for one function.
+    /// The largest number of statements that are executed for a function.
     pub max_steps: u64,
-    /// Gates of one function.
+    /// The largest number of gates of a function.
     pub max_gates: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Tokens to syntax tree, by recursive descent; goes on after an error, so that one run shows several.
+//! Parses tokens into a syntax tree, by recursive descent. It continues after an error, so that one run
+//! reports several.
 
 mod expr;
 pub(crate) mod habits;
@@ -12,23 +13,23 @@ use crate::diagnostic::{Diagnostic, Sink};
 use crate::lexer::{Pragma, Tok, Token, lex};
 use crate::source::Span;
 
-/// Statements, blocks and expressions may be nested this deeply. The compiler walks trees by recursion, on a
-/// stack that is large enough for this.
+/// The largest depth of nested statements, blocks and expressions. The compiler visits trees by recursion, on
+/// a stack that is large enough for this depth.
 const MAX_DEPTH: u32 = 2500;
 
-/// Parses a file. Errors go to `sink`; the understood part is returned.
+/// Parses a file. Errors go to `sink`, and the items without errors are returned.
 pub fn parse(file: u32, text: &str, sink: &mut Sink) -> Vec<Item> {
     let lexed = lex(file, text, sink);
     let mut parser = Parser { text, tokens: lexed.tokens, pragmas: lexed.pragmas, at: 0, depth: 0, sink };
     parser.program()
 }
 
-/// The parser has reported an error and is looking for a place to go on.
+/// The parser has reported an error and must find a place to continue.
 struct Lost;
 type Parsed<T> = Result<T, Lost>;
 
 struct Parser<'s> {
-    /// The parsed text: some hints repeat parts of it.
+    /// The text, of which some hints repeat parts.
     text: &'s str,
     tokens: Vec<Token>,
     pragmas: Vec<Pragma>,
@@ -55,7 +56,7 @@ impl Parser<'_> {
         self.tokens[self.at].span
     }
 
-    /// Place of the token that was taken last.
+    /// Returns the place of the last token.
     fn last(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -80,8 +81,7 @@ impl Parser<'_> {
         found
     }
 
-    /// `}` that may have been read as the start of `}+`: outside of the end of a procedure block those are
-    /// two tokens.
+    /// Takes a `}`. If the token is `}+` but no procedure block ends here, it is split into two tokens.
     fn eat_brace(&mut self) -> bool {
         if self.is("}+") {
             let token = &mut self.tokens[self.at];
@@ -102,8 +102,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that `wanted` is missing here. `advice` is for users who do not know the form; for a habit
-    /// from another language there is other advice.
+    /// Reports that `wanted` is missing here. `advice` is the hint, unless the code shows a habit from
+    /// another language, which has its own hint.
     fn unexpected<T>(&mut self, wanted: &str, advice: &str) -> Parsed<T> {
         self.report(wanted, self.habit().unwrap_or(advice))
     }
@@ -146,7 +146,7 @@ impl Parser<'_> {
         )
     }
 
-    /// A name, for `what`, in a construct of this form.
+    /// Parses a name for `what`; `form` describes the construct in hints.
     fn ident(&mut self, what: &str, form: &str) -> Parsed<Ident> {
         match self.peek() {
             Tok::Ident(name) => {
@@ -164,7 +164,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Runs a rule one level deeper.
+    /// Calls a parsing function one level deeper.
     fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             self.sink.push(
@@ -294,7 +294,7 @@ impl Parser<'_> {
         }
         let signed = self.is("int_t");
         let start = self.bump().span;
-        // An operator or a selection after it would belong to the following text.
+        // Only a simple expression is a width, because an operator after it belongs to the following text.
         let width = Box::new(self.primary()?);
         Ok(TypeName::Int { signed, width, span: start.to(self.last()) })
     }
@@ -405,7 +405,7 @@ impl Parser<'_> {
         Ok(Item::Function(Box::new(Function { name, generics, ret, params, body, requests })))
     }
 
-    /// Takes the pragmas directly before the current token: the words of each, at least one.
+    /// Takes the pragmas directly before the current token. Returns the words of each, at least one.
     fn pragmas_here(&mut self) -> Vec<(Vec<String>, Span)> {
         let at = self.at;
         let (mine, others): (Vec<_>, Vec<_>) =
@@ -423,7 +423,7 @@ impl Parser<'_> {
         self.sink.push(Diagnostic::error("pragma::unknown", span, message).hint(hint));
     }
 
-    /// Returns the rules in the pragmas directly before the current token, an `#input`.
+    /// Returns the rules in the pragmas directly before an `#input`.
     fn rules(&mut self) -> Vec<(Rule, Span)> {
         let mut rules: Vec<(Rule, Span)> = Vec::new();
         for (words, span) in self.pragmas_here() {
@@ -444,7 +444,7 @@ impl Parser<'_> {
         rules
     }
 
-    /// Returns the requests in the pragmas directly before the current token, a function.
+    /// Returns the requests in the pragmas directly before a function.
     fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
         let mut requests = Vec::new();
         for (words, span) in self.pragmas_here() {
@@ -458,11 +458,12 @@ impl Parser<'_> {
         requests
     }
 
-    /// Statements up to the closing symbol, which is not taken. Goes on after errors at the next `;` or `}`.
+    /// Parses statements up to the closing symbol, which is not taken. After an error it continues at the
+    /// next `;` or `}`.
     fn statements(&mut self, close: &str) -> Vec<Stmt> {
         let mut list = Vec::new();
         loop {
-            // `}+` that does not end a procedure block is `}` and `+`.
+            // Here `}+` is two tokens, `}` and `+`.
             if self.is(close) || (close == "}" && self.is("}+")) {
                 return list;
             }
@@ -595,7 +596,7 @@ impl Parser<'_> {
         Err(Lost)
     }
 
-    /// `T a, b = 1, c[3] = { … };`
+    /// Parses a declaration: `T a, b = 1, c[3] = { … };`
     fn vardecl(&mut self) -> Parsed<VarDecl> {
         let ty =
             self.type_name("declare the counter of a loop in its head: `for (TYPE i = 0; i < 8; i++)`")?;

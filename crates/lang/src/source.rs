@@ -1,22 +1,22 @@
-//! Source files, positions in them, and where included files come from.
+//! Source files, positions in them, and access to included files.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// A stretch of one source file, in bytes.
+/// A part of a source file, as a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// Number of the file in its [`SourceMap`].
+    /// The number of the file in its [`SourceMap`].
     pub file: u32,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
-    /// Byte after the last.
+    /// The byte after the last one.
     pub end: u32,
 }
 
 impl Span {
-    /// Spans from the start of this one to the end of `other`, which must not be in another file.
+    /// Returns the span from the start of this one to the end of `other`, which must be in the same file.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         if self.file == other.file { Span { end: self.end.max(other.end), ..self } } else { self }
@@ -26,18 +26,18 @@ impl Span {
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// The name it was asked for by.
+    /// The name under which the file is included.
     pub name: String,
-    /// Its text.
+    /// The text.
     pub text: Arc<String>,
 }
 
-/// Line and column, both counted from 1; columns count characters.
+/// A line and a column, both counted from 1. Columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Position {
-    /// Line.
+    /// The line.
     pub line: u32,
-    /// Column.
+    /// The column.
     pub column: u32,
 }
 
@@ -54,7 +54,7 @@ impl SourceMap {
         self.files.len() as u32 - 1
     }
 
-    /// Returns one file.
+    /// Returns a file.
     ///
     /// # Panics
     /// If there is no such file.
@@ -67,7 +67,7 @@ impl SourceMap {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
-    /// Returns the text of a span with single blanks, to be repeated in a hint; of a long one its beginning.
+    /// Returns the text of a span with single blanks, for a hint. A long text is cut off.
     pub fn on_one_line(&self, span: Span) -> String {
         let text = self.text(span).split_whitespace().collect::<Vec<_>>().join(" ");
         match text.char_indices().nth(60) {
@@ -76,7 +76,7 @@ impl SourceMap {
         }
     }
 
-    /// Returns where a byte offset is.
+    /// Returns the line and column of a byte offset.
     pub fn position(&self, file: u32, offset: u32) -> Position {
         let text = &self.file(file).text;
         let before = &text.as_bytes()[..(offset as usize).min(text.len())];
@@ -86,7 +86,7 @@ impl SourceMap {
         Position { line, column }
     }
 
-    /// Returns the text before a byte offset on its line.
+    /// Returns the text on the line before a byte offset.
     pub fn until(&self, file: u32, offset: u32) -> &str {
         let text = &self.file(file).text;
         let mut offset = (offset as usize).min(text.len());
@@ -97,7 +97,7 @@ impl SourceMap {
         &text[start..offset]
     }
 
-    /// Returns the whole line that a byte offset is on.
+    /// Returns the whole line with a byte offset.
     pub fn line(&self, file: u32, offset: u32) -> &str {
         let text = &self.file(file).text;
         let offset = (offset as usize).min(text.len());
@@ -108,9 +108,9 @@ impl SourceMap {
     }
 }
 
-/// Where the text of included files comes from. Names are as written in the `#include`; they are relative to
-/// the directory of the root source, also in nested includes. The standard library is found by the compiler
-/// itself, after the resolver has said that it knows no such file.
+/// Gives access to the text of included files. Names are as written in the `#include`. They are relative to
+/// the folder of the root source, even in nested includes. If the resolver does not know a file, the compiler
+/// looks for it in the standard library.
 pub trait Resolver: Sync {
     /// Returns the bytes of the file, or `None` if there is no such file.
     ///
@@ -119,7 +119,7 @@ pub trait Resolver: Sync {
     fn resolve(&self, name: &str) -> Result<Option<Vec<u8>>, String>;
 }
 
-/// No files besides the standard library.
+/// A resolver that knows no files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
@@ -129,11 +129,11 @@ impl Resolver for NoFiles {
     }
 }
 
-/// Files of one directory.
+/// A resolver for the files of one folder.
 #[derive(Clone, Debug)]
 pub struct Directory(pub std::path::PathBuf);
 
-/// No source file is longer than this; spans are 32 bits.
+/// The largest source file in bytes. Spans have 32 bits.
 pub(crate) const MAX_SOURCE: u64 = 64 << 20;
 
 impl Resolver for Directory {

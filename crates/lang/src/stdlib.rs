@@ -1,32 +1,32 @@
-//! The standard library: `.wir` files that ship with the compiler and that `#include` finds.
+//! The standard library: `.wir` files that ship with the compiler and can be included.
 
 use crate::ast::Item;
 
 /// A file of the standard library.
 #[derive(Clone, Copy, Debug)]
 pub struct StdFile {
-    /// The name to include it by.
+    /// The name for `#include`.
     pub name: &'static str,
     /// The text of the file.
     pub text: &'static str,
-    /// Its purpose, in a line.
+    /// The purpose of the file, in one line.
     pub summary: &'static str,
-    /// If it is a program that runs by itself: its example inputs.
+    /// The example inputs, if the file is a complete program.
     pub example: Option<Example>,
 }
 
-/// Inputs to try a program with.
+/// Example inputs of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// The garbler's input.
     pub garbler: Sample,
     /// The evaluator's input.
     pub evaluator: Sample,
-    /// Tables that the inputs name.
+    /// The tables that the inputs use.
     pub tables: &'static [Sample],
 }
 
-/// A file with an input: JSON, or a table in CSV, as the ending of its name says.
+/// A file with an input: JSON or a CSV table, as its ending tells.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// The name of the file.
@@ -52,7 +52,7 @@ macro_rules! sample {
     };
 }
 
-/// A program with an input of the garbler, one of the evaluator, and the tables that these name.
+/// Makes an entry for a program with an input of each party and the tables that these use.
 macro_rules! program {
     ($name:literal, $summary:literal) => {
         program!($name, $summary, ".garbler.json", ".evaluator.json")
@@ -143,7 +143,7 @@ pub fn std_library() -> &'static [StdFile] {
     FILES
 }
 
-/// Returns the library with a function of this name, as `#include` names it.
+/// Returns the library file that declares this function, as `#include` names it.
 pub(crate) fn declaring(function: &str) -> Option<&'static str> {
     let libraries = FILES.iter().filter(|file| file.example.is_none());
     let declares = |file: &&StdFile| {

@@ -4,27 +4,27 @@ use std::rc::Rc;
 
 use crate::source::Span;
 
-/// No type may have more bits than this.
+/// The largest number of bits of a type.
 pub const MAX_WIDTH: u64 = 1 << 26;
 
-/// An integer type. Two of them are the same type if all of this agrees.
+/// An integer type. Two integer types are the same if all fields are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntType {
-    /// Two's complement.
+    /// True for two's complement.
     pub signed: bool,
-    /// Bits, at least one.
+    /// The number of bits, at least one.
     pub width: u32,
-    /// Bits after the point of the number that it represents; they matter for inputs and outputs.
+    /// The number of bits after the binary point of the represented number. It matters only for inputs and
+    /// outputs.
     pub point: u32,
-    /// The typedef that made it; `None` for types that the compiler makes: of literals, slices, comparisons
-    /// and products.
+    /// The number of the typedef; `None` for types of literals, slices, comparisons and products.
     pub typedef: Option<u32>,
 }
 
 /// The type of an expression or variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Something that was already reported.
+    /// The type of an expression with an error that was reported.
     Broken,
     /// A constant without a width of its own.
     Untyped,
@@ -32,7 +32,7 @@ pub enum Type {
     Void,
     /// An integer.
     Int(IntType),
-    /// A struct, by number.
+    /// A struct, by its number.
     Struct(u32),
     /// An array.
     Array(Rc<ArrayType>),
@@ -41,53 +41,53 @@ pub enum Type {
 /// An array type.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ArrayType {
-    /// Sizes, the outermost first.
+    /// The sizes, with the outermost first.
     pub dims: Vec<u32>,
-    /// The basic type: an integer or a struct.
+    /// The type of the innermost elements: an integer or a struct.
     pub base: Type,
 }
 
 /// A field of a struct.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Name.
+    /// The name.
     pub name: Rc<str>,
-    /// Type.
+    /// The type.
     pub ty: Type,
-    /// First bit in the struct.
+    /// The position of its first bit in the struct.
     pub offset: u32,
 }
 
-/// A struct.
+/// A struct type.
 #[derive(Clone, Debug)]
 pub struct StructType {
-    /// Name.
+    /// The name.
     pub name: Rc<str>,
-    /// Where it was declared.
+    /// The place of the declaration.
     pub span: Span,
-    /// Fields in the order of declaration.
+    /// The fields in the order of declaration.
     pub fields: Vec<Field>,
-    /// All bits.
+    /// The number of bits of all fields.
     pub width: u32,
 }
 
-/// Returns whether two types go together in an assignment or an operator.
+/// The compatibility of two types in an assignment or an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compatible {
-    /// Yes.
+    /// The types are compatible.
     Yes,
-    /// Yes, but name or sign differ.
+    /// The types are compatible, but have different names or signs.
     Cast,
-    /// No.
+    /// The types are not compatible.
     No,
 }
 
-/// All structs and the names of the integer types.
+/// All structs, and the names of the integer types.
 #[derive(Default)]
 pub struct Types {
-    /// Structs, by number.
+    /// The structs, by number.
     pub structs: Vec<StructType>,
-    /// Names of the integer typedefs, by number.
+    /// The names of the integer typedefs, by number.
     pub int_names: Vec<Rc<str>>,
 }
 
@@ -99,17 +99,17 @@ impl IntType {
 }
 
 impl Type {
-    /// Makes an unsigned integer made by the compiler.
+    /// Makes an unsigned integer type without a name.
     pub fn uint(width: u32) -> Type {
         Type::Int(IntType::of_compiler(false, width))
     }
 
-    /// Returns whether this is an untyped constant or an integer.
+    /// Returns whether the type is an integer or that of an untyped constant.
     pub fn is_number(&self) -> bool {
         matches!(self, Type::Untyped | Type::Int(_) | Type::Broken)
     }
 
-    /// Returns advice where a value of this type stands and a number is needed.
+    /// Returns the hint for a value of this type in a place where a number is needed.
     pub fn number_in(&self) -> &'static str {
         match self {
             Type::Struct(_) => "take one field of the struct: `s.field`",
@@ -139,8 +139,7 @@ impl Types {
         }
     }
 
-    /// Returns whether values of the two types may meet in an operator, an assignment, an argument or a
-    /// `return`.
+    /// Returns the compatibility of two types in an operator, an assignment, an argument or a `return`.
     pub fn compatible(&self, a: &Type, b: &Type) -> Compatible {
         match (a, b) {
             (Type::Broken, _) | (_, Type::Broken) => Compatible::Yes,
@@ -156,7 +155,7 @@ impl Types {
         }
     }
 
-    /// Shows it as messages do.
+    /// Returns the type as messages show it.
     pub fn show(&self, ty: &Type) -> String {
         match ty {
             Type::Broken => "an unknown type".into(),

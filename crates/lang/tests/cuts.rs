@@ -1,11 +1,11 @@
-//! The function of a program does not depend on its cut, nor on whether an argument is known.
+//! Tests that the result of a program depends neither on its cut nor on whether an argument is known.
 
 mod common;
 
 use brickwork_lang::Options;
 use common::*;
 
-/// A small random generator: programs must be the same on every machine.
+/// A small random generator, so that the programs are the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -18,14 +18,14 @@ impl Random {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// An amount, of which the parameters `s` and `k` have a part or not.
+    /// Returns an expression for an amount, which may contain the parameters `s` and `k`.
     fn amount(&mut self) -> String {
         let amounts =
             ["s", "k", "s + 1##4", "s ^ t", "s{0:2}", "s & 3##4", "n", "a[s{0:1}]", "i", "2", "g(s)"];
         self.pick(&amounts).to_string()
     }
 
-    /// An expression of 16 bits, or one that goes with them.
+    /// Returns an expression of 16 bits, or one that is compatible with 16 bits.
     fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self.pick(&["x", "y", "7##16", "v"]).to_string();
@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// A program in which `f` is called with an amount that is known, or is one of the evaluator's.
+/// Makes a program in which `f` is called with a known amount and with the evaluator's secret amount.
 fn source(expression: &str, amount: &str) -> String {
     format!(
         "#parties 2 {TYPES} #input 1 u16 #input 2 u16 #output 1 u16\n\
@@ -57,7 +57,7 @@ fn source(expression: &str, amount: &str) -> String {
     )
 }
 
-/// The cut that programs have by themselves, two others, and the amount known in one call or in none.
+/// Compares the program's own cut and two others, each with a known and with a secret amount.
 #[test]
 fn nothing_that_is_computed_depends_on_what_is_known_of_an_argument() {
     let mut random = Random(7);
@@ -65,7 +65,7 @@ fn nothing_that_is_computed_depends_on_what_is_known_of_an_argument() {
     for _ in 0..220 {
         let (expression, amount) = (random.expression(3), random.below(9) as u128);
         let known = source(&expression, &amount.to_string());
-        // The evaluator's input is the amount, so that the first call has it too.
+        // In this variant the first call also has a secret amount.
         let secret = source(&expression, "input2{0:4}");
         let cuts = [options(&[], &[]), options(&["*"], &[]), options(&["f"], &[]), options(&[], &["f"])];
         let made: Vec<_> = [&known, &secret]
@@ -91,7 +91,7 @@ fn nothing_that_is_computed_depends_on_what_is_known_of_an_argument() {
     assert!(compared > 100 && refused < 100, "{compared} compared, {refused} refused");
 }
 
-/// The width of a shifted value is the same as for an unknown parameter.
+/// A shifted value has the same width for a known amount as for an unknown one.
 #[test]
 fn a_call_with_a_known_amount_computes_what_one_with_a_secret_amount_does() {
     let f = "function u16 f(u16 x, u4 s) { return ((x + 1##16) >> s) - 1##16; }";
@@ -99,9 +99,9 @@ fn a_call_with_a_known_amount_computes_what_one_with_a_secret_amount_does() {
         let p = program("u16", "u16", f, &format!("output1 = f(x, {amount});"));
         assert_eq!(run(&build(&p).program, 2, 3), 0xffff, "{amount}");
     }
-    // In `main` an amount is known or secret, and there is but one way to execute it.
+    // In `main` an amount is always either known or secret, so there is only one execution.
     assert_eq!(eval("u16", "u16", "((x + 1##16) >> 3) - 1", 2, 0), 0x1fff);
-    // A function that compiles by itself also compiles when it is called with a constant.
+    // If a function compiles by itself, a call with a constant compiles, too.
     let f = "function u8 f(u8 x, u8 k, u3 i) { return ((x ^ k) >> i){0:8}; }";
     let p = program("u8", "u8", f, "output1 = f(x, y, 1);");
     for inline in [&[][..], &["*"]] {

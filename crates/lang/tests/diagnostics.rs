@@ -1,4 +1,4 @@
-//! Programs that must be refused: with which error, and where. The place is marked by «…» in the source.
+//! Tests programs that must be refused, with the error and its place. In the sources, «…» marks the place.
 
 mod common;
 
@@ -11,8 +11,7 @@ const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef u
                     s8 typedef uint_t 16 u16 typedef struct_t P { u8 a; u4 b; } #input 1 u8 #input 2 u8 \
                     #output 1 u8\n";
 
-/// An error far to the right is shown with a part of its line, and a warning there does not stop the
-/// compiler.
+/// An error far to the right is shown with a part of its line. A warning there does not stop the compiler.
 #[test]
 fn lines_may_be_long() {
     let head = HEAD.trim_end();
@@ -40,7 +39,7 @@ fn lines_may_be_long() {
     }
 }
 
-/// Takes the marks out: the source, and the marked bytes.
+/// Removes the marks, and returns the source and the marked bytes.
 fn marked(source: &str) -> (String, std::ops::Range<usize>) {
     let start = source.find('«').expect("a mark");
     let rest = source.replacen('«', "", 1);
@@ -53,13 +52,13 @@ fn expect(code: &str, source: &str) {
     says(code, &source, place, &refuse(&source));
 }
 
-/// The same of a program that compiles.
+/// Checks a warning of a program that compiles.
 fn warn(code: &str, source: &str) {
     let (source, place) = marked(source);
     says(code, &source, place, &build(&source).warnings);
 }
 
-/// The code of the first error, warnings aside.
+/// Returns the code of the first error, without the warnings.
 fn first_error(all: &Diagnostics) -> &'static str {
     all.list().iter().find(|d| d.severity == Severity::Error).expect("an error").code
 }
@@ -68,7 +67,7 @@ fn says(code: &str, source: &str, place: std::ops::Range<usize>, all: &Diagnosti
     let found =
         all.list().iter().any(|d| d.code == code && (d.span.start as usize..d.span.end as usize) == place);
     assert!(found, "{code} at {:?} of\n{source}\nbut:\n{}", &source[place], all.render(false));
-    // Everything that is shown has a place in the source and a line.
+    // Every diagnostic has a line and a column in the source.
     for record in all.records() {
         assert!(record.line >= 1 && record.column >= 1 && !record.message.is_empty());
     }
@@ -123,7 +122,8 @@ fn syntax() {
     expect("syntax::unclosed", &format!("{HEAD}function void main() {{ {{ output1 = input1; «»"));
 }
 
-/// Habits of other languages are answered, the rest is told the form.
+/// Code in the style of other languages gets a special hint, and other mistakes get a hint with the right
+/// form.
 #[test]
 fn hints_of_the_parser() {
     let hint = |source: &str| refuse(source).records()[0].hint.clone();
@@ -401,7 +401,7 @@ fn warnings() {
         let (source, _) = marked(&unread.replace("output1 = input1;", &format!("output1 = input1; {read}")));
         assert!(build(&source).warnings.is_empty(), "{read}: {}", build(&source).warnings.render(false));
     }
-    // A party that gives nothing has no line.
+    // A party without inputs needs no `#input` line.
     let alone = "#parties 2 #input 1 uint_t 8 #output 2 uint_t 8 function void main() { output2 = ~input1; }";
     assert!(build(alone).warnings.is_empty());
     for assigned in
@@ -444,7 +444,8 @@ fn shifts_of_signed_numbers_say_what_to_write() {
     assert!(unsigned.warnings.is_empty(), "{}", unsigned.warnings.render(false));
 }
 
-/// Loops that run never, or for ever, because of the bits of their counter say so, and how many it needs.
+/// If a loop never runs or never ends because of its counter's width, the diagnostic names the width that is
+/// needed.
 #[test]
 fn counters_that_are_too_narrow() {
     let about = |source: &str, code: &str| {
@@ -489,12 +490,13 @@ fn counters_that_are_too_narrow() {
         assert_eq!((record.message.as_str(), record.severity), ("this loop never ends", Severity::Error));
         assert!(record.related[0].label.contains(reason) && record.hint.contains(hint), "{record:?}");
     }
-    // The compiler does not warn of the code that its own hint proposes.
+    // The compiler does not warn about the code in its own hint.
     let downwards = "u8 a[10]; for (uint_t 8 i = 9 + 1; i > 0; i--) a[i - 1] = x; output1 = a[0] ^ a[9] ^ y;";
     let compiled = build(&main_with(downwards));
     assert!(compiled.warnings.is_empty(), "{}", compiled.warnings.render(false));
     assert_eq!(run(&compiled.program, 77, 5), 5);
-    // Correct code gets no warning: empty by its bounds, ended by a `return`, or just wide enough.
+    // Correct code gets no warning: a loop that is empty by its bounds, that a `return` ends, or whose
+    // counter is just wide enough.
     let quiet = "function u8 f(u8 a) { for (u8 i = 0; i <= 255; i++) if (i == 9) return a; return 0; }
         function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) \
                  output1 = f(input1);
@@ -523,11 +525,11 @@ fn generic_functions() {
     at_top("generic::redefined", "function T f<T, «a»>(T a) { return a; }");
     at_top("name::redefined", "function T f<T>(T a) { return a; } function u8 «f»(u8 a) { return a; }");
     at_top("syntax", "function T f<T«(»T a) { return a; }");
-    // An error in the body tells which call it is for.
+    // An error in the body names the call for which the function was made.
     let errors = refuse(&with("P p; P q; p = big(p, q); output1 = p.a;"));
     let record = errors.records().into_iter().find(|r| r.code == "operator::type").unwrap();
     assert!(record.related.iter().any(|r| r.label == "called here, with T = P"), "{record:?}");
-    // A function that asks for itself with other sizes is refused, not made for ever.
+    // A generic function that calls itself with other sizes is refused.
     let endless = "function u8 f<w>(uint_t w a) { uint_t (w+1) b; b{0:w} = a; return f(b); }";
     let errors = refuse(&format!("{HEAD}{endless} function void main() {{ output1 = f(input1); }}"));
     assert_eq!(first_error(&errors), "limit::functions");
@@ -581,7 +583,7 @@ fn includes_are_read_once_and_nest() {
     assert!(build_files("root.wir", &source("empty.wir"), &files, &Options::default()).is_err());
 }
 
-/// A file that is included need not be there, nor be a source.
+/// An included file may be missing, or may not be a source.
 #[test]
 fn included_files_that_are_no_sources() {
     struct Odd;
@@ -612,7 +614,7 @@ fn included_files_that_are_no_sources() {
     assert_eq!(code(&many), "include::files");
 }
 
-/// Nothing that is written may crash the compiler.
+/// No source may crash the compiler.
 #[test]
 fn deep_nesting_is_refused() {
     let body = |e: String| format!("{HEAD}function void main() {{ {e} }}");
@@ -630,12 +632,12 @@ fn deep_nesting_is_refused() {
     ] {
         refuse(&source);
     }
-    // Chains of definitions grow twice in each step.
+    // Each definition doubles the size of the expression.
     let doubling: String = (1..100).map(|i| format!("#define A{i} A{}+A{} ", i - 1, i - 1)).collect();
     refuse(&format!("#define A0 1 {doubling}{}", body("output1 = A99;".into())));
     let chain: String = (1..50_000).map(|i| format!("#define A{i} A{} ", i - 1)).collect();
     refuse(&format!("#define A0 1 {chain}{}", body("output1 = A49999;".into())));
-    // A program within the limits compiles.
+    // Programs within the limits compile.
     build(&body(format!("output1 = {}input1{};", "(".repeat(500), ")".repeat(500))));
     build(&body(format!("output1 = input1{};", " + 1".repeat(2000))));
 }
@@ -652,7 +654,7 @@ fn too_much_work_is_refused() {
                   output1 = input1;";
     assert_eq!(code(&format!("{HEAD}function void main() {{ {nested} }}")), "limit::steps");
     let mut calls = String::from("function u8 f0(u8 a, u8 b) { return a * b; }");
-    // Every level asks for other values, so that nothing is shared.
+    // Each level has other arguments, so no result is shared.
     (1..60).for_each(|i| {
         calls += &format!(
             "function u8 f{i}(u8 a, u8 b) {{ return f{0}(a * b + {i}##8, b) ^ f{0}(b, a * a + {i}##8); }}",
@@ -675,7 +677,7 @@ fn too_much_work_is_refused() {
     assert_eq!(first_error(&size("u8 a[65536][65536][65536][65536];")), "type::size");
 }
 
-/// Random damage to a program: never a panic, and an error is reported if nothing comes out.
+/// Random damage to a program never causes a panic, and an error is reported if it does not compile.
 #[test]
 fn damaged_programs_do_not_crash() {
     let pieces = [

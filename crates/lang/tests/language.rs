@@ -1,12 +1,12 @@
-//! The rows of the language's reference: types (5.1, 5.2), operators (6), statements (8). Each test names its
-//! row.
+//! Tests the language's reference: types (5.1, 5.2), operators (6), statements (8). Each test names its row
+//! of the reference.
 
 mod common;
 
 use brickwork_lang::Options;
 use common::*;
 
-/// `x` and `y` are 8-bit unsigned inputs, the result is an 8-bit number.
+/// Evaluates an expression with two unsigned 8-bit inputs `x` and `y`; the result has 8 bits, too.
 fn u8s(expression: &str, x: u128, y: u128) -> u128 {
     eval("u8", "u8", expression, x, y)
 }
@@ -42,7 +42,7 @@ fn compatibility_untyped_with_any_int_pads_or_truncates() {
 fn compatibility_same_width_other_sign_or_name_warns() {
     assert!(warns("s8 z = x; output1 = z;", "type::cast"));
     assert!(!warns("u8 z = x; output1 = z;", "type::cast"));
-    // Types made by the compiler go with everything: literals, slices, products, comparisons.
+    // Types of literals, slices, products and comparisons are compatible with all others.
     assert!(!warns("s8 z = 5##8; s4 w = x{0:4}; s16 p = x ** y;", "type::cast"));
 }
 
@@ -50,7 +50,7 @@ fn compatibility_same_width_other_sign_or_name_warns() {
 fn compatibility_different_widths_is_an_error() {
     assert!(!compiles("u4 z = x; output1 = z;"));
     assert!(!compiles("u16 z = x;"));
-    // The way to do it.
+    // This is the right way to widen a number.
     assert_eq!(
         run(&build(&program("u8", "u16", "", "u16 w; w{0:8} = x; output1 = w;")).program, 200, 0),
         200
@@ -58,7 +58,7 @@ fn compatibility_different_widths_is_an_error() {
     assert_eq!(run(&build(&program("u8", "u4", "", "output1 = x{0:4};")).program, 0xab, 0), 0xb);
 }
 
-/// A program names the types that it needs, and so does every file of the standard library.
+/// A program may declare the types that it needs, even if a file of the standard library declares the same.
 #[test]
 fn a_type_may_be_defined_again_alike() {
     let with = |types: &str, body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
@@ -104,8 +104,8 @@ fn literals_signed_unsigned_truncated_and_zero_extended() {
 
 #[test]
 fn untyped_constants_have_fixed_widths() {
-    // One bit more than the value needs: 0 and 1 have 2 bits, 2 and 3 have 3, 255 has 9. Seen by growing
-    // shifts.
+    // An untyped constant has one bit more than its value: 0 and 1 have 2 bits, 2 and 3 have 3, and 255 has
+    // 9. Shifts that make a value wider show this.
     for (expression, value) in [
         ("3*3", 1),
         ("7+7+7", 5),
@@ -275,7 +275,7 @@ fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
     assert_eq!(u8s("x << 8", 255, 0), 0);
     assert_eq!(u8s("x >> 99", 255, 0), 0);
     assert_eq!(eval("u8", "u16", "(x + 0) >> 99", 255, 0), 0);
-    // A selection is not a variable.
+    // A slice is not a variable, so a shift makes it wider.
     assert_eq!(eval("u8", "u8", "x{0:4} << 2", 15, 0), 60);
     let p = build(&program(
         "u8",
@@ -287,7 +287,7 @@ fn shifts_are_logical_and_their_width_depends_on_the_left_operand() {
     assert_eq!(run(&p, 255, 0), 248, "elements and fields keep their width");
 }
 
-/// `>>>` keeps the sign, and the type and width of its left side, for any left side.
+/// `>>>` keeps the sign, the type and the width of its left side, whatever this is.
 #[test]
 fn arithmetic_shifts_round_down() {
     for (x, by, want) in
@@ -303,7 +303,7 @@ fn arithmetic_shifts_round_down() {
     assert!(!compiles("output1 = x >>> -1#8;"));
 }
 
-/// With an amount of another width the result goes with numbers of every width.
+/// If the amount has another width, the result is compatible with numbers of every width.
 #[test]
 fn the_type_of_a_shift_is_the_type_of_its_amount() {
     assert!(compiles("u4 k = 3; u8 z = x << 3; u16 w = x << 3;"));
@@ -318,21 +318,21 @@ fn known_shift_amounts_are_not_negative() {
     assert!(!compiles("output1 = x << -1#8;"));
 }
 
-/// A secret amount chooses among the shifted values: an AND a bit for each bit of it that counts, and one
-/// more if it may be too large.
+/// A secret amount selects among the shifted values. Each bit costs one AND for each relevant bit of the
+/// amount, and one more if the amount can be too large.
 #[test]
 fn shifts_by_secret_amounts() {
     for (op, body, ands) in [
         ("<<", "output1 = x << y;", 3 * 8 + 4 + 8),
         (">>", "output1 = x >> y;", 3 * 8 + 4 + 8),
-        // A rotation by half of the width exchanges halves.
+        // A rotation by half the width exchanges the halves.
         ("<<>", "output1 = x <<> y;", 2 * 8 + 4),
         ("<<", "u3 s = y{0:3}; output1 = x << s;", 3 * 8),
         (">>", "u3 s = y{0:3}; output1 = x >> s;", 3 * 8),
         ("<<>", "output1 = x <<> y{0:3};", 2 * 8 + 4),
         ("<<", "u4 s = y{0:4}; output1 = (x + 0) << s;", 0),
         ("<<", "s8 s; s{0:8} = y; output1 = x << s;", 3 * 8 + 4 + 8),
-        // The highest bit stays unchanged.
+        // The highest bit does not change.
         (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y;", 3 * 7 + 4 + 7),
         (">>>", "s8 z; z{0:8} = x; output1{0:8} = z >>> y{0:3};", 3 * 7),
         (">>", "output1 = x >>> y;", 3 * 8 + 4 + 8),
@@ -358,7 +358,7 @@ fn shifts_by_secret_amounts() {
             assert_eq!(run(&p, x.into(), y.into()), want.into(), "{body} {x} {y}");
         }
     }
-    // A width that is no power of two.
+    // The width is not a power of two.
     let p = build(
         "#parties 2 #input 1 uint_t 5 #input 2 uint_t 8 #output 1 uint_t 5 function void main() { output1 = \
          input1 <<> input2; }",
@@ -367,7 +367,7 @@ fn shifts_by_secret_amounts() {
         let r = s % 5;
         assert_eq!(run(&p.program, x, s), (x << r | x >> (5 - r)) & 31, "{x} {s}");
     }
-    // An expression that is no variable grows by the largest possible amount.
+    // An expression that is not a variable becomes wider by the largest possible amount.
     assert_eq!(
         run(&build(&program("u8", "u16", "", "u3 s = y{0:3}; output1 = (x + 0) << s;")).program, 255, 7),
         255 << 7
@@ -376,7 +376,7 @@ fn shifts_by_secret_amounts() {
     (0..16).for_each(|s| assert_eq!(run(&one, 0, s), 1 << s));
 }
 
-/// A secret index chooses among the elements. Beyond the end are zeros, and nothing is written there.
+/// A secret index selects an element. Beyond the end, elements read as zero and are not written.
 #[test]
 fn elements_at_secret_indexes() {
     let fill = "u8 a[5] = {10, 20, 30, x, 50};";
@@ -400,14 +400,14 @@ fn elements_at_secret_indexes() {
             *e = (*e | if y == 1 { 0xf0 } else { 0 }).wrapping_add(1);
             b = *e;
         } else {
-            // Missing bits read as 0 and cannot be written.
+            // Missing bits of the index read as 0 and cannot be written.
             b -= 1;
         }
         let want =
             a.iter().fold(b, |sum, row| sum.wrapping_add(row[0].rotate_left(1)) ^ row[1].rotate_left(2));
         assert_eq!(run(&p, x.into(), y.into()), want.into(), "{x} {y}");
     }
-    // Known values beyond the end stay errors; in a function a parameter is secret, for every caller.
+    // A known index beyond the end is an error. In a function, a parameter counts as secret for every caller.
     assert!(!compiles("u8 a[3]; output1 = a[3];"));
     let f = "function u8 f(u8 k) { u8 a[3] = {1, 2, 3}; return a[k]; }";
     for (call, want) in [("f(2)", 3), ("f(3)", 0), ("f(255)", 0), ("f(x)", 2)] {
@@ -418,7 +418,7 @@ fn elements_at_secret_indexes() {
     }
 }
 
-/// An index with fewer bits than the array needs names the first elements, and no other.
+/// An index with fewer bits than the array needs can select only the first elements.
 #[test]
 fn secret_indexes_of_every_width() {
     for (count, width) in (1..=17u128).flat_map(|count| (1..=6u32).map(move |width| (count, width))) {
@@ -433,7 +433,7 @@ fn secret_indexes_of_every_width() {
     }
 }
 
-/// The cost of reading and writing at a secret index.
+/// Checks the cost of reading and writing at a secret index.
 #[test]
 fn costs_of_secret_indexes() {
     let ands = |n: usize, index: &str, body: &str| {
@@ -446,22 +446,23 @@ fn costs_of_secret_indexes() {
     };
     let read = "output2 = input1.a[input2];";
     let write = "output2 = 0; input1.a[input2] = 200;".replace("200", "input1.a[0]");
-    // A power of two elements, and an index with just enough bits: one AND a bit for all elements but one.
+    // With a power of two elements and an index of just enough bits, each bit of all elements but one costs
+    // an AND.
     assert_eq!(ands(8, "uint_t 3", read), 7 * 8);
     assert_eq!(ands(2, "uint_t 1", read), 8);
-    // One more a bit, and a comparison, where an index can be too large.
+    // If the index can be too large, each bit costs one AND more, and the comparison is added.
     assert_eq!(ands(8, "uint_t 4", read), 7 * 8 + 8);
     assert_eq!(ands(8, "uint_t 8", read), 7 * 8 + 8 + 4);
     assert_eq!(ands(5, "uint_t 3", read), 4 * 8 + 8 + 2);
-    // Writing: an AND a bit for each element (the first one writes itself), and one for each line but two, of
-    // which two are the same but for signs.
+    // A write costs one AND per bit of each element, which may be replaced, and one for each
+    // selecting line but two.
     assert_eq!(ands(8, "uint_t 3", &write), 7 * 8 + 5);
     assert_eq!(ands(5, "uint_t 3", &write), 4 * 8 + 2 + 3);
     // A table of constants folds.
     assert!(ands(4, "uint_t 2", "uint_t 8 t[4] = {1, 2, 4, 8}; output2 = t[input2];") <= 4);
 }
 
-/// The first `return` whose condition holds counts.
+/// The first `return` whose condition holds determines the result.
 #[test]
 fn functions_may_return_early() {
     let f = "function u8 f(u8 a, u8 b) {
@@ -496,12 +497,13 @@ fn functions_may_return_early() {
             assert_eq!(run(&p, a.into(), b.into()), model(a, b).into(), "{a} {b}");
         }
     }
-    // It costs a choice: nothing after it needs a condition. (Of the lowest bit, one side is known.)
+    // An early `return` costs one selection, and statements after it need no condition. (In one branch the
+    // lowest bit is known.)
     let f = "function u8 f(u8 a, u8 b) { if (a{0}) return b; a = a ^ b; a = a + 1; return a; }";
     assert_eq!(build(&program("u8", "u8", f, "output1 = f(x, y);")).program.and_gates(), 6 + 7);
     let f = "function u8 f(u8 a, u8 b) { if (a{0}) return b; else return a; }";
     assert_eq!(build(&program("u8", "u8", f, "output1 = f(x, y);")).program.and_gates(), 8);
-    // `main` may return where that is known.
+    // `main` may return early if the condition is known.
     let p =
         build(&program("u8", "u8", "", "output1 = x; u8 k = 3; if (k == 3) return; output1 = y;")).program;
     assert_eq!(run(&p, 5, 6), 5);
@@ -577,12 +579,12 @@ fn generic_functions_are_made_for_their_calls() {
         of("u8 a[2] = {x, y}; u8 t[2][2] = twice(a); output1 = t[0][1] * 16 + sum(t[1]);", 3, 4),
         0x38
     );
-    // T may be an array, and a name of a `#define` may be chosen as a size.
+    // `T` may be an array type, and a `#define`d name may be chosen as a size.
     assert_eq!(
         of("u8 a[2] = {x, y}; u8 t[1][2] = {a}; u8 r[1][2][2] = twice(t); output1 = r[0][1][1];", 3, 4),
         4
     );
-    // Each choice is a function, with its own component, and options mean them all.
+    // Each choice makes a function with its own component, and an option applies to all of them.
     let body = "output1 = big(x, y); output1{0:4} = big(x{0:4}, y{0:4}); output1 = big(output1, x);";
     let source = program("u8", "u8", f, body);
     let names = |options| -> Vec<String> {
@@ -613,8 +615,8 @@ fn bits_and_slices_are_base_and_length() {
     assert!(compiles("output1{0} = (x{0:4}){1};"));
 }
 
-/// A byte order mark and lines with `#` before a source, or a file that it includes, say nothing; but
-/// directives that are written with a blank do not become comments.
+/// A byte order mark, and lines with `#` before a source or an included file, have no effect. But a directive
+/// that is written with a blank after the `#` is not ignored as a comment.
 #[test]
 fn a_source_may_have_a_preface() {
     let source = program("u8", "u8", "#include \"more.wir\"", "output1 = x + MORE;");
@@ -719,7 +721,7 @@ fn evaluation_is_from_left_to_right_and_targets_come_first() {
 fn known_values_have_64_bits_that_count() {
     let types = "typedef uint_t 128 wide typedef uint_t 64 half";
     let with = |body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
-    // Bits above the low 64 are ignored.
+    // Only the lowest 64 bits of an index count.
     let p = with("wide k = 1; k{64} = 1; u8 a[2]; a[1] = x; output1 = a[k];").unwrap().program;
     assert_eq!(run(&p, 9, 0), 9);
     assert!(with("half k; k{63} = 1; output1 = x << (k >> 0);").is_err());
@@ -768,7 +770,7 @@ fn operands_are_values_from_the_time_they_were_read() {
 
 #[test]
 fn result_types_of_mixed_operands() {
-    // One signed and one unsigned: unsigned.
+    // If one side is signed and the other unsigned, the operation is unsigned.
     assert_eq!(eval("s8", "u8", "x / 2##8", 0xfe, 0), 127);
     assert_eq!(s8s("x / 2", -2, 0), -1);
     assert_eq!(s8s("-100#8 / x", 3, 0), -33);
@@ -857,7 +859,7 @@ fn endless_loops_end_with_an_error() {
     for body in ["for (u4 i = 0; i < 16##4; i++) output1 = x;", "for (u4 i = 0; 1; i++) ;"] {
         let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
         let errors = build_with(&program("u8", "u8", "", body), &options);
-        // The first one never starts: 16 is 0 in 4 bits.
+        // The first loop never starts, because 16 is 0 in 4 bits.
         assert!(errors.is_ok() || errors.unwrap_err().list().iter().any(|d| d.code == "limit::unroll"));
     }
     let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
@@ -865,7 +867,7 @@ fn endless_loops_end_with_an_error() {
         build_with(&program("u8", "u8", "", "for (u4 i = 0; i < 15; i = i + 0) output1 = x;"), &options)
             .unwrap_err();
     assert_eq!(errors.list()[0].code, "limit::unroll");
-    // 300 is 44 in 8 bits.
+    // In 8 bits, 300 is 44.
     let p = build(&program("u8", "u8", "", "for (u8 i = 0; i < 300; i++) output1 = output1 + 1;")).program;
     assert_eq!(run(&p, 0, 0), 44);
 }
@@ -980,7 +982,7 @@ fn untyped_conditions_count_by_their_lowest_bit() {
 fn loops_with_several_variables_and_changes_in_the_body() {
     let body = "for (u8 i = 0, j = 10, k[2]; i < j; i++) { j--; k[0] = k[0] + i; if (i == 3) i++; output1 = \
                 output1 + 1; output1{4:4} = k[0]{0:4}; }";
-    // i, j: 0 9, 1 8, 2 7, 3 6 (then i is 4), and 5 < 6 once more.
+    // The values of i and j are 0 9, 1 8, 2 7, 3 6 (then i is 4), and once more 5 6.
     let k = [0u128, 1, 2, 3, 5].iter().sum::<u128>() & 15;
     assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 0, 0) >> 4, k);
     assert!(compiles("for (u8 i = 0; i < 3; i++) ; for (u16 i = 0; i < 3; i++) ;"));

@@ -1,4 +1,4 @@
-//! The reference's worked examples, and how programs are cut into components.
+//! Tests the worked examples of the reference, and how programs are cut into components.
 
 mod common;
 
@@ -38,7 +38,7 @@ function void main()
     output1 = r <<> 3;
 }";
 
-/// (name, slots) of the components.
+/// Returns the components of a program, each with its name and its number of slots.
 fn components(program: &Program) -> Vec<(String, usize)> {
     program.components().iter().map(|c| c.name.clone()).zip(program.slots_by_component()).collect()
 }
@@ -51,7 +51,7 @@ fn named(list: &[(&str, usize)]) -> Vec<(String, usize)> {
 fn worked_example_verdict() {
     let program = build(VERDICT).program;
     assert_eq!(components(&program), named(&[("judge", 1)]));
-    // 12 for the comparison, 11 for equality, 12 for the choice.
+    // The comparison costs 12 ANDs, the equality 11, and the selection 12.
     assert_eq!(program.and_gates(), 35);
     assert_eq!(program.outputs().len(), 1);
     assert_eq!(program.outputs()[0].to, Recipient::Both);
@@ -89,7 +89,7 @@ fn every_cut_computes_the_same() {
     }
 }
 
-/// A program of two 8-bit inputs, to be cut in ways.
+/// Makes a program of two 8-bit inputs, which can be cut in several ways.
 fn cut(functions: &str, body: &str) -> Program {
     build(&program("u8", "u8", functions, body)).program
 }
@@ -111,7 +111,7 @@ fn calls_in_functions_are_inlined() {
     let f = format!("{ADD} function u8 thrice(u8 a) {{ return add(add(a, a), a); }}");
     let p = cut(&f, "output1 = thrice(thrice(x));");
     assert_eq!(components(&p), named(&[("thrice", 2)]));
-    // The same one, cut below.
+    // This is the same program in a finer cut.
     let q = build_with(&program("u8", "u8", &f, "output1 = thrice(thrice(x));"), &options(&[], &["add"]))
         .unwrap()
         .program;
@@ -173,7 +173,8 @@ fn calls_under_secret_conditions_are_components_and_choices() {
 #[test]
 fn constants_and_zeros_may_be_passed() {
     let f = "function u8 mul(u8 a, u8 b) { return a * b; }";
-    // One call with a constant among many: the common component. Many: one of their own.
+    // A single call with a constant among many others uses the common component. Many calls with a constant
+    // get a component of their own.
     for (body, model) in [
         ("output1 = mul(x, y) + mul(x, 5);", (|x, y| x * y + x * 5) as fn(u128, u128) -> u128),
         ("u8 z; output1 = mul(x, z) + mul(z, 3) + mul(x, y);", |x, y| x * y),
@@ -212,7 +213,7 @@ fn outputs_may_differ_and_inputs_come_garbler_first() {
     let p = build(source).program;
     let [a, b] = simulate_bits(&p, &bits(5, 4), &bits(9, 8));
     assert_eq!((number(&a), number(&b)), (5, 11));
-    // Both the same, but of different types: two outputs.
+    // Both outputs have the same bits but different types, so they stay two outputs.
     let source = "#parties 2 typedef uint_t 8 u8 typedef int_t 8 s8 #input 1 u8 #output 1 u8 #output 2 s8 \
                   function void main() { output1 = input1; output2 = output1; }";
     assert_eq!(build(source).program.outputs().len(), 2);
@@ -236,13 +237,13 @@ fn a_typedef_may_say_where_the_point_is() {
         (named(Party::Evaluator), program.outputs()[0].port.ty.to_string()),
         ("fixed8.4".into(), "fixed8.4".into())
     );
-    // Both parties agree on it, and a file has it.
+    // The digest covers the point, so both parties agree on it, and the file contains it.
     let without = build(&source.replace("/*@ point 4 */", "")).program;
     assert_ne!(program.digest(), without.digest());
     assert_eq!(Program::from_bytes(&program.to_bytes()).unwrap().digest(), program.digest());
 }
 
-/// A file has all rules, and both parties agree on them. They hold in a program of many evaluations, too.
+/// A file contains all rules, and the digest covers them. They also hold in a program of many evaluations.
 #[test]
 fn an_input_may_have_rules() {
     let source = "#parties 2 typedef int_t 8 s8 typedef struct_t row { s8 n; s8 key; }
@@ -281,7 +282,7 @@ fn the_s_box_is_built_in() {
     }
 }
 
-/// Totals that the reference measured, to be met or beaten.
+/// The totals are at most those that the reference measured.
 #[test]
 fn known_totals() {
     let wide = |n: u32| {
@@ -319,12 +320,12 @@ fn components_without_and_gates_join_their_neighbours() {
     for (x, y) in [(0, 0), (3, 5), (255, 254), (77, 0)] {
         assert_eq!((run(&p, x, y), run(&kept, x, y)), (model(x, y), model(x, y)));
     }
-    // A reader, in part; both of its inputs come from the same slot, and one from elsewhere.
+    // The reader uses only a part of the merged component, twice from the same slot and once from elsewhere.
     let p = cut(f, "u8 t = mac(x, y); output1 = ~t ^ (t <<> 3) ^ y;");
     assert_eq!(components(&p), named(&[("mac", 1)]));
     let t = 13 * 200 % 256;
     assert_eq!(run(&p, 13, 200), (!t & 255) ^ ((t << 3 | t >> 5) & 255) ^ 200);
-    // A value that is read twice, after both readers are merged.
+    // The value is read twice, so both readers must be merged.
     let p = cut(f, "u8 t = add(x, y); output1 = mac(x, t) ^ t;");
     assert_eq!(components(&p), named(&[("mac", 1)]));
     assert_eq!(run(&p, 13, 200), (13 * (13 ^ 200) % 256) ^ 13 ^ 200);
@@ -336,7 +337,7 @@ fn components_without_and_gates_join_their_neighbours() {
 #[test]
 fn glue_is_numbered_without_gaps() {
     let f = "function u8 mac(u8 k, u8 m) { return k * m; } function u8 glue1(u8 a) { return a * a; }";
-    // The first inversion goes into `mac`, the sum and the product are glue of two layers.
+    // The first inversion is merged into `mac`. The sum and the product are glue of two layers.
     let p = cut(f, "u8 t = mac(~x, y); u8 s = t + y; output1 = glue1(s) * s;");
     assert_eq!(components(&p), named(&[("mac", 1), ("glue1_", 1), ("glue1", 1), ("glue2", 1)]));
     let x = 0x35u128;
@@ -347,14 +348,14 @@ fn glue_is_numbered_without_gaps() {
 #[test]
 fn variants_are_named_after_their_function() {
     let f = "function u8 mul(u8 a, u8 b) { return a * b; }";
-    // All calls have the same constant: that is the function.
+    // All calls have the same constant, so the variant replaces the function.
     assert_eq!(components(&cut(f, "output1 = mul(mul(x, 3), 3);")), named(&[("mul", 2)]));
     let p = cut(
         f,
         "for (u8 i = 0; i < 30; i++) x = mul(x, 3); for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = x;",
     );
     assert_eq!(components(&p), named(&[("mul.1", 30), ("mul", 30)]));
-    // A single call with a constant among many is a slot of the common component.
+    // A single call with a constant among many others is a slot of the common component.
     let p = cut(f, "for (u8 i = 0; i < 30; i++) x = mul(x, y); output1 = mul(x, 77);");
     assert_eq!(components(&p), named(&[("constants", 1), ("mul", 31)]));
 }

@@ -1,11 +1,12 @@
-//! The seeds of the fuzz targets, and the findings of fuzzing, on the stable compiler.
+//! Runs the fuzz targets on their seeds and on earlier findings, with the stable compiler.
 
 #[path = "../../../fuzz/targets/replay.rs"]
 mod replay;
 #[path = "../../../fuzz/targets/wir.rs"]
 mod wir;
 
-/// Every seed, and every seed cut off after each of its words: broken ones must be refused without a crash.
+/// Compiles every seed, and every seed that is cut off after one of its words. Broken sources must be refused
+/// without a crash.
 #[test]
 fn seeds_pass_the_lexer_the_parser_and_the_compiler() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/wir");

@@ -1,4 +1,4 @@
-//! The examples of the documentation: each one is compiled, and gives the results in its comments.
+//! Compiles the examples of the documentation, and checks that they give the results in their comments.
 
 mod common;
 
@@ -10,7 +10,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The blocks of a page that start with the fence "```wir" and further words, with those words.
+/// Returns the blocks of a page whose fence is "```wir" with further words, and these words.
 fn blocks(page: &str) -> Vec<(String, String)> {
     let mut blocks: Vec<(String, String)> = Vec::new();
     let mut inside = false;
@@ -42,7 +42,7 @@ fn has_code(diagnostics: &Diagnostics, code: &str) -> bool {
     diagnostics.list().iter().any(|d| d.code == code)
 }
 
-/// Compiles an example and returns how many of its comments were checked.
+/// Compiles an example, and returns how many of its comments were checked.
 fn check(source: &str, shown: &str) -> usize {
     let result = compile("example.wir", source, &NoFiles, &Options::default());
     let refusal = comments(shown).into_iter().find_map(|c| c.strip_prefix("refused: "));

@@ -1,4 +1,4 @@
-//! AND counts of whole programs against those that were measured with the compiler of 2017, and the table in
+//! Compares the AND counts of whole programs with those of the compiler of 2017, and checks the table in
 //! `docs/project/compiler.md`.
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use brickwork_lang::{Directory, compile, std_library};
 use common::*;
 
-/// A program and the ANDs of the old compiler for it; none if it has no such program.
+/// A program, and the AND count of the old compiler; none if it has no such program.
 struct Total {
     name: String,
     reference: u64,
@@ -17,7 +17,7 @@ fn total(name: impl Into<String>, reference: u64, source: impl Into<String>) -> 
     Total { name: name.into(), reference, source: source.into() }
 }
 
-/// Operators on two numbers of 32 bits, or of 64 and 32.
+/// Returns operators on two numbers of 32 bits, or of 64 and 32.
 fn operators() -> Vec<Total> {
     let one = |name: &str, left: &str, right: &str, out: &str, reference| {
         let source = format!(
@@ -69,7 +69,7 @@ fn matrix(n: u64, w: u64) -> Total {
     total(format!("matrix product {n}×{n}, {w} bits"), n * n * n * w * w, source)
 }
 
-/// One row by column step, and the sum of blocks, as components of a larger product.
+/// Returns two components of a larger product: a product of a row and a column, and a sum of blocks.
 fn block(n: u64) -> [Total; 2] {
     let head = format!(
         "#parties 2 typedef uint_t 32 int typedef uint_t 8 small typedef struct_t M {{ int m[{n}][{n}]; }} \
@@ -94,7 +94,7 @@ fn block(n: u64) -> [Total; 2] {
     ]
 }
 
-/// Hamming distance: counts of words of 32 bits by halves, added up in `w` bits.
+/// Returns the Hamming distance: words of 32 bits are counted by halves and added up in `w` bits.
 fn hamming(bits: u64, w: u64, reference: u64) -> Total {
     let words = bits / 32;
     let source = format!(
@@ -209,8 +209,8 @@ fn totals_meet_the_reference_and_the_page_says_so() {
     let page = include_str!("../../../docs/project/compiler.md");
     let mut wrong = String::new();
     for Total { name, reference, source } in totals() {
-        // Repeated in one piece, as the old compiler counts: a component is counted once for each of its
-        // slots.
+        // The program is compiled in one piece and counts each component once for each slot, like the old
+        // compiler.
         let compiled = compile("total.wir", &source, &Directory(".".into()), &options(&[], &[]));
         let ands = compiled.unwrap_or_else(|e| panic!("{name}: {}", e.render(false))).program.and_gates();
         assert!(ands <= reference, "{name}: {ands} ANDs, {reference} by the reference");

@@ -34,7 +34,7 @@ impl Folders {
         copy(&self.of(party), &self.0.path().join(name));
     }
 
-    /// Copies both parties' folders to a new place.
+    /// Makes a copy of both parties' folders in a new place.
     pub fn clone_folders(&self) -> Self {
         let clone = Folders::new();
         copy(self.0.path(), clone.0.path());

@@ -4,9 +4,10 @@ use super::{add, sub};
 use crate::graph::{Bit, Graph};
 use crate::multiples::{Chain, Make, length};
 
-/// The chain's multiple of `x`, modulo `2^width`.
+/// Builds the multiple of `x` that the chain computes, modulo `2^width`.
 fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
-    // All intermediate multiples are positive and fit these bits: higher bits are zero and need no carries.
+    // All intermediate multiples are positive and fit into this many bits, so higher bits are zero and need
+    // no carries.
     let fits = (x.len() + length(chain.factor) as usize).min(width);
     let shifted = |bits: &[Bit], k: u32| {
         let mut out = vec![Bit::ZERO; (k as usize).min(fits)];
@@ -48,7 +49,7 @@ pub fn multiply(g: &mut Graph, x: &[Bit], m: u128, width: usize) -> Vec<Bit> {
     }
     let chain = g.chains.chain(m);
     let bits = x.len() as u32;
-    // The negative of a constant may be shorter.
+    // The chain for the negative constant may be shorter.
     if width < 126 && m > 1 {
         let other = g.chains.chain((1 << width) - m);
         if other.cost(bits) + (width as u32) < chain.cost(bits) {

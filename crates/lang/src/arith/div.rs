@@ -12,14 +12,14 @@ pub enum Want {
     Remainder,
 }
 
-/// Returns `a / b` or `a % b`, of their common width. By zero the quotient is all ones, which is -1 of a
-/// signed type, and the remainder is the dividend. Signed quotients are cut towards zero.
+/// Returns `a / b` or `a % b`; both have the same width. If `b` is zero, the quotient has all bits set, which
+/// is -1 in a signed type, and the remainder is `a`. Signed quotients are rounded towards zero.
 pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))
 }
 
-/// Returns `a // b` or `a %% b`: the quotient must fit the width of `b`, which is half of that of `a`.
+/// Returns `a // b` or `a %% b`. The quotient must fit into the width of `b`, which is half the width of `a`.
 pub fn wide_divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| {
@@ -38,7 +38,7 @@ fn with_signs(
     want: Want,
     divide: impl FnOnce(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>,
 ) -> Vec<Bit> {
-    // As with multiplications, a result that cannot fit is refused early.
+    // A result that cannot fit into the limit is refused early, as in multiplications.
     let (n, d) = (a.len() as u64, trimmed(b).len() as u64);
     if n > 1000 && !g.reserve(n.saturating_mul(d) / 4) {
         return vec![Bit::ZERO; b.len()];
@@ -53,8 +53,8 @@ fn with_signs(
         Want::Remainder => sign_a,
         Want::Quotient => {
             let differ = g.xor(sign_a, sign_b);
-            // Only a division by zero sets both the highest and the lowest bit of |a| / |b|, since |a| is at
-            // most a power of two. Its quotient is all ones already and must not be negated.
+            // Only a division by zero sets both the highest and the lowest bit of |a| / |b|, because |a| is
+            // at most a power of two. This quotient has all bits set already, and must not be negated.
             let may_be = a.len() == b.len() && a.len() > 1 && !b.contains(&Bit::ONE);
             let by_zero = if may_be { g.and(result[a.len() - 1], result[0]) } else { Bit::ZERO };
             g.and(differ, !by_zero)
@@ -68,8 +68,8 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     if let Some(d) = known(b) {
         return by_constant(g, a, d, want);
     }
-    // Zeros at the top of the divisor make the rows shorter. But then a remainder fits only below a divisor
-    // that is not zero, and a division by zero has a defined result.
+    // Zeros at the top of the divisor make the rows of the division shorter. But a remainder fits into a
+    // shorter row only if the divisor is not zero, and a division by zero has a defined result.
     let short = trimmed(b);
     if short.len() == n || short.contains(&Bit::ONE) {
         let result = rows(g, a, short, Vec::new(), want);
@@ -84,13 +84,14 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     by_zero.into_iter().zip(result).map(|(x, y)| g.mux(zero, x, y)).collect()
 }
 
-/// Long division of the bits of `a`, with `rest` (less than the divisor) before them. While the partial
-/// remainder is shorter than half of the divisor, a row subtracts and chooses; from then on a row adds or
-/// subtracts by the sign of the last one (non-restoring), which costs one AND for each bit of the divisor.
+/// Divides the bits of `a`, preceded by `rest`, which must be less than the divisor, by long division. While
+/// the partial remainder is shorter than half the divisor, each row subtracts and then selects. Later rows
+/// add or subtract, by the sign of the previous row (non-restoring division), at one AND per bit of the
+/// divisor.
 fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> Vec<Bit> {
     let length = d.len();
     let mut quotient = vec![Bit::ZERO; a.len()];
-    // above[k]: some bit of the divisor from k on is set.
+    // above[k] is set if the divisor has a set bit at position k or higher.
     let mut above = vec![Bit::ZERO; length + 1];
     for k in (0..length).rev() {
         above[k] = g.or(d[k], above[k + 1]);
@@ -110,7 +111,7 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
     if next == 0 {
         return if want == Want::Quotient { quotient } else { rest };
     }
-    // One more bit than the divisor for the sign.
+    // The partial remainder has one bit more than the divisor, for the sign.
     let mut s = extend(&rest, length + 1);
     let d = extend(d, length + 1);
     for i in (0..next).rev() {
@@ -120,7 +121,7 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
         let negative = s[length];
         s.pop();
         s.insert(0, a[i]);
-        // Subtracting is adding the inverse and one.
+        // A subtraction adds the inverted divisor and one.
         let term: Vec<Bit> = d.iter().map(|&x| g.xor(x, !negative)).collect();
         s = if negative == Bit::ZERO { sub(g, &s, &d) } else { add(g, &s, &term, !negative) };
         quotient[i] = !s[length];
@@ -132,8 +133,8 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
     add(g, &s[..length], &back, Bit::ZERO)
 }
 
-/// Returns whether a choosing row is cheaper than one that does not choose: it costs twice the length of the
-/// remainder. Known bits at the top of the dividend make it free.
+/// Returns whether a row that subtracts and selects is cheaper than one that adds or subtracts. It costs
+/// twice the length of the remainder, and known bits at the top of the dividend are free.
 fn cheap(rest: &[Bit], length: usize) -> bool {
     let unknown = rest.iter().filter(|b| b.known().is_none()).count();
     2 * unknown + 4 < length
@@ -149,7 +150,7 @@ fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
     if bits > trimmed(a).len() {
         return if want == Want::Quotient { vec![Bit::ZERO; n] } else { a.to_vec() };
     }
-    // a = high 2^zeros + low, d = odd 2^zeros.
+    // Here a = high 2^zeros + low and d = odd 2^zeros.
     let odd = d >> zeros;
     let high = trimmed(&a[zeros..]).to_vec();
     let divisor: Vec<Bit> = (0..bits - zeros).map(|i| Bit::constant(odd >> i & 1 == 1)).collect();
@@ -158,7 +159,7 @@ fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
         (Some(quotient), Want::Quotient) => quotient,
         (Some(_), Want::Remainder) if odd == 1 => a[..zeros].to_vec(),
         (Some(quotient), Want::Remainder) => {
-            // The remainder is shorter than the divisor, so the rest of the product does not matter.
+            // The remainder is shorter than the divisor, so only the lower bits of the product are needed.
             let width = bits - zeros;
             let product = constant::multiply(g, &quotient, odd, width);
             let rest = sub(g, &extend(&high, width), &product);
@@ -172,15 +173,15 @@ fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
     extend(&result, n)
 }
 
-/// The quotient by an odd constant, as the upper bits of a product with its reciprocal (Granlund and
-/// Montgomery), if that is cheaper than a long division.
+/// Returns the quotient by an odd constant: the upper bits of a product with its reciprocal (Granlund and
+/// Montgomery). Returns none if a long division is cheaper.
 fn reciprocal(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Option<Vec<Bit>> {
     let n = a.len() as u32;
     let length = 128 - d.leading_zeros();
     if n > 62 || length > n {
         return None;
     }
-    // m = ceil(2^(n + s) / d) is exact enough as soon as m d - 2^(n + s) <= 2^s.
+    // m = ceil(2^(n + s) / d) is exact enough if m d - 2^(n + s) <= 2^s.
     let candidates = (0..=length).filter_map(|s| {
         let power = 1u128 << (n + s);
         let m = power.div_ceil(d);

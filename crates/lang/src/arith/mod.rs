@@ -13,7 +13,7 @@ pub use select::{choose, decode, rotate_by, shift_by};
 
 use crate::graph::{Bit, Graph};
 
-/// Makes it exactly `width` bits: cut off, or zeros above.
+/// Extends the bits with zeros, or cuts them off, to exactly `width` bits.
 pub fn extend(bits: &[Bit], width: usize) -> Vec<Bit> {
     let mut out = bits[..bits.len().min(width)].to_vec();
     out.resize(width, Bit::ZERO);
@@ -44,13 +44,13 @@ pub fn significant(bits: &[Bit]) -> usize {
     trimmed(bits).len()
 }
 
-/// Without the zeros at the top.
+/// Removes the zeros at the top.
 fn trimmed(bits: &[Bit]) -> &[Bit] {
     let length = bits.iter().rposition(|b| *b != Bit::ZERO).map_or(0, |p| p + 1);
     &bits[..length]
 }
 
-/// At least two of three.
+/// Returns whether at least two of three bits are set.
 fn majority(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
     for (x, y, z) in [(c, a, b), (b, a, c), (a, b, c)] {
         match x.known() {
@@ -66,7 +66,7 @@ fn majority(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
     g.xor(a, both)
 }
 
-/// Borrow of `a - b - c`: whether `b + c > a`.
+/// Returns the borrow of `a - b - c`: whether `b + c > a`.
 fn borrow(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
     if [a, b, c].iter().any(|x| x.known().is_some())
         || a == b
@@ -78,18 +78,19 @@ fn borrow(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
     {
         return majority(g, !a, b, c);
     }
-    // The majority of !a, b and c, without an inversion.
+    // This is the majority of !a, b and c, without an inversion.
     let (p, q) = (g.xor(a, b), g.xor(b, c));
     let both = g.and(p, q);
     g.xor(c, both)
 }
 
-/// Returns `a + b + carry`, of the width of `a`; `b` is as wide. One AND a bit, none for the last.
+/// Returns `a + b + carry`; `a`, `b` and the result have the same width. Each bit costs one AND, except the
+/// last.
 pub fn add(g: &mut Graph, a: &[Bit], b: &[Bit], carry: Bit) -> Vec<Bit> {
     add_carry(g, a, b, carry, false)
 }
 
-/// As [`add`]; with `out`, the carry follows as one more bit.
+/// Does the same as [`add`]. With `out`, the result has the carry as one more bit.
 fn add_carry(g: &mut Graph, a: &[Bit], b: &[Bit], mut carry: Bit, out: bool) -> Vec<Bit> {
     let mut sum = Vec::with_capacity(a.len() + 1);
     for (i, (&x, &y)) in a.iter().zip(b).enumerate() {
@@ -105,12 +106,12 @@ fn add_carry(g: &mut Graph, a: &[Bit], b: &[Bit], mut carry: Bit, out: bool) -> 
     sum
 }
 
-/// Returns `a - b`, of their common width.
+/// Returns `a - b`; `a`, `b` and the result have the same width.
 pub fn sub(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     sub_borrow(g, a, b, false)
 }
 
-/// As [`sub`]; with `out`, the borrow follows as one more bit.
+/// Does the same as [`sub`]. With `out`, the result has the borrow as one more bit.
 fn sub_borrow(g: &mut Graph, a: &[Bit], b: &[Bit], out: bool) -> Vec<Bit> {
     let mut difference = Vec::with_capacity(a.len() + 1);
     let mut c = Bit::ZERO;
@@ -132,24 +133,24 @@ pub fn negate(g: &mut Graph, a: &[Bit]) -> Vec<Bit> {
     sub(g, &vec![Bit::ZERO; a.len()], a)
 }
 
-/// `-a` if `condition`, else `a`: inverted and one added.
+/// Returns `-a` if `condition` is set, and otherwise `a`.
 fn negate_if(g: &mut Graph, condition: Bit, a: &[Bit]) -> Vec<Bit> {
     let flipped: Vec<Bit> = a.iter().map(|&x| g.xor(x, condition)).collect();
     add(g, &flipped, &vec![Bit::ZERO; a.len()], condition)
 }
 
-/// Returns whether `a < b`; both as wide. One AND a bit.
+/// Returns whether `a < b`; both have the same width. Each bit costs one AND.
 pub fn less(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Bit {
     let mut c = Bit::ZERO;
     for i in 0..a.len() {
-        // A sign counts the other way round.
+        // The signs are exchanged, because a negative number is the smaller one.
         let (x, y) = if signed && i + 1 == a.len() { (b[i], a[i]) } else { (a[i], b[i]) };
         c = borrow(g, x, y, c);
     }
     c
 }
 
-/// Returns whether all bits are one, as a tree.
+/// Returns whether all bits are set, with a tree of ANDs.
 pub fn all(g: &mut Graph, mut bits: Vec<Bit>) -> Bit {
     while bits.len() > 1 {
         bits = bits.chunks(2).map(|pair| if let [a, b] = *pair { g.and(a, b) } else { pair[0] }).collect();
@@ -157,7 +158,7 @@ pub fn all(g: &mut Graph, mut bits: Vec<Bit>) -> Bit {
     bits.first().copied().unwrap_or(Bit::ONE)
 }
 
-/// Returns whether `a == b`; both as wide.
+/// Returns whether `a == b`; both have the same width.
 pub fn equal(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Bit {
     let same: Vec<Bit> = a.iter().zip(b).map(|(&x, &y)| !g.xor(x, y)).collect();
     if same.contains(&Bit::ZERO) {
@@ -166,12 +167,12 @@ pub fn equal(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Bit {
     all(g, same)
 }
 
-/// `bits & condition`, each.
+/// Returns the AND of `condition` with each bit.
 fn mask(g: &mut Graph, condition: Bit, bits: &[Bit]) -> Vec<Bit> {
     bits.iter().map(|&b| g.and(condition, b)).collect()
 }
 
-/// The value, sign dropped.
+/// Returns the absolute value.
 fn absolute(g: &mut Graph, a: &[Bit]) -> Vec<Bit> {
     negate_if(g, a[a.len() - 1], a)
 }

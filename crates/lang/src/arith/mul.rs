@@ -1,10 +1,10 @@
-//! Products.
+//! Multiplication.
 
 use super::{add, add_carry, all_known, constant, extend, known, mask, sub, trimmed};
 use crate::graph::{Bit, Graph};
 
-/// Cost of the full product of two different numbers of `n` bits by rows: n^2 products and n (n - 1) adder
-/// cells.
+/// Returns the cost of the full product of two numbers of `n` bits by rows: n^2 products, and n (n - 1)
+/// adders for single bits.
 fn rows_cost(n: u64) -> u64 {
     2 * n * n - n
 }
@@ -14,8 +14,8 @@ pub fn square_cost(n: u64) -> u64 {
     n * n
 }
 
-/// Cost of one level of Karatsuba's method besides its products: the two sums, two subtractions from the
-/// middle product, and its addition.
+/// Returns the cost of one level of Karatsuba's method apart from its products: two sums, two subtractions
+/// from the middle product, and its addition.
 fn split_cost(n: u64, square: bool) -> u64 {
     let high = n.div_ceil(2);
     (if square { 1 } else { 2 }) * high + 4 * high + 2 * high + high
@@ -26,16 +26,17 @@ fn full_cost(n: u64, square: bool) -> u64 {
     if n < 16 { rows } else { rows.min(karatsuba_cost(n, square)) }
 }
 
-/// With Karatsuba's method on top. Halves differ by at most one bit, so the recursion sees few sizes; still
-/// its depth is all that matters, and three calls a level would be exponential in it: the three sizes are
-/// taken as one.
+/// Returns the cost of a product by Karatsuba's method with rows at the lowest level. The three products of a
+/// level have almost the same size and are counted as equal, because three recursive calls per level would
+/// take exponential time.
 fn karatsuba_cost(n: u64, square: bool) -> u64 {
     3 * full_cost(n.div_ceil(2) + 1, square) + split_cost(n, square)
 }
 
 /// Returns `a * b` modulo `2^width`, both unsigned.
 pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
-    // Zeros at both ends are free; the order is fixed, so that `x * y` and `y * x` share their gates.
+    // Zeros at both ends cost nothing. The operands are sorted, so that `x * y` and `y * x` share their
+    // gates.
     let (a, b) = (trimmed(a), trimmed(b));
     let (a, b) = if b < a { (b, a) } else { (a, b) };
     if a.is_empty() || b.is_empty() {
@@ -58,7 +59,7 @@ pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
         }
     }
     let (la, lb) = (a.len() as u64, b.len() as u64);
-    // A refusal here is cheaper than a product of a million bits that does not fit in the end.
+    // An early refusal saves the work of a product of a million bits that does not fit.
     let rough = if la.max(lb) > 1000 { full_cost(la.max(lb), a == b) / 4 } else { 0 };
     if !g.reserve(rough) {
         return vec![Bit::ZERO; width];
@@ -67,7 +68,8 @@ pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
         let full = full(g, a, b);
         return extend(&full, width);
     }
-    // The lower half of a large product: a full product of the halves, and two lower halves.
+    // For large numbers, the lower half of a product is computed from a full product of the lower halves and
+    // two lower halves.
     let n = a.len().max(b.len());
     if a != b && a.len() == b.len() && n == width && low_split_cost(n as u64) < low_cost(n as u64) * 9 / 10 {
         let h = n / 2;
@@ -95,7 +97,7 @@ fn low_split_cost(n: u64) -> u64 {
     full_cost(n.div_ceil(2), false) + 2 * low_cost(n / 2) + 2 * (n / 2)
 }
 
-/// All bits of the product.
+/// Returns all bits of the product.
 fn full(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     let (la, lb) = (a.len(), b.len());
     let n = la.max(lb) as u64;
@@ -107,7 +109,7 @@ fn full(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     if square { square_rows(g, a, 2 * la) } else { by_rows(g, a, b, la + lb) }
 }
 
-/// `(a1 a0) (b1 b0)` from `a1 b1`, `a0 b0` and `(a1 + a0)(b1 + b0)`.
+/// Computes `(a1 a0) (b1 b0)` from `a1 b1`, `a0 b0` and `(a1 + a0)(b1 + b0)`.
 fn karatsuba(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     let n = a.len();
     let h = n / 2;
@@ -117,7 +119,7 @@ fn karatsuba(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     let sum_a = add_carry(g, &extend(&a[..h], n - h), &a[h..], Bit::ZERO, true);
     let sum_b =
         if square { sum_a.clone() } else { add_carry(g, &extend(&b[..h], n - h), &b[h..], Bit::ZERO, true) };
-    // The middle is at most 2 a b, with a and b below 2^(n - h): one bit more than a product.
+    // The middle product is at most 2 a b with a and b below 2^(n - h), which is one bit more than a product.
     let width = 2 * (n - h) + 1;
     let middle = multiply(g, &sum_a, &sum_b, width + 1);
     let outer = add(g, &extend(&low, width), &extend(&high, width), Bit::ZERO);
@@ -130,7 +132,7 @@ fn karatsuba(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     out
 }
 
-/// Adds `row` to `sum` from bit `at` on; the bits above are still zero.
+/// Adds `row` to `sum` from bit `at` on. The bits of `sum` above the row are still zero.
 fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
     let end = (at + row.len()).min(sum.len());
     if at >= end {
@@ -138,7 +140,7 @@ fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
     }
     let carry_out = end < sum.len();
     let new = add_carry(g, &sum[at..end], &row[..end - at], Bit::ZERO, carry_out);
-    // Bits above the row may be set already: the carry runs on.
+    // Bits above the row may be set already, so the carry continues through them.
     let mut carry = Bit::ZERO;
     for (k, bit) in new.into_iter().enumerate() {
         if at + k < end {
@@ -157,8 +159,8 @@ fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
 }
 
 fn by_rows(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
-    // Rows of known bits vanish or are copies: take them from the side that knows more, else from the shorter
-    // one.
+    // A row for a known bit is zero or a copy. So the rows are taken from the operand with more known bits,
+    // or else from the shorter one.
     let knows = |x: &[Bit]| x.iter().filter(|b| b.known().is_some()).count();
     let (a, b) = if (knows(a), b.len()) > (knows(b), a.len()) { (b, a) } else { (a, b) };
     let mut sum = vec![Bit::ZERO; width];
@@ -176,7 +178,8 @@ fn by_rows(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
     sum
 }
 
-/// A square by rows: each product of two different bits appears twice, so once, one place higher.
+/// Squares a number by rows. Each product of two different bits occurs twice, so it is added once, one
+/// position higher.
 fn square_rows(g: &mut Graph, a: &[Bit], width: usize) -> Vec<Bit> {
     let mut sum = vec![Bit::ZERO; width];
     for (i, &bit) in a.iter().enumerate() {
@@ -202,7 +205,7 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
         return multiply(g, a, b, 2 * n);
     }
     if n == 1 {
-        // Minus one times minus one.
+        // With one bit, -1 times -1 is 1.
         return vec![g.and(a[0], b[0]), Bit::ZERO];
     }
     let by_correction = all_known(a)
@@ -212,7 +215,7 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
     if !by_correction {
         return baugh_wooley(g, a, b);
     }
-    // A negative a counts 2^n too much, times b; and so for b.
+    // As an unsigned number, a negative a is too large by 2^n, so 2^n b is subtracted; the same for b.
     let product = multiply(g, a, b, 2 * n);
     let too_much = [mask(g, a[n - 1], b), mask(g, b[n - 1], a)];
     let mut high = product[n..].to_vec();
@@ -224,8 +227,8 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
     out
 }
 
-/// Signed product by rows: the products of one sign bit are inverted, and ones added at bits n and 2n - 1
-/// (Baugh and Wooley).
+/// Computes a signed product by rows: the products with one sign bit are inverted, and ones are added at bits
+/// n and 2n - 1 (Baugh and Wooley).
 fn baugh_wooley(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     let n = a.len();
     let mut sum = vec![Bit::ZERO; 2 * n];

@@ -1,4 +1,4 @@
-//! Elements and amounts that are chosen by secrets.
+//! Selection of array elements by secret indexes, and shifts by secret amounts.
 
 use super::{divide, extend, less, significant};
 use crate::graph::{Bit, Graph};
@@ -17,18 +17,18 @@ fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
     less(g, index, &count, false)
 }
 
-/// Returns the item at `index`, or zeros if there is none. It is a tree of choices with one AND per bit of
-/// all items except one, and one more per bit if the index can be too large.
+/// Returns the item at `index`, or zeros if there is none. It is a tree of choices. It costs one AND per bit
+/// of all items except one, and one more per bit if the index can be too large.
 pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit> {
     let inside = below(g, index, items.len());
-    // No index of so few bits names the others.
+    // An index with this many bits cannot select any further item.
     items.truncate(1usize.checked_shl(index.len() as u32).unwrap_or(usize::MAX));
     for &bit in index {
         if items.len() <= 1 {
             break;
         }
-        // An item without a partner is chosen for both values of the bit: with the other value, the index is
-        // too large.
+        // If an item has no partner, it is chosen for both values of the bit, because the other value makes
+        // the index too large.
         let pair = |pair: &[Vec<Bit>]| match pair {
             [low, high] => low.iter().zip(high).map(|(&low, &high)| g.mux(bit, high, low)).collect(),
             _ => pair[0].clone(),
@@ -39,9 +39,9 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
     item.into_iter().map(|bit| g.and(inside, bit)).collect()
 }
 
-/// Returns, for every combination of indexes below their counts, a line that is one if these are the indexes
-/// and `enabled` is one. It needs one AND for each output except the first, and those for detecting a too
-/// large index.
+/// Returns a bit for every combination of indexes below their counts, which is set if these are the indexes
+/// and `enabled` is set. Each output except the first costs one AND. Detecting an index that is too large
+/// costs more.
 pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> Vec<(Vec<usize>, Bit)> {
     for (index, count) in choices {
         let inside = below(g, index, *count);
@@ -51,7 +51,7 @@ pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> V
     for (index, count) in choices {
         let mut next = Vec::new();
         for (indexes, line) in lines {
-            // From the highest bit that matters on, each line is split in two.
+            // From the highest bit of the index down, each output is split in two.
             let mut blocks = vec![(0, line)];
             for bit in (0..usize::BITS - (count - 1).leading_zeros()).rev() {
                 let condition = index.get(bit as usize).copied().unwrap_or(Bit::ZERO);
@@ -59,7 +59,7 @@ pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> V
                 for (start, line) in blocks {
                     let middle = start + (1 << bit);
                     if middle >= *count {
-                        // The bit cannot be set: the line would not be.
+                        // With this bit set the index would be too large, so the output is not split.
                         halves.push((start, line));
                         continue;
                     }
@@ -76,8 +76,8 @@ pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> V
     lines
 }
 
-/// Returns a shift by a secret amount, zeros coming in: one AND a bit for each bit of the amount that counts,
-/// and one more if the amount can be too large.
+/// Returns the bits shifted by a secret amount, with zeros coming in. Each bit costs one AND for each
+/// relevant bit of the amount, and one more if the amount can be too large.
 pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<Bit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
     let mut far = Bit::ZERO;
@@ -96,8 +96,9 @@ pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<
     bits.into_iter().map(|bit| g.and(!far, bit)).collect()
 }
 
-/// Returns a rotation to the left by a secret amount: one AND a bit for each bit of the amount, half of that
-/// where halves are exchanged. If the width is no power of two, the amount is reduced first.
+/// Returns the bits rotated to the left by a secret amount. Each bit costs one AND for each bit of the
+/// amount, or half an AND if the rotation exchanges halves. If the width is not a power of two, the amount is
+/// reduced first.
 pub fn rotate_by(g: &mut Graph, bits: &[Bit], amount: &[Bit]) -> Vec<Bit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
     if width <= 1 {

@@ -1,5 +1,5 @@
-//! Every operator on all small operands and on random larger ones, compared with integer arithmetic; and its
-//! cost.
+//! Compares every operator with integer arithmetic, on all small operands and on random larger ones, and
+//! checks its cost.
 
 use super::*;
 use crate::graph::Template;
@@ -15,7 +15,7 @@ fn build(wa: u32, wb: u32, op: impl Fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>) 
     g.finish(wa + wb, &out)
 }
 
-/// With the right operand known.
+/// Builds an operator whose right operand is known.
 fn build_known(w: u32, b: u64, wb: u32, op: impl Fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>) -> Template {
     let mut g = Graph::new(1 << 28);
     let a = g.leaves(w);
@@ -46,7 +46,7 @@ impl Random {
     fn bits(&mut self, width: u32) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let x = (self.0 ^ self.0 >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        // Small and large values are the interesting ones.
+        // Small and large values are more frequent.
         let x = match self.0 >> 60 {
             0 => x & 3,
             1 => !(x & 3),
@@ -56,7 +56,7 @@ impl Random {
     }
 }
 
-/// Returns the result of an operator on `w`-bit patterns.
+/// A model of an operator on `w`-bit patterns.
 type Model = fn(u64, u64, u32) -> u128;
 
 fn fit(v: i128, w: u32) -> u128 {
@@ -211,7 +211,8 @@ fn wide_division() {
     }
 }
 
-/// The AND counts of the language's reference, to be met or beaten: name, operator, cost at n bits.
+/// The number of AND gates of each operator is at most that of the language's reference, for the cost at n
+/// bits.
 #[test]
 fn costs_meet_the_reference() {
     let costs: [Cost; 17] = [

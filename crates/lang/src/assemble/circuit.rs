@@ -1,4 +1,4 @@
-//! Finished graphs become circuits of XOR, AND and INV.
+//! Converts finished graphs to circuits of XOR, AND and INV gates.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use brickwork_circuit::{Circuit, Gate};
 use super::order::Order;
 use crate::graph::{Bit, NodeKind, Template};
 
-/// Returns the circuit of a template, in an order for few labels. Inverted operands get INV gates, one for
-/// each wire that needs one.
+/// Returns the circuit of a template. Its gates are in an order that needs few labels at a time. An inverted
+/// operand gets an INV gate, and each wire needs at most one.
 ///
 /// # Errors
-/// If it has too many wires, or constant outputs but no input to derive them from.
+/// If it has too many wires, or constant outputs without an input to derive them from.
 pub fn circuit(template: &Template) -> Result<Circuit, Error> {
     ordered(template, &Order::best(template))
 }
 
 fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
     let inputs = template.inputs;
-    // First the numbers of all wires, then the gates: a circuit takes them as a stream.
+    // All wires are numbered before the gates are made, because a circuit reads its gates as a stream.
     let mut wires: Vec<u32> = vec![u32::MAX; template.gates() + inputs as usize + 1];
     (0..inputs).for_each(|input| wires[input as usize + 1] = input);
     let mut inverted: HashMap<u32, u32> = HashMap::new();
@@ -105,8 +105,8 @@ mod tests {
     use super::*;
     use crate::{Options, SourceMap, generate};
 
-    /// A program as one circuit; labels that its garbling keeps at a time, in the order of the program and in
-    /// the chosen one.
+    /// Compiles a program into one circuit. Returns how many labels garbling keeps at a time, in the
+    /// program's order and in the chosen order.
     fn labels(source: &str) -> [usize; 2] {
         let (mut sources, mut sink) = (SourceMap::default(), crate::Sink::default());
         let items = crate::expand::load("test.wir", source, &crate::NoFiles, &mut sources, &mut sink);
@@ -132,7 +132,8 @@ mod tests {
                 for (u64 i = 0; i < 64; i++) masks[i] = (input1 <<> i) & input2;
                 for (u64 i = 0; i < 64; i++) output1 = (output1 ^ masks[63 - i]) & (input1 <<> i);
             }";
-        // The key schedule is made round by round, and so is the message schedule.
+        // In the chosen order, each round of the key schedule or of the message schedule is computed when it
+        // is needed.
         for (source, part) in
             [(std("aes128_encrypt.wir"), 0.4), (std("sha256_shares.wir"), 0.6), (filled_then_read, 0.1)]
         {

@@ -1,4 +1,4 @@
-//! The gates of `main` between its slots.
+//! Glue: the gates of `main` between its slots.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,20 +12,21 @@ use super::wires::{Wires, add};
 use crate::generate::{Context, Trace};
 use crate::graph::{Bit, Graph, NodeKind, Template};
 
-/// A glue component before it is placed.
+/// A glue component that has no slot yet.
 #[derive(Default)]
 struct Group {
     level: u32,
-    /// Its gates, in order.
+    /// The gates, in order.
     gates: Vec<u32>,
-    /// The results that others need. Inverted leaves belong to the group that makes the inversion.
+    /// The results that are used outside the group. Inverted leaves belong to the group that makes the
+    /// inversion.
     outputs: BTreeSet<Bit>,
 }
 
-/// All glue, and the layers of the calls.
+/// All glue components, and the layers of the calls.
 pub struct Glue {
     groups: Vec<Group>,
-    /// Layer of each live call.
+    /// The layer of each live call.
     levels: Vec<u32>,
 }
 
@@ -72,7 +73,7 @@ impl Glue {
             while trace.marks.get(mark).is_some_and(|m| *m <= node) {
                 mark += 1;
             }
-            // All results of a call, when its first one comes.
+            // When the first result of a call comes, all its results get their layer.
             while let Some(call) = calls.next_if(|call| trace.calls[**call].first <= node) {
                 let own = kinds.args(*call, trace).map(|b| level[b.node() as usize]).max().unwrap_or(0);
                 levels.push(own);
@@ -95,7 +96,7 @@ impl Glue {
             }
         }
 
-        // The wires from a group to slots, outputs and other groups.
+        // This finds the wires from a group to slots, outputs and other groups.
         let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
         let mut not: HashMap<u32, u32> = HashMap::new();
         let mut crossing: Vec<(u32, Bit)> = Vec::new();
@@ -248,7 +249,8 @@ impl Glue {
     }
 }
 
-/// Names of the components, those of glue in one sequence: some of it has been merged with others.
+/// Returns the names of the components. Glue is numbered without gaps, because some glue components have been
+/// merged with others.
 pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
     let function = |name: &str| {
         cx.module.functions.iter().any(|f| *f.base_name() == *name.split('.').next().unwrap_or_default())
@@ -264,7 +266,7 @@ pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
     names.collect()
 }
 
-/// A name for a generated component that no function has.
+/// Returns a name for a generated component that no function has.
 fn free(cx: &Context<'_>, mut name: String) -> String {
     while cx.module.functions.iter().any(|f| *f.name == *name) {
         name.push('_');
@@ -273,8 +275,8 @@ fn free(cx: &Context<'_>, mut name: String) -> String {
 }
 
 impl Group {
-    /// Its circuit, and the nodes that its inputs read: in the order of first use, so that equal groups look
-    /// equal.
+    /// Returns the circuit of the group, and the nodes that its inputs read, in the order of first use. So
+    /// equal groups have equal circuits.
     fn template(&self, graph: &Graph) -> (Template, Vec<u32>) {
         let mut inside: HashMap<u32, Bit> = self.gates.iter().map(|g| (*g, Bit::ZERO)).collect();
         let mut reads = Vec::new();

@@ -1,4 +1,5 @@
-//! The component that each call uses: the function with secret parameters, or a variant for known arguments.
+//! Chooses the component for each call: the function with secret parameters, or a variant for known
+//! arguments.
 
 use std::collections::HashMap;
 
@@ -10,12 +11,12 @@ use crate::diagnostic::Sink;
 use crate::generate::{Context, Trace, specialise};
 use crate::graph::{Bit, Template};
 
-/// A function with some parameter bits known.
+/// A function for which some parameter bits are known.
 pub struct Variant {
     pub function: usize,
-    /// The name of its component.
+    /// The name of the variant's component.
     pub name: String,
-    /// The known bits; `None` is secret.
+    /// The known bits; `None` for a secret bit.
     pub pattern: Vec<Option<bool>>,
     pub template: Template,
 }
@@ -23,17 +24,17 @@ pub struct Variant {
 /// The component of each call.
 pub struct Kinds {
     pub variants: Vec<Variant>,
-    /// Calls that use a variant, and which.
+    /// For each call that uses a variant, the index of the variant.
     chosen: HashMap<usize, usize>,
 }
 
 /// The largest number of variants of a function that are tried.
 const MAX_VARIANTS: usize = 16;
-/// Variants are not tried for functions that are larger than this.
+/// The largest function, in gates, for which variants are tried.
 const MAX_GATES: usize = 1 << 22;
 
-/// Returns the number of copies that cut-and-choose takes for each of `n` slots, roughly: the fewer slots,
-/// the more.
+/// Returns the approximate number of copies that cut-and-choose needs for each of `n` slots. It is larger for
+/// fewer slots.
 pub(super) fn copies(n: u64) -> u64 {
     match n {
         0..=7 => 11,
@@ -44,7 +45,8 @@ pub(super) fn copies(n: u64) -> u64 {
     }
 }
 
-/// A variant beside the common component must save at least this fraction of the function's cost.
+/// A variant is added beside the common component only if it saves at least one part in this many of the
+/// function's cost.
 const WORTH: u64 = 8;
 
 fn cost(template: &Template, slots: u64) -> u64 {
@@ -53,7 +55,7 @@ fn cost(template: &Template, slots: u64) -> u64 {
 }
 
 impl Kinds {
-    /// Variants are chosen where they save more than the larger batch of a common component does.
+    /// Chooses a variant if it saves more than it costs that fewer slots then share the common component.
     pub fn choose(cx: &Context<'_>, trace: &Trace, live: &Liveness, sink: &mut Sink) -> Kinds {
         let mut kinds = Kinds { variants: Vec::new(), chosen: HashMap::new() };
         let mut slots: HashMap<usize, u64> = HashMap::new();
@@ -66,7 +68,7 @@ impl Kinds {
                 patterns.entry((function, args.iter().map(|b| b.known()).collect())).or_default().push(call);
             }
         }
-        // The most frequent first; ties in the order of the program.
+        // The most frequent pattern comes first, and equal ones have the order of the program.
         let mut patterns: Vec<_> = patterns.into_iter().collect();
         patterns.sort_by_key(|(_, calls)| (std::cmp::Reverse(calls.len()), calls[0]));
         let mut tried: HashMap<usize, usize> = HashMap::new();
@@ -80,7 +82,8 @@ impl Kinds {
             let Some(template) = specialise(cx, function, &pattern, sink) else { continue };
             let (all, own) = (slots[&function], calls.len() as u64);
             let (before, after) = (cost(generic, all), cost(generic, all - own) + cost(&template, own));
-            // A kind of its own beside the common one must be worth something, and much smaller.
+            // A variant beside the common component must save enough and be much smaller. A variant that
+            // replaces the common component must only be cheaper.
             let worth = after < before - before / WORTH && 2 * cost(&template, own) < cost(generic, own);
             if worth || (all == own && after < before) {
                 slots.insert(function, all - own);
@@ -93,8 +96,8 @@ impl Kinds {
         kinds
     }
 
-    /// A variant that replaces its function altogether has its name; others are numbered in the order of the
-    /// program.
+    /// Names the variants. A variant that replaces its function has the function's name, and others are
+    /// numbered in the order of the program.
     fn name(&mut self, cx: &Context<'_>, slots: &HashMap<usize, u64>) {
         let mut first: Vec<usize> = vec![usize::MAX; self.variants.len()];
         self.chosen.iter().for_each(|(call, variant)| first[*variant] = first[*variant].min(*call));
@@ -106,7 +109,7 @@ impl Kinds {
             let number = taken.entry(*function).or_default();
             *number += 1;
             let plain = &cx.module.functions[*function].name;
-            // Nothing else is left of the function: its first variant is the function.
+            // The function itself is not used any more, so its first variant gets its name.
             *name = match (*number, slots.get(function)) {
                 (1, Some(0)) => plain.to_string(),
                 (number, Some(0)) => format!("{plain}.{}", number - 1),
@@ -120,7 +123,7 @@ impl Kinds {
         self.chosen.get(&call).copied()
     }
 
-    /// Returns the bits that the call's component reads.
+    /// Returns the input bits of the call's component.
     pub fn args<'t>(&self, call: usize, trace: &'t Trace) -> impl Iterator<Item = Bit> + 't {
         let skip = self.variant(call).is_some();
         trace.args(call).iter().copied().filter(move |b| !skip || b.known().is_none())
@@ -128,7 +131,7 @@ impl Kinds {
 }
 
 impl Variant {
-    /// Returns its input ports: parameters without their known bits.
+    /// Returns the input ports of the variant: the parameters without their known bits.
     pub fn ports(&self, cx: &Context<'_>) -> Vec<Port> {
         let mut ports = Vec::new();
         let mut rest = &self.pattern[..];

@@ -1,4 +1,4 @@
-//! The parts of a program that its outputs need.
+//! Finds the parts of a program that its outputs need.
 
 use brickwork_base::stop::looking;
 
@@ -8,7 +8,7 @@ use crate::graph::{Graph, NodeKind};
 /// The calls and nodes on which the outputs depend.
 pub struct Liveness {
     pub nodes: Vec<bool>,
-    /// The live calls, by number, in order.
+    /// The numbers of the live calls, in order.
     pub calls: Vec<usize>,
 }
 

@@ -1,10 +1,10 @@
-//! Components without AND gates become part of their neighbours.
+//! Merges components without AND gates into their neighbours.
 //!
-//! A component without AND gates has nothing to garble, but its slots are cut and chosen and soldered like
-//! all others, several copies each. So where every slot of a component hands its results only to a slot of
-//! another kind, one to one, and one of the two kinds has no AND gates, the two become one. The kind that has
-//! AND gates keeps its name, and must not be split: all of its slots take part, or none. A function that the
-//! user requested as a component stays unchanged.
+//! A component without AND gates needs no garbled tables, but its slots cost copies, cut-and-choose and
+//! soldering like all others. If each slot of one kind is read by exactly one slot of another kind, and one
+//! of the two kinds has no AND gates, the two kinds become one. The kind with AND gates keeps its name, and
+//! either all or none of its slots are merged. A function that the user requested as a component is not
+//! merged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use brickwork_circuit::{
 
 use super::kinds::copies;
 
-/// A component may take up several others, one in each round.
+/// The largest number of rounds. In each round a component can be merged with one other.
 const MAX_ROUNDS: usize = 16;
 
-/// Returns the program with as few components without AND gates as can be; those named in `keep` are not
-/// touched.
+/// Returns the program with as few components without AND gates as possible. Components in `keep` stay
+/// unchanged.
 ///
 /// # Errors
-/// If the result is not a program, which would be a fault of this module.
+/// If the result is not a valid program, which would be a fault of this module.
 pub fn merge(mut program: Program, keep: &HashSet<String>) -> Result<Program, Error> {
     for _ in 0..MAX_ROUNDS {
         let Some(pair) = Pair::best(&program, keep) else { break };
@@ -36,7 +36,7 @@ pub fn merge(mut program: Program, keep: &HashSet<String>) -> Result<Program, Er
 /// Returns the program with other names for its components.
 ///
 /// # Errors
-/// If two get the same name.
+/// If two components get the same name.
 pub fn rename(program: Program, names: &[String]) -> Result<Program, Error> {
     if program.components().iter().zip(names).all(|(c, name)| c.name == *name) {
         return Ok(program);
@@ -54,26 +54,26 @@ pub fn rename(program: Program, names: &[String]) -> Result<Program, Error> {
     out.finish()
 }
 
-/// An empty program of that name and with these inputs.
+/// Returns an empty program with the same name and inputs.
 fn like(program: &Program) -> Result<ProgramBuilder, Error> {
     let [garbler, evaluator] =
         [Party::Garbler, Party::Evaluator].map(|party| program.input_ports(party).to_vec());
     ProgramBuilder::new(program.name(), garbler, evaluator)
 }
 
-/// The features by which two slots can be merged into the same component as other pairs.
+/// Two pairs of slots with the same pattern can be merged into the same component.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Pattern {
     producer: ComponentId,
     reader: ComponentId,
-    /// For each input of the reader the output of the producer that it reads, if it does.
+    /// For each input of the reader, the producer's output that it reads, if it reads one.
     fed: Vec<Option<u32>>,
 }
 
-/// Two kinds that become one.
+/// Two kinds that are merged.
 struct Pair {
     pattern: Pattern,
-    /// For each reading slot the slot that it reads.
+    /// For each reading slot, the slot that it reads.
     slots: HashMap<usize, usize>,
 }
 
@@ -88,7 +88,7 @@ enum Readers {
 const INPUT: u32 = u32::MAX;
 
 impl Pair {
-    /// The pair that saves most.
+    /// Returns the pair of kinds whose merge saves most.
     fn best(program: &Program, keep: &HashSet<String>) -> Option<Pair> {
         let free = |id: ComponentId| program.component(id).circuit.and_gates() == 0;
         if program.slots().all(|slot| !free(slot.component)) {
@@ -99,7 +99,7 @@ impl Pair {
         for (slot, reader) in looking(only_readers(program)) {
             let (producer, reading) = (program.slot(slot), program.slot(reader));
             let [a, b] = [producer.component, reading.component];
-            // A variant of a function has its name and a number.
+            // A variant of a function has the function's name with a number.
             let name = |id: ComponentId| program.component(id).name.split('.').next().unwrap_or_default();
             let kept = [a, b].iter().any(|id| keep.contains(name(*id)));
             if a != b && (free(a) || free(b)) && !kept {
@@ -107,7 +107,7 @@ impl Pair {
                 pairs.entry(Pattern { producer: a, reader: b, fed }).or_default().push((reader, slot));
             }
         }
-        // The saving, if the kind with AND gates stays whole.
+        // Returns the saving, if all slots of the kind with AND gates can be merged.
         let worth = |pattern: &Pattern, slots: &[(usize, usize)]| {
             let (a, b) = (pattern.producer, pattern.reader);
             let (whole, own) = if free(b) && !free(a) { (a, b) } else { (b, a) };
@@ -127,7 +127,7 @@ impl Pair {
         };
         let valued =
             pairs.into_iter().filter_map(|(pattern, slots)| Some((worth(&pattern, &slots)?, pattern, slots)));
-        // Among equal ones the first of the program.
+        // Of equal savings, the first in the program is taken.
         let (_, pattern, slots) =
             valued.max_by_key(|(saved, _, slots)| (*saved, std::cmp::Reverse(slots[0])))?;
         Some(Pair { pattern, slots: slots.into_iter().collect() })
@@ -153,7 +153,7 @@ impl Pair {
         let mut inputs = Vec::new();
         for (number, slot) in program.slots().enumerate() {
             if gone.contains(&number) {
-                // Nobody else reads these.
+                // No other slot reads these wires.
                 wires.extend(program.component(slot.component).circuit.outputs().iter().map(|_| Wire::MAX));
                 continue;
             }
@@ -189,7 +189,8 @@ impl Pair {
     }
 }
 
-/// Slots whose results only one other slot reads, and no output of the program, with that slot.
+/// Returns the slots whose results are read by exactly one other slot and by no output of the program, each
+/// with that slot.
 fn only_readers(program: &Program) -> impl Iterator<Item = (usize, usize)> {
     let mut producer =
         vec![INPUT; program.input_width(Party::Garbler) + program.input_width(Party::Evaluator)];
@@ -214,7 +215,7 @@ fn only_readers(program: &Program) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// The output of the slot that a wire is.
+/// Returns the number of the slot's output on this wire.
 fn output_of(program: &Program, slot: &Slot<'_>, wire: Wire) -> Option<u32> {
     let outputs = program.component(slot.component).circuit.outputs().len() as u32;
     wire.checked_sub(slot.first_output).filter(|output| *output < outputs)
@@ -228,8 +229,8 @@ fn cost(circuit: &Circuit, slots: u64) -> u64 {
     slots * copies(slots) * (2 * circuit.and_gates() as u64 + wires(circuit))
 }
 
-/// The inputs of both, without those that the first feeds to the second. A port that is fed in part is a
-/// number.
+/// Returns the inputs of both components, without the inputs of the second that read the first. A port of
+/// which only a part remains becomes a number.
 fn ports(a: &Component, b: &Component, fed: &[Option<u32>]) -> Vec<Port> {
     let mut ports = a.inputs.clone();
     let mut rest = fed;
@@ -250,7 +251,7 @@ fn ports(a: &Component, b: &Component, fed: &[Option<u32>]) -> Vec<Port> {
     ports
 }
 
-/// One circuit, then the other on its outputs.
+/// Returns one circuit that computes the first one, and then the second one on its outputs.
 fn join(a: &Circuit, b: &Circuit, fed: &[Option<u32>]) -> Result<Circuit, Error> {
     let inputs = a.inputs() + fed.iter().filter(|f| f.is_none()).count();
     let place = |wire: Wire, own: &[Wire], gates: usize| match own.get(wire as usize) {

@@ -1,10 +1,9 @@
-//! From the trace of `main` to a program: calls become slots, and the code between them becomes glue
+//! Makes a program from the trace of `main`: calls become slots, and the code between them becomes glue
 //! components.
 //!
-//! A gate of `main` belongs to the earliest layer in which its operands are there; a layer ends with the
-//! slots that its values feed. Gates of one layer that depend on each other, or come from the same execution
-//! of a statement, are one glue component; glue components that compute the same are one kind, so that the
-//! rounds of a loop share it.
+//! A gate of `main` belongs to the first layer in which its operands are available, and a layer ends with the
+//! slots that read its values. Gates of one layer that depend on each other, or come from one execution of a
+//! statement, form a glue component. Equal glue components are one kind, so the rounds of a loop share it.
 
 mod circuit;
 mod glue;
@@ -74,7 +73,7 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
 
     let recipient = |party| if party == 1 { Recipient::Garbler } else { Recipient::Evaluator };
     match (&module.outputs[..], &output_wires[..]) {
-        // An output for both parties is one output.
+        // If both parties get the same value, it becomes one output for both.
         ([a, b], [x, y]) if x == y && module.types.port(&a.ty) == module.types.port(&b.ty) => {
             program.output(Port::new("output", module.types.port(&a.ty)), Recipient::Both, x.clone())?;
         }
@@ -96,10 +95,10 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
     merge::rename(program, &names)
 }
 
-/// Name of the component that makes constants.
+/// The name of the component that makes constants.
 const CONSTANTS: &str = "constants";
 
-/// A program without calls is a single component, or none if its outputs are just inputs.
+/// Returns the program if `main` has no calls: a single component, or none if its outputs are inputs.
 fn flat(
     cx: &Context<'_>,
     graph: Graph,
@@ -146,7 +145,7 @@ fn flat(
         .collect())
 }
 
-/// A component that makes the constants which slots and outputs read.
+/// Makes a component for the constants that slots and outputs read.
 fn constants(
     program: &mut ProgramBuilder,
     wires: &mut Wires,
@@ -176,7 +175,7 @@ fn constants(
         Type::Uint(values.len() as u32),
         &graph.finish(1, &bits),
     )?;
-    // Any wire will do: the result does not depend on it.
+    // The input can be any wire, because the result does not depend on it.
     let first = program.slot(id, &[0])?;
     for (wire, value) in (first..).zip(values) {
         wires.constants[usize::from(value)] = Some(wire);

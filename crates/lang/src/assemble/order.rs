@@ -1,25 +1,24 @@
-//! The order of a component's gates, for few labels alive at a time.
+//! Chooses the order of a component's gates, so that garbling keeps few labels at a time.
 //!
-//! Garbling keeps a label for each wire that is still to be read. A program's own order makes values early
-//! that are read late: a key schedule before the rounds, a loop that fills an array before the loop that
-//! reads it. The other order that is tried makes values when they are asked for, walking from the outputs,
-//! with the operand that needs more labels for its making first (Sethi and Ullman). The better of the two is
-//! taken.
+//! Garbling keeps the label of each wire that will be read later. A program often computes values long before
+//! it reads them: a key schedule before the rounds, or a loop that fills an array before the loop that reads
+//! it. The other order starts from the outputs and computes a value when it is needed. Of two operands, it
+//! computes first the one that needs more labels (Sethi and Ullman). The better of the two orders is taken.
 
 use brickwork_base::stop::looking;
 
 use crate::graph::{NodeKind, Template};
 
-/// The gates of a template in the order in which they are to be computed.
+/// An order of the gates of a template.
 pub enum Order {
-    /// As they are.
+    /// The order of the program.
     Program,
-    /// By these numbers.
+    /// The order of these gate numbers.
     Demand(Vec<u32>),
 }
 
 impl Order {
-    /// Makes the order with the smaller working set.
+    /// Returns the order that keeps fewer labels at a time.
     pub fn best(template: &Template) -> Order {
         let demand = Order::Demand(demand(template));
         if demand.working_set(template) < Order::Program.working_set(template) {
@@ -38,8 +37,8 @@ impl Order {
         all.chain(some.iter().copied())
     }
 
-    /// Returns the number of wires that are alive at a time: inputs from the start, others from where they
-    /// are made, outputs to the end.
+    /// Returns the largest number of live wires: inputs live from the start, other wires from their gate on,
+    /// and outputs to the end.
     pub fn working_set(&self, template: &Template) -> usize {
         let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
         let operands = |gate: u32| match template.kind(gate) {
@@ -49,7 +48,7 @@ impl Order {
         for gate in looking(0..template.gates() as u32) {
             operands(gate).into_iter().for_each(|node| reads[node] += 1);
         }
-        // A value that is read at the end is never released.
+        // An output is never released, because it is read at the end.
         template.outputs.iter().for_each(|bit| reads[bit.node() as usize] += 1);
         let mut alive = template.inputs as usize;
         let mut most = alive;
@@ -65,14 +64,14 @@ impl Order {
     }
 }
 
-/// The gates in the order in which the outputs ask for them.
+/// Returns the gates in the order in which the outputs need them.
 fn demand(template: &Template) -> Vec<u32> {
     let first = template.inputs + 1;
     let operands = |gate: u32| match template.kind(gate) {
         NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
         NodeKind::Leaf => [None, None],
     };
-    // Labels that the making of a gate takes, if nothing were shared.
+    // For each gate, the number of labels that its computation needs if no value is shared.
     let mut need = vec![1u8; template.gates()];
     for gate in looking(0..template.gates() as u32) {
         let [a, b] = operands(gate).map(|g| g.map_or(0, |g| need[g as usize]));
@@ -80,7 +79,7 @@ fn demand(template: &Template) -> Vec<u32> {
     }
     let mut order = Vec::with_capacity(template.gates());
     let mut asked = vec![false; template.gates()];
-    // A gate is on the stack to be opened, and again, inverted, to be computed behind its operands.
+    // A gate is on the stack to be visited, and then again, inverted, to be computed after its operands.
     let mut stack: Vec<u32> = Vec::new();
     for output in &template.outputs {
         stack.extend(output.node().checked_sub(first));
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
     use crate::graph::{Bit, Graph};
 
-    /// Values that are all made before the first is read.
+    /// In this circuit, all values are computed before the first one is read.
     #[test]
     fn values_are_made_when_they_are_needed() {
         let mut g = Graph::new(1 << 20);
@@ -130,7 +129,7 @@ mod tests {
         assert!(best.working_set(&template) <= 20, "{}", best.working_set(&template));
     }
 
-    /// Random circuits: each gate once, after its operands.
+    /// In random circuits, each gate occurs once, after its operands.
     #[test]
     fn an_order_is_one() {
         let mut state = 7u64;

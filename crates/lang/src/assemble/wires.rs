@@ -1,4 +1,4 @@
-//! The wires of a program that is being made, and its components.
+//! The wires and components of a program under construction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use brickwork_circuit::{Component, ComponentId, Port, ProgramBuilder, Type};
 use super::circuit::circuit;
 use crate::graph::{Bit, Template};
 
-/// Global wires of the values of `main`.
+/// The global wires of the values of `main`.
 pub struct Wires {
-    /// Indexed by node; `u32::MAX` if there is none.
+    /// The wire of each node, or `u32::MAX`.
     pub plain: Vec<u32>,
     pub inverted: HashMap<u32, u32>,
     pub constants: [Option<u32>; 2],

@@ -1,4 +1,4 @@
-//! Statements, and the variables that they see.
+//! Checks statements, and the variables in scope.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -11,32 +11,33 @@ use crate::ir::{Ex, ExKind, Func, Part, Place, St};
 use crate::source::Span;
 use crate::types::{ArrayType, Compatible, Type};
 
-/// All variables of a function together may have this many bits.
+/// The largest number of bits of all variables of a function together.
 const MAX_FRAME: u64 = 1 << 27;
 
 pub(super) struct Body<'c, 's> {
     pub(super) cx: &'c mut Checker<'s>,
     pub(super) is_main: bool,
-    /// Type, declaration and, for parameters and inputs, no declaration, of each variable.
+    /// For each variable its type, and the place of its declaration; parameters, inputs and outputs have
+    /// none.
     pub(super) vars: Vec<(Type, Option<Span>)>,
     frame: u64,
     /// The current meaning of each name.
     names: HashMap<Rc<str>, u32>,
-    /// Names of the open scopes, to be forgotten at their ends.
+    /// The names that each open scope declares, which are forgotten at its end.
     scopes: Vec<Vec<Rc<str>>>,
     pub(super) calls: Vec<(usize, Span)>,
-    /// Where the outermost macro that is being checked was used.
+    /// The place where the outermost macro under check is used.
     pub(super) macro_use: Option<Span>,
-    /// True if the checked expression changes a variable inside it.
+    /// True if the current expression changes a variable.
     pub(super) changes: bool,
-    /// Variables that something is assigned to.
+    /// The variables that are assigned to.
     pub(super) assigned: HashSet<u32>,
-    /// Variables that an expression names.
+    /// The variables that occur in an expression.
     pub(super) named: HashSet<u32>,
     name: Rc<str>,
     span: Span,
     ret: Type,
-    /// True if there is a `return` anywhere.
+    /// True if the body contains a `return`.
     returns: bool,
     made_for: Option<(Span, String)>,
 }
@@ -45,14 +46,14 @@ pub(super) struct Body<'c, 's> {
 pub(super) struct Predeclared {
     pub(super) name: Rc<str>,
     pub(super) ty: Type,
-    /// Where it is declared.
+    /// The place of the declaration.
     pub(super) at: Span,
-    /// An output, which `main` should assign to; an input should be read.
+    /// True for an output, to which `main` should assign a value. An input should be read.
     pub(super) is_output: bool,
 }
 
 impl Predeclared {
-    /// Returns the warning of one that `main` does not use.
+    /// Returns the warning about an input or output that `main` does not use.
     fn unused(&self) -> Diagnostic {
         let name = &self.name;
         let party = name.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -107,7 +108,7 @@ pub(super) fn check(
         body.add(&port.name, port.ty.clone(), None, span);
     }
     let list: Vec<St> = f.body.iter().filter_map(|s| body.stmt(s)).collect();
-    // An entirely empty body returns zeros.
+    // An empty body is allowed and returns zeros.
     if !matches!(ret, Type::Void | Type::Broken) && !f.body.is_empty() && !returns(&f.body) {
         let always = if body.returns { "always " } else { "" };
         body.error(
@@ -119,7 +120,7 @@ pub(super) fn check(
         );
     }
     for (var, port) in (0..).zip(predeclared) {
-        // After an error, it may be its use that was not understood.
+        // After an error, the variable may be used in the code that was not understood.
         if body.cx.sink.errors() == 0 {
             let used = if port.is_output { &body.assigned } else { &body.named };
             body.cx.sink.extend((!used.contains(&var)).then(|| port.unused()));
@@ -129,7 +130,7 @@ pub(super) fn check(
     let vars = vars.iter().map(|(ty, _)| cx.types.width(ty)).collect();
     let params = params.into_iter().map(|(n, t, _)| (n, t)).collect();
     let mut checked = Func { name, span, params, ret, vars, body: list, calls, requests: f.requests };
-    // `main` is executed once.
+    // `main` is executed only once, so it has no secret parameters.
     if !is_main {
         mark_open_shifts(&mut checked);
     }
@@ -149,7 +150,7 @@ fn returns(list: &[Stmt]) -> bool {
 }
 
 impl Body<'_, '_> {
-    /// Reports an error or warning; inside of a macro, where the macro is used.
+    /// Reports an error or a warning. Inside a macro, it points to the use of the macro.
     pub(super) fn error(&mut self, mut diagnostic: Diagnostic) {
         if let Some(at) = self.macro_use.filter(|at| *at != diagnostic.span) {
             let inner = std::mem::replace(&mut diagnostic.span, at);
@@ -271,7 +272,7 @@ impl Body<'_, '_> {
         let mut list = Vec::new();
         for var in &decl.vars {
             let ty = self.cx.array_of(base.clone(), &var.dims);
-            // The initialiser does not see the new variable.
+            // The initial value is checked before the new variable is in scope.
             let mut values = Vec::new();
             match (&var.init, &ty) {
                 (None, _) => {}
@@ -309,7 +310,8 @@ impl Body<'_, '_> {
         list
     }
 
-    /// Values of an array of these dimensions, with the widths that they are brought to.
+    /// Checks the initial values of an array with these dimensions, and adds each with the width of an
+    /// element.
     fn array_init(&mut self, init: &Init, dims: &[u32], base: &Type, values: &mut Vec<(Ex, u32)>) {
         match (init, dims) {
             (Init::Expr(e), []) => {
@@ -364,7 +366,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Items of an array initialiser must go together.
+    /// Checks that the elements of an initial array have compatible types.
     fn same_kind(&mut self, values: &[(Ex, u32)]) {
         let base = |ty: &Type| if let Type::Array(a) = ty { a.base.clone() } else { ty.clone() };
         let kinds: Vec<(Type, Span)> = values
@@ -387,7 +389,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Requires that `value` can become a `ty`.
+    /// Checks that `value` can be assigned to the type `ty`.
     pub(super) fn assignable(&mut self, ty: &Type, value: &Ex, code: &'static str, what: &str) {
         let (wanted, found) = (self.cx.types.show(ty), self.cx.types.show(&value.ty));
         match self.cx.types.compatible(ty, &value.ty) {
@@ -464,7 +466,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// How often an expression mentions each variable, and which it changes on the way.
+/// Counts how often an expression uses each variable, and records the variables that it changes.
 #[derive(Default)]
 struct Uses {
     count: HashMap<u32, u32>,
@@ -472,7 +474,7 @@ struct Uses {
 }
 
 impl Uses {
-    /// A place; at the root of a statement nothing else can see how it changes.
+    /// Visits a place. At the root of a statement, no other part can see the change.
     fn place(&mut self, place: &Place, root: bool) {
         *self.count.entry(place.var).or_default() += 1;
         if !root && place.parts.iter().any(|part| matches!(part, Part::Step { .. })) {
@@ -499,7 +501,7 @@ impl Uses {
                 self.parts(parts);
             }
             ExKind::Assign(place, value) => {
-                // A statement's own target is written last, so it may appear on the right.
+                // The target of a statement is written last, so it may also occur on the right side.
                 if root {
                     self.parts(&place.parts);
                     let mut right = Uses::default();

@@ -16,7 +16,7 @@ use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types
 pub(super) enum Global {
     Type(Type, Span),
     Function(usize, Span),
-    /// A function that calls complete with types and sizes.
+    /// A generic function, with the place of its declaration.
     Generic(usize, Span),
 }
 
@@ -26,7 +26,7 @@ impl Global {
         *span
     }
 
-    /// Returns whether both name one type of integers.
+    /// Returns whether both are the same integer type.
     pub(super) fn is_the_same_integer(&self, other: &Global) -> bool {
         let integer = |global: &Global| match global {
             Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width, ty.point)),
@@ -36,14 +36,13 @@ impl Global {
     }
 }
 
-/// The data about a function that bodies need.
+/// The types of a function, which callers need.
 pub(super) struct Signature {
     pub(super) name: Rc<str>,
     pub(super) params: Vec<(Rc<str>, Type, Span)>,
     pub(super) ret: Type,
     pub(super) span: Span,
-    /// For a function that was made from a generic one: the call that requested it, and the choices of the
-    /// call.
+    /// For an instance of a generic function: the call that needs it, and the types and sizes of that call.
     pub(super) made_for: Option<(Span, String)>,
 }
 
@@ -57,18 +56,17 @@ pub(super) struct Port {
 
 pub(super) struct Checker<'s> {
     pub(super) sink: &'s mut Sink,
-    /// The text that hints repeat.
+    /// The sources, whose text some hints repeat.
     pub(super) sources: &'s SourceMap,
     pub(super) types: Types,
     pub(super) globals: HashMap<Rc<str>, Global>,
     pub(super) signatures: Vec<Signature>,
     pub(super) generics: Vec<Generic>,
-    /// Functions that were made of generic ones, in the order of their signatures, and are still to be
-    /// checked.
+    /// Instances of generic functions that must still be checked, in the order of their signatures.
     pub(super) made: VecDeque<ast::Function>,
 }
 
-/// The choice of a call for a name.
+/// The type or size that a call chooses for a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Choice {
     /// A type, by a name that [`Checker::globals`] has.
@@ -77,10 +75,10 @@ pub(super) enum Choice {
     Size(u32),
 }
 
-/// A function before its types and sizes are chosen.
+/// A generic function: its types and sizes are not chosen yet.
 pub(super) struct Generic {
     pub(super) function: Rc<ast::Function>,
-    /// The functions that were made of it, by number.
+    /// The instances of the function, by their choices.
     pub(super) made: HashMap<Vec<Choice>, usize>,
 }
 
@@ -88,7 +86,7 @@ impl Checker<'_> {
     pub(super) fn declare(&mut self, name: &ast::Ident, global: Global) {
         let first = self.globals.get(&name.name);
         if first.is_some_and(|first| first.is_the_same_integer(&global)) {
-            // A file and one that it includes may both name the usual types.
+            // A file and an included file may both declare the usual integer types.
             return;
         }
         if let Some(first) = first.map(Global::span) {
@@ -167,10 +165,10 @@ impl Checker<'_> {
         self.lay_out(reverse);
     }
 
-    /// Finds structs that contain themselves and gives the others their widths and offsets.
+    /// Reports structs that contain themselves, and computes the widths and offsets of the others.
     pub(super) fn lay_out(&mut self, reverse: bool) {
         let count = self.types.structs.len();
-        // 0: not seen, 1: on the path, 2: done.
+        // 0 is not visited, 1 is on the current path, and 2 is done.
         let mut state = vec![0u8; count];
         for root in 0..count {
             let mut path = vec![(root, 0)];
@@ -309,7 +307,7 @@ impl Checker<'_> {
         let Some(sizes) = sizes.into_iter().collect::<Option<Vec<u32>>>() else { return Type::Broken };
         let (sizes, base) = match base {
             Type::Broken => return base,
-            // A type parameter may stand for an array.
+            // A type parameter may be an array type.
             Type::Array(inner) => ([&sizes[..], &inner.dims].concat(), inner.base.clone()),
             base => (sizes, base),
         };
@@ -360,7 +358,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the inputs and outputs, by party.
+    /// Returns the inputs and outputs of the parties.
     pub(super) fn io(&mut self, list: Vec<Item>, parties: u32) -> (Vec<Port>, Vec<Port>) {
         let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
         for item in list {
@@ -394,7 +392,7 @@ impl Checker<'_> {
         (inputs, outputs)
     }
 
-    /// Returns the rule, if values of this type have the field that it is about.
+    /// Returns the rule if values of this type have its field.
     fn fitting(&mut self, rule: Rule, span: Span, ty: &Type, name: &str) -> Option<Rule> {
         let numbers = matches!(ty, Type::Int(_) | Type::Array(_) | Type::Struct(_));
         if numbers && !rule.fits(&self.types.port(ty), name) {

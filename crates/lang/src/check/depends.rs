@@ -1,15 +1,15 @@
-//! Finds the amounts of shifts that may depend on a function's parameters.
+//! Finds shift amounts that may depend on a function's parameters.
 //!
-//! A function is executed with secret parameters, and again where a call knows some of them. Its result must
-//! be the same in both cases, so no width in it may depend on knowledge about a parameter. Only the width of
-//! a shifted value depends on known values. So amounts that may come from a parameter are marked, whatever
-//! else is known about them.
+//! A function is executed with secret parameters, and again for a call with known arguments. The result must
+//! be the same in both cases, so no width may depend on whether a parameter is known. Only the width of a
+//! shifted value can depend on known values. So shift amounts that may come from a parameter are marked, even
+//! if they are known.
 
 use crate::ir::{Ex, ExKind, Func, Part, Place, St};
 
-/// Marks the shifts of a function by amounts that may depend on its parameters: those with a variable in them
-/// that a parameter may have changed, directly, by an index or by a condition, or with a call, whose result
-/// is not always known.
+/// Marks the shifts of a function whose amounts may depend on its parameters. Such an amount contains a call,
+/// whose result is not always known, or a variable that a parameter may have changed, directly or through an
+/// index or a condition.
 pub(super) fn mark_open_shifts(f: &mut Func) {
     let mut open = Open { vars: vec![false; f.vars.len()], found: false };
     open.vars[..f.params.len()].fill(true);
@@ -23,9 +23,9 @@ pub(super) fn mark_open_shifts(f: &mut Func) {
 }
 
 struct Open {
-    /// For each variable, whether it may depend on a parameter.
+    /// For each variable, true if it may depend on a parameter.
     vars: Vec<bool>,
-    /// True if one was found in this round.
+    /// True if the current round found another such variable.
     found: bool,
 }
 
@@ -36,7 +36,7 @@ impl Open {
         *var |= depends;
     }
 
-    /// Goes through a statement that is executed under a condition which depends on a parameter, or is not.
+    /// Visits a statement; `under` is true if a condition around it depends on a parameter.
     fn statement(&mut self, statement: &mut St, under: bool) {
         match statement {
             St::Expr(e) => _ = self.ex(e, under),

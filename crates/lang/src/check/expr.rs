@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::source::Span;
 use crate::stdlib;
 use crate::types::{Compatible, IntType, Type};
 
-/// A place, as long as one can still go on into a part of it, or a value.
+/// A place, as long as a part of it may still be selected, or a value.
 enum Operand {
     Place(Place, Type),
     Value(Ex),
@@ -53,7 +53,7 @@ impl Body<'_, '_> {
             Operand::Place(place, ty) => Ex { span: place.span, kind: ExKind::Read(place), ty },
             Operand::Value(ex) => ex,
         };
-        // Places inside of macros are reported where the macro is used.
+        // Inside a macro, errors point to the use of the macro.
         match self.macro_use {
             Some(span) => Ex { span, ..ex },
             None => ex,
@@ -95,7 +95,7 @@ impl Body<'_, '_> {
             ExprKind::Slice(value, base, length) => self.wires(e, value, base, Some(length)),
             ExprKind::Step { increment, prefix: true, operand } => {
                 match self.step(e.span, *increment, operand) {
-                    // It yields the variable, which can be changed once more.
+                    // The result is the variable itself, which can be changed again.
                     Some((mut place, ty)) => {
                         place.parts.push(Part::Step { increment: *increment });
                         place.span = e.span;
@@ -238,7 +238,7 @@ impl Body<'_, '_> {
         value.part(Part::Wires { base, width, span: e.span }, Type::uint(width), e.span)
     }
 
-    /// A place that can be written.
+    /// Checks that an expression is a place that can be written.
     fn target(&mut self, e: &Expr, what: &str) -> Option<(Place, Type)> {
         match self.operand(e) {
             Operand::Place(place, ty) => {
@@ -264,7 +264,7 @@ impl Body<'_, '_> {
         let span = e.span;
         match &e.kind {
             ExprKind::Number(value) => {
-                // One bit more than the value needs, and room for at least one.
+                // The width has one bit more than the value needs, and at least two bits.
                 let width = (64 - value.leading_zeros()).max(1) + 1;
                 Ex { kind: ExKind::Const { value: *value, width }, ty: Type::Untyped, span }
             }
@@ -323,7 +323,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// The place that `++` or `--` changes.
+    /// Returns the place that `++` or `--` changes.
     fn step(&mut self, span: Span, increment: bool, operand: &Expr) -> Option<(Place, Type)> {
         self.changes = true;
         let name = if increment { "`++`" } else { "`--`" };
@@ -401,7 +401,7 @@ impl Body<'_, '_> {
         let left = self.operand(l);
         let (keep, left) = match left {
             Operand::Place(place, ty) => {
-                // A slice is a new value, a variable, element or field keeps its width.
+                // A slice is a new value. A variable, an element or a field keeps its width.
                 let keep = !matches!(place.parts.last(), Some(Part::Wires { .. }));
                 (keep, Ex { span: place.span, kind: ExKind::Read(place), ty })
             }
@@ -436,8 +436,8 @@ impl Body<'_, '_> {
                     )),
             );
         }
-        // The type of a shift is the one of its amount: old programs depend on it. With an amount of another
-        // width, it goes with every number. Rotations and `>>>` keep their width, and type.
+        // A shift has the type of its amount, on which old programs depend. If the amount has another width,
+        // the result is compatible with every number. Rotations and `>>>` keep width and type.
         let ty = match (op, &left.ty, &right.ty) {
             (BinaryOp::Rotl | BinaryOp::Sar, ty, _) => ty.clone(),
             (_, Type::Int(a), Type::Int(b)) if a.width == b.width => right.ty.clone(),
@@ -506,7 +506,7 @@ impl Body<'_, '_> {
         let mut signed = matches!(common, Type::Int(IntType { signed: true, .. }));
         let ty = match op {
             Eq | Ne | Lt | Gt | Le | Ge => {
-                // The comparator has no room for a sign in a single bit.
+                // With a single bit the comparator cannot handle a sign.
                 signed &= width != Some(1);
                 Type::uint(1)
             }

@@ -1,4 +1,4 @@
-//! Generic functions: calls choose their types and sizes, and every choice makes a function of its own.
+//! Generic functions: each call chooses their types and sizes, and each choice makes a function of its own.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,13 +11,13 @@ use crate::ir::Ex;
 use crate::source::Span;
 use crate::types::{Compatible, Type};
 
-/// More functions than this are not made: a generic function may ask for itself with ever larger sizes.
+/// The largest number of functions. It stops a generic function that calls itself with ever larger sizes.
 const MAX_FUNCTIONS: usize = 10_000;
 
-/// The choice so far for one name, and the argument that made it.
+/// The choice for a name so far, with the type and the place of the argument that made it.
 type Chosen = (Choice, Type, Span);
 
-/// The name that an expression consists of.
+/// Returns the name, if an expression is only a name.
 fn name_of(e: &Expr) -> Option<&Rc<str>> {
     if let ExprKind::Ident(name) = &e.kind { Some(name) } else { None }
 }
@@ -58,13 +58,13 @@ impl Checker<'_> {
         self.generics.push(Generic { function: Rc::new(f), made: HashMap::new() });
     }
 
-    /// Returns how many parameters a generic function has, and where it is declared.
+    /// Returns the number of parameters of a generic function, and the place of its declaration.
     pub(super) fn generic_shape(&self, number: usize) -> (usize, Span) {
         let f = &self.generics[number].function;
         (f.params.len(), f.name.span)
     }
 
-    /// Returns the function that a call with these arguments means, as many as there are parameters.
+    /// Returns the function for a call with these arguments. Their number is that of the parameters.
     pub(super) fn made_for(&mut self, number: usize, span: Span, args: &[Ex]) -> Option<usize> {
         let f = Rc::clone(&self.generics[number].function);
         let choices = self.choose(&f, span, args)?;
@@ -103,7 +103,7 @@ impl Checker<'_> {
         Some(made)
     }
 
-    /// The choices of the arguments for each name, in the order of the names.
+    /// Returns the choices of a call for all names, in order.
     fn choose(&mut self, f: &ast::Function, span: Span, args: &[Ex]) -> Option<Vec<Choice>> {
         let mut chosen: HashMap<&str, Chosen> = HashMap::new();
         for (param, arg) in f.params.iter().zip(args) {
@@ -117,7 +117,7 @@ impl Checker<'_> {
                 return None;
             }
             if sizes.len() < param.ty.dims.len() {
-                // The call is refused because of this argument, whatever the others choose.
+                // This argument already makes the call invalid.
                 continue;
             }
             let mut choices: Vec<(&Rc<str>, Choice, Type)> = sizes
@@ -157,7 +157,8 @@ impl Checker<'_> {
         list.collect()
     }
 
-    /// Adds the choices of one argument. The first one counts; others must go with it.
+    /// Adds the choices that one argument makes. The first choice counts, and others must be compatible with
+    /// it.
     fn add_choice<'f>(
         &mut self,
         chosen: &mut HashMap<&'f str, Chosen>,
@@ -192,7 +193,7 @@ impl Checker<'_> {
         None
     }
 
-    /// A name that means this type. Types without a name of their own get one that no source can contain.
+    /// Returns a name for this type. A type without a name gets one that no source can contain.
     fn name_of_type(&mut self, ty: &Type) -> Rc<str> {
         let name: Rc<str> = match ty {
             Type::Int(int) => match int.typedef {

@@ -1,4 +1,4 @@
-//! From syntax to meaning: names, types, signatures; all rules that need no values.
+//! Checks names, types and signatures, and all other rules that do not depend on values.
 
 mod body;
 mod checker;
@@ -16,7 +16,7 @@ use crate::source::{SourceMap, Span};
 use crate::types::Types;
 use checker::{Checker, Port};
 
-/// Checks a program. Returns nothing if it is too broken to generate anything from it.
+/// Checks a program. Returns nothing if there are too many errors to continue.
 pub fn check(
     items: Vec<Item>,
     sources: &SourceMap,
@@ -73,7 +73,7 @@ pub fn check(
     let (inputs, outputs) = (ports(inputs, "input"), ports(outputs, "output"));
     cx.made.extend(functions);
     let mut functions: Vec<Func> = Vec::new();
-    // Bodies add their instances of generic functions to the list.
+    // Checking a body may add instances of generic functions to the list.
     while let Some(f) = cx.made.pop_front() {
         let number = functions.len();
         let predeclared = if Some(number) == main { &vars_of_main[..] } else { &[] };

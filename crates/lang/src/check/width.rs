@@ -1,5 +1,5 @@
-//! Expressions that are evaluated while types are made: widths, dimensions, lengths of slices. They are
-//! computed on 64-bit integers, with literals' own widths ignored.
+//! Evaluates the expressions in types: widths, dimensions, and lengths of slices. They are computed with
+//! 64-bit integers, and the widths of literals are ignored.
 
 use super::checker::Checker;
 use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::types::MAX_WIDTH;
 
 impl Checker<'_> {
-    /// Returns the value of a width expression that must be positive, for `what`.
+    /// Returns the value of an expression that must be positive; `what` names it in errors.
     pub(super) fn positive(&mut self, e: &Expr, what: &str) -> Option<u32> {
         match self.width_value(e)? {
             n if n <= 0 => {
@@ -52,7 +52,7 @@ impl Checker<'_> {
         match &e.kind {
             ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => Some(*n as i64),
             ExprKind::Macro(body) => {
-                // The place of use tells more than the place of the definition.
+                // An error should point to the place of use, and not to the definition.
                 let at = Expr { span: e.span, ..Expr::clone(body) };
                 self.width_value(&at)
             }

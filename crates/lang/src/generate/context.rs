@@ -5,20 +5,20 @@ use crate::ast::FunctionPragma;
 use crate::graph::Template;
 use crate::ir::Module;
 
-/// A limit was hit and reported; there is no point in going on.
+/// The error after a limit was exceeded and reported, so that execution ends.
 pub struct Stop;
 
 /// The treatment of calls of a function from `main`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// It was asked to be a component.
+    /// True if a flag or a pragma requests it as a component.
     pub component: bool,
-    /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a
-    /// component.
+    /// True if calls from `main` are executed as part of `main`, because of a request, or because a function
+    /// below must be a component.
     pub open: bool,
 }
 
-/// Everything that bodies are executed with.
+/// The data with which bodies are executed.
 pub(crate) struct Context<'m> {
     pub(crate) module: &'m Module,
     pub(crate) options: &'m Options,
@@ -34,7 +34,7 @@ impl Context<'_> {
     }
 }
 
-/// Returns the name of the built-in circuit that a function is bound to.
+/// Returns the name of the built-in circuit that replaces a function, if there is one.
 pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
     let f = &module.functions[function];
     let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
@@ -50,7 +50,7 @@ pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Option
         .or((options.aes && first).then_some("aes_sbox"))
 }
 
-/// Returns whether a function is bound to a built-in circuit.
+/// Returns whether a built-in circuit replaces a function.
 pub fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
     builtin_name(module, function, options).is_some()
 }

@@ -1,4 +1,4 @@
-//! Statements, variables and calls.
+//! Executes statements, assignments and calls.
 
 use brickwork_base::stop::look;
 
@@ -10,44 +10,43 @@ use crate::graph::{Bit, Graph};
 use crate::ir::{Ex, ExKind, Func, Place, St};
 use crate::source::Span;
 
-/// Bodies are executed anew for known arguments to this depth of calls; below, their circuits are appended,
-/// which folds almost as well and keeps the work bounded.
+/// The depth of calls to which bodies are executed again for known arguments. Deeper calls append a
+/// function's circuit, which folds almost as well and keeps the work bounded.
 const MAX_SPECIALISED: u32 = 6;
-/// Depth of calls that are executed as part of `main`.
+/// The largest depth of calls that are executed as part of `main`.
 const MAX_OPEN: u32 = 200;
 
 /// A variable.
 #[derive(Default)]
 pub(super) struct Var {
     pub(super) bits: Vec<Bit>,
-    /// Number of secret conditions that were open when it was declared: writes depend on those that came
-    /// later.
+    /// The number of open secret conditions at its declaration. Later conditions guard the writes to it.
     depth: usize,
 }
 
-/// A function while it is executed.
+/// A function during its execution.
 pub(super) struct Frame<'m> {
     widths: &'m [u32],
     pub(super) vars: Vec<Var>,
-    /// The open secret conditions, each including those before it.
+    /// The open secret conditions. Each one includes the earlier ones.
     conditions: Vec<Bit>,
     /// True if calls become slots: in `main`, or in a function that is executed as part of it.
     pub(super) top: bool,
-    /// True if outputs are written, so that nothing may happen after a `return`.
+    /// True for `main`, which writes outputs, so that nothing may follow a `return`.
     pub(super) is_main: bool,
-    /// Bits of the result.
+    /// The width of the result in bits.
     width: usize,
-    /// The values that were returned, with their conditions: the first one that holds counts. Nothing else of
-    /// a function is visible from outside, so its actions after a `return` need no condition.
+    /// The returned values, each with its condition. The first one whose condition holds counts. Nothing else
+    /// of a function is visible outside, so statements after a `return` need no condition.
     returned: Vec<(Bit, Vec<Bit>)>,
 }
 
-/// How a statement ends.
+/// The way in which a statement ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// The next one follows.
+    /// The next statement follows.
     Next,
-    /// The function has returned on every way through it.
+    /// The function has returned on all paths through the statement.
     Returned,
 }
 
@@ -62,24 +61,24 @@ fn returns(statement: &St) -> bool {
     }
 }
 
-/// A part of a variable or value.
+/// A part of a variable or a value.
 pub(super) struct Spot {
-    /// Where it begins, if all secret indexes are 0.
+    /// The position of its first bit, if all secret indexes are 0.
     pub(super) offset: usize,
-    /// Secret indexes.
+    /// The secret indexes.
     pub(super) choices: Vec<Choice>,
-    /// Bits.
+    /// The width in bits.
     pub(super) width: usize,
-    /// An error was reported.
+    /// True if an error was reported.
     pub(super) broken: bool,
 }
 
-/// A secret index.
+/// A secret index into an array.
 pub(super) struct Choice {
     pub(super) index: Vec<Bit>,
-    /// How many elements there are.
+    /// The number of elements.
     pub(super) count: usize,
-    /// Bits from one element to the next.
+    /// The number of bits from one element to the next.
     pub(super) stride: usize,
 }
 
@@ -102,8 +101,8 @@ pub(super) struct Exec<'c, 'm, 's> {
     pub(super) graph: Graph,
     pub(super) sink: &'s mut Sink,
     pub(super) trace: Trace,
-    /// True if parameters may be known here. They are secret by the rules, so an error for a known index must
-    /// not be one here.
+    /// True if parameters may be known in this execution. By the rules of the language they are secret, so an
+    /// error for a known index is not reported here.
     pub(super) parameters_known: bool,
     steps: u64,
     depth: u32,
@@ -123,7 +122,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// Stops if the circuit or the work has become too large.
+    /// Stops if the circuit or the number of steps has become too large.
     fn check(&mut self, span: Span) -> Result<(), Stop> {
         look();
         self.steps += 1;
@@ -302,14 +301,14 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         result
     }
 
-    /// Notes that a statement begins.
+    /// Records that a statement begins.
     fn mark(&mut self, f: &Frame<'_>) {
         if f.top {
             self.trace.marks.push(self.graph.len());
         }
     }
 
-    /// Executes an expression that is not part of another one.
+    /// Executes an expression that is not part of another expression.
     pub(super) fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         self.mark(f);
         let bits = self.ex(f, e)?;
@@ -361,7 +360,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// Assigns a value, and returns its target.
+    /// Assigns a value, and returns its place.
     pub(super) fn assign(&mut self, f: &mut Frame<'_>, place: &Place, value: &Ex) -> Result<Spot, Stop> {
         let spot = self.place(f, place)?;
         let bits = self.ex(f, value)?;
@@ -370,7 +369,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(spot)
     }
 
-    /// Adds or subtracts one.
+    /// Adds one to a place, or subtracts one.
     pub(super) fn step(
         &mut self,
         f: &mut Frame<'_>,
@@ -404,7 +403,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             var.bits = bits;
         }
         self.statements(&mut frame, &callee.body)?;
-        // Every way ends with a `return`, so that the last one holds if no other does.
+        // Every path ends with a `return`, so the last value counts if no other condition holds.
         let Some((_, mut result)) = frame.returned.pop() else { return Ok(vec![Bit::ZERO; width]) };
         for (condition, value) in frame.returned.iter().rev() {
             for (bit, value) in result.iter_mut().zip(value) {
@@ -414,7 +413,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(result)
     }
 
-    /// Executes a function's body where arguments may be known.
+    /// Executes a function's body, in which arguments may be known.
     fn call_known(&mut self, function: usize, args: Vec<Vec<Bit>>, top: bool) -> Result<Vec<Bit>, Stop> {
         self.depth += 1;
         let outer = std::mem::replace(&mut self.parameters_known, true);
@@ -424,7 +423,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         result
     }
 
-    /// Executes a call on values that have the widths of the parameters.
+    /// Executes a call; the arguments have the widths of the parameters.
     pub(super) fn call(
         &mut self,
         f: &Frame<'_>,
@@ -467,7 +466,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(self.graph.append(template, &args.concat()))
     }
 
-    /// A call that becomes a slot, unless its result is known or just wires of its arguments.
+    /// Makes a slot for a call, unless the result is known or consists of wires of the arguments.
     fn slot(&mut self, function: usize, args: &[Bit]) -> Vec<Bit> {
         let Some(template) = &self.cx.templates[function] else { return Vec::new() };
         let through = |o: &Bit| match o.known() {
@@ -499,7 +498,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// Returns a value of the expression `e` brought to `width` bits; warns where that changes a constant.
+    /// Returns the value of the expression `e`, brought to `width` bits. Warns if this changes a constant.
     pub(super) fn fit(&mut self, e: &Ex, bits: Vec<Bit>, width: usize) -> Vec<Bit> {
         if bits.len() > width
             && e.ty == crate::types::Type::Untyped

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Executes expressions.
 
 use super::context::Stop;
 use super::exec::{Choice, Exec, Frame, Spot};
@@ -10,12 +10,12 @@ use crate::ir::{Ex, ExKind, Part, Place};
 use crate::source::Span;
 use crate::types::{MAX_WIDTH, Type};
 
-/// A number that says where to look.
+/// A number that selects a part of a value.
 enum Number {
     Known(u64),
-    /// Its bits, which count as those of an unsigned number.
+    /// A secret number, as unsigned bits.
     Secret(Vec<Bit>),
-    /// It was reported.
+    /// An invalid number, which was reported.
     Wrong,
 }
 
@@ -24,7 +24,8 @@ fn all_ones(bits: usize) -> u64 {
     u64::MAX.checked_shr(64u32.saturating_sub(bits.min(64) as u32)).unwrap_or(0)
 }
 
-/// An expression that is no variable grows by at most this many bits when it is shifted by a secret.
+/// The largest number of bits by which a shift by a secret amount makes a value wider, unless the value is a
+/// variable.
 const MAX_SECRET_SHIFT: u64 = 1 << 16;
 
 impl Exec<'_, '_, '_> {
@@ -104,12 +105,12 @@ impl Exec<'_, '_, '_> {
                 }
                 self.call(f, e.span, *function, values)?
             }
-            // Broken programs are not executed.
+            // Programs with errors are not executed.
             ExKind::Broken => return Err(Stop),
         })
     }
 
-    /// Shifts by an amount of which all may be known that can be known.
+    /// Shifts by an amount that may be known as far as the rules allow.
     fn shift(
         &mut self,
         f: &mut Frame<'_>,
@@ -126,7 +127,7 @@ impl Exec<'_, '_, '_> {
         let grows = if op == BinaryOp::Shl && !keep {
             let (largest, most) = match &amount {
                 Err(amount) => (*amount, MAX_WIDTH - bits.len() as u64),
-                // All of its bits set, as far as they are not known to be 0.
+                // The largest possible amount has all bits set that are not known to be 0.
                 Ok(amount) => (all_ones(arith::significant(amount)), MAX_SECRET_SHIFT),
             };
             if largest > most {
@@ -149,8 +150,8 @@ impl Exec<'_, '_, '_> {
         })
     }
 
-    /// Computes `>>>`, which keeps type and width. The sign bit is added to all bits before a logical shift
-    /// and again after it, so that copies of it come in; both XORs are free.
+    /// Computes `>>>`, which keeps the type and the width. The sign bit is XORed to all bits before a logical
+    /// shift and again after it, so copies of it come in. Both XORs are free.
     fn shift_with_sign(&mut self, f: &mut Frame<'_>, (value, by): &(Ex, Ex)) -> Result<Vec<Bit>, Stop> {
         let mut bits = self.ex(f, value)?;
         let mut sign = Bit::ZERO;
@@ -164,8 +165,8 @@ impl Exec<'_, '_, '_> {
         Ok(bits)
     }
 
-    /// Shifts an expression that is no variable by an amount that may depend on a parameter. To the right its
-    /// width stays; to the left it grows by the largest amount with this many bits.
+    /// Shifts a value that is not a variable by an amount that may depend on a parameter. A shift to the
+    /// right keeps its width. A shift to the left makes it wider by the largest amount with this many bits.
     fn shift_openly(
         &mut self,
         f: &mut Frame<'_>,
@@ -219,7 +220,7 @@ impl Exec<'_, '_, '_> {
         }
     }
 
-    /// Warns where an untyped constant becomes a negative number because it stands beside a signed one.
+    /// Warns if an untyped constant becomes negative because the other operand is signed.
     fn lint_sign(&mut self, e: &Ex, bits: &[Bit]) {
         if bits.len() > 1
             && bits.last() == Some(&Bit::ONE)
@@ -238,7 +239,7 @@ impl Exec<'_, '_, '_> {
         }
     }
 
-    /// Warns where the small width of untyped constants changes a result.
+    /// Warns if the small width of untyped constants changes a result.
     fn lint(&mut self, span: Span, op: BinaryOp, a: &[Bit], b: &[Bit], result: &[Bit]) {
         let (Some(x), Some(y), Some(got)) = (arith::known(a), arith::known(b), arith::known(result)) else {
             return;
@@ -264,7 +265,8 @@ impl Exec<'_, '_, '_> {
         }
     }
 
-    /// An index, the amount of a shift, or the first wire of a slice. A known one must not be negative.
+    /// Returns an index, the amount of a shift, or the first wire of a slice. A known number must not be
+    /// negative.
     fn number(&mut self, f: &mut Frame<'_>, e: &Ex, what: &str) -> Result<Number, Stop> {
         let bits = self.ex(f, e)?;
         if !arith::all_known(&bits) {
@@ -287,13 +289,13 @@ impl Exec<'_, '_, '_> {
         Ok(Number::Known(value))
     }
 
-    /// Returns a place, after the step before it has changed it.
+    /// Returns the part of a variable that a place selects, after a `++` or `--` before it was executed.
     pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<Spot, Stop> {
         let whole = f.vars[place.var as usize].bits.len();
         self.parts(f, Some(place), &place.parts, whole)
     }
 
-    /// A part of a value of `whole` bits, which is that of a variable if there is a place.
+    /// Returns a part of a value of `whole` bits, or of a variable if there is a place.
     fn parts(
         &mut self,
         f: &mut Frame<'_>,
@@ -384,8 +386,8 @@ impl Exec<'_, '_, '_> {
     }
 }
 
-/// Shifts are logical. The result of a variable keeps its width; other values grow to the left and shrink to
-/// the right.
+/// Shifts are logical. A variable keeps its width. Other values become wider to the left and narrower to the
+/// right.
 fn shift(op: BinaryOp, keep: bool, mut bits: Vec<Bit>, amount: u64) -> Vec<Bit> {
     let width = bits.len();
     let cut = usize::try_from(amount).unwrap_or(usize::MAX).min(width);

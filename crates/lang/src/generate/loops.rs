@@ -1,4 +1,4 @@
-//! Loops whose counter is too narrow for their condition.
+//! Finds loops whose counter is too narrow for their condition.
 
 use super::context::Stop;
 use super::exec::{Exec, Frame};
@@ -10,11 +10,11 @@ use crate::source::Span;
 
 /// A condition that compares a counter with a constant.
 pub(super) struct Limits {
-    /// With the counter on the left.
+    /// The comparison, with the counter on the left.
     op: BinaryOp,
     signed: bool,
     width: u32,
-    /// The constant as it is written, and as it is in the bits of the counter.
+    /// The constant as it is written; the next field has its value in the width of the counter.
     written: u128,
     value: i128,
 }
@@ -32,7 +32,7 @@ fn is_constant(e: &Ex) -> bool {
 }
 
 impl Exec<'_, '_, '_> {
-    /// Returns the two sides of a loop's condition, if they are a variable and a constant.
+    /// Returns the two sides of a loop's condition, if one is a variable and the other a constant.
     pub(super) fn limits(&mut self, f: &mut Frame<'_>, cond: &Ex) -> Result<Option<Limits>, Stop> {
         use BinaryOp::{Ge, Gt, Le, Lt, Ne};
         let ExKind::Binary { op, signed, width: Some(width), operands } = &cond.kind else { return Ok(None) };
@@ -55,7 +55,7 @@ impl Exec<'_, '_, '_> {
         };
         let bits = self.whole(f, constant)?;
         let cut = arith::extend(&bits, *width as usize);
-        // A literal with a width is as it is written, too.
+        // For a literal with a width, both are the same.
         let literal =
             if let ExKind::Const { value, .. } = constant.kind { Some(u128::from(value)) } else { None };
         let (Some(written), Some(low)) = (literal.or(arith::known(&bits)), arith::known(&cut)) else {
@@ -77,7 +77,7 @@ impl Limits {
         (1 << (self.width - u32::from(self.signed))) - 1
     }
 
-    /// Returns whether the condition holds for all values that the counter can have.
+    /// Returns whether the condition is true for all values that the counter can have.
     pub(super) fn always_true(&self) -> bool {
         match self.op {
             BinaryOp::Le => self.value == self.most(),
@@ -86,17 +86,17 @@ impl Limits {
         }
     }
 
-    /// The counter's type, with a given number of bits.
+    /// Returns the counter's type with this number of bits.
     fn kind(&self, width: u32) -> String {
         format!("{} {width}", if self.signed { "int_t" } else { "uint_t" })
     }
 
-    /// How many bits a counter needs to count up to `written` and one step further.
+    /// Returns the number of bits that a counter needs for `written` and one step more.
     fn needed(&self) -> u32 {
         128 - (self.written + 1).leading_zeros() + u32::from(self.signed)
     }
 
-    /// Returns the error of a loop whose condition is always true.
+    /// Returns the error about a loop whose condition is always true.
     pub(super) fn endless(&self, at: Span, cond: Span) -> Diagnostic {
         let kind = self.kind(self.width);
         let (reason, hint) = if self.op == BinaryOp::Le {
@@ -133,7 +133,7 @@ impl Limits {
             .hint(hint)
     }
 
-    /// Returns the warning for a loop that never runs because of its counter's range.
+    /// Returns the warning about a loop that never runs because of its counter's range.
     pub(super) fn never(&self, at: Span, cond: Span) -> Option<Diagnostic> {
         let cut = self.written >> self.width != 0;
         let impossible = match self.op {

@@ -1,8 +1,8 @@
-//! From meaning to circuits: programs are executed on bits that are constants or wires.
+//! Makes circuits: programs are executed on bits that are constants or wires.
 //!
-//! A function becomes one circuit with secret parameters. A call inside a function appends that circuit to
-//! the caller's; with known bits among the arguments the callee's body is executed anew, so that they fold.
-//! `main` is executed once; its calls become slots, everything else that it computes is glue.
+//! A function becomes one circuit with secret parameters. A call inside a function appends the circuit of the
+//! called function. If some argument bits are known, its body is executed again, so that they fold. `main` is
+//! executed once: its calls become slots, and everything else becomes glue.
 
 mod context;
 mod exec;
@@ -24,7 +24,7 @@ use crate::ir::Module;
 use context::{builtin_name, is_builtin};
 use exec::{Exec, Frame};
 
-/// Circuits of all functions.
+/// Makes the circuits of all functions.
 pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) -> Context<'m> {
     let placements = placements(module, options, sink);
     let count = module.functions.len();
@@ -64,7 +64,7 @@ fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Templat
     Some(exec.graph.finish(inputs, &result))
 }
 
-/// Returns the circuit of a function with some parameter bits known; its inputs are the other ones.
+/// Returns the circuit of a function for which some parameter bits are known. Its inputs are the other bits.
 pub fn specialise(
     cx: &Context<'_>,
     function: usize,
@@ -113,7 +113,8 @@ pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
     Some(trace)
 }
 
-/// Functions, callees before callers. There is no recursion: it was reported.
+/// Returns the functions, each after all functions that it calls. There is no recursion, because the checker
+/// has reported it.
 fn callees_first(module: &Module) -> Vec<usize> {
     let mut order = Vec::new();
     let mut seen = vec![false; module.functions.len()];
@@ -159,7 +160,7 @@ fn placements(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Placem
             let asked = |r: FunctionPragma| f.requests.iter().any(|(request, _)| *request == r);
             let (inline, component) =
                 (options.inline.contains(f.base_name()), options.component.contains(f.base_name()));
-            // The command line goes before the source, and a name before `*`.
+            // A flag wins over a pragma, and a named function over `*`.
             let component_now =
                 component || (asked(FunctionPragma::Component) && !inline && !options.inline.contains("*"));
             let open =
@@ -167,7 +168,7 @@ fn placements(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Placem
             Placement { component: component_now, open }
         })
         .collect();
-    // A function that calls a component must be open, so that the component's slots are slots of the program.
+    // A function that calls a component must be executed as part of `main`, so that the component gets slots.
     let mut reaches = vec![false; placements.len()];
     for function in callees_first(module) {
         reaches[function] = module.functions[function]

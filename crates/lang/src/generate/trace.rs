@@ -1,4 +1,4 @@
-//! The trace of `main`'s execution.
+//! The record of an execution of `main`.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use crate::graph::{Bit, Graph};
 /// A call from `main` that became a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// The function.
+    /// The number of the function.
     pub function: u32,
-    /// Where its arguments begin in [`Trace::args`].
+    /// The index of its first argument bit in [`Trace::args`].
     pub args: usize,
-    /// Number of argument bits.
+    /// The number of argument bits.
     pub inputs: u32,
-    /// The leaf of its first result bit; the others follow.
+    /// The node of its first result bit; the others follow.
     pub first: u32,
-    /// Number of results.
+    /// The number of result bits.
     pub results: u32,
 }
 
@@ -24,15 +24,16 @@ pub struct Call {
 pub struct Trace {
     /// The gates.
     pub graph: Option<Graph>,
-    /// The first leaves are the inputs.
+    /// The number of inputs, which are the first leaves.
     pub inputs: u32,
-    /// Calls in order.
+    /// The calls, in order.
     pub calls: Vec<Call>,
-    /// Bits of the arguments of all calls.
+    /// The argument bits of all calls.
     pub args: Vec<Bit>,
-    /// For each executed statement the first node after it began; to tell which gates belong together.
+    /// For each executed statement, the first node after its beginning. This tells which gates belong
+    /// together.
     pub marks: Vec<u32>,
-    /// Bits of the outputs.
+    /// The bits of the outputs.
     pub outputs: Vec<Vec<Bit>>,
 }
 

@@ -1,4 +1,4 @@
-//! Expressions, by precedence climbing.
+//! Parses expressions by precedence climbing.
 
 use std::rc::Rc;
 
@@ -8,8 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
 use crate::source::Span;
 
-/// Operators that follow each other on one level, like `a + b + c + …`, make a tree as deep as the chain is
-/// long.
+/// The largest height of an expression's tree. A chain like `a + b + c + …` is as high as it is long.
 const MAX_HEIGHT: u32 = 2500;
 
 impl Parser<'_> {
@@ -36,7 +35,7 @@ impl Parser<'_> {
         .find(|op| op.symbol() == *symbol)
     }
 
-    /// A new node on top of others.
+    /// Makes a node above others.
     fn node(&mut self, kind: ExprKind, span: Span) -> Parsed<Expr> {
         let expr = Expr::new(kind, span);
         if expr.height > MAX_HEIGHT {
@@ -83,7 +82,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A postfix expression with at most one wire selector behind it.
+    /// Parses a postfix expression with at most one wire selector at its end.
     fn selection(&mut self) -> Parsed<Expr> {
         let value = self.postfix()?;
         if !self.eat("{") {

@@ -1,11 +1,11 @@
-//! Habits from other languages, each answered with the line to write here.
+//! Hints about habits from other languages, each with the line to write in this language.
 
 use super::{Lost, Parsed, Parser};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
 use crate::source::Span;
 
-/// Returns the type to write for one that C or the like has built in under this name.
+/// Returns a replacement for a type that C or a similar language has.
 pub(crate) fn type_of_c(name: &str) -> Option<String> {
     let (signed, width) = match name {
         "bool" | "_Bool" => (false, 1),
@@ -22,7 +22,7 @@ pub(crate) fn type_of_c(name: &str) -> Option<String> {
     Some(format!("{} {width}", if signed { "int_t" } else { "uint_t" }))
 }
 
-/// The type to write for `unsigned int` and the like.
+/// Returns a replacement for a type like `unsigned int`.
 fn type_of_two_words(first: &str, second: &str) -> String {
     if matches!(first, "const" | "static") {
         return type_of_c(second).unwrap_or_else(|| second.into());
@@ -34,7 +34,7 @@ fn type_of_two_words(first: &str, second: &str) -> String {
 }
 
 impl Parser<'_> {
-    /// Returns advice about this token inside a function, if other languages have it and this one does not.
+    /// Returns a hint about this token inside a function, if other languages use it and this one does not.
     pub(super) fn habit(&self) -> Option<&'static str> {
         let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
         let step = "`++` and `--` read as one token; for `a - -b` leave a blank";
@@ -88,8 +88,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The text between the parenthesis that stands `ahead` and the one that closes it, which must be on one
-    /// line to be repeated in a hint.
+    /// Returns the text between the parenthesis `ahead` tokens from here and its closing one. For a hint, the
+    /// text must be on one line.
     fn in_parentheses(&self, ahead: usize) -> String {
         let (first, mut open, mut at) = (self.at + ahead, 0u32, self.at + ahead);
         while let Some(token) = self.tokens.get(at) {
@@ -109,7 +109,7 @@ impl Parser<'_> {
         "…".into()
     }
 
-    /// Refuses a declaration that C or the like has at the top level.
+    /// Refuses a declaration in the style of C at the top level.
     pub(super) fn item_of_c(&mut self) -> Parsed<()> {
         let (at, first, second) = (self.span(), self.word(0).to_owned(), self.word(1).to_owned());
         let whole = at.to(self.tokens[(self.at + 1).min(self.tokens.len() - 1)].span);
@@ -154,7 +154,7 @@ impl Parser<'_> {
         Some(format!("write `typedef {ty} {}`", if name.is_empty() { "NAME" } else { name }))
     }
 
-    /// Refuses a statement that C or the like has.
+    /// Refuses a statement in the style of C.
     pub(super) fn statement_of_c(&mut self) -> Parsed<()> {
         let (at, first) = (self.span(), self.word(0).to_owned());
         let (second, third) = (self.word(1).to_owned(), self.word(2).to_owned());

@@ -13,7 +13,7 @@ pub fn build_with(source: &str, options: &Options) -> Result<Compiled, Diagnosti
     build_files("test.wir", source, &NoFiles, options)
 }
 
-/// Compiles files; all messages of the compiler must have advice.
+/// Compiles files, and checks that all messages have a hint.
 pub fn build_files(
     name: &str,
     source: &str,
@@ -25,7 +25,7 @@ pub fn build_files(
     result
 }
 
-/// Every diagnostic says what to do, and does not repeat the error.
+/// Checks that every diagnostic has a hint that does not repeat the error.
 fn assert_advice(diagnostics: &Diagnostics) {
     let plain = |text: &str| text.trim().to_lowercase();
     for (record, diagnostic) in diagnostics.records().iter().zip(diagnostics.list()) {
@@ -76,14 +76,13 @@ pub fn run(program: &Program, garbler: u128, evaluator: u128) -> u128 {
     number(&own)
 }
 
-/// Types of all tests: `u1`, `u4`, `u8`, `u16`, `u32`, `s4`, `s8`, `s16`, … and two inputs and an output of 8
-/// bits.
+/// The types of all tests: `u1`, `u4`, `u8`, `u16`, `u32`, `s4`, `s8`, `s16`, … and two inputs and an output
+/// of 8 bits.
 pub const TYPES: &str = "typedef uint_t 1 u1 typedef uint_t 2 u2 typedef uint_t 3 u3 typedef uint_t 4 u4 \
                          typedef uint_t 8 u8 typedef uint_t 16 u16 typedef uint_t 32 u32 typedef uint_t 64 \
                          u64 typedef int_t 4 s4 typedef int_t 8 s8 typedef int_t 16 s16 ";
 
-/// Makes a program of a body of `main`, with `x` and `y` as the inputs, of type `input`, and the output of
-/// type `output`.
+/// Makes a program with this body of `main`. In it, `x` and `y` are the inputs, of type `input`.
 pub fn program(input: &str, output: &str, functions: &str, body: &str) -> String {
     format!(
         "#parties 2 {TYPES} #input 1 {input} #input 2 {input} #output 1 {output}\n{functions}\nfunction \
@@ -91,7 +90,7 @@ pub fn program(input: &str, output: &str, functions: &str, body: &str) -> String
     )
 }
 
-/// Returns the value of an expression of the given type, on two inputs.
+/// Returns the value of an expression on two inputs.
 pub fn eval(input: &str, output: &str, expression: &str, x: u128, y: u128) -> u128 {
     run(&build(&program(input, output, "", &format!("output1 = {expression};"))).program, x, y)
 }

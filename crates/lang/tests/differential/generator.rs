@@ -1,8 +1,8 @@
-//! Random programs that are well typed and terminate.
+//! Generates random programs that are well typed and terminate.
 
 use std::fmt::Write;
 
-/// A small random generator: programs must be the same on every machine.
+/// A small random generator, so that the programs are the same on every machine.
 pub struct Random(pub u64);
 
 impl Random {
@@ -32,7 +32,7 @@ const WIDEST: usize = 32;
 
 #[derive(Clone, PartialEq, Debug)]
 enum Ty {
-    /// Name, sign, width.
+    /// The sign and the width of an integer.
     Int(bool, usize),
     Struct(usize),
     Array(Box<Ty>, usize),
@@ -73,11 +73,11 @@ pub struct Generator {
     functions: Vec<Fun>,
     vars: Vec<Var>,
     names: usize,
-    /// Names of loop counters, known, below 3.
+    /// The names of loop counters, which are known and below 3.
     counters: Vec<String>,
-    /// Names of variables of 3 bits that are never written, and so are secret by the rules.
+    /// The names of 3-bit variables that are never written and count as secret.
     secrets: Vec<String>,
-    /// The type that the function returns, if it may return.
+    /// The return type of the function, if it may return.
     ret: Option<Ty>,
     budget: usize,
 }
@@ -196,7 +196,7 @@ impl Generator {
         out + &rest + "}\n"
     }
 
-    /// Variables of several widths that hold parts of the inputs.
+    /// Declares variables of several widths that hold parts of the inputs.
     fn secrets(&mut self) -> String {
         let mut out = String::new();
         for w in WIDTHS {
@@ -208,7 +208,7 @@ impl Generator {
         out
     }
 
-    /// Each function once, its result in a variable.
+    /// Calls each function once, and stores the results in variables.
     fn calls(&mut self) -> String {
         let mut out = String::new();
         for f in 0..self.functions.len() {
@@ -222,12 +222,12 @@ impl Generator {
         out
     }
 
-    /// Names of the functions.
+    /// Returns the names of the functions.
     pub fn functions(&self) -> Vec<String> {
         self.functions.iter().map(|f| f.name.clone()).collect()
     }
 
-    /// The final values of the variables go into the outputs, so that no part of the program is dropped.
+    /// Puts the final values of the variables into the outputs, so that no part of the program is unused.
     fn harvest(&mut self, outputs: &[Ty]) -> String {
         let mut out = String::new();
         let to: Vec<usize> = (0..2).filter(|i| matches!(outputs[*i], Ty::Int(..))).map(|i| i + 1).collect();
@@ -285,7 +285,7 @@ impl Generator {
         text
     }
 
-    /// Statements; variables declared in it stay visible until the caller drops them.
+    /// Returns statements. Their variables stay in the list until the caller removes them.
     fn block(&mut self, depth: usize) -> String {
         let mut out = String::new();
         for _ in 0..1 + self.random.below(5) {
@@ -376,7 +376,7 @@ impl Generator {
             }
             _ => match self.place(|_| true) {
                 Some((path, Ty::Int(_, w))) if w > 2 && self.random.chance(25) => {
-                    // The length of a slice is fixed, its start may be anything known.
+                    // The length of a slice is constant, and its start may be any known number.
                     let length = 1 + self.random.below(w - 2);
                     let from = self.random.below(w - length + 1).min(w - length);
                     let value = self.value(&Ty::Int(false, length), 3);
@@ -391,7 +391,7 @@ impl Generator {
         }
     }
 
-    /// All ints, arrays and structs inside of the variables, by random descent.
+    /// Selects a random integer, array or struct inside a variable.
     fn descend(&mut self, mut path: String, mut ty: Ty) -> (String, Ty) {
         loop {
             match ty.clone() {
@@ -410,8 +410,8 @@ impl Generator {
         }
     }
 
-    /// Returns whether values of this type can be elements of a list. Types of a list must go together, so
-    /// that rows must be of one type.
+    /// Returns whether values of this type can be elements of a list. The elements of a list must be
+    /// compatible, so rows must have one type.
     fn can_be_listed(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Int(..) => true,
@@ -420,7 +420,7 @@ impl Generator {
         }
     }
 
-    /// An element of a list: a value, a row that is an array, or a list of values.
+    /// Returns an element of a list: a value, a row that is an array, or a list of values.
     fn item(&mut self, ty: &Ty) -> String {
         match ty {
             Ty::Array(inner, n) if self.random.chance(50) => {
@@ -433,7 +433,7 @@ impl Generator {
 
     fn index(&mut self) -> String {
         match self.random.below(4) {
-            // Secret, and beyond the end more often than not, or with fewer bits than the array needs.
+            // The secret index is often beyond the end, or has fewer bits than the array needs.
             3 => {
                 let secret = self.random.pick(&self.secrets).clone();
                 let bits = ["", "", "{0:1}", "{1:2}"];
@@ -479,7 +479,7 @@ impl Generator {
         format!("{}({})", self.functions[f].name, args.join(", "))
     }
 
-    /// An expression that can be assigned to a `ty`.
+    /// Returns an expression that can be assigned to the type `ty`.
     fn value(&mut self, ty: &Ty, depth: usize) -> String {
         if let Ty::Int(_, w) = ty {
             return if self.random.chance(10) { self.untyped(*w, depth) } else { self.typed(*w, depth) };
@@ -492,7 +492,7 @@ impl Generator {
         let wanted = ty.clone();
         match self.read(|t| *t == wanted) {
             Some((path, _)) => path,
-            // Nothing of that type is there: a variable is made for the purpose by an empty function.
+            // If no variable has this type, an empty function makes a value.
             None => match self.vars.iter().find(|v| v.ty == *ty) {
                 Some(v) => v.path.clone(),
                 None => self.zero(ty),
@@ -500,8 +500,8 @@ impl Generator {
         }
     }
 
-    /// Some value of an aggregate type out of nothing: the result of a function with an empty body is zero.
-    /// There are such functions for every type that can be needed, in the prelude of the test.
+    /// Returns a zero value of an aggregate type: the result of a function with an empty body. The prelude of
+    /// the test has such functions for all types that can be needed.
     fn zero(&mut self, ty: &Ty) -> String {
         self.names += 0;
         match ty {
@@ -543,7 +543,7 @@ impl Generator {
         out
     }
 
-    /// A constant, or a shift, which are compatible with every width.
+    /// Returns a constant or a shift, which are compatible with every width.
     fn untyped(&mut self, w: usize, depth: usize) -> String {
         match self.random.below(5) {
             4 => {
@@ -565,7 +565,7 @@ impl Generator {
         }
     }
 
-    /// An integer expression of exactly this width and with a type.
+    /// Returns an integer expression of exactly this width that has a type.
     fn typed(&mut self, w: usize, depth: usize) -> String {
         if depth == 0 || self.random.chance(15) {
             if let Some((path, _)) = self.read(|t| matches!(t, Ty::Int(_, n) if *n == w)) {
@@ -632,7 +632,7 @@ impl Generator {
                 format!("({value} {} {amount})", self.random.pick(&["<<>", ">>>"]))
             }
             15 => match self.random.below(3) {
-                // Functions that are generic in types, in widths, and in sizes: see the prelude.
+                // These functions of the prelude are generic in types, widths and sizes.
                 0 => format!("wider({}, {})", self.typed(w, d), self.typed(w, d)),
                 1 if WIDTHS.contains(&w) => {
                     let of_width = |ty: &Ty| match ty {

@@ -1,4 +1,4 @@
-//! The language once more, on plain values: written from its rules, sharing only the parser with the
+//! An interpreter of the language on plain values, written from its rules. It shares only the parser with the
 //! compiler.
 
 use std::collections::HashMap;
@@ -20,7 +20,8 @@ pub struct V {
     pub bits: Vec<bool>,
 }
 
-/// Variable, offset and type of something that can be written. Beyond the end of an array there is no offset.
+/// The variable, offset and type of a place that can be written. Beyond the end of an array the offset is
+/// `None`.
 type Target = (String, Option<usize>, T);
 
 pub struct Interpreter {
@@ -30,10 +31,10 @@ pub struct Interpreter {
     io: Vec<(bool, u64, String)>,
 }
 
-/// The variables of a function, and the choices of its call for its generic names.
+/// The variables of a function, and the types and sizes that its call chooses.
 struct Scope(Vec<HashMap<String, V>>, HashMap<String, T>, HashMap<String, usize>);
 
-/// How a statement ends.
+/// The way in which a statement ends.
 enum Flow {
     Next,
     Returned(Option<V>),
@@ -159,7 +160,7 @@ impl Interpreter {
         let f = &self.functions[name];
         let mut scope = Scope::new();
         for (p, arg) in f.params.iter().zip(&args) {
-            // The first argument with a type determines a name.
+            // The first argument whose type uses a name determines it.
             let mut ty = arg.ty.clone();
             for dim in &p.ty.dims {
                 let T::Array(inner, n) = ty else { panic!("{ty:?} for {p:?}") };
@@ -274,7 +275,7 @@ impl Interpreter {
         }
     }
 
-    /// The part of a value: offset in it, if there is such a part, and type.
+    /// Returns the offset of a part in a value, if it exists, and its type.
     fn part(&self, scope: &mut Scope, ty: &T, width: usize, e: &Expr) -> (Option<usize>, T) {
         match &e.kind {
             ExprKind::Index(_, i) => {
@@ -512,12 +513,12 @@ fn root_is_variable(e: &Expr) -> bool {
     }
 }
 
-/// A constant without a width.
+/// Makes a constant without a width.
 fn untyped(n: u64) -> V {
     V { ty: T::Untyped, bits: pattern(i128::from(n), format!("{n:b}").len() + 1) }
 }
 
-/// Widths and dimensions.
+/// Evaluates a width or a dimension.
 fn constant(scope: &Scope, e: &Expr) -> i64 {
     match &strip(e).kind {
         ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => *n as i64,

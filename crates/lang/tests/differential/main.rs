@@ -1,5 +1,5 @@
-//! Random programs: the compiled program gives the same results as an interpreter of the source, in every
-//! cut, after export and import, and when two parties compute it.
+//! Compares random programs with an interpreter of the source: the compiled program in every cut, after
+//! export and import, and in a run of two parties.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -45,7 +45,7 @@ impl Case {
         }
     }
 
-    /// The program cut in different ways.
+    /// Returns the program in several cuts.
     fn cuts(&self) -> Vec<Program> {
         let mut cuts = vec![options(&[], &[]), options(&["*"], &[])];
         let f = &self.functions[self.seed as usize % self.functions.len()];
@@ -55,7 +55,7 @@ impl Case {
     }
 }
 
-/// Inputs for both parties: all zeros, all ones, or random.
+/// Returns inputs for both parties: all zeros, all ones, or random.
 fn inputs(program: &Program, random: &mut Random) -> [Vec<bool>; 2] {
     let mode = random.below(4);
     let mut bit = || match mode {
@@ -66,7 +66,7 @@ fn inputs(program: &Program, random: &mut Random) -> [Vec<bool>; 2] {
     [Party::Garbler, Party::Evaluator].map(|party| (0..program.input_width(party)).map(|_| bit()).collect())
 }
 
-/// Files of other programs, written and read again.
+/// The program after it was written in other formats and read again.
 struct Exported {
     duplo: Option<Program>,
     bristol: Program,
@@ -76,7 +76,7 @@ impl Exported {
     fn new(program: &Program, seed: u64) -> Exported {
         let again =
             |text: String| load(text.as_bytes(), "again").unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        // The format of DUPLO can express only some assignments of outputs to parties.
+        // DUPLO's format can express only some assignments of outputs to parties.
         Exported {
             duplo: duplo::write(program).ok().map(again),
             bristol: again(bristol::write(program).unwrap()),
@@ -87,12 +87,13 @@ impl Exported {
         if let Some(duplo) = &self.duplo {
             assert_eq!(simulate_bits(duplo, x, y), *want, "seed {seed}, after export to .GC_duplo");
         }
-        // A Bristol circuit does not name the receivers of outputs: both parties learn all.
+        // A Bristol circuit does not contain who learns an output, so both parties learn all outputs.
         assert_eq!(self.bristol.simulate(x, y).concat(), all, "seed {seed}, after export to Bristol Fashion");
     }
 }
 
-/// A program in several cuts, on some inputs; how many of the cuts DUPLO's format could hold.
+/// Checks a program in several cuts on some inputs. Returns how many of the cuts DUPLO's format could
+/// express.
 fn check(seed: u64) -> usize {
     let case = Case::new(seed);
     let mut random = Random(seed ^ 0xabcdef);
@@ -120,7 +121,7 @@ fn random_programs_compute_what_they_say() {
     assert!(files > count as usize, "most programs can be exported");
 }
 
-/// The random programs have all that the language has.
+/// Together, the random programs use every construct of the language.
 #[test]
 fn random_programs_use_the_whole_language() {
     let sources: String = (0..300).map(|seed| Generator::new(seed).program()).collect();
@@ -132,7 +133,7 @@ fn random_programs_use_the_whole_language() {
     }
 }
 
-/// Both parties of the DUPLO protocol, in two threads.
+/// Runs both parties of the DUPLO protocol, in two threads.
 fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
     let job = Job::new(Arc::new(program), 40, [[1; 32], [2; 32]]);
     let (left, right) = memory_pair();
@@ -143,7 +144,7 @@ fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
     })
 }
 
-/// The same programs, the small ones of them, computed by two parties.
+/// Two parties compute the small ones of these programs with the same results.
 #[test]
 fn random_programs_compute_the_same_between_two_parties() {
     let mut random = Random(0x5eed);

@@ -1,11 +1,11 @@
-//! The parts of the library for any width, compared with models, with their costs.
+//! Compares the library functions for any width with models, and checks their costs.
 
 use brickwork::circuit::{Party, Program};
 
 use super::common::{bits, build, number, run, simulate_bits};
 use super::random;
 
-/// A program of one call on inputs of the same type.
+/// Makes a program of one call on inputs of the same type.
 fn call(library: &str, ty: &str, out: &str, expression: &str) -> Program {
     let source = format!(
         "#parties 2 #include \"{library}\" #input 1 {ty} #input 2 {ty} #output 1 {out}
@@ -16,7 +16,7 @@ fn call(library: &str, ty: &str, out: &str, expression: &str) -> Program {
     compiled.program
 }
 
-/// Corners and random values of this width.
+/// Returns extreme and random values of this width.
 fn pairs(width: u32) -> Vec<(u64, u64)> {
     let all = u64::MAX >> (64 - width);
     let corners = [0, 1, all, all >> 1, (all >> 1) + 1, 5 & all];
@@ -34,7 +34,7 @@ const WIDTHS: [u32; 8] = [1, 2, 3, 7, 8, 16, 33, 64];
 
 #[test]
 fn minimum_maximum_absolute_value_distance_and_count() {
-    // For two values of this width, and the allowed number of ANDs.
+    // A model of a function on two values of this width, and the allowed number of ANDs.
     type Model = fn(u64, u64, u32) -> u64;
     type Cost = fn(u32) -> u32;
     let cases: [(&str, bool, Model, Cost); 10] = [
@@ -46,7 +46,8 @@ fn minimum_maximum_absolute_value_distance_and_count() {
         ("distance(a, b)", false, |a, b, _| a.abs_diff(b), |w| 2 * w - 1),
         ("popcount(a)", false, |a, _, _| u64::from(a.count_ones()), |w| w - w.count_ones()),
         ("shift_right(a, 3##2)", true, |a, _, w| (signed(a, w) >> 3) as u64, |_| 0),
-        // An AND for all bits but the sign, for each bit of the amount that matters; some more for a far one.
+        // Each bit but the sign costs one AND for each relevant bit of the amount, and a few more if the
+        // amount can be too large.
         (
             "shift_right(a, b{0:w})",
             true,
@@ -58,7 +59,7 @@ fn minimum_maximum_absolute_value_distance_and_count() {
     for width in WIDTHS {
         let all = u64::MAX >> (64 - width);
         for (expression, is_signed, model, cost) in cases {
-            // A single bit counts as unsigned, and the constant must fit.
+            // A single bit counts as unsigned, and the constant must fit into the width.
             if (width == 1 && is_signed) || (width < 4 && expression.contains('5')) {
                 continue;
             }
@@ -77,7 +78,8 @@ fn minimum_maximum_absolute_value_distance_and_count() {
     }
 }
 
-/// Comparators of Batcher's odd-even merge sort, by Knuth's algorithm M for any number of elements.
+/// Returns the number of comparators in Batcher's odd-even merge sort, by Knuth's algorithm M for any number
+/// of elements.
 fn comparators(n: usize) -> u64 {
     let (t, mut count) = (usize::BITS - (n - 1).leading_zeros(), 0);
     let mut p = 1usize << t >> 1;
@@ -116,7 +118,7 @@ fn sort_of_any_width_and_length() {
         assert_eq!(compiled.warnings.render(false), "", "{source}");
         let program = compiled.program;
         if n > 1 {
-            // A comparison and an exchange, each of an AND a bit.
+            // A comparator consists of a comparison and an exchange, each with one AND per bit.
             let each = 2 * u64::from(width);
             assert_eq!(program.slot_count() as u64, comparators(n), "{n}");
             assert_eq!(program.and_gates(), comparators(n) * each, "{n}, {width}");
@@ -134,7 +136,7 @@ fn sort_of_any_width_and_length() {
             assert_eq!(got, want);
         }
     }
-    // The numbers of the literature: 19 for 8 elements, 63 for 16.
+    // The literature has 19 comparators for 8 elements, and 63 for 16.
     assert_eq!((comparators(8), comparators(16)), (19, 63));
 }
 
@@ -159,7 +161,7 @@ fn fixed_point() {
         let less = call("fixed.wir", &ty, "uint_t 1", "a < b");
         assert_eq!(less.and_gates(), u64::from(width));
         assert_eq!((floored.and_gates(), from.and_gates()), (0, 0));
-        // The carry of the half runs through the whole part.
+        // The carry of the added half goes through the whole part before the point.
         assert_eq!(rounded.and_gates(), u64::from(half));
         let wraps = |x: i128| (x as u64) & (u64::MAX >> (64 - width));
         let (mut divided, limit) = (0, 1i128 << (width - 1));
@@ -180,7 +182,7 @@ fn fixed_point() {
         }
         assert!(divided > 20, "{divided}");
     }
-    // The operators they are made of, and one carry chain for the rounding.
+    // The cost is that of the operators, plus one carry chain for the rounding.
     let ands = |expression: &str, out: &str| call("fixed.wir", "int_t 32", out, expression).and_gates();
     let full = ands("a ** b", "int_t 64");
     assert!(ands("fixed_multiply(a, b)", "int_t 32") <= full + 31, "{full}");
@@ -189,7 +191,7 @@ fn fixed_point() {
     assert!(ands("fixed_divide(a, b)", "int_t 32") <= build(source).program.and_gates());
 }
 
-/// The smallest parts of the library have the expected costs in the command's output.
+/// Each instance of a generic library function is a component with the expected cost.
 #[test]
 fn instances_are_components_of_their_own() {
     let source = "#parties 2 #include \"integers.wir\" #input 1 uint_t 8 #input 2 uint_t 8 #output 1 uint_t \

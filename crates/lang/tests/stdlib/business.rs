@@ -1,4 +1,4 @@
-//! Tables and figures of companies, against models.
+//! Compares the library's programs about tables and figures of companies with models.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{assert_cut, decode, example, list, load, number, random, run};
 
-/// A table of 16 rows, of which these are filled.
+/// Returns a table of 16 rows, of which these are filled.
 fn table(rows: &[(u64, u64)]) -> String {
     let mut all: Vec<_> = rows.iter().map(|(key, amount)| json!({"key": key, "amount": amount})).collect();
     all.resize(16, json!({"key": 0, "amount": 0}));
@@ -38,7 +38,7 @@ fn join() {
         assert_eq!(learned(Party::Evaluator), sums, "{a:?} {b:?}");
     };
     check(&[], &[]);
-    // A key of 0 is a key, and rows that are not there do not match it.
+    // A key of 0 is an ordinary key, and unused rows do not match it.
     check(&[(0, 5)], &[(7, 3)]);
     check(&[(7, 3)], &[(0, 5)]);
     check(&[(0, 5)], &[(0, 6)]);
@@ -51,7 +51,7 @@ fn join() {
                 let all: BTreeMap<u64, u64> = (0..random(&mut state) % 17)
                     .map(|_| (random(&mut state) % keys, random(&mut state) >> 32))
                     .collect();
-                // In another order than that of the keys.
+                // The rows are sorted by another field than the key.
                 let mut rows: Vec<_> = all.into_iter().collect();
                 rows.sort_by_key(|row| row.1);
                 rows
@@ -61,8 +61,8 @@ fn join() {
     }
 }
 
-/// A key that a table has twice is refused at the party itself, which is told the rows. If the party gives
-/// its table all the same, both learn this, whichever party has the table, and they learn no other sums.
+/// A party that has a key twice in its table gets an error with the rows. If the party uses such a table
+/// anyway, both parties learn of it, whichever table it is, and the other sums stay hidden.
 #[test]
 fn a_key_that_is_there_twice() {
     let (program, _) = load("join.wir");
@@ -98,7 +98,7 @@ fn a_key_that_is_there_twice() {
         let garbler = decode(&program, Party::Garbler, &program.output_bits(Party::Garbler, &outputs));
         assert_eq!(garbler["all"], flags);
     }
-    // Twice, but not in the other table, or in rows that are not there: the sums are right.
+    // The key occurs twice, but not in the other table or only in unused rows, so the sums are right.
     let unmatched = program.simulate(&bits(&[(1, 2), (8, 3), (1, 4)]), &bits(&[(8, 9), (2, 1)]));
     let right = json!({ "matches": 1, "a": 3, "b": 9, "a_twice": 0, "b_twice": 0 });
     assert_eq!(decode(&program, Party::Evaluator, &program.output_bits(Party::Evaluator, &unmatched)), right);
@@ -136,7 +136,7 @@ fn credit() {
             four
         });
         let worth = [0; 8].map(|_: u32| [0; 5].map(|_: i64| random(&mut state) as i64 % 200));
-        // Every third number meets a bound exactly.
+        // Every third number is exactly at a bound.
         let values: [u32; 8] = std::array::from_fn(|i| {
             if i % 3 == 0 { bounds[i][round % 4] } else { random(&mut state) as u32 >> (round % 8) }
         });
@@ -174,7 +174,7 @@ fn benchmarking() {
     let mut state = 59;
     let mut quartiles = [0; 5];
     for count in (0..32).chain([31, 31, 30, 23]) {
-        // Few values give many that are equal.
+        // With few different values, many are equal.
         let range = if count % 2 == 0 { 1 << 32 } else { 12 };
         let mut figures = || [0; 4].map(|_: u32| (random(&mut state) % range) as u32);
         let others: Vec<[u32; 4]> = (0..count).map(|_| figures()).collect();
@@ -184,8 +184,7 @@ fn benchmarking() {
         let expected: serde_json::Map<_, _> = (0..4)
             .map(|i| {
                 let better = others.iter().filter(|other| other[i] > own[i]).count();
-                // Returns the quarter of all companies, including its own, into which the part of those ahead
-                // falls.
+                // Each company is in the quartile that follows from the number of companies ahead of it.
                 let quartile = 1 + 4 * better / (count + 1);
                 quartiles[quartile] += 1;
                 (FIGURES[i].to_owned(), json!({"rank": better + 1, "quartile": quartile}))
@@ -202,7 +201,7 @@ fn benchmarking() {
     assert!(quartiles[1..].iter().all(|n| *n > 0), "{quartiles:?}");
 }
 
-/// A table of this many rows, of which some are filled.
+/// Returns a table with this many rows, of which some are filled.
 fn filled(size: usize, rows: &[Value], none: &Value) -> String {
     let mut all = rows.to_vec();
     all.resize(size, none.clone());
@@ -358,7 +357,7 @@ fn order() {
     let mut fitting = 0;
     for _ in 0..40 {
         let mut below = |n: u64| random(&mut state) % n;
-        // Prices from 1 to 100, quantities up to 100, budgets up to 10 000.
+        // Prices are from 1 to 100, quantities up to 100, and budgets up to 10 000.
         let terms = json!({"price": 65_536 + below(99 << 16), "discount": below(1 << 15)});
         let demand = json!({"quantity": below(100 << 16), "budget": below(10_000 << 16)});
         fitting += usize::from(check(&terms.to_string(), &demand.to_string()));

@@ -1,4 +1,5 @@
-//! Ciphers and hashes on random inputs, against well-kept libraries; DES against published vectors too.
+//! Compares ciphers and hashes with well-kept libraries on random inputs, and DES with published vectors,
+//! too.
 
 use aes::Aes128;
 use aws_lc_rs::digest;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use super::{assert_cut, build, example, hex, load, numbers, random, run};
 
-/// Known answers of NIST SP 800-17: variable plaintext (the first and the last), variable key, permutation,
+/// Known answers from NIST SP 800-17: variable plaintext (the first and the last), variable key, permutation,
 /// substitution.
 const VECTORS: [(&str, &str, &str); 5] = [
     ("0101010101010101", "8000000000000000", "95f8a5e5dd31d900"),

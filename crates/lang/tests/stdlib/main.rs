@@ -1,4 +1,4 @@
-//! The standard library, against standards and models in plain Rust.
+//! Compares the standard library with standards, and with models in Rust.
 
 mod any_width;
 mod business;
@@ -13,7 +13,7 @@ use brickwork_lang::{NoFiles, Options, Sample, StdFile, compile, std_library};
 use common::{build, number};
 use serde_json::{Value, json};
 
-/// Compiles a file of the library that is a program, without a warning.
+/// Compiles a program of the library, which must cause no warning.
 fn load(name: &str) -> (Program, &'static StdFile) {
     let file = std_library().iter().find(|f| f.name == name).expect("a file of the library");
     let compiled = compile(name, file.text, &NoFiles, &Options::default())
@@ -22,13 +22,13 @@ fn load(name: &str) -> (Program, &'static StdFile) {
     (compiled.program, file)
 }
 
-/// The example inputs of a program.
+/// Returns the example inputs of a program.
 fn example(file: &StdFile) -> (&'static str, &'static str) {
     let example = file.example.expect("a program that runs by itself");
     (example.garbler.text, example.evaluator.text)
 }
 
-/// Returns whether a sample has no tables; the tests of the command read those.
+/// Returns whether a sample has no tables. Samples with tables are tested with the command.
 fn is_plain(sample: &Sample) -> bool {
     sample.name.ends_with(".json") && !sample.text.contains('@')
 }
@@ -37,7 +37,7 @@ fn bits(program: &Program, party: Party, text: &str) -> Vec<bool> {
     value::encode(program.input_ports(party), &value::parse(text).unwrap()).unwrap()
 }
 
-/// The bits that a party learns.
+/// Returns the output bits of a party.
 fn run(program: &Program, party: Party, garbler: &str, evaluator: &str) -> Vec<bool> {
     let inputs =
         [(Party::Garbler, garbler), (Party::Evaluator, evaluator)].map(|(p, text)| bits(program, p, text));
@@ -53,7 +53,7 @@ fn numbers(bits: &[bool], width: usize) -> Vec<u64> {
     bits.chunks(width).map(|c| number(c) as u64).collect()
 }
 
-/// Names and slots of the components.
+/// Returns the components' names and numbers of slots.
 fn cut(program: &Program) -> Vec<(String, usize)> {
     program.components().iter().map(|c| c.name.clone()).zip(program.slots_by_component()).collect()
 }
@@ -62,7 +62,7 @@ fn assert_cut(program: &Program, expected: &[(&str, usize)]) {
     assert_eq!(cut(program), expected.iter().map(|(n, s)| ((*n).to_string(), *s)).collect::<Vec<_>>());
 }
 
-/// Numbers of a fixed generator (xorshift).
+/// Returns the next number of a fixed generator (xorshift).
 fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -70,7 +70,7 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// A struct of one array, as JSON.
+/// Returns a struct of one array, as JSON.
 fn list<const N: usize>(field: &str, values: [u32; N]) -> String {
     json!({ field: values.to_vec() }).to_string()
 }
@@ -160,7 +160,8 @@ fn millionaires() {
     }
 }
 
-/// The examples of FIPS 180-4, appendix B of its predecessor: "abc" and the message of 448 bits.
+/// The vectors are examples of FIPS 180-4 and of appendix B of its predecessor: "abc" and the message of 448
+/// bits.
 #[test]
 fn sha256() {
     let (program, file) = load("sha256_shares.wir");
@@ -194,7 +195,7 @@ fn sha256() {
     assert_eq!(numbers(&digest, 32), expected);
 }
 
-/// FIPS 197, appendix C.1 (the example) and B.
+/// The vectors are from FIPS 197, appendix C.1 (the example) and B.
 #[test]
 fn aes128() {
     let (program, file) = load("aes128_encrypt.wir");
@@ -223,8 +224,8 @@ fn aes128() {
     assert_eq!(numbers(&out, 8), hex("3925841d02dc09fbdc118597196a0b32"));
 }
 
-/// The last block of NIST SP 800-38A, F.2.1 (CBC-AES128), whose initial value is in the example's first
-/// block.
+/// The result is the last block of NIST SP 800-38A, F.2.1 (CBC-AES128), whose initial value is XORed into the
+/// first block.
 #[test]
 fn cbc_mac() {
     let (program, file) = load("cbc_mac.wir");
@@ -308,7 +309,7 @@ fn sort() {
     let mut state = 5;
     for mask in [1, u32::MAX] {
         for _ in 0..30 {
-            // Few values give many that are equal.
+            // With few different values, many are equal.
             let mut items = || list("items", [0; 8].map(|_: u32| random(&mut state) as u32 & mask));
             check(&items(), &items());
         }
@@ -423,7 +424,7 @@ fn satellites() {
         near += usize::from(closer(&json!({"path": own, "limit": limit}).to_string(), &other.to_string()));
     }
     assert!(near > 0 && near < 40, "both answers occur: {near}");
-    // As far apart as can be, and a limit that is met exactly.
+    // The two are as far apart as possible, and then exactly at the limit.
     let at = |x: i64, y: i64, z: i64| json!({"at": vec![json!({"axis": [x, y, z]}); 8]});
     let all = |x: i64| at(x, x, x);
     assert!(!closer(

@@ -1,4 +1,4 @@
-//! Modular arithmetic, statistics and fixed point, against models with wide integers.
+//! Compares modular arithmetic, statistics and fixed-point numbers with models that use wide integers.
 
 use brickwork::circuit::Party;
 use num_bigint::BigUint;
@@ -35,7 +35,7 @@ fn modexp() {
     }
 }
 
-/// Values of one party as JSON, filled up with zeros.
+/// Returns the values of one party as JSON, filled up with zeros.
 fn measured(values: &[u64]) -> String {
     let mut all = values.to_vec();
     all.resize(32, 0);
@@ -83,10 +83,10 @@ fn regression() {
     assert_eq!(program.and_gates(), 24 * 902 + 8_775);
     let mut state = 41;
     let mut cases = vec![
-        // y = 2 x + 1, y = -3 x - 100
+        // The lines are y = 2 x + 1 and y = -3 x - 100.
         ([0; 24].map(|_: i64| random(&mut state) as i64 % 1000), 2, 1, 0),
         ([0; 24].map(|_: i64| random(&mut state) as i64 % 1000), -3, -100, 0),
-        // As steep as can be: all but one are at the same x.
+        // The line is as steep as possible: all points but one have the same x.
         (std::array::from_fn(|i| i64::from(i == 5)), 0, 0, 16),
     ];
     cases.extend(
@@ -120,7 +120,7 @@ fn neural() {
     assert_eq!(program.and_gates(), 128 * 535 + 8 * 76);
     let mut state = 43;
     let mut seen = [false; 3];
-    // Numbers of this many bits less than 16.
+    // The numbers have this many bits fewer than 16.
     for smaller in [0, 0, 3, 5, 6, 7, 7] {
         let mut fixed = || i64::from(random(&mut state) as i16) >> smaller;
         let inputs: Vec<i64> = (0..16).map(|_| fixed()).collect();

@@ -37,7 +37,7 @@ pub(super) trait Items: Sized {
     /// Returns the origin of the items. For a component this includes the origin of its authenticators.
     fn origins(&self) -> Vec<Origin>;
 
-    /// Copies some of the items. The stock ensures that no item is copied twice.
+    /// Returns copies of some items. The stock ensures that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
 
     /// Gathers the data that programs need, so that a program can take a few items at a time.
