@@ -24,7 +24,6 @@ pub(super) struct Triples {
     pool: Pool,
     /// The number of leaky ANDs in a portion.
     each: usize,
-    /// The shift of each layer.
     shifts: Vec<usize>,
 }
 

@@ -31,7 +31,6 @@ use crate::share::Shares;
 pub(super) struct Connected<'m, C> {
     pub made: &'m Made<C>,
     pub waves: Vec<Wave>,
-    /// The masks of the program's wires.
     pub masks: Shares,
 }
 
@@ -53,7 +52,6 @@ impl<'m, C: Copies> Connected<'m, C> {
         Ok((Connected { made, waves, masks }, first))
     }
 
-    /// Returns the masks of a party's inputs.
     pub fn of_inputs(&self, layout: &Layout, party: Party) -> Shares {
         self.masks.gathered(layout.inputs(party), layout.input_wires(party))
     }

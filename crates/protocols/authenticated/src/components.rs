@@ -15,7 +15,6 @@ use crate::shelf::Shelved;
 
 /// Copies of one component, at either party. Lists have the order `[copy][wire]` or `[copy][gate]`.
 pub(super) trait Copies {
-    /// Returns the number of copies.
     fn count(&self) -> usize;
     /// Returns the masks of the output wires.
     fn outputs(&self) -> &Shares;
@@ -82,11 +81,9 @@ pub(super) struct Made<C> {
     pub copies: Vec<Vec<C>>,
     /// The evaluation order of each component.
     pub schedules: Vec<Schedule>,
-    /// The digest of each component.
     digests: Vec<[u8; 32]>,
     /// For each component: the current list of copies, and the number of copies used in this list.
     used: Vec<(usize, usize)>,
-    /// The number of used inputs.
     inputs_used: usize,
 }
 
@@ -150,7 +147,6 @@ impl<C: Copies> Made<C> {
         &self.copies[wave.component][wave.made]
     }
 
-    /// Returns the schedule of a wave's component.
     pub fn schedule(&self, wave: &Wave) -> &Schedule {
         &self.schedules[wave.component]
     }
@@ -198,7 +194,7 @@ pub(super) struct Wave {
 }
 
 impl Wave {
-    /// Returns the range of its copies' data in a list with `count` values per copy.
+    /// Returns the range of the data of this wave's copies, in a list with `count` values per copy.
     pub fn each(&self, count: usize) -> Range<usize> {
         self.copies.start * count..self.copies.end * count
     }

@@ -68,7 +68,6 @@ impl Hasher {
         Hasher(hash)
     }
 
-    /// Adds these bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         for some in bytes.chunks(BETWEEN_LOOKS) {
             look();
@@ -76,7 +75,6 @@ impl Hasher {
         }
     }
 
-    /// Returns the hash of all added bytes.
     pub fn finish(self) -> [u8; HASH] {
         self.0.finish()
     }

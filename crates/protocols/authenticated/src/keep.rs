@@ -28,5 +28,4 @@ impl Wires {
     }
 }
 
-/// The values that a party keeps.
 pub(super) type Keep = steps::Kept<Wires>;

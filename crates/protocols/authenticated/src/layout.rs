@@ -16,13 +16,11 @@ use brickwork_session::steps::Step;
 use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
 use crate::walk::constant_operand;
 
-/// Copies of one component that are made together. Their masks are opened in one message, and so are their
-/// tables sent.
+/// Copies of one component that are made together: one message opens their masks, and one has their tables.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// The number of the component.
     pub component: usize,
-    /// The number of copies.
     pub copies: usize,
     /// The positions of their AND gates among the gates of the lot.
     pub ands: Range<usize>,
@@ -116,7 +114,6 @@ pub(super) fn lots<'c>(
 /// A program with the counts that a run of it needs.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
-    /// The digest of each component.
     pub digests: Vec<[u8; 32]>,
     /// For each component the first component that computes the same. Both share their copies.
     pub kinds: Vec<usize>,

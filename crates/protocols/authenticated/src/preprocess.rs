@@ -43,7 +43,6 @@ impl<'a> Fresh<'a> {
         Fresh { views: vec![view], at: (0, 0) }
     }
 
-    /// Takes the next masks.
     fn take(&mut self, count: usize) -> Shares {
         let mut taken = Shares::with_capacity(count);
         self.take_to(&mut taken, count);

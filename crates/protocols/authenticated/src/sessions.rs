@@ -44,7 +44,6 @@ enum Of {
     Evaluator(Box<Standing<Received>>),
 }
 
-/// The session of one role.
 struct Standing<C> {
     member: Member,
     made: Made<C>,

@@ -27,7 +27,6 @@ pub(super) struct Member {
     pub own: Owner,
     pub level: Level,
     pub hooks: Hooks,
-    /// The values that steps have kept.
     pub keep: Keep,
     pub id: SessionId,
     /// The key of all hashes of this session.
@@ -167,7 +166,6 @@ fn key_of(id: &SessionId) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", id)
 }
 
-/// The version of the stored secrets.
 const VERSION: u32 = 1;
 
 /// The state, apart from the keys of OTs, from which another process resumes a session.
@@ -204,7 +202,7 @@ impl Member {
         let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
         let [sends, receives] = cot.keys();
         let mut keys = secrets.forward.split(&[sends, receives])?.into_iter();
-        let mut next = || keys.next().expect("the lengths of all parts add up");
+        let mut next = || keys.next().expect("there are two parts");
         let sender = Sender::restored(cot, &own, *offset, next())?;
         let receiver = Receiver::restored(cot, &other, next())?;
         let rng = Rng::new("brickwork authenticated components from stock")?;

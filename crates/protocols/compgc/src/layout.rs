@@ -15,11 +15,9 @@ pub(super) const LANES: usize = 16;
 /// A run of consecutive wires of the program that lead to consecutive inputs of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
-    /// The first wire.
     pub from: Wire,
     /// The index of the first input among the inputs of all slots.
     pub to: usize,
-    /// The number of wires.
     pub wires: usize,
     /// True if the inputs take over the labels of the wires, so that the link needs no label.
     pub free: bool,
@@ -137,8 +135,6 @@ impl<'p> Layout<'p> {
     pub fn evaluator_inputs(&self) -> usize {
         self.program.input_width(Party::Evaluator)
     }
-
-    /// Returns the wires of the evaluator's inputs.
     pub fn evaluator_wires(&self) -> Range<usize> {
         self.garbler_inputs()..self.garbler_inputs() + self.evaluator_inputs()
     }
@@ -147,8 +143,6 @@ impl<'p> Layout<'p> {
     pub fn driven_wires(&self) -> Range<usize> {
         self.garbler_inputs() + self.evaluator_inputs()..self.program.wires()
     }
-
-    /// Returns the number of bytes of all tables.
     pub fn table_bytes(&self) -> usize {
         self.tables.iter().map(ExactSizeIterator::len).sum()
     }
@@ -168,8 +162,6 @@ impl<'p> Layout<'p> {
         let first = self.program.slot(slot).first_output as usize;
         first..first + self.component(slot).1.circuit.outputs().len()
     }
-
-    /// Returns the links that lead to a slot.
     pub fn links_of(&self, slot: usize) -> &[Link] {
         &self.links[self.first_links[slot]..self.first_links[slot + 1]]
     }

@@ -25,8 +25,6 @@ pub type Report = brickwork_session::Report<CompGc>;
 /// The type that stands for CompGC in the code that all protocols share.
 #[derive(Clone, Copy, Debug)]
 pub struct CompGc;
-
-/// Reports a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, linking: Linking) -> Report {
     Report { outputs, phases, promise: promise(linking), proposal: linking, aside: () }
 }

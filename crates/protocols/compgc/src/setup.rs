@@ -24,8 +24,6 @@ pub(super) struct Session<C> {
 
 /// The garbler. The offset of its OTs, R in the paper, is also the offset of every wire of every component.
 pub(super) type Garbler = Session<extension::Sender>;
-
-/// The evaluator.
 pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {

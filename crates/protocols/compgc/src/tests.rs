@@ -97,7 +97,6 @@ type Message = (Tag, Vec<u8>);
 struct Inside {
     /// The seed of the values that the garbler draws after the OTs, with the domain `test garbler`.
     seed: Seed,
-    /// The messages of both parties.
     sent: [Vec<Message>; 2],
     /// The OTs' labels for choice 0, and the choices.
     ots: Labels,

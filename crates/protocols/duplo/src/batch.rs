@@ -85,7 +85,6 @@ pub(super) struct EvaluatorBatch {
 }
 
 impl GarblerBatch {
-    /// Returns some of the buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let all = self.shape.batch.buckets;
         GarblerBatch {
@@ -100,7 +99,6 @@ impl GarblerBatch {
 }
 
 impl EvaluatorBatch {
-    /// Returns some of the buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
         let Shape { inputs, .. } = self.shape;

@@ -27,7 +27,6 @@ pub(super) struct Solderings<'a> {
 }
 
 impl Solderings<'_> {
-    /// Returns the number of solderings.
     pub fn len(&self) -> usize {
         self.flips.len()
     }

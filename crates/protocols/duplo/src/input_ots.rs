@@ -80,7 +80,6 @@ impl Items for EvaluatorInputOts {
 }
 
 impl GarblerInputOts {
-    /// Joins several lists of OTs.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);

@@ -17,8 +17,7 @@ pub(super) struct Origin {
     pub serial: Serial,
     pub kind: BatchKind,
     pub bucketing: Bucketing,
-    /// The risk of the steps of its epoch that were given up. A party that broke off after a challenge got
-    /// another challenge.
+    /// The risk of the epoch's given-up steps: each of them may have given a cheater one more challenge.
     #[serde(skip)]
     pub given_up: GivenUp,
 }

@@ -79,7 +79,6 @@ impl<A: Items> Kept<A> {
         self.0.check(step)
     }
 
-    /// Returns whether no value is kept.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -89,7 +88,6 @@ impl<A: Items> Kept<A> {
         self.0.last()
     }
 
-    /// Forgets the wires of a secret.
     pub fn forget(&mut self, secret: &Secret) {
         self.0.forget(secret);
     }

@@ -48,7 +48,6 @@ pub(super) struct Layout {
     pub evaluator_outputs: Vec<Wire>,
     /// The wires of the outputs that both parties learn.
     pub shared_outputs: Vec<Wire>,
-    /// The evaluator's input wires.
     pub evaluator_inputs: Range<Wire>,
 }
 
@@ -110,7 +109,6 @@ impl Layout {
         }
     }
 
-    /// Returns the location of a global wire.
     pub fn location(&self, wire: Wire) -> WireLocation {
         self.locations[wire as usize]
     }

@@ -71,7 +71,6 @@ struct Sizes {
     buckets: u64,
     joined: u64,
     solderings: u64,
-    /// The delta differences of chosen copies.
     delta_differences: u64,
     /// The wires of opened copies.
     opened: u64,

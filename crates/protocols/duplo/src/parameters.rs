@@ -20,7 +20,7 @@ use brickwork_session::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
 use brickwork_session::{self as session, Batch, Cheater, ItemKind, Promise, Spent};
 use brickwork_stock::GivenUp;
 
-/// A check that costs little leaves at most 2^-(s + this margin).
+/// Checks that cost little fail with probability at most 2^-(s + `MARGIN`).
 const MARGIN: u32 = 8;
 
 /// The number of combinations in a batched check. A false claim passes each with probability 1/2.
@@ -105,20 +105,21 @@ fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result
     Ok(budget)
 }
 
-/// Lists the parts that the checks of a budget take.
+/// Lists the failure probability of each check of a budget, for a report.
 fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
 }
 
-/// Returns the part that a batch's cut-and-choose takes; `None` if the batch has no slots.
+/// Returns the failure probability of a batch's cut-and-choose, for a report; `None` if the batch has no
+/// slots.
 fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<Spent> {
     let check = format!("cut-and-choose of {name}");
     (bucketing.slots > 0).then(|| Spent { check, bound_log2: known_bound(kind, bucketing).log2() })
 }
 
-/// Returns the base-2 logarithm of a share of the probability that is left of 2^-s after the fixed checks of
-/// a session with stock.
+/// Returns the base-2 logarithm of a share of the probability that the fixed checks of a session with stock
+/// leave of 2^-s.
 fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     let spent: Upper = checks.checks().iter().map(|check| check.1).sum();

@@ -33,11 +33,9 @@ use brickwork_base::bits::Bits;
 use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
 use brickwork_primitives::spill::Spill;
 
-/// The garbler's items.
 pub(super) type GarblerPreprocessed =
     PreprocessedItems<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
-/// The evaluator's items.
 pub(super) type EvaluatorPreprocessed =
     PreprocessedItems<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 

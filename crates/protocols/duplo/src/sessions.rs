@@ -55,6 +55,7 @@ impl Garbler {
 
     /// Preprocesses and prepares the request, and puts it into the stock.
     ///
+    /// # Errors
     /// As [`Garbler::setup`]; [`Error::Usage`] after the session's first input: the components of a session
     /// must exist before its inputs (the restriction of Theorem 5.1), so a new session must be set up.
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {

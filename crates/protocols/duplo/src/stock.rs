@@ -51,7 +51,6 @@ impl<T: Items> Queue<T> {
         self.0.iter().map(Open::left).sum()
     }
 
-    /// Returns all items that are left.
     fn into_items(self) -> Vec<T> {
         let left = |open: Open<T>| {
             if open.next == 0 { open.items } else { open.items.slice(open.next..open.items.len()) }
@@ -261,7 +260,6 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// Returns the missing items of a step.
     pub fn missing(&self, step: &Step) -> Request {
         self.counts().missing(step.program(), authenticators(step))
     }

@@ -147,7 +147,6 @@ impl Tables {
         Tables { storage: Arc::new(TableStorage::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
     }
 
-    /// Returns the tables of some of the copies.
     pub fn slice(&self, places: Range<usize>) -> Tables {
         Tables {
             storage: self.storage.clone(),

@@ -16,7 +16,6 @@ use crate::parameters::Origin;
 use crate::secrets::Secrets;
 use crate::share::Shares;
 
-/// The version of headers and records.
 const VERSION: u32 = 1;
 
 /// The data that all items of a batch share.
@@ -132,7 +131,6 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// Makes an empty batch.
     pub fn new(shape: Shape) -> Self {
         Items { shape, chunks: Vec::new() }
     }

@@ -203,7 +203,7 @@ fn read<C: Recorded>(
         let header = Header::decode(&batch.batch.header)?;
         if batch.batch.kind == MASKS {
             let masks = batch.assemble::<Items>(&C::shape_of_masks())?;
-            // The mask that a program without slots and inputs takes is no input of the program.
+            // The single mask of a program without slots and inputs is no input, so it is left out here.
             let here = masks.count().min(layout.all_inputs() - made.inputs.len());
             C::take_masks(&masks, 0..here, &mut made);
         } else {
@@ -240,7 +240,6 @@ impl<C: Recorded> OnDisk<C> {
         self.member.keep.wires(secret).is_ok()
     }
 
-    /// Forgets a kept secret.
     pub fn forget(&mut self, secret: &Secret) {
         self.member.keep.forget(secret);
     }

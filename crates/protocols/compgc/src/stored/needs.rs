@@ -107,8 +107,8 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns the items that are missing beside these. If none is missing, yet the items could not be taken,
-    /// all are made anew.
+    /// Returns the items of this request that are missing in `there`. If none is missing, yet they could not
+    /// be taken, all are made anew.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
         let lacking = there.lacking(&self.wanted());

@@ -14,7 +14,6 @@ pub(crate) struct Shape {
     /// The number of input labels and of output labels.
     pub inputs: usize,
     pub outputs: usize,
-    /// The number of bytes of its tables.
     pub tables: usize,
 }
 

@@ -119,8 +119,8 @@ impl Role for extension::Sender {
         copies: Vec<Taken<GarblerCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
-        // Wires of the garbler's input that no slot reads take no copy's label, so all wires first get a
-        // fresh one.
+        // A wire that no slot reads gets no copy's label, so all input wires of the garbler first get a fresh
+        // label.
         let mut wires = Labels::zeros(layout.program.wires());
         wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
         let mut inputs = Labels::with_capacity(layout.slot_inputs());
@@ -193,7 +193,7 @@ impl Role for extension::Receiver {
             tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
         }
         let EvaluatorOts { choices, mut labels } = ots;
-        // The OT that a program without slots and inputs takes is no input of the program.
+        // The single OT of a program without slots and inputs is no input, so it is left out here.
         labels.truncate(layout.evaluator_inputs());
         let copies = taken.iter().map(|taken| taken.copy).collect();
         let received = Received { choices, ots: labels, copies, tables, corrections: Vec::new() };

@@ -20,8 +20,6 @@ enum What<'w> {
     Fill(&'w Request),
     Run(&'w Program, [&'w [bool]; 2], Lacking),
 }
-
-/// The stores of both parties.
 struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<Request>, Option<Preprocessed>, Vec<PhaseReport>);

@@ -2,8 +2,6 @@ use super::*;
 use brickwork_circuit::library;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
-
-/// Runs both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,

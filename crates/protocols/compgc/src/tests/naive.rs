@@ -226,8 +226,6 @@ fn garbler(
     sent.retain(is_there);
     (sent, wires)
 }
-
-/// Returns the wires of the outputs that a party learns.
 fn outputs(program: &Program, party: Party) -> Vec<usize> {
     let own = program.outputs().iter().filter(|output| output.to.includes(party));
     own.flat_map(|output| output.wires.iter().map(|&wire| wire as usize)).collect()

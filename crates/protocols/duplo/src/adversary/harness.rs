@@ -322,7 +322,7 @@ impl Outcome {
         if noticed && !self.kept_back(victim, ending) {
             return Err(format!("{ending:?}: the {victim:?} sent too much"));
         }
-        // The sender of the last message ends before the peer reads this message, so it may have finished.
+        // The cheater may have sent the last message of the run, and ended before the victim read it.
         match self.result(cheater) {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),

@@ -22,7 +22,6 @@ use Party::{Evaluator, Garbler};
 /// The number of chosen copies whose tables are sent together.
 const COPIES_A_MESSAGE: u64 = 16;
 
-/// Builds a script step by step.
 pub(super) struct Writer {
     pub script: Script,
     commitments: CommitmentCost,

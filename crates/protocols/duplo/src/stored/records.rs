@@ -34,7 +34,6 @@ use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
 use brickwork_stock::{GivenUp, Writer};
 
-/// The version of the records.
 const VERSION: u32 = 1;
 
 /// The data that all items of a batch share.

@@ -23,7 +23,6 @@ use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction
 use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::Secrets;
 
-/// The version of the secrets.
 const VERSION: u32 = 1;
 
 /// A committed value, and this party's share.
@@ -34,7 +33,6 @@ type CommittedBits = (u128, Vec<u64>);
 struct OfGarbler<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// The state of the commitments.
     commitments: C,
     /// The bits of Δ_ot.
     delta_ot: u128,
@@ -48,7 +46,6 @@ struct OfGarbler<C: Zeroize> {
 struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// The state of the commitments.
     commitments: C,
     ka: Vec<u64>,
     ot: Vec<u64>,

@@ -84,7 +84,6 @@ pub(super) trait Role: Sized + Send + Pooled {
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept values.
     fn keeps(&self) -> bool;
-    /// Returns the batches that the kept values of a step depend on.
     fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error>;
     /// Returns the stock: items that were just made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
@@ -114,7 +113,6 @@ impl<R: Role> OnDisk<R> {
         self.0.carried(step)
     }
 
-    /// Forgets a value that a step kept.
     pub fn forget(&mut self, secret: &Secret) {
         self.0.stock().kept.forget(secret);
     }

@@ -183,7 +183,7 @@ fn recovery_from(size: u32, bad: usize, last: bool) -> Outcome {
     let case = Case::new(&program, small(&program, [3, 4], [3, 6], [size, 4])).inputs(&[true], &[true]);
     let authenticators = some_of(Bucketing { slots: 1, bucket: size, opened: 4 }, 0, bad, last);
     let two_labels = flip(chosen(Bucketing { slots: 1, bucket: 3, opened: 4 })[0], 0);
-    // Authenticators in memory, and in files.
+    // This covers authenticators in memory and in files.
     let case = if last { case.in_files() } else { case };
     case.lie(Point::InputWires, flips(authenticators, 40)).lie(Point::CommittedOutputs(0), two_labels).run()
 }

@@ -199,7 +199,8 @@ fn row_13_other_valid_label() {
     assert_eq!(outcome.garbler.unwrap().outputs, program.output_bits(Party::Garbler, &expected));
 }
 
-/// The garbler sends no commitment, whose seeds come from the OT extension, before it has checked all rows.
+/// The garbler checks all rows of the OT extension before it sends a commitment, because the seeds of
+/// commitments come from these OTs.
 #[test]
 fn row_02_nothing_leaves_before_all_rows_are_checked() {
     use brickwork_primitives::ot::{BASE_OT, extension::msg::CHECK};

@@ -209,7 +209,6 @@ fn row_30_no_pair_is_soldered_twice() {
     let owners: Vec<BatchSlots> = (0..).zip(&shapes).map(owner).collect();
     let layout = Layout::new(&Step::from(&program), &owners, &[parameters.input.slots as usize]);
 
-    /// A committed wire.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
     enum Wire {
         Input(usize, usize, usize),

@@ -47,7 +47,6 @@ fn is_burned(root: &Path, party: Party) -> bool {
     burned
 }
 
-/// Changes a cheater's state.
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 
 /// The lies of one party, in its state or in a message.
