@@ -1,5 +1,5 @@
-//! Nanoseconds per block of 128 bits of each kernel's loops, one thread, buffers in the cache; the best of
-//! many runs.
+//! Measures the kernels' loops in nanoseconds per block of 128 bits: one thread, buffers in the cache, the
+//! best of many runs.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use brickwork_kernels::{
     words_for_rows,
 };
 
-/// The shortest of many runs, in nanoseconds for each of `blocks`.
+/// Returns the shortest of many runs, in nanoseconds per block.
 fn best(blocks: usize, mut run: impl FnMut()) -> f64 {
     let (start, mut best) = (Instant::now(), Duration::MAX);
     while start.elapsed() < Duration::from_millis(200) {
@@ -20,7 +20,7 @@ fn best(blocks: usize, mut run: impl FnMut()) -> f64 {
     best.as_nanos() as f64 / (10 * blocks) as f64
 }
 
-/// Loops of OT extensions, for each OT, which is a label, a block.
+/// Measures the loops of OT extensions. A block is one OT, which is one label.
 fn extended(kernel: Kernel) {
     const TILES: usize = 16;
     let (mut x, mut tiles) = (vec![[0; 4]; TILES], vec![[0; 512]; TILES]);

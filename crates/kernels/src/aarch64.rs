@@ -1,7 +1,7 @@
 //! The kernel of aarch64: NEON registers with the AES and PMULL instructions.
 //!
-//! As in the x86 kernels, every block of `unsafe` in the [`Vector`] implementation relies on the trait's
-//! requirements: the features, and enough blocks after pointers.
+//! As in the x86 kernels, every `unsafe` block of the [`Vector`] implementation relies on the trait's two
+//! requirements: the machine has the features, and pointers lead to enough blocks.
 
 use core::arch::aarch64::*;
 
@@ -14,7 +14,7 @@ pub(crate) fn has_neon() -> bool {
         && std::arch::is_aarch64_feature_detected!("pmull")
 }
 
-/// Runs a task with NEON registers. (The feature `aes` of the compiler includes PMULL.)
+/// Runs a task with NEON registers. (The compiler's feature `aes` includes PMULL.)
 #[target_feature(enable = "neon,aes")]
 pub(crate) unsafe fn neon<T: Task>(task: T) -> T::Output {
     // SAFETY: this function's features are those of `Neon`.
@@ -31,8 +31,8 @@ unsafe fn pack(x: u128) -> uint8x16_t {
     unsafe { vld1q_u8((&raw const x).cast()) }
 }
 
-// The instructions beyond plain NEON in functions of their own: the compiler inlines an intrinsic only where
-// its features are known to be there.
+// Instructions beyond plain NEON are in functions of their own, because the compiler inlines an intrinsic
+// only where the features are enabled.
 
 #[inline]
 #[target_feature(enable = "neon,aes")]
@@ -62,25 +62,25 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
-        // SAFETY: NEON; the caller vouches for one block at `from`.
+        // SAFETY: NEON; the caller guarantees one block at `from`.
         unsafe { Neon(vld1q_u8(from.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u128) {
-        // SAFETY: NEON; the caller vouches for one block at `to`.
+        // SAFETY: NEON; the caller guarantees one block at `to`.
         unsafe { vst1q_u8(to.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
-        // SAFETY: the caller vouches for a block at `from(0)`.
+        // SAFETY: the caller guarantees a block at `from(0)`.
         unsafe { Self::load(from(0)) }
     }
 
     #[inline(always)]
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: the caller vouches for a block at `to(0)`.
+        // SAFETY: the caller guarantees a block at `to(0)`.
         unsafe { self.store(to(0)) }
     }
 
@@ -148,13 +148,13 @@ impl Vector for Neon {
         bit: Self,
         from: impl Fn(usize) -> *const u128,
     ) -> Self {
-        // SAFETY: NEON; the caller vouches for the blocks at `from(0)`.
+        // SAFETY: NEON; the caller guarantees the blocks at `from(0)`.
         unsafe {
             let first = vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(first.0, bit.0))) != 0;
             let second = vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(second.0, bit.0))) != 0;
             let number = usize::from(first) << 1 | usize::from(second);
             match REDUCED {
-                // Without a block for 0, another is read and left out.
+                // If there is no block for number 0, another block is read and masked out.
                 true => {
                     let read = Self::load(from(0).add(number.saturating_sub(1)));
                     let any = vdupq_n_u64(u64::from(number > 0).wrapping_neg());
@@ -228,7 +228,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: the caller vouches for two blocks at `to(0)`.
+        // SAFETY: the caller guarantees two blocks at `to(0)`.
         unsafe {
             first.store(to(0));
             second.store(to(0).add(1));
@@ -237,7 +237,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
-        // SAFETY: the caller vouches for two blocks at `from(0)`.
+        // SAFETY: the caller guarantees two blocks at `from(0)`.
         unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
     }
 
@@ -294,7 +294,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn pick(self, places: Self) -> Self {
-        // SAFETY: NEON; a place that is none gives 0.
+        // SAFETY: NEON; an index that is out of range gives 0.
         unsafe { Neon(vqtbl1q_u8(self.0, places.0)) }
     }
 
@@ -306,7 +306,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
-        // SAFETY: NEON; the caller vouches for factor `k`.
+        // SAFETY: NEON; the caller guarantees factor `k`.
         unsafe {
             let [lows, highs] = *factors.nibbles.get_unchecked(k);
             Neon(veorq_u8(vqtbl1q_u8(pack(lows), low.0), vqtbl1q_u8(pack(highs), high.0)))
@@ -331,14 +331,14 @@ impl Vector for Neon {
         unsafe { Self::keys(round_keys(0)) }
     }
 
-    /// AESE adds a round key *before* SubBytes and ShiftRows: the first one, too.
+    /// AESE adds a round key *before* SubBytes and ShiftRows, so it also adds the first round key.
     #[inline(always)]
     unsafe fn whitening(_: &Self::Keys) -> Self {
         // SAFETY: NEON.
         unsafe { Self::splat(0) }
     }
 
-    /// The last key is added apart.
+    /// The last round key is added separately.
     #[inline(always)]
     unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: NEON and AES.
@@ -355,7 +355,7 @@ impl Vector for Neon {
         blocks
     }
 
-    /// By AESE with key zero: when all columns are the rotated last word, ShiftRows moves nothing.
+    /// Uses AESE with key zero. All columns are the rotated last word, so ShiftRows changes nothing.
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: NEON and AES.

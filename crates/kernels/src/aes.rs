@@ -1,11 +1,11 @@
-//! AES-128 in bulk: encryption of many blocks and counter mode.
+//! AES-128 for many blocks: encryption and counter mode.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// An expanded AES-128 key; wiped when dropped.
+/// An expanded AES-128 key, erased when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(transparent)]
 pub struct Aes128 {
@@ -52,7 +52,7 @@ impl Aes128 {
         kernel.run(Encrypt { key: self, blocks });
     }
 
-    /// Writes, in counter mode, the encryptions of `counter`, `counter + 1`, … (modulo 2^128).
+    /// Writes the encryptions of `counter`, `counter + 1`, … (modulo 2^128): counter mode.
     pub fn ctr(&self, counter: u128, out: &mut [u128]) {
         self.ctr_with(Kernel::best(), counter, out);
     }
@@ -72,8 +72,8 @@ impl std::fmt::Debug for Aes128 {
     }
 }
 
-/// Encrypts in counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode
-/// under `keys[r]` from `counter`.
+/// Encrypts in counter mode under many keys. Row `r` of `out` has `blocks_per_row` blocks, which are counter
+/// mode under `keys[r]` from `counter` on.
 ///
 /// # Panics
 /// If `out` does not have `blocks_per_row` blocks for each key.
@@ -84,7 +84,7 @@ pub fn ctr_rows(keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row
 /// Does the same as [`ctr_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`ctr_rows`].
+/// As [`ctr_rows`].
 pub fn ctr_rows_with(
     kernel: Kernel,
     keys: &[Aes128],
@@ -102,8 +102,7 @@ pub fn ctr_rows_with(
     }
 }
 
-/// Encrypts lists of at most four blocks in place, each under a key of its own: that of `blocks[k]` is
-/// `key_of(k)`.
+/// Encrypts lists of at most four blocks in place. The key of `blocks[k]` is `key_of(k)`.
 pub fn encrypt_each<'a, const N: usize>(blocks: &mut [[u128; N]], key_of: impl Fn(usize) -> &'a Aes128) {
     encrypt_each_with(Kernel::best(), blocks, key_of);
 }
@@ -114,7 +113,7 @@ pub fn encrypt_each_with<'a, const N: usize>(
     blocks: &mut [[u128; N]],
     key_of: impl Fn(usize) -> &'a Aes128,
 ) {
-    const { assert!(N <= 4, "as many blocks as the widest register has") };
+    const { assert!(N <= 4, "at most the blocks of the widest register") };
     kernel.run(EncryptEach { blocks, key_of });
 }
 
@@ -133,7 +132,7 @@ impl<'a, K: Fn(usize) -> &'a Aes128, const N: usize> Task for EncryptEach<'_, K,
         for (k, blocks) in self.blocks.iter_mut().enumerate() {
             let round_keys = (self.key_of)(k).round_keys();
             let at = blocks.as_mut_ptr();
-            // SAFETY: the caller vouches for the features of `V`; there are `N` blocks.
+            // SAFETY: the caller guarantees the features of `V`; there are `N` blocks.
             unsafe {
                 let keys = V::keys(round_keys);
                 for first in (0..N).step_by(V::BLOCKS) {
@@ -144,7 +143,7 @@ impl<'a, K: Fn(usize) -> &'a Aes128, const N: usize> Task for EncryptEach<'_, K,
                 }
             }
         }
-        // SAFETY: it is the variable above. It holds an encryption of 0.
+        // SAFETY: `nowhere` is the variable above. The write erases an encryption of 0.
         unsafe { nowhere.write_volatile(0) };
     }
 }
@@ -158,12 +157,12 @@ impl Task for Expand<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // Two registers of keys at a time, because a key schedule is a chain of dependent steps.
+        // Two registers of keys are expanded at a time, because a key schedule is a chain of dependent steps.
         let keys = self.keys.chunks(2 * V::BLOCKS);
         for (keys, expanded) in keys.zip(self.expanded.chunks_mut(2 * V::BLOCKS)) {
             let mut lanes = [[0u128; 8]; 11];
             lanes[0][..keys.len()].copy_from_slice(keys);
-            // SAFETY: the caller vouches for the features of `V`; two registers are at most eight blocks.
+            // SAFETY: the caller guarantees the features of `V`; two registers have at most eight blocks.
             unsafe {
                 let at = lanes[0].as_ptr();
                 let mut pair = [V::load(at), V::load(at.add(V::BLOCKS))];
@@ -190,7 +189,7 @@ struct Encrypt<'a> {
     blocks: &'a mut [u128],
 }
 
-/// Encrypts `M` registers at a time, so that the AES unit does not wait for itself, and returns the rest.
+/// Encrypts `M` registers at a time, so that independent chains fill the AES unit. Returns the rest.
 #[inline(always)]
 unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(
     keys: &V::Keys,
@@ -199,7 +198,7 @@ unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(
     let mut runs = blocks.chunks_exact_mut(M * V::BLOCKS);
     for run in &mut runs {
         let at = run.as_mut_ptr();
-        // SAFETY: the caller vouches for the features of `V`; a run has `M * V::BLOCKS` blocks.
+        // SAFETY: the caller guarantees the features of `V`; a run has `M * V::BLOCKS` blocks.
         unsafe {
             let encrypted =
                 V::encrypt(keys, std::array::from_fn::<V, M, _>(|i| V::load(at.add(i * V::BLOCKS))));
@@ -215,7 +214,7 @@ impl Task for Encrypt<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // SAFETY: the caller vouches for the features of `V`; `padded` has at least `V::BLOCKS` blocks.
+        // SAFETY: the caller guarantees the features of `V`; `padded` has at least `V::BLOCKS` blocks.
         unsafe {
             let keys = V::keys(&self.key.round_keys);
             let rest = encrypt_runs::<V, 8>(&keys, self.blocks);
@@ -238,7 +237,7 @@ struct CtrRows<'a> {
     blocks_per_row: usize,
 }
 
-/// Writes the encryptions of `counters`, advancing them, `M` registers at a time, and returns the rest.
+/// Writes the encryptions of `counters` and advances these, `M` registers at a time. Returns the rest.
 #[inline(always)]
 unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
     keys: &V::Keys,
@@ -248,7 +247,7 @@ unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
     let mut runs = out.chunks_exact_mut(M * V::BLOCKS);
     for run in &mut runs {
         let at = run.as_mut_ptr();
-        // SAFETY: the caller vouches for the features of `V`; a run has `M * V::BLOCKS` blocks.
+        // SAFETY: the caller guarantees the features of `V`; a run has `M * V::BLOCKS` blocks.
         unsafe {
             let mut blocks = [*counters; M];
             for block in &mut blocks {
@@ -266,7 +265,7 @@ unsafe fn ctr_runs<'a, V: Vector, const M: usize>(
 /// Fills `out` with the encryptions of `counters` and their successors.
 #[inline(always)]
 unsafe fn ctr_stretch<V: Vector>(keys: &V::Keys, mut counters: V, out: &mut [u128]) {
-    // SAFETY: the caller vouches for the features of `V`; `padded` has at least `V::BLOCKS` blocks.
+    // SAFETY: the caller guarantees the features of `V`; `padded` has at least `V::BLOCKS` blocks.
     unsafe {
         let rest = ctr_runs::<V, 8>(keys, &mut counters, out);
         let rest = ctr_runs::<V, 2>(keys, &mut counters, rest);
@@ -284,13 +283,13 @@ impl Task for CtrRows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // A stretch ends where the low half of the counter wraps around, because `add_low` does not carry.
+        // A stretch ends before the low half of the counter wraps around, because `add_low` does not carry.
         let until_wrap = (1u128 << 64) - u128::from(self.counter as u64);
         let first = usize::try_from(until_wrap).map_or(self.blocks_per_row, |n| n.min(self.blocks_per_row));
         let wrapped = self.counter.wrapping_add(until_wrap);
         let lanes = |counter: u128| std::array::from_fn::<u128, 8, _>(|i| counter.wrapping_add(i as u128));
         let (before, after) = (lanes(self.counter), lanes(wrapped));
-        // SAFETY: the caller vouches for the features of `V`; the arrays have at least `V::BLOCKS` blocks.
+        // SAFETY: the caller guarantees the features of `V`; the arrays have at least `V::BLOCKS` blocks.
         unsafe {
             let (before, after) = (V::load(before.as_ptr()), V::load(after.as_ptr()));
             for (key, row) in self.keys.iter().zip(self.out.chunks_exact_mut(self.blocks_per_row)) {

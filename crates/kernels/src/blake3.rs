@@ -1,8 +1,8 @@
-//! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) side by side: of many short messages, and of the
-//! chunks of long ones. A register holds one word of the state for as many inputs as it has 32-bit lanes; as
-//! a hash is a chain of dependent steps, two sets of registers take turns. That leaves none for the inputs,
-//! which are read from memory where they are added. The blake3 crate has one set, and waits for the end of
-//! each step: with AVX-512 it takes almost twice as long.
+//! BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn 2020) for many inputs side by side: short messages, and
+//! the chunks of long ones. A register contains one word of the state of as many inputs as it has 32-bit
+//! lanes. A hash is a chain of dependent steps, so two sets of registers alternate. No registers are left for
+//! the inputs, which are read from memory where they are added. The blake3 crate has one set, and waits for
+//! the end of each step: with AVX-512 it takes almost twice as long.
 
 mod subtree;
 
@@ -16,7 +16,7 @@ pub use subtree::{
     subtree_values_with,
 };
 
-/// Most inputs that are compressed together: two registers of 16.
+/// The largest number of inputs that are compressed together: two registers of 16.
 const MOST_LANES: usize = 32;
 
 const IV: [u32; 8] =
@@ -28,7 +28,7 @@ const PARENT: u32 = 4;
 const ROOT: u32 = 8;
 const KEYED_HASH: u32 = 16;
 
-/// For each of the sixteen positions of a round, the index of the message word that is used there.
+/// For each of the sixteen positions in a round, the index of its message word.
 const SCHEDULE: [[usize; 16]; 7] = {
     const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
     let mut schedule = [[0; 16]; 7];
@@ -43,10 +43,10 @@ const SCHEDULE: [[usize; 16]; 7] = {
 };
 
 /// Writes the first 16 bytes of the keyed hash of each message, little endian: message `i` is the 32 bytes of
-/// `messages[i]`. In constant time.
+/// `messages[i]`. Takes constant time.
 ///
 /// # Panics
-/// If there is not one place for each hash.
+/// If the numbers of messages and hashes differ.
 pub fn keyed_hashes(key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128]) {
     keyed_hashes_with(Kernel::best(), key, messages, hashes);
 }
@@ -54,9 +54,9 @@ pub fn keyed_hashes(key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128])
 /// Does the same as [`keyed_hashes`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`keyed_hashes`].
+/// As [`keyed_hashes`].
 pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128]) {
-    assert_eq!(messages.len(), hashes.len(), "one place for each hash");
+    assert_eq!(messages.len(), hashes.len(), "one hash for each message");
     let mut words = [0; 8];
     for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
         *word = u32::from_le_bytes(*bytes);
@@ -65,17 +65,17 @@ pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]],
     words.zeroize();
 }
 
-/// The state of as many inputs as a register has lanes, in the rows that the paper writes it in.
+/// The state of as many inputs as a register has lanes, as rows in the paper's order.
 pub(crate) type State<V> = [[V; 4]; 4];
 
-/// The seven rounds on two sets of inputs, which take turns so that neither waits for its last step.
+/// The seven rounds on two sets of inputs. They alternate, so that neither waits for its last step.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn rounds<V: Vector>(states: &mut [State<V>; 2], messages: &[[V; 16]; 2]) {
-    // SAFETY: as the caller vouches. One call for each round, so that the schedule is known where the code is
-    // made.
+    // SAFETY: guaranteed by the caller. Each round is a call of its own, so that its part of the schedule is
+    // a constant.
     unsafe {
         round(states, messages, &SCHEDULE[0]);
         round(states, messages, &SCHEDULE[1]);
@@ -91,7 +91,7 @@ unsafe fn rounds<V: Vector>(states: &mut [State<V>; 2], messages: &[[V; 16]; 2])
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn round<V: Vector>([v, w]: &mut [State<V>; 2], [m, n]: &[[V; 16]; 2], s: &[usize; 16]) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         V::mix32::<16, 12>(v, [&m[s[0]], &m[s[2]], &m[s[4]], &m[s[6]]]);
         V::mix32::<16, 12>(w, [&n[s[0]], &n[s[2]], &n[s[4]], &n[s[6]]]);
@@ -106,41 +106,41 @@ unsafe fn round<V: Vector>([v, w]: &mut [State<V>; 2], [m, n]: &[[V; 16]; 2], s:
     }
 }
 
-/// Turns the rows so that diagonals become columns. This moves names, not registers.
+/// Rotates the rows so that diagonals become columns. This renames registers and moves no data.
 #[inline(always)]
 fn to_diagonals<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
     [a, [b[1], b[2], b[3], b[0]], [c[2], c[3], c[0], c[1]], [d[3], d[0], d[1], d[2]]]
 }
 
-/// Turns them back.
+/// Reverses [`to_diagonals`].
 #[inline(always)]
 fn to_columns<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
     [a, [b[3], b[0], b[1], b[2]], [c[2], c[3], c[0], c[1]], [d[1], d[2], d[3], d[0]]]
 }
 
-/// The same word for all inputs of a lane.
+/// Returns a register with the same word in every lane.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn splat32<V: Vector>(word: u32) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe { V::splat(u128::from(word) * (u128::MAX / u128::from(u32::MAX))) }
 }
 
-/// Inputs in a register.
+/// Returns the number of inputs in a register.
 const fn lanes<V: Vector>() -> usize {
     4 * V::BLOCKS
 }
 
-/// Eight words of each input of a register, one register for each word, from 32 bytes at `from(input)`. Input
-/// `j · BLOCKS + k` goes to lane `j` of block `k`.
+/// Reads eight words of each input of a register, from 32 bytes at `from(input)`. Returns one register for
+/// each word. Input `j · BLOCKS + k` is in lane `j` of block `k`.
 ///
 /// # Safety
 /// The machine has the features of `V`, and there are 32 bytes for each of `lanes::<V>()` inputs.
 #[inline(always)]
 unsafe fn load_words<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 8] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (mut first, mut second) = ([V::splat(0); 4], [V::splat(0); 4]);
         for j in 0..4 {
@@ -152,14 +152,14 @@ unsafe fn load_words<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 8] {
     }
 }
 
-/// The counterpart of [`load_words`].
+/// Reverses [`load_words`].
 ///
 /// # Safety
 /// The machine has the features of `V`, and there is room for 32 bytes of each of `lanes::<V>()` inputs.
 #[inline(always)]
 unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128) {
     let [w0, w1, w2, w3, w4, w5, w6, w7] = words;
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (first, second) = (V::transpose32([w0, w1, w2, w3]), V::transpose32([w4, w5, w6, w7]));
         for (j, (first, second)) in first.into_iter().zip(second).enumerate() {
@@ -168,8 +168,8 @@ unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128)
     }
 }
 
-/// A state before the rounds: the previous value, the halves of the counters, and the part that is the same
-/// for all inputs.
+/// Returns a state before the rounds. It consists of the previous value, the halves of the counters, and a
+/// part that is the same for all inputs.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -180,33 +180,33 @@ unsafe fn state<V: Vector>(
     bytes: u32,
     flags: u32,
 ) -> State<V> {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let iv = [splat32(IV[0]), splat32(IV[1]), splat32(IV[2]), splat32(IV[3])];
         [[c0, c1, c2, c3], [c4, c5, c6, c7], iv, [low, high, splat32(bytes), splat32(flags)]]
     }
 }
 
-/// A state after the rounds, folded to eight words.
+/// Folds a state after the rounds to eight words.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn folded<V: Vector>([a, b, c, d]: &State<V>) -> [V; 8] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let [a0, a1, a2, a3] = [a[0].xor(c[0]), a[1].xor(c[1]), a[2].xor(c[2]), a[3].xor(c[3])];
         [a0, a1, a2, a3, b[0].xor(d[0]), b[1].xor(d[1]), b[2].xor(d[2]), b[3].xor(d[3])]
     }
 }
 
-/// The same eight words for all inputs.
+/// Returns registers with the same eight words for all inputs.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn splat_words<V: Vector>(words: &[u32; 8]) -> [V; 8] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut all = [splat32(0); 8];
         for (v, word) in all.iter_mut().zip(words) {
@@ -230,7 +230,7 @@ impl Task for Keyed<'_> {
         let both = 2 * lanes::<V>();
         let mut groups = messages.chunks_exact(both);
         let mut places = hashes.chunks_exact_mut(both);
-        // SAFETY: the caller vouches for the features of `V`; there are messages and places for two registers
+        // SAFETY: the caller guarantees the features of `V`; there are messages and hashes for two registers
         // of inputs.
         unsafe {
             for (messages, places) in (&mut groups).zip(&mut places) {
@@ -249,10 +249,10 @@ impl Task for Keyed<'_> {
 }
 
 /// # Safety
-/// The machine has the features of `V`; there are `2 * lanes::<V>()` messages and places.
+/// The machine has the features of `V`; there are `2 * lanes::<V>()` messages and hashes.
 #[inline(always)]
 unsafe fn keyed_group<V: Vector>(key: &[u32; 8], messages: *const [u128; 2], hashes: *mut u128) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let zero = splat32(0);
         let start = state(splat_words(key), [zero; 2], 32, CHUNK_START | CHUNK_END | ROOT | KEYED_HASH);

@@ -1,13 +1,13 @@
-//! Carry-less multiplication: universal hashing of rows and the field GF(2^128).
+//! Carry-less multiplication: universal hashing of rows, and the field GF(2^128).
 
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// Computes `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In
+/// Computes `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) without reduction: low and high half. Takes
 /// constant time.
 ///
 /// # Panics
-/// If there are not as many accumulators as rows.
+/// If the numbers of accumulators and rows differ.
 pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
     hash_accumulate_with(Kernel::best(), acc, rows, chi);
 }
@@ -15,17 +15,17 @@ pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
 /// Does the same as [`hash_accumulate`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`hash_accumulate`].
+/// As [`hash_accumulate`].
 pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
     assert_eq!(acc.len(), rows.len(), "one accumulator for each row");
     kernel.run(Accumulate { acc, rows, chi });
 }
 
-/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the
-/// other; otherwise like [`hash_accumulate`].
+/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]`. The rows follow each other in `rows`, each with as many
+/// blocks as there are `chis`. Otherwise like [`hash_accumulate`].
 ///
 /// # Panics
-/// If there are not as many accumulators as rows.
+/// If the numbers of accumulators and rows differ.
 pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
     hash_rows_with(Kernel::best(), acc, rows, chis);
 }
@@ -33,7 +33,7 @@ pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
 /// Does the same as [`hash_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`hash_rows`].
+/// As [`hash_rows`].
 pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
     assert_eq!(Some(rows.len()), acc.len().checked_mul(chis.len()), "one accumulator for each row");
     if !chis.is_empty() {
@@ -44,7 +44,7 @@ pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis
 /// Returns the block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the
 /// coefficient of `x^i`.
 pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
-    // x^128 = x^7 + x^2 + x + 1; the first folding leaves up to seven bits above, which `spill` holds.
+    // x^128 = x^7 + x^2 + x + 1. The first folding leaves up to seven bits above, which are in `spill`.
     let spill = high >> 127 ^ high >> 126 ^ high >> 121;
     let high = high ^ spill;
     low ^ high ^ high << 1 ^ high << 2 ^ high << 7
@@ -62,8 +62,8 @@ impl Task for Accumulate<'_> {
     unsafe fn run<V: Vector>(self) {
         let mut accs = self.acc.chunks_exact_mut(V::BLOCKS);
         let mut rows = self.rows.chunks_exact(V::BLOCKS);
-        // SAFETY: the caller guarantees the features of `V`; every chunk has `V::BLOCKS` elements, and as
-        // many of the padded arrays are accessed.
+        // SAFETY: the caller guarantees the features of `V`. Every chunk has `V::BLOCKS` elements, and as
+        // many elements of the padded arrays are accessed.
         unsafe {
             let chi = V::splat(self.chi);
             for (acc, row) in (&mut accs).zip(&mut rows) {
@@ -96,8 +96,8 @@ impl Task for HashRows<'_> {
         let blocks = chis.len();
         let whole = blocks - blocks % V::BLOCKS;
         let mut padded = [0; 4];
-        // SAFETY: the caller vouches for the features of `V`. A row and `chis` have whole registers before
-        // `whole`; the arrays are as long as the longest register.
+        // SAFETY: the caller guarantees the features of `V`. Before `whole`, a row and `chis` have whole
+        // registers; the arrays are as long as the longest register.
         unsafe {
             padded[..blocks - whole].copy_from_slice(&chis[whole..]);
             let last_chi = V::load(padded.as_ptr());
@@ -123,10 +123,10 @@ impl Task for HashRows<'_> {
     }
 }
 
-/// One register of rows, and as many accumulators.
+/// Multiplies one register of rows, and adds the products to as many accumulators.
 #[inline(always)]
 unsafe fn accumulate<V: Vector>(acc: *mut u128, row: *const u128, chi: V) {
-    // SAFETY: the caller vouches for the features, for `V::BLOCKS` rows and for as many pairs of blocks.
+    // SAFETY: the caller guarantees the features, `V::BLOCKS` rows and as many pairs of blocks.
     unsafe {
         let (low, high) = V::load(row).multiply(chi);
         let (a, b) = V::load_pairs(|k| acc.add(2 * k));

@@ -1,4 +1,4 @@
-//! The two results of rows in tiles: their hashes, and their columns.
+//! Hashes of rows in tiles, and the transposition of the tiles.
 
 use zeroize::Zeroize;
 
@@ -6,12 +6,12 @@ use crate::Kernel;
 use crate::tile::{TILE_ROWS, Tile, TileRow};
 use crate::vector::{Task, Vector};
 
-/// Adds to `acc[r]` the sum over all tiles and blocks of row r times `chis`, as polynomials over GF(2) and
-/// without reduction, low and high half. Then the rows of each tile become columns in place: column c is
-/// block c, and its bit r is that of row r. With `first_row`, that row then replaces row 0. In constant time.
+/// Adds to `acc[r]` the sum of row r times `chis` over all tiles and blocks, as polynomials over GF(2)
+/// without reduction, low and high half. Then transposes each tile in place: column c is block c, and its bit
+/// r is a bit of row r. `first_row`, if given, replaces row 0 before. Takes constant time.
 ///
 /// # Panics
-/// If chis or first rows are not as many as there are tiles.
+/// If the numbers of tiles, elements and blocks of `first_row` do not match.
 pub fn hash_to_columns(
     kernel: Kernel,
     acc: &mut [[u128; 2]; TILE_ROWS],
@@ -31,7 +31,7 @@ struct Columns<'a> {
     tiles: &'a mut [Tile],
 }
 
-/// Sums of products of halves, as [`Vector::multiply_halves`] gives them.
+/// Sums of the partial products that [`Vector::multiply_halves`] returns.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 struct Sums([[u128; 4]; 3]);
@@ -43,8 +43,8 @@ impl Task for Columns<'_> {
         let mut sums = [Sums([[0; 4]; 3]); TILE_ROWS];
         let mut room = [0; 512];
         for (i, (tile, chis)) in self.tiles.iter_mut().zip(self.chis).enumerate() {
-            // SAFETY: the caller vouches for the features of `V`; rows of a tile, elements and sums have four
-            // blocks each, which are whole registers.
+            // SAFETY: the caller guarantees the features of `V`. A row of a tile, the elements of a tile and
+            // the sums have four blocks each, which are whole registers.
             unsafe {
                 for at in (0..4).step_by(V::BLOCKS) {
                     let chi = V::load(chis.as_ptr().add(at));
@@ -60,7 +60,7 @@ impl Task for Columns<'_> {
             if let Some(first_row) = self.first_row {
                 tile[..4].copy_from_slice(&first_row[i]);
             }
-            // SAFETY: the caller vouches for the features of `V`.
+            // SAFETY: the caller guarantees the features of `V`.
             unsafe { V::transpose_tile(tile, &mut room) };
         }
         for (acc, sums) in self.acc.iter_mut().zip(&sums) {

@@ -1,10 +1,10 @@
-//! Erasing secrets at the speed of memory.
+//! Fast erasure of secrets.
 
 /// Overwrites secrets with zeros, like [`zeroize::Zeroize`], but in whole registers. `Zeroize` writes element
-/// by element, which for frequently wiped buffers takes longer than their use.
+/// by element, which takes longer than the use of buffers that are erased often.
 #[inline]
 pub fn erase<T: Copy + Default>(secrets: &mut [T]) {
     secrets.fill(T::default());
-    // Somebody may look: so the compiler leaves no write out.
+    // The barrier keeps the compiler from removing the writes.
     zeroize::optimization_barrier(secrets);
 }

@@ -1,19 +1,20 @@
-//! Multiplication with an element of a small field, in the forms that kernels take.
+//! Multiplication by an element of a small field, in the forms that kernels need.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A map of bytes that is linear in their bits: the images of bits 0 to 7.
+/// A map of bytes that is linear in their bits, given by the images of bits 0 to 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Factor(pub [u8; 8]);
 
 impl Factor {
-    /// As the vectors' instruction for linear maps takes it: byte 7 − i has the bits that go into bit i.
+    /// Returns the form for the vector instruction for linear maps: byte 7 − i has the bits that go into bit
+    /// i.
     fn rows(self) -> u64 {
         let row = |i: usize| (0..8).fold(0, |row, j| row | (self.0[j] >> i & 1) << j);
         u64::from_be_bytes(std::array::from_fn(row))
     }
 
-    /// The images of all bytes below 16, and of all multiples of 16.
+    /// Returns the images of all bytes below 16, and of all multiples of 16.
     fn nibbles(self) -> [u128; 2] {
         [0, 4].map(|first: usize| {
             let image = |nibble: usize| {
@@ -24,7 +25,7 @@ impl Factor {
     }
 }
 
-/// Factors in the forms that kernels take. Erased when dropped.
+/// Factors in the forms that kernels need. Erased when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Factors {
     pub(crate) rows: Vec<u64>,
@@ -32,7 +33,7 @@ pub(crate) struct Factors {
 }
 
 impl Factors {
-    /// Makes the forms of these.
+    /// Converts factors into these forms.
     pub(crate) fn of(factors: impl ExactSizeIterator<Item = Factor>) -> Self {
         let mut forms =
             Factors { rows: Vec::with_capacity(factors.len()), nibbles: Vec::with_capacity(factors.len()) };

@@ -1,42 +1,41 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
-//! [`Wires`] holds the labels of the copies, those of one slot side by side, so that every step of the
-//! [`GateList`] is the same few operations on full registers. A single copy has nothing to stand side by
-//! side; there the AND gates of a layer do.
+//! [`Wires`] stores the labels of one slot side by side for all copies. So every step of the [`GateList`] is
+//! a few operations on full registers. For a single copy, the AND gates of a layer are processed side by side
+//! instead.
 //!
-//! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index
-//! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
-//! i)` add up to `σ(Δ)`.
+//! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020). The index of
+//! the half gate is `i`: `2j` and `2j + 1` for AND gate `j`. Since σ is linear, the two `y` of `H(x, i) ⊕
+//! H(x ⊕ Δ, i)` add up to `σ(Δ)`.
 
 use crate::lines::Lines;
 use crate::script::{And, GateList, Layer, ONE, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
-/// Numbers of copies that can go through a script together.
+/// The possible numbers of copies that are processed together.
 pub const LANES: [usize; 4] = [1, 4, 8, 16];
 
-/// How many AND gates before its turn the evaluator asks for a table.
+/// The number of AND gates by which the evaluator prefetches tables.
 pub(crate) const AHEAD: usize = 16;
 
-/// The number of rows after those of the slots.
+/// The number of additional rows after the slots.
 const BEHIND: usize = 2;
 
-/// Numbers of copies that can go through a script together with words of their gates.
+/// The possible numbers of copies that are processed together with words of their gates.
 pub const WORD_LANES: [usize; 2] = [4, 16];
 
-/// For each copy its tables, and the words that are added to the results of its AND gates.
+/// The tables of each copy, and the words that are added to the results of its AND gates.
 pub struct MaskedTables<'a, 'b> {
-    /// 32 bytes a gate: they are written.
+    /// The tables to write, 32 bytes a gate.
     pub tables: &'a mut [&'b mut [u8]],
-    /// A word per gate, which the sum overwrites.
+    /// A word for each gate, which the sum overwrites.
     pub words: &'a mut [&'b mut [u128]],
 }
 
-/// The labels of a few copies on their way through a [`GateList`]; wiped when dropped.
+/// The labels of a few copies during a walk through a [`GateList`], erased when dropped.
 pub struct Wires {
-    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has
-    /// it.
+    /// The labels of all lanes, slot after slot. While garbling, σ(Δ) follows, and Δ if no slot contains it.
     lines: Lines,
     slots: usize,
     lanes: usize,
@@ -45,14 +44,14 @@ pub struct Wires {
 /// The hash keys of a section.
 #[derive(Clone, Copy)]
 pub struct HashKeys<'a> {
-    /// In the order of the gates.
+    /// The keys in the order of the gates.
     pub keys: &'a [Aes128],
-    /// How many AND gates a key serves.
+    /// The number of AND gates under one key.
     pub gates_per_key: usize,
 }
 
 impl Wires {
-    /// Makes room for the labels of `lanes` copies.
+    /// Allocates the labels of `lanes` copies.
     pub fn new(script: &GateList, lanes: usize) -> Self {
         let mut wires =
             Wires { lines: Lines::new((script.slots() + BEHIND) * lanes), slots: script.slots(), lanes: 0 };
@@ -60,18 +59,18 @@ impl Wires {
         wires
     }
 
-    /// Sets the number of copies, one of [`LANES`] and not more than [`Wires::new`] made room for. All labels
-    /// are void after it.
+    /// Sets the number of copies: one of [`LANES`], at most the number given to [`Wires::new`]. All labels
+    /// become invalid.
     ///
     /// # Panics
-    /// If this number is not possible.
+    /// If this number is not allowed.
     pub fn set_lanes(&mut self, lanes: usize) {
         let fits = (self.slots + BEHIND) * lanes <= self.lines.blocks().len();
         assert!(LANES.contains(&lanes) && fits, "{lanes} lanes");
         self.lanes = lanes;
     }
 
-    /// Sets the label in a slot of a copy; in slot [`ONE`] the garbler's offset, of which bit 0 must be 1.
+    /// Sets the label in a slot of a copy. Slot [`ONE`] contains the garbler's offset, whose bit 0 must be 1.
     #[inline]
     pub fn set(&mut self, slot: u32, lane: usize, label: u128) {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
@@ -85,12 +84,12 @@ impl Wires {
         self.lines.blocks()[slot as usize * self.lanes + lane]
     }
 
-    /// Walks through a section with false labels and writes the tables: for each AND gate of the section, in
-    /// order, the 32 bytes of `T_G ‖ T_E`, of each copy into its own of `tables`.
+    /// Garbles a section with false labels, and writes the tables: for each AND gate of the section, in
+    /// order, the 32 bytes of `T_G ‖ T_E`. Each copy has its own list of `tables`.
     ///
     /// # Panics
-    /// If the wires are not those of the script, a table is not of the right length, there are too few keys,
-    /// or more than one for a single copy.
+    /// If the slots do not fit the script, a table has the wrong length, there are too few keys, or a single
+    /// copy has several keys.
     pub fn garble(
         &mut self,
         kernel: Kernel,
@@ -140,10 +139,10 @@ impl Wires {
         }
     }
 
-    /// Walks through a section with active labels; the counterpart of [`Wires::garble`].
+    /// Evaluates a section with active labels.
     ///
     /// # Panics
-    /// Like [`Wires::garble`].
+    /// As [`Wires::garble`].
     pub fn evaluate(
         &mut self,
         kernel: Kernel,
@@ -179,13 +178,13 @@ impl Wires {
     }
 
     /// Does the same as [`Wires::garble`], with a word for each AND gate of each copy, which is added to the
-    /// label of its result. The sum takes the word's place; on goes the sum without its last bit. All copies
-    /// have the offset `delta`, which ends in 1, and labels of inputs end in 0. The label in slot [`ONE`] is
-    /// added for each negation, and nothing more.
+    /// label of its result. The sum overwrites the word. The walk continues with the sum without its last
+    /// bit. All copies have the offset `delta`, which ends in 1, and input labels end in 0. A negation adds
+    /// the label in slot [`ONE`].
     ///
     /// # Panics
-    /// As [`Wires::garble`]; also if the number of copies is not one of [`WORD_LANES`], or there is not a
-    /// word for each gate.
+    /// As [`Wires::garble`]. Also if the number of copies is not one of [`WORD_LANES`], or the number of
+    /// words is wrong.
     pub fn garble_with_words(
         &mut self,
         kernel: Kernel,
@@ -210,10 +209,10 @@ impl Wires {
     }
 
     /// Does the same as [`Wires::evaluate`], with a word for each AND gate of each copy, which is added to
-    /// the label of its result. The sum overwrites the word, and is used further.
+    /// the label of its result. The sum overwrites the word, and is the label of the result.
     ///
     /// # Panics
-    /// Like [`Wires::garble_with_words`].
+    /// As [`Wires::garble_with_words`].
     pub fn evaluate_with_words(
         &mut self,
         kernel: Kernel,
@@ -238,12 +237,12 @@ impl Wires {
         }
     }
 
-    /// Propagates words, which are only added, through a section: those of the AND gates' results are given,
-    /// and those of their operands are returned, two for each gate.
+    /// Computes the words of a section's wires by additions only. `results` gives the words of the AND gates'
+    /// results, and `operands` receives the words of their operands, two for each gate.
     ///
     /// # Panics
-    /// If the wires are not those of the script, the number of copies is not one of [`WORD_LANES`], or there
-    /// is not a result for each gate and room for two operands.
+    /// If the slots do not fit the script, the number of copies is not one of [`WORD_LANES`], or the number
+    /// of results or operands is wrong.
     pub fn carry(
         &mut self,
         kernel: Kernel,
@@ -285,7 +284,7 @@ impl Wires {
         );
     }
 
-    /// Everything that the loops take for granted besides the invariant of [`GateList`].
+    /// Checks all preconditions of the loops other than the invariant of [`GateList`].
     fn check(
         &self,
         script: &GateList,
@@ -300,7 +299,7 @@ impl Wires {
             "tables of {gates} gates for {} copies",
             self.lanes
         );
-        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy takes one key for a section");
+        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy has one key for a section");
         assert!(
             keys.gates_per_key > 0 && gates.div_ceil(keys.gates_per_key) <= keys.keys.len(),
             "keys for {gates} gates"
@@ -316,27 +315,27 @@ fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
     std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
-/// The function of a label before π, and the one of the sum of the results.
+/// The functions before and after π in the hash of a label.
 pub(crate) trait Hash<V: Vector>: Copy {
-    /// Returns the label's part of π's input: a linear map.
+    /// Returns the label's part of π's input, a linear map of the label.
     ///
     /// # Safety
     /// The machine has the features of `V`; so for all methods.
     unsafe fn prepare(self, label: V) -> V;
-    /// Returns the used part of a sum of hashes.
+    /// Returns the part of a sum of hashes that is used.
     unsafe fn cut(self, sum: V) -> V;
     /// Returns the colours of labels.
     unsafe fn colours(self, labels: V) -> V::Mask;
 }
 
-/// The hash of the protocols: σ, all 128 bits, colours in bit 0.
+/// The hash of the protocols: σ, all 128 bits, and colours in bit 0.
 #[derive(Clone, Copy)]
 struct Sigma;
 
 impl<V: Vector> Hash<V> for Sigma {
     #[inline(always)]
     unsafe fn prepare(self, label: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { label.sigma() }
     }
 
@@ -347,19 +346,19 @@ impl<V: Vector> Hash<V> for Sigma {
 
     #[inline(always)]
     unsafe fn colours(self, labels: V) -> V::Mask {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { labels.colours() }
     }
 }
 
-/// Labels are read and written through `rows`, which has `L` blocks for each slot.
+/// Computes XORs. Labels are read and written through `rows`, which has `L` blocks for each slot.
 ///
 /// # Safety
-/// The machine has the features of `V`, and `rows` has as many slots as the script, of which the steps are.
+/// The machine has the features of `V`. `rows` has all slots of the script, to which the steps belong.
 #[inline(always)]
 unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     for step in steps {
-        // SAFETY: as the caller vouches; `L` is a multiple of `V::BLOCKS`.
+        // SAFETY: guaranteed by the caller; `L` is a multiple of `V::BLOCKS`.
         unsafe {
             let at = |slot: u32| rows.add(slot as usize * L);
             let (a, b, out) = (at(step.a), at(step.b), at(step.out));
@@ -370,16 +369,16 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-/// The change to the labels of AND gates' results before they go on.
+/// The change of the labels of AND gates' results.
 trait Results {
-    /// Those of some copies, from number `from` on.
+    /// Changes the labels of copies from number `from` on.
     ///
     /// # Safety
-    /// The machine has the features of `V`; the gate and the copies are those of the walk.
+    /// The machine has the features of `V`; the gate and the copies belong to the walk.
     unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V;
 }
 
-/// Labels stay unchanged.
+/// Leaves labels unchanged.
 struct Plain;
 
 impl Results for Plain {
@@ -389,8 +388,8 @@ impl Results for Plain {
     }
 }
 
-/// A word of each gate is added to the labels and overwritten by the sum; when garbling, labels continue
-/// without their last bit.
+/// Adds a word of each gate to its label, and overwrites the word with the sum. While garbling, the walk
+/// continues with the label without its last bit.
 struct Words<const L: usize, const GARBLED: bool>([*mut u128; L]);
 
 impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
@@ -402,7 +401,7 @@ impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
 impl<const L: usize, const GARBLED: bool> Results for Words<L, GARBLED> {
     #[inline(always)]
     unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V {
-        // SAFETY: as the caller vouches; there is a word for each gate of each copy.
+        // SAFETY: guaranteed by the caller; there is a word for each gate of each copy.
         unsafe {
             let at = |lane: usize| self.0.get_unchecked(from + lane).add(gate);
             let sum = label.xor(V::gather(|lane| at(lane).cast_const()));
@@ -417,7 +416,7 @@ struct Garble<'a, const L: usize, R> {
     section: usize,
     keys: HashKeys<'a>,
     rows: *mut u128,
-    /// Where Δ is: a slot, or a row behind them.
+    /// The position of Δ: a slot, or a row after the slots.
     delta: u32,
     tables: [*mut u8; L],
     results: R,
@@ -429,8 +428,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
     unsafe fn run<V: Vector>(self) {
         let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
-        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all
-        // slots.
+        // SAFETY: the caller guarantees the features of `V`, the row of Δ, and the row after all slots.
         let (mut key, delta, sigma_delta) = unsafe {
             let sigma_delta = self.rows.add(self.script.slots() * L);
             let delta = self.rows.add(self.delta as usize * L);
@@ -440,9 +438,9 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
             (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
         };
         for (xors, ands) in self.script.layers(self.section).flat_map(|layer| layer.shares(1)) {
-            // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
-            // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
-            // of the section, for each of which the tables have 32 bytes.
+            // SAFETY: the caller guarantees the features of `V`. The script's slots are below the number of
+            // rows, and a row has `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
+            // of the section, and the tables have 32 bytes for each.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
                 for and in ands {
@@ -451,7 +449,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
                     let tweak = tweaks::<V>(&key, first + and.gate as usize);
-                    // As many registers at a time as fill the unit, if a row has as many.
+                    // Processes two registers at a time where a row has as many, to fill the AES unit.
                     if const { L.is_multiple_of(2 * V::BLOCKS) } {
                         self.gate::<V, 2, 8>(&key, tweak, [delta, sigma_delta], and);
                     } else {
@@ -464,10 +462,10 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
 }
 
 impl<const L: usize, R: Results> Garble<'_, L, R> {
-    /// A gate of all copies, `N` registers at a time.
+    /// Garbles a gate of all copies, `N` registers at a time.
     ///
     /// # Safety
-    /// As for [`garble_gates`]; the gate is one of the section, `offset` are rows, and `L` is a multiple of
+    /// As for [`garble_gates`]. The gate belongs to the section, `offset` are rows, and `L` is a multiple of
     /// the blocks in `N` registers.
     #[inline(always)]
     unsafe fn gate<V: Vector, const N: usize, const H: usize>(
@@ -497,26 +495,26 @@ impl<const L: usize, R: Results> Garble<'_, L, R> {
     }
 }
 
-/// Returns the tweaks of both half gates of gate `gate`, to which the whitening of the key has been added.
+/// Returns the tweaks of both half gates of gate `gate`, plus the whitening of the key.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 pub(crate) unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let even = V::splat(2 * gate as u128).xor(V::whitening(key));
         [even, even.xor(V::splat(1))]
     }
 }
 
-/// Garbles AND gates in `N` registers; `H` is the number of hashes, `4 N`. For register `n`, `tweaks` returns
-/// the tweaks with the key's whitening, `labels` the false labels of both operands, and `offset` Δ and its
-/// form prepared by `hash`. `store` takes the false label of the result, and `table` returns the position of
-/// each block's table.
+/// Garbles AND gates in `N` registers. The number of hashes is `H`, `4 N`. For register `n`, `tweaks` returns
+/// the tweaks plus the key's whitening, and `labels` the false labels of both operands. The `offset` is Δ,
+/// and Δ prepared by `hash`. The false label of the result goes to `store`, and each block's table to the
+/// position that `table` returns.
 ///
 /// # Safety
-/// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
+/// The machine has the features of `V`; there are 32 bytes at each position that `table` returns.
 #[inline(always)]
 pub(crate) unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
     hash: impl Hash<V>,
@@ -528,7 +526,7 @@ pub(crate) unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
     table: impl Fn(usize, usize) -> *mut u128,
 ) {
     const { assert!(H == 4 * N) };
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut hashes = [V::splat(0); H];
         let mut forwards = [V::splat(0); N];
@@ -570,9 +568,10 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
     unsafe fn run<V: Vector>(self) {
         let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
-        // SAFETY: the caller vouches for the features of `V`.
+        // SAFETY: the caller guarantees the features of `V`.
         let mut key = unsafe { V::keys(self.keys.keys[0].round_keys()) };
-        // The tables are read in an order that the machine does not foresee, and may come from afar.
+        // The tables are prefetched, because they are read in an order that the machine does not foresee, and
+        // may not be in the cache.
         let fetch = |and: &And| {
             self.tables.iter().for_each(|table| prefetch(table.wrapping_add(32 * and.gate as usize)))
         };
@@ -605,10 +604,10 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
 }
 
 impl<const L: usize, R: Results> Evaluate<'_, L, R> {
-    /// A gate of all copies, `N` registers at a time.
+    /// Evaluates a gate of all copies, `N` registers at a time.
     ///
     /// # Safety
-    /// As for [`evaluate_gates`]; the gate is one of the section, and `L` is a multiple of the blocks in `N`
+    /// As for [`evaluate_gates`]. The gate belongs to the section, and `L` is a multiple of the blocks in `N`
     /// registers.
     #[inline(always)]
     unsafe fn gate<V: Vector, const N: usize, const H: usize>(
@@ -636,7 +635,7 @@ impl<const L: usize, R: Results> Evaluate<'_, L, R> {
     }
 }
 
-/// Does the evaluator's side of [`garble_gates`]; `labels` gives the active labels, and `H` is `2 N`.
+/// Evaluates the gates that [`garble_gates`] garbles. `labels` returns the active labels, and `H` is `2 N`.
 ///
 /// # Safety
 /// As for [`garble_gates`].
@@ -650,7 +649,7 @@ pub(crate) unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
     table: impl Fn(usize, usize) -> *const u128,
 ) {
     const { assert!(H == 2 * N) };
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut hashes = [V::splat(0); H];
         for n in 0..N {
@@ -704,8 +703,8 @@ impl<const L: usize> Task for Carry<'_, L> {
     }
 }
 
-/// AND gates of a batch, one in each block of a few registers. Where there are fewer, the last one fills the
-/// rest of its register: it does the same several times.
+/// AND gates of a layer, one in each block of a few registers. If there are too few, the rest of the register
+/// repeats the last gate.
 #[derive(Clone, Copy)]
 struct Few<'a> {
     ands: &'a [And],
@@ -714,8 +713,8 @@ struct Few<'a> {
 }
 
 impl<'a> Few<'a> {
-    /// Takes the next gates of a batch, for `N` registers, of which each has at least one: another register
-    /// would do its gates again when their results lie where an operand lay.
+    /// Removes the next gates of a layer for `N` registers, each of which has at least one gate. A register
+    /// without a gate of its own would repeat a gate whose result may have overwritten an operand.
     #[inline(always)]
     fn take<V: Vector, const N: usize>(ands: &mut &'a [And], first: usize) -> Option<Self> {
         if ands.len() <= (N - 1) * V::BLOCKS {
@@ -726,14 +725,14 @@ impl<'a> Few<'a> {
         Some(Few { ands: taken, first })
     }
 
-    /// The gate in a block of a register.
+    /// Returns the gate in a block of a register.
     #[inline(always)]
     fn gate<V: Vector>(self, n: usize, lane: usize) -> &'a And {
         // SAFETY: `take` takes at least one gate.
         unsafe { self.ands.get_unchecked((n * V::BLOCKS + lane).min(self.ands.len() - 1)) }
     }
 
-    /// As [`tweaks`], of the gates in register `n`.
+    /// Returns the [`tweaks`] of the gates in register `n`.
     ///
     /// # Safety
     /// The machine has the features of `V`.
@@ -743,20 +742,20 @@ impl<'a> Few<'a> {
         for (lane, tweak) in even[..V::BLOCKS].iter_mut().enumerate() {
             *tweak = 2 * (self.first + self.gate::<V>(n, lane).gate as usize) as u128;
         }
-        // SAFETY: as the caller vouches; a register has at most four blocks.
+        // SAFETY: guaranteed by the caller; a register has at most four blocks.
         unsafe {
             let even = V::gather(|lane| &raw const even[lane]).xor(V::whitening(key));
             [even, even.xor(V::splat(1))]
         }
     }
 
-    /// The labels of both operands of the gates in register `n`.
+    /// Returns the labels of both operands of the gates in register `n`.
     ///
     /// # Safety
     /// The machine has the features of `V`, and `rows` has a block for each slot.
     #[inline(always)]
     unsafe fn labels<V: Vector>(self, rows: *const u128, n: usize) -> [V; 2] {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             [
                 V::gather(|lane| rows.add(self.gate::<V>(n, lane).a as usize)),
@@ -775,10 +774,10 @@ struct GarbleOne<'a> {
 }
 
 impl GarbleOne<'_> {
-    /// Gates in `N` registers.
+    /// Garbles gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`garble_gates`]; the gates are those of the section.
+    /// As for [`garble_gates`]; the gates belong to the section.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(
         &self,
@@ -835,10 +834,10 @@ struct EvaluateOne<'a> {
 }
 
 impl EvaluateOne<'_> {
-    /// Gates in `N` registers.
+    /// Evaluates gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`evaluate_gates`]; the gates are those of the section.
+    /// As for [`evaluate_gates`]; the gates belong to the section.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(&self, key: &V::Keys, few: Few<'_>) {
         // SAFETY: as in `Evaluate`, with `L` = 1.

@@ -1,59 +1,61 @@
-//! Correlated GGM trees (Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, EUROCRYPT 2023): trees whose
-//! every level adds up to the same offset.
+//! Correlated GGM trees (Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, EUROCRYPT 2023): the nodes of
+//! every level add up to the same offset.
 //!
-//! A node x has the children `H(x)`, on the left, and `x ⊕ H(x)`, with `H(x) = AES_k(σ(x)) ⊕ σ(x)`. So a
-//! level's sum is that of the level before, and a tree costs one call of AES for each leaf. Bit i of a leaf's
-//! number tells the child of its path on level i + 1: the left children of a level of m nodes replace their
-//! parents, and the right ones are m positions after them.
+//! A node x has the left child `H(x)` and the right child `x ⊕ H(x)`, with `H(x) = AES_k(σ(x)) ⊕ σ(x)`. So
+//! every level has the same sum as the level before, and a tree costs one AES call for each leaf. Bit i of a
+//! leaf's number selects the child of its path on level i + 1. The left children of m nodes replace their
+//! parents, and the right children follow m positions later.
 
 use std::hint::black_box;
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel, erase};
 
-/// Registers that are in flight together.
+/// The number of registers that are processed together.
 const FLIGHT: usize = 8;
-/// The most nodes that these hold.
+/// The largest number of nodes in these registers.
 const MOST: usize = 4 * FLIGHT;
 
-/// Grows a tree whose first level is `first`, under this key. Writes its leaves, whose last bits become 0,
-/// and the sum of the left nodes of each level.
+/// Grows a tree with the first level `first` under this key. Writes its leaves, whose last bits become 0, and
+/// the sum of the left nodes of each level.
 ///
 /// # Panics
-/// If there are not 2^n leaves for n > 0 levels.
+/// If the number of leaves is not 2^n for n > 0 levels.
 pub fn grow_tree(kernel: Kernel, key: &Aes128, first: [u128; 2], leaves: &mut [u128], lefts: &mut [u128]) {
     assert!(!lefts.is_empty() && leaves.len() == 1 << lefts.len(), "two nodes for each");
     kernel.run(Grow { key, first, leaves, lefts });
 }
 
-/// Completes a tree of which one path is not known: `path` is the number of its leaf, and `known` the sum of
-/// those nodes of each level whose path does not take the same child as that path. Writes the leaves but that
-/// one as [`grow_tree`] does; in its place the sum of all others, whose last bit becomes 1. In constant time.
+/// Completes a tree with one unknown path. `path` is the number of the path's leaf. For each level, `known`
+/// is the sum of the nodes that take the other child than the path. Writes the leaves as [`grow_tree`] does.
+/// In the place of the unknown leaf it writes the sum of all others, whose last bit becomes 1. Takes constant
+/// time.
 ///
 /// # Panics
-/// If there are not 2^n leaves for n > 0 levels.
+/// If the number of leaves is not 2^n for n > 0 levels.
 pub fn complete_tree(kernel: Kernel, key: &Aes128, path: usize, known: &[u128], leaves: &mut [u128]) {
     assert!(!known.is_empty() && leaves.len() == 1 << known.len(), "two nodes for each");
     kernel.run(Complete { key, path, known, leaves });
 }
 
-/// Returns the sum of those values whose word ends in 1. In constant time.
+/// Returns the sum of the values whose word ends in 1. Takes constant time.
 ///
 /// # Panics
-/// If there are not as many of both.
+/// If the numbers of words and values differ.
 pub fn sum_where(kernel: Kernel, words: &[u128], values: &[u128]) -> u128 {
     assert_eq!(words.len(), values.len(), "a word for each value");
     kernel.run(SumWhere { words, values })
 }
 
-/// All ones where two numbers are equal, else zero. The compiler must not know that it is nothing else.
+/// Returns all ones if two numbers are equal, else zero. `black_box` hides from the compiler that there are
+/// only these two results.
 #[inline(always)]
 fn equal(a: usize, b: usize) -> u128 {
     let difference = (a ^ b) as u64;
     u128::from(black_box((difference | difference.wrapping_neg()) >> 63)).wrapping_sub(1)
 }
 
-/// The one of two where a bit is set, or not.
+/// Returns `one` if the bit is set, else `zero`.
 #[inline(always)]
 fn either(bit: usize, zero: u128, one: u128) -> u128 {
     zero ^ (zero ^ one) & equal(bit, 1)
@@ -66,8 +68,8 @@ struct Missing {
     word: u128,
 }
 
-/// The same, spread over the places of a stretch of nodes: at the place within a stretch, else zero. It is
-/// erased when it is done with.
+/// A correction, spread over a stretch of nodes: the word is at its place within a stretch, and all other
+/// words are zero. It is erased when dropped.
 struct Spread {
     words: [u128; MOST],
     stretch: usize,
@@ -82,8 +84,8 @@ impl Drop for Spread {
 impl Missing {
     const NONE: Missing = Missing { place: 0, word: 0 };
 
-    /// Distributes it over stretches of this many nodes, a power of two. Its place is secret: dividing by a
-    /// number that is not known to the compiler would take as long as the quotient is.
+    /// Writes the correction for stretches of `nodes` nodes, a power of two. The place is secret, so this
+    /// masks and shifts: the time of a division would depend on the quotient.
     #[inline(always)]
     fn spread(self, nodes: usize, to: &mut Spread) {
         let within = self.place & (nodes - 1);
@@ -95,16 +97,16 @@ impl Missing {
 }
 
 impl Spread {
-    /// Empty at first: it is filled in place, because moving a value leaves a copy behind.
+    /// A value without a correction. It is filled in place, because moving a value leaves a copy behind.
     const NONE: Spread = Spread { words: [0; MOST], stretch: 0 };
 
-    /// Adds it to a stretch of nodes, of this number.
+    /// Adds the correction to the stretch of nodes with this number.
     ///
     /// # Safety
     /// The machine has the features of `V`.
     #[inline(always)]
     unsafe fn add<V: Vector>(&self, stretch: usize, nodes: &mut [V; FLIGHT]) {
-        // SAFETY: the caller vouches for the features of `V`, of which `MOST` words fill all registers.
+        // SAFETY: the caller guarantees the features of `V`, of which `MOST` words fill all registers.
         unsafe {
             let mask = V::splat(equal(stretch, self.stretch));
             for (n, node) in nodes.iter_mut().enumerate() {
@@ -114,27 +116,27 @@ impl Spread {
     }
 }
 
-/// The sum of the blocks of a register.
+/// Returns the sum of the blocks of a register.
 #[inline(always)]
 unsafe fn total<V: Vector>(register: V) -> u128 {
     let mut blocks = [0; 4];
-    // SAFETY: the caller vouches for the features of `V`, whose registers have at most four blocks.
+    // SAFETY: the caller guarantees the features of `V`, whose registers have at most four blocks.
     unsafe { register.store(blocks.as_mut_ptr()) };
     blocks.iter().fold(0, |sum, block| sum ^ block)
 }
 
-/// Makes the children of `m` nodes, one of which lacks something. Returns the sums of the left and of the
-/// right ones.
+/// Computes the children of `m` nodes, and adds the correction `missing` to its node. Returns the sums of the
+/// left and of the right children.
 ///
 /// # Safety
-/// The machine has the features of `V`, and `nodes` has room for twice as many.
+/// The machine has the features of `V`, and `nodes` has room for `2 * m` nodes.
 #[inline(always)]
 unsafe fn children<V: Vector>(key: &V::Keys, nodes: *mut u128, m: usize, missing: Missing) -> [u128; 2] {
     let width = FLIGHT * V::BLOCKS;
     let mut spread = Spread::NONE;
     missing.spread(width, &mut spread);
-    // SAFETY: as the caller vouches; where there are fewer nodes than registers hold they are copied to where
-    // there is room.
+    // SAFETY: guaranteed by the caller. If there are fewer nodes than registers hold, they are copied to a
+    // larger buffer.
     unsafe {
         let mut few = [0u128; 2 * MOST];
         let (from, room) = if m < width {
@@ -189,7 +191,7 @@ impl Task for Grow<'_> {
         let Grow { key, first, leaves, lefts } = self;
         leaves[..2].copy_from_slice(&first);
         lefts[0] = first[0];
-        // SAFETY: the caller vouches for the features of `V`; a level has half of the nodes of the next one.
+        // SAFETY: the caller guarantees the features of `V`; a level has half as many nodes as the next one.
         unsafe {
             let key = V::keys(key.round_keys());
             for (level, left) in lefts.iter_mut().enumerate().skip(1) {
@@ -213,7 +215,7 @@ impl Task for Complete<'_> {
     unsafe fn run<V: Vector>(self) {
         let Complete { key, path, known, leaves } = self;
         let bit = |level: usize| path >> level & 1;
-        // The node on the path is rubbish everywhere, and zero at first.
+        // The unknown node on the path has a meaningless value, at first zero.
         (leaves[0], leaves[1]) = (either(bit(0), 0, known[0]), either(bit(0), known[0], 0));
         let (mut missing, mut total) = (Missing::NONE, known[0]);
         // SAFETY: as in `Grow::run`.
@@ -222,20 +224,20 @@ impl Task for Complete<'_> {
             for (level, known) in known.iter().enumerate().skip(1) {
                 let m = 1 << level;
                 let [left, right] = children::<V>(&key, leaves.as_mut_ptr(), m, missing);
-                // The node beside the path's, which comes of the same rubbish.
+                // The sibling of the path's node is computed from the meaningless parent, and corrected.
                 let place = (path & (m - 1)) + m * (bit(level) ^ 1);
                 missing = Missing { place, word: known ^ either(bit(level), right, left) };
                 total = left ^ right ^ missing.word;
             }
         }
-        // The path's own leaf is rubbish that is part of the sum.
+        // The path's own leaf is meaningless, but its value is part of the sum.
         let others = Missing { place: path, word: total | 1 };
         let missing = Missing { word: missing.word & !1, ..missing };
         finish(leaves, [missing, others]);
     }
 }
 
-/// Clears the last bits, and adds the missing values at two positions.
+/// Clears the last bits, and adds the corrections at two places.
 #[inline(always)]
 fn finish(leaves: &mut [u128], missing: [Missing; 2]) {
     let width = MOST.min(leaves.len());
@@ -260,7 +262,7 @@ impl Task for SumWhere<'_> {
     unsafe fn run<V: Vector>(self) -> u128 {
         let SumWhere { words, values } = self;
         let whole = words.len() - words.len() % V::BLOCKS;
-        // SAFETY: the caller vouches for the features of `V`; there are whole registers before `whole`.
+        // SAFETY: the caller guarantees the features of `V`; there are whole registers before `whole`.
         unsafe {
             let mut sum = V::splat(0);
             for at in (0..whole).step_by(V::BLOCKS) {

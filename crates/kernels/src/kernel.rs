@@ -1,4 +1,4 @@
-//! The choice of the implementation at run time.
+//! The choice of a kernel at run time.
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 use crate::portable::Portable;
 use crate::vector::Task;
 
-/// The environment variable that names the kernel to use, for tests and measurements: every kernel computes
-/// the same bits.
+/// The environment variable that selects the kernel, for tests and measurements. Every kernel computes the
+/// same bits.
 pub const KERNEL_VARIABLE: &str = "BRICKWORK_KERNEL";
 
-/// [`KERNEL_VARIABLE`] names a kernel that is unknown, or that this machine cannot execute.
+/// [`KERNEL_VARIABLE`] contains the name of a kernel that is unknown, or that this machine cannot execute.
 #[derive(Clone, Debug)]
 pub struct NoSuchKernel(OsString);
 
@@ -24,10 +24,10 @@ impl std::fmt::Display for NoSuchKernel {
 
 impl std::error::Error for NoSuchKernel {}
 
-/// One implementation of the inner loops.
+/// An implementation of all inner loops.
 ///
-/// A value of this type proves that the machine can execute it: the only way to get one is to ask for the
-/// available ones.
+/// A value of this type proves that the machine can execute the kernel, because only a check of the machine's
+/// features returns one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Kernel(Implementation);
 
@@ -45,29 +45,29 @@ enum Implementation {
 }
 
 impl Kernel {
-    /// Works on every machine; the others are tested against it.
+    /// The kernel that works on every machine. The other kernels are tested against it.
     pub const PORTABLE: Kernel = Kernel(Implementation::Portable);
 
-    /// Returns the kernel to compute with: the fastest of this machine, or the one that the environment
-    /// variable [`KERNEL_VARIABLE`] names.
+    /// Returns the kernel to use: the fastest of this machine, or the one that [`KERNEL_VARIABLE`] names.
     ///
     /// # Panics
-    /// If [`Kernel::chosen`] is an error. A program calls that first, so as to refuse with its message.
+    /// If [`Kernel::chosen`] is an error. A program should call `chosen` first, and refuse to start with its
+    /// message.
     pub fn best() -> Kernel {
         Self::chosen().unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// Does the same as [`Kernel::best`], unless the variable names a kernel. It is read once in a process.
+    /// Returns the same kernel as [`Kernel::best`], or an error. The variable is read once in a process.
     ///
     /// # Errors
-    /// [`NoSuchKernel`] if this machine cannot execute the named one. Another one is never used instead,
-    /// because the user wants to know about the named one.
+    /// [`NoSuchKernel`] if this machine cannot execute the named one. No other kernel replaces the named one,
+    /// because the user asked for this one.
     pub fn chosen() -> Result<Kernel, NoSuchKernel> {
         static CHOSEN: OnceLock<Result<Kernel, NoSuchKernel>> = OnceLock::new();
         CHOSEN.get_or_init(|| Self::of_name(std::env::var_os(KERNEL_VARIABLE))).clone()
     }
 
-    /// The kernel with this name, or the fastest without one.
+    /// Returns the kernel with this name, or the fastest if there is no name.
     fn of_name(name: Option<OsString>) -> Result<Kernel, NoSuchKernel> {
         let available = Self::all_available();
         match name {
@@ -104,8 +104,8 @@ impl Kernel {
         kernels
     }
 
-    /// Returns the kernel to take for a few blocks at a time: of the same family, with one block in a
-    /// register, as a wide one spends more on filling its registers than they save.
+    /// Returns the kernel for a few blocks at a time. It belongs to the same family and has one block in a
+    /// register, because filling wide registers costs more than it saves.
     pub fn for_few_blocks(self) -> Kernel {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -116,8 +116,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the kernel to take for a single copy of a circuit: of the same family, with registers that the
-    /// independent gates of a layer fill several times, so that the AES unit does not wait.
+    /// Returns the kernel for a single copy of a circuit. It belongs to the same family. Its registers are
+    /// narrow enough that a layer's independent gates fill several of them and keep the AES unit busy.
     pub(crate) fn for_one_copy(self) -> Kernel {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -126,13 +126,13 @@ impl Kernel {
         }
     }
 
-    /// Returns how many copies of a circuit it takes side by side at most, one of [`LANES`](crate::LANES):
-    /// with narrow registers more of them would only be more labels than the first-level cache holds.
+    /// Returns the largest useful number of copies side by side, one of [`LANES`](crate::LANES). With narrow
+    /// registers, more copies would only exceed the first-level cache.
     pub fn most_copies(self) -> usize {
         if self.is_wide() { 16 } else { 8 }
     }
 
-    /// Returns the name of the kernel, for people.
+    /// Returns the name of the kernel, as users see it.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -147,8 +147,8 @@ impl Kernel {
         }
     }
 
-    /// Returns whether its registers are wide enough, and enough of them, that hashing inputs side by side
-    /// beats the blake3 crate, which takes one long input at a time in assembly of its own.
+    /// Returns whether hashing inputs side by side is faster than the blake3 crate, which hashes one long
+    /// input at a time in assembly. It is faster with many wide registers.
     pub fn is_wide(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return matches!(self.0, Implementation::Vaes512);
@@ -164,13 +164,13 @@ impl Kernel {
             // `vaes512`.
             #[cfg(target_arch = "x86_64")]
             Implementation::Vaes512 => unsafe { crate::x86::vaes512(task) },
-            // SAFETY: the same with `has_vaes256`.
+            // SAFETY: the same, with `has_vaes256`.
             #[cfg(target_arch = "x86_64")]
             Implementation::Vaes256 => unsafe { crate::x86::vaes256(task) },
-            // SAFETY: the same with `has_aes_ni`.
+            // SAFETY: the same, with `has_aes_ni`.
             #[cfg(target_arch = "x86_64")]
             Implementation::AesNi => unsafe { crate::x86::aes_ni(task) },
-            // SAFETY: the same with `has_neon`.
+            // SAFETY: the same, with `has_neon`.
             #[cfg(target_arch = "aarch64")]
             Implementation::Neon => unsafe { crate::aarch64::neon(task) },
             // SAFETY: the portable vectors need no feature of the machine.

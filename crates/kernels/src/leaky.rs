@@ -1,39 +1,39 @@
-//! The loops of leaky ANDs: a party's words of authenticated masks become ciphertexts, and sums that are to
-//! be equal at both parties (`brickwork-authenticated`, module `leaky`).
+//! The loops of leaky ANDs. From a party's words of authenticated masks, they compute ciphertexts, and sums
+//! that must be equal at both parties (`brickwork-authenticated`, module `leaky`).
 //!
-//! Masks are in two arrays, keys K and macs M; K ends in 0 and M in the party's bit b. The hash is `H(v) =
+//! Masks are two arrays, keys K and macs M. K ends in 0, and M ends in the party's bit b. The hash is `H(v) =
 //! AES_k(q) ⊕ q` with `q = σ(v) ⊕ i`, where i is the tweak at the value's place; ⌊Δ⌋ is the offset without
 //! its last bit. A mask's *word* is `K ⊕ M ⊕ b·⌊Δ⌋`, which ends in b.
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 
-/// Registers that are in flight together; of ciphertexts each has two chains.
+/// The number of registers that are processed together. Each register of ciphertexts has two AES chains.
 const FLIGHT: usize = 4;
 
-/// Keys and macs of masks, as many of both.
+/// Keys and macs of masks, in the same number.
 #[derive(Clone, Copy)]
 pub struct MaskWords<'a> {
-    /// K.
+    /// The keys K.
     pub keys: &'a [u128],
-    /// M.
+    /// The macs M.
     pub macs: &'a [u128],
 }
 
 /// The parameters of one hash of leaky ANDs.
 #[derive(Clone, Copy)]
 pub struct LeakyHash<'a> {
-    /// The key that all of these hashes share.
+    /// The key of all hashes.
     pub key: &'a Aes128,
-    /// The tweak of each.
+    /// The tweak of each hash.
     pub tweaks: &'a [u128],
 }
 
-/// Makes a party's ciphertexts `H(K_x) ⊕ H(K_x ⊕ Δ) ⊕ word(y)`, and `H(K_x) ⊕ word(r)`, which it keeps.
-/// `delta` ends in 1.
+/// Computes a party's ciphertexts `H(K_x) ⊕ H(K_x ⊕ Δ) ⊕ word(y)`, and the words `H(K_x) ⊕ word(r)`, which
+/// the party keeps. `delta` ends in 1.
 ///
 /// # Panics
-/// If there are not as many of each.
+/// If the lists differ in length.
 pub fn leaky_ciphertexts(
     kernel: Kernel,
     hash: LeakyHash<'_>,
@@ -49,8 +49,8 @@ pub fn leaky_ciphertexts(
     kernel.run(Ciphertexts { hash, delta, x_keys, y, r, ciphertexts, kept });
 }
 
-/// Makes a party's sums from its kept words: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`, where H is the peer's
-/// hash and `theirs` are its ciphertexts. They overwrite the kept words.
+/// Computes a party's sums from its kept words: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`. H is the peer's
+/// hash, and `theirs` are the peer's ciphertexts. The sums overwrite the kept words.
 ///
 /// # Panics
 /// As [`leaky_ciphertexts`].
@@ -69,13 +69,13 @@ pub fn leaky_sums(
     kernel.run(Sums { hash, delta, x_macs, y, theirs, kept });
 }
 
-/// The word of the masks from number `at` on.
+/// Returns the words of the masks from number `at` on.
 ///
 /// # Safety
 /// The machine has the features of `V`, and there are `V::BLOCKS` masks from there on.
 #[inline(always)]
 unsafe fn word<V: Vector>(masks: MaskWords<'_>, at: usize, floor: V) -> V {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (key, mac) = (V::load(masks.keys.as_ptr().add(at)), V::load(masks.macs.as_ptr().add(at)));
         key.xor(mac).xor_if(mac.colours(), floor)
@@ -93,14 +93,14 @@ struct Ciphertexts<'a> {
 }
 
 impl Ciphertexts<'_> {
-    /// Those of `N` registers from number `at` on; `H` is `2 N`.
+    /// Computes the ciphertexts of `N` registers from number `at` on. `H` is `2 N`.
     ///
     /// # Safety
-    /// The machine has the features of `V`, and there are `N * V::BLOCKS` of each from there on.
+    /// The machine has the features of `V`, and all lists have `N * V::BLOCKS` elements from `at` on.
     #[inline(always)]
     unsafe fn some<V: Vector, const N: usize, const H: usize>(&mut self, at: usize, key: &V::Keys) {
         const { assert!(H == 2 * N) };
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (sigma_delta, floor) = (V::splat(self.delta).sigma(), V::splat(self.delta & !1));
             let mut inputs = [V::splat(0); H];
@@ -127,7 +127,7 @@ impl Task for Ciphertexts<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(mut self) {
         let (count, mut at) = (self.hash.tweaks.len(), 0);
-        // SAFETY: the caller vouches for the features of `V`; all slices have `count` elements.
+        // SAFETY: the caller guarantees the features of `V`; all slices have `count` elements.
         unsafe {
             let key = V::keys(self.hash.key.round_keys());
             while at + FLIGHT * V::BLOCKS <= count {
@@ -153,13 +153,13 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// Those of `N` registers from number `at` on.
+    /// Computes the sums of `N` registers from number `at` on.
     ///
     /// # Safety
     /// As for [`Ciphertexts::some`].
     #[inline(always)]
     unsafe fn some<V: Vector, const N: usize>(&mut self, at: usize, key: &V::Keys) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let floor = V::splat(self.delta & !1);
             let mut inputs = [V::splat(0); N];

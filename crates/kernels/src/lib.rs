@@ -1,22 +1,22 @@
-//! The vectorised inner loops of Brickwork, and its allocator: the only crate of the project with `unsafe`
-//! code.
+//! The vectorised inner loops of Brickwork, and its allocator. This is the only crate of the project with
+//! `unsafe` code.
 //!
-//! A [`Kernel`] is one implementation of all of them: wide vectors of the machine's AES unit, or portable
-//! code in constant time. All kernels compute exactly the same bits. [`Kernel::best`] is the fastest one on
-//! this machine, or the one that the environment variable [`KERNEL_VARIABLE`] names: `vaes-avx512`,
-//! `vaes-avx2`, `aes-ni`, `neon-aes` or `portable`. A program calls [`Kernel::chosen`] first, to refuse a
-//! name in vain.
+//! A [`Kernel`] is one implementation of all loops: for wide vectors and the machine's AES unit, or in
+//! portable code that takes constant time. All kernels compute exactly the same bits. [`Kernel::best`] is the
+//! fastest kernel of this machine, or the one that the environment variable [`KERNEL_VARIABLE`] names:
+//! `vaes-avx512`, `vaes-avx2`, `aes-ni`, `neon-aes` or `portable`. A program calls [`Kernel::chosen`] first,
+//! to refuse an unknown name.
 //!
 //! Kernels with few registers keep secrets on the stack for a while. So no value with unwritten bytes may
-//! move from the stack to the heap.
+//! move from the stack to the heap: these bytes could contain secrets.
 //!
-//! Blocks are `u128`, little endian: byte 0 of an AES block is the least significant one, bit 0 of a label
-//! its colour.
+//! Blocks are `u128`, little endian. Byte 0 of an AES block is the least significant byte, and bit 0 of a
+//! label is its colour.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(target_endian = "big")]
 compile_error!(
-    "labels and tables are little endian in memory as on the wire; big-endian machines are not supported"
+    "labels and tables are little endian in memory and in messages; big-endian machines are not supported"
 );
 
 mod aes;

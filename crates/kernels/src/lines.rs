@@ -1,15 +1,15 @@
-//! Blocks in whole lines of the cache.
+//! Blocks that are aligned to cache lines.
 
-/// Four blocks in one line of the cache.
+/// Four blocks in one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u128; 4]);
 
-/// Secret blocks that begin where a line of the cache does; wiped when dropped.
+/// Secret blocks that begin at a cache line, erased when dropped.
 pub(crate) struct Lines(Vec<Line>);
 
 impl Lines {
-    /// Makes room for this many blocks, and the rest of the last line.
+    /// Allocates at least this many blocks, in whole cache lines.
     pub fn new(blocks: usize) -> Self {
         Lines(vec![Line([0; 4]); blocks.div_ceil(4)])
     }
@@ -17,15 +17,14 @@ impl Lines {
     /// Returns the blocks.
     #[inline]
     pub fn blocks(&self) -> &[u128] {
-        // SAFETY: a line is four blocks without padding, as `repr(C)` has it; the slice is borrowed from the
-        // lines.
+        // SAFETY: a line is four blocks without padding, by its `repr(C)`; the slice borrows the lines.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), 4 * self.0.len()) }
     }
 
-    /// Returns the blocks, to be written.
+    /// Returns the blocks for writing.
     #[inline]
     pub fn blocks_mut(&mut self) -> &mut [u128] {
-        // SAFETY: as in `blocks`; the lines are borrowed for as long as the slice, which nobody else has.
+        // SAFETY: as in `blocks`; the slice borrows the lines mutably.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), 4 * self.0.len()) }
     }
 }

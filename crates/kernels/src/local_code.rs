@@ -1,25 +1,25 @@
-//! A linear code over F_2 whose every word's bit is the sum of twelve bits of the message: the matrix of LPN
-//! in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
+//! A linear code over F_2 in which every bit of a word is the sum of twelve bits of the message. It is the
+//! matrix of LPN in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 
-/// Where the places of a row are in two blocks: in which half of one, and from which bit on.
+/// For each place of a row, its position in two blocks: the half of a block, and the first bit.
 const PLACES: [(usize, u32); CODE_ONES] =
     [(0, 0), (0, 21), (0, 42), (1, 0), (1, 21), (1, 42), (2, 0), (2, 21), (2, 42), (3, 0), (3, 21), (3, 42)];
-/// Ones of a row of the code's matrix: as many places as two blocks hold.
+/// The number of ones in a row of the matrix: as many places as two blocks contain.
 pub const CODE_ONES: usize = 12;
-/// Bits of a place, at most.
+/// The largest number of bits of a place.
 const PLACE_BITS: u32 = 21;
-/// Rows whose places are made at a time: two blocks each.
+/// The number of rows whose places are computed at a time; each needs two blocks.
 const ROWS: usize = 32;
 
-/// Adds to each of these words the sum of twelve of `message`. Their choice is public: row `r`, of which the
-/// first is number `first`, has its places in the encryptions of 2r and 2r + 1. The words are secret: nothing
-/// depends on them.
+/// Adds to each of `words` the sum of twelve words of `message`. The choice of the twelve is public: the
+/// encryptions of 2r and 2r + 1 determine the places of row `r`. The first of `words` belongs to row `first`.
+/// The words are secret, and neither time nor addresses depend on them.
 ///
 /// # Panics
-/// If the message is not a power of two long, of at most 2^21 words.
+/// If the length of the message is no power of two, or more than 2^21.
 pub fn add_encoded(kernel: Kernel, key: &Aes128, first: u64, message: &[u128], words: &mut [u128]) {
     let length = message.len();
     assert!(length.is_power_of_two() && length <= 1 << PLACE_BITS, "a power of two");
@@ -47,8 +47,8 @@ impl Task for AddEncoded<'_> {
             for (word, places) in words.iter_mut().zip(places.as_chunks::<2>().0) {
                 let [low, high] = *places;
                 let halves = [low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64];
-                // SAFETY: the caller vouches for the features of `V`; a place is in the message, whose length
-                // is a power of two.
+                // SAFETY: the caller guarantees the features of `V`. A place is within the message, whose
+                // length is a power of two.
                 unsafe {
                     let at = |(half, bit): (usize, u32)| {
                         V::One::load(from.add((halves[half] >> bit) as usize & mask))

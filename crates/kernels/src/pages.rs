@@ -1,41 +1,42 @@
-//! The command's allocator: it puts large buffers on large pages, and while secrets are read it erases freed
-//! memory.
+//! The command's allocator. It puts large buffers on large pages, and erases freed memory while secrets are
+//! read.
 //!
-//! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB the
-//! machine spends more time on making pages known and on finding them than on the data. Linux gives larger
-//! ones on request.
+//! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB, the
+//! system spends more time on creating and looking up pages than on the data. Linux gives larger pages on
+//! request.
 //!
-//! Types that hold a secret in this project erase it. But inputs go through parsers, keys through libraries,
-//! and these erase nothing.
+//! Types that contain a secret in this project erase it. But inputs also pass through parsers, and keys
+//! through libraries, which erase nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many [`Erasing`] there are.
+/// The number of [`Erasing`] values.
 static ERASING: AtomicUsize = AtomicUsize::new(0);
 
-/// While it exists, [`LargePages`] erases all blocks that are freed or moved, on any thread. It takes a
-/// little of everybody's time: it is for the reading of inputs and keys, not for all of a run.
+/// While a value of this type exists, [`LargePages`] erases all blocks that are freed or moved, on any
+/// thread. This costs some time in all threads, so it is meant for reading inputs and keys, not for a whole
+/// run.
 #[must_use = "it ends when it is dropped"]
 #[derive(Debug)]
 pub struct Erasing(());
 
 impl Erasing {
-    /// Begins to erase, from now on.
+    /// Begins to erase freed memory.
     pub fn begin() -> Self {
         ERASING.fetch_add(1, Ordering::Relaxed);
         Erasing(())
     }
 
-    /// Returns one more, if there are any.
+    /// Returns another value, if one exists.
     fn again() -> Option<Self> {
         let more = |erasing: usize| (erasing > 0).then(|| erasing + 1);
         ERASING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Erasing(()))
     }
 }
 
-/// Returns that everything is erased meanwhile, if a list is on pages that return to the system when it is
-/// freed while the result exists.
+/// Returns another value, if one exists and the list's pages return to the system when the list is freed.
+/// Then the list need not be erased.
 pub(crate) fn erases_pages_of<T>(list: &Vec<T>) -> Option<Erasing> {
     let bytes = list.capacity() * size_of::<T>();
     mapping::is_one(list.as_ptr().cast(), bytes).then(Erasing::again).flatten()
@@ -52,14 +53,15 @@ fn is_erasing() -> bool {
     ERASING.load(Ordering::Relaxed) > 0
 }
 
-/// The system's allocator, but buffers of a megabyte and more are mappings of their own on pages as large as
-/// the system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages
-/// anew, which are zero, can take the system as long as everything else that is done with them. The others go
-/// back to the system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
+/// The system's allocator with mappings of its own for buffers of a megabyte or more, on the largest pages
+/// that the system offers. Some tens of megabytes of the last freed mappings are reused. Otherwise the system
+/// would have to create and clear new pages, which can take as long as all other work on them. All other
+/// mappings return to the system. (On systems other than Linux, the system's allocator serves all buffers.)
+/// See also [`Erasing`].
 pub struct LargePages(Pages<System>);
 
 impl LargePages {
-    /// Makes the allocator that a program declares as its own.
+    /// Returns the allocator, for a program's global allocator.
     pub const fn new() -> Self {
         LargePages(Pages(System))
     }
@@ -71,13 +73,13 @@ impl Default for LargePages {
     }
 }
 
-// None of its methods is inlined, so that all of it is compiled here with this crate's optimisation, whatever
-// the optimisation of the program is.
+// No method is inlined, so that this crate's optimisation applies to all of them, whatever the program's
+// optimisation is.
 //
-// SAFETY: it is the allocator within.
+// SAFETY: all calls are forwarded to the inner allocator.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are the same, here and below.
+        // SAFETY: the caller's guarantees apply to the inner call, here and below.
         unsafe { self.0.alloc(layout) }
     }
 
@@ -97,12 +99,12 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-/// [`LargePages`] over another allocator than the system's, too: tests have one that looks.
+/// [`LargePages`] over any allocator, because tests use one that checks freed blocks.
 struct Pages<S>(S);
 
-// SAFETY: every method either forwards to the system's allocator or, for sizes that a layout alone decides
-// on, to `mapping`. That keeps the trait's contract: fresh memory of its own, aligned, freed with the layout
-// that it was made for.
+// SAFETY: every method forwards to the system's allocator or to `mapping`; the layout alone decides which. So
+// the trait's contract holds: memory is fresh, unshared and aligned, and is freed with the layout of its
+// allocation.
 unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -125,14 +127,15 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match mapping::serves(layout) {
-            // SAFETY: the block was made for this layout, so by `map` with this size, and nobody uses it any
-            // more.
+            // SAFETY: the block was allocated with this layout, so by `map` with this size, and nobody uses
+            // it any more.
             true => unsafe { mapping::unmap(block, layout.size(), !is_erasing()) },
-            // SAFETY: the same by the system's allocator; until then all of it may be written.
+            // SAFETY: the system's allocator allocated the block with this layout. Until it is freed, all of
+            // it may be written.
             false => unsafe {
                 if is_erasing() {
                     block.write_bytes(0, layout.size());
-                    // Somebody may look: so the compiler leaves no write out.
+                    // The barrier keeps the compiler from removing the writes.
                     zeroize::optimization_barrier(std::slice::from_raw_parts(block, layout.size()));
                 }
                 self.0.dealloc(block, layout);
@@ -142,7 +145,8 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller vouches that `size` is not 0 and does not overflow with the layout's alignment.
+        // SAFETY: the caller guarantees that `size` is not 0 and does not overflow with the layout's
+        // alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         if !is_erasing() && !mapping::serves(layout) && !mapping::serves(wanted) {
             // SAFETY: the caller's promises are the same.
@@ -171,19 +175,19 @@ mod mapping {
 
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Smaller buffers are the system allocator's.
+    /// Smaller buffers are left to the system's allocator.
     const LARGE: usize = 1 << 20;
 
     /// Size and alignment of a large page.
     const PAGE: usize = 2 << 20;
 
-    /// Bytes of mappings that are kept to be used again, at most.
+    /// The largest number of bytes in mappings that are kept for reuse.
     const KEPT: usize = 32 << 20;
 
-    /// Mappings that are kept, at most.
+    /// The largest number of kept mappings.
     const PLACES: usize = 32;
 
-    /// The free list: mappings that nobody uses, the oldest first, where they begin, and their length.
+    /// The free list: unused mappings with start and length, the oldest first.
     struct FreeList {
         places: [(usize, usize); PLACES],
         count: usize,
@@ -191,13 +195,13 @@ mod mapping {
     }
 
     impl FreeList {
-        /// Takes the youngest mapping of this length.
+        /// Removes and returns the youngest mapping of this length.
         fn take(&mut self, length: usize) -> Option<usize> {
             let place = self.places[..self.count].iter().rposition(|&(_, kept)| kept == length)?;
             Some(self.remove(place))
         }
 
-        /// Takes the mapping at this place.
+        /// Removes and returns the mapping at this place.
         fn remove(&mut self, place: usize) -> usize {
             let (start, length) = self.places[place];
             self.places.copy_within(place + 1..self.count, place);
@@ -205,7 +209,7 @@ mod mapping {
             start
         }
 
-        /// Returns whether a mapping of this length fits in.
+        /// Returns whether a mapping of this length fits into the list.
         fn has_room(&self, length: usize) -> bool {
             self.count < PLACES && self.bytes + length <= KEPT
         }
@@ -216,14 +220,14 @@ mod mapping {
         }
     }
 
-    /// The mappings that are kept, and whether a thread is at them. Nobody waits for the lock: if it is
-    /// taken, the cache is not used.
+    /// The kept mappings, and whether a thread uses them. No thread waits for another: if `taken` is set, it
+    /// does without the kept mappings.
     struct Shared {
         taken: AtomicBool,
         kept: UnsafeCell<FreeList>,
     }
 
-    // SAFETY: `kept` is used by the thread alone that set `taken`.
+    // SAFETY: only the thread that set `taken` uses `kept`.
     unsafe impl Sync for Shared {}
 
     static SHARED: Shared = Shared {
@@ -232,13 +236,12 @@ mod mapping {
     };
 
     impl Shared {
-        /// Does something with the mappings that are kept, unless another thread is at them. It must not
-        /// panic.
+        /// Calls `what` with the kept mappings, unless another thread uses them. `what` must not panic.
         fn with<T>(&self, what: impl FnOnce(&mut FreeList) -> T) -> Option<T> {
             if self.taken.swap(true, Ordering::Acquire) {
                 return None;
             }
-            // SAFETY: no other thread is here before `taken` is false again.
+            // SAFETY: no other thread gets here before `taken` is false again.
             let done = what(unsafe { &mut *self.kept.get() });
             self.taken.store(false, Ordering::Release);
             Some(done)
@@ -249,24 +252,23 @@ mod mapping {
         layout.size() >= LARGE && layout.align() <= PAGE
     }
 
-    /// Says whether any mapping was made.
+    /// True if any mapping was made.
     static ANY: AtomicBool = AtomicBool::new(false);
 
-    /// Returns whether a block of this many bytes is a mapping. The system's allocators begin no block with a
-    /// large page, because their data about a block is before it.
+    /// Returns whether a block of this size is a mapping. The system's allocators never begin a block at the
+    /// start of a large page, because they store their own data before a block.
     pub fn is_one(block: *const u8, bytes: usize) -> bool {
         bytes >= LARGE && ANY.load(Ordering::Relaxed) && block.addr().is_multiple_of(PAGE)
     }
 
-    /// Returns the length of a mapping for this many bytes: one of four between two powers of two, so that
-    /// mappings can be used again. Pages that are not written to take no memory, but for the rest of a large
-    /// page.
+    /// Returns the length of a mapping for this many bytes. There are four lengths between two powers of two,
+    /// so that mappings can be reused. Unwritten pages take no memory, except the rest of a large page.
     fn length(size: usize) -> Option<usize> {
         let step = (size.checked_next_power_of_two()? / 8).max(4096);
         size.checked_next_multiple_of(step)
     }
 
-    /// Makes a mapping that begins with a large page; null if there is no memory.
+    /// Returns a mapping that begins with a large page, or null if there is no memory.
     pub fn map(size: usize) -> *mut u8 {
         let Some(length) = length(size) else { return std::ptr::null_mut() };
         match SHARED.with(|kept| kept.take(length)).flatten() {
@@ -275,13 +277,13 @@ mod mapping {
         }
     }
 
-    /// Makes a mapping that is zero.
+    /// Returns a mapping of zeros, or null if there is no memory.
     pub fn map_zeroed(size: usize) -> *mut u8 {
         let Some(length) = length(size) else { return std::ptr::null_mut() };
         match SHARED.with(|kept| kept.take(length)).flatten() {
             Some(start) => {
                 let block = std::ptr::with_exposed_provenance_mut::<u8>(start);
-                // SAFETY: the mapping has this length, and nobody uses it.
+                // SAFETY: the mapping has at least this size, and nobody else uses it.
                 unsafe { block.write_bytes(0, size) };
                 block
             }
@@ -289,13 +291,13 @@ mod mapping {
         }
     }
 
-    /// A new mapping, zero, that begins with a large page; null if there is no memory.
+    /// Returns a new mapping of zeros that begins with a large page, or null if there is no memory.
     fn map_anew(length: usize) -> *mut u8 {
         let Some(reserved) = length.checked_add(PAGE) else { return std::ptr::null_mut() };
         ANY.store(true, Ordering::Relaxed);
-        // SAFETY: a new private mapping where the system wants it takes nothing from anybody. Only the parts
-        // before the first large page and behind the last page needed are unmapped, both of whole small
-        // pages. Advice changes no contents.
+        // SAFETY: a new private mapping at an address of the system's choice overlaps nothing. Only the parts
+        // before the first large page and after the last needed page are unmapped, both whole small pages.
+        // Advice changes no contents.
         unsafe {
             let Ok(start) = mmap_anonymous(
                 std::ptr::null_mut(),
@@ -318,16 +320,16 @@ mod mapping {
         }
     }
 
-    /// Gives a mapping of [`map`] back: to be used again if there is room and `keep` says so, else to the
-    /// system. Old ones go to the system for it.
+    /// Frees a mapping of [`map`]. It is kept for reuse if `keep` is true and it is not too long; otherwise
+    /// it returns to the system. Old mappings make room for it.
     ///
     /// # Safety
-    /// It was made with this size, and nobody uses it any more.
+    /// The mapping was made with this size, and nobody uses it any more.
     pub unsafe fn unmap(block: *mut u8, size: usize, keep: bool) {
-        let length = length(size).expect("it was made with this size");
+        let length = length(size).expect("the mapping was made with this size");
         let give_back = |start: usize, length: usize| {
-            // SAFETY: mappings of `map_anew` have exactly this length; the caller guarantees this for this
-            // one, and nobody uses the kept ones.
+            // SAFETY: a mapping of `map_anew` has exactly this length. The caller guarantees that nobody uses
+            // this one, and nobody uses the kept ones.
             let _ = unsafe { munmap(std::ptr::with_exposed_provenance_mut(start), length) };
         };
         let start = block.expose_provenance();
@@ -378,7 +380,7 @@ mod mapping {
     }
 }
 
-/// Nothing is mapped: all blocks are the system allocator's.
+/// On other systems there are no mappings, and the system's allocator serves all blocks.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapping {
     use std::alloc::Layout;
@@ -399,10 +401,8 @@ mod mapping {
         std::ptr::null_mut()
     }
 
-    /// Does nothing.
-    ///
     /// # Safety
-    /// There is nothing to unmap.
+    /// This function does nothing, so it is always safe.
     pub unsafe fn unmap(_: *mut u8, _: usize, _: bool) {}
 }
 
@@ -412,7 +412,7 @@ mod tests {
 
     use super::*;
 
-    /// The system's allocator, which gets nothing back but zeros.
+    /// The system's allocator, which panics if a freed block contains anything but zeros.
     struct Checking {
         freed: AtomicUsize,
     }
@@ -420,7 +420,7 @@ mod tests {
     // SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller.
     unsafe impl GlobalAlloc for Checking {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: as the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { System.alloc(layout) }
         }
 
@@ -429,7 +429,7 @@ mod tests {
             let bytes = unsafe { std::slice::from_raw_parts(block, layout.size()) };
             assert!(bytes.iter().all(|&b| b == 0), "something is left in a freed block");
             self.freed.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: as the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { System.dealloc(block, layout) }
         }
     }
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_null() {
-        // SAFETY: nothing is accessed.
+        // SAFETY: the memory is not accessed.
         let block = unsafe {
             LargePages::new().alloc(Layout::from_size_align(isize::MAX as usize - 4096, 1).unwrap())
         };

@@ -5,17 +5,18 @@ use zeroize::Zeroize;
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// Rows that one table combines: the method of the four Russians (Arlazarov, Dinic, Kronrod, Faradžev 1970).
+/// The number of rows that one table combines: the method of the four Russians (Arlazarov, Dinic, Kronrod,
+/// Faradžev 1970).
 const GROUP: usize = 4;
-/// Groups of the 128 rows.
+/// The number of groups of the 128 rows.
 const GROUPS: usize = 128 / GROUP;
 const ENTRIES: usize = 1 << GROUP;
 
-/// Sets row `k` of `parity` to the sum of those of the 128 rows of `message` whose bit is set in `masks[k]`.
-/// A row has `blocks` blocks. In constant time with respect to the rows; the masks are public.
+/// Sets row `k` of `parity` to the sum of those rows of `message` whose bit is set in `masks[k]`. The message
+/// has 128 rows of `blocks` blocks. Takes constant time with respect to the rows; the masks are public.
 ///
 /// # Panics
-/// If there are not 128 rows and one for each mask.
+/// If the message does not have 128 rows, or `parity` does not have a row for each mask.
 pub fn parity_rows(masks: &[u128], message: &[u128], parity: &mut [u128], blocks: usize) {
     parity_rows_with(Kernel::best(), masks, message, parity, blocks);
 }
@@ -23,7 +24,7 @@ pub fn parity_rows(masks: &[u128], message: &[u128], parity: &mut [u128], blocks
 /// Does the same as [`parity_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`parity_rows`].
+/// As [`parity_rows`].
 pub fn parity_rows_with(
     kernel: Kernel,
     masks: &[u128],
@@ -36,8 +37,8 @@ pub fn parity_rows_with(
     kernel.run(Parity { masks, message, parity, blocks });
 }
 
-/// For each group the sums of its subsets of rows, of as many blocks as a register has: at most 32 KiB, which
-/// stay in the first-level cache.
+/// For each group, the sums of all subsets of its rows, for as many blocks as a register has. They take at
+/// most 32 KiB, which stay in the first-level cache.
 #[repr(C, align(64))]
 struct Sums([u128; 4 * ENTRIES * GROUPS]);
 
@@ -59,10 +60,10 @@ impl Task for Parity<'_> {
         let at = sums.0.as_mut_ptr();
         for first in (0..blocks).step_by(V::BLOCKS) {
             let here = V::BLOCKS.min(blocks - first);
-            // SAFETY: the caller vouches for the features of `V`. A row has `here` blocks from `first` on,
-            // and a register is read from or written to it only where those are `V::BLOCKS`; `padded` holds
-            // any register. There are `GROUPS * ENTRIES` places in `sums`, and half a byte of a mask picks
-            // one of a group.
+            // SAFETY: the caller guarantees the features of `V`. A row has `here` blocks from `first` on.
+            // Whole registers of it are accessed only if `here` is `V::BLOCKS`; otherwise `padded` is used,
+            // which is large enough. There are `GROUPS * ENTRIES` places in `sums`, and half a byte of a mask
+            // selects a place of its group.
             unsafe {
                 for (group, rows) in message.chunks_exact(GROUP * blocks).enumerate() {
                     let entries = at.add(ENTRIES * group * V::BLOCKS);

@@ -1,9 +1,8 @@
-//! The portable kernel: `u128` arithmetic without tables, without branches on data.
+//! The portable kernel: `u128` arithmetic without tables and without branches on data.
 //!
-//! AES is bitsliced: eight blocks at once, *plane* `b` holds bit `b` of all their bytes, byte position `j` of
-//! block `i` at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000), GF(2^8) as GF(2^4)[t]/(t² +
-//! t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the
-//! compiler.
+//! AES is bitsliced over eight blocks. *Plane* `b` contains bit `b` of all their bytes; byte `j` of block `i`
+//! is at bit `8 j + i`. The S-box inverts in a tower field (Rijmen 2000): GF(2^8) is GF(2^4)[t]/(t² + t + λ)
+//! with GF(2^4) = GF(2)[z]/(z⁴ + z + 1). The compiler computes the maps between the two representations.
 
 use crate::factors::Factors;
 use crate::swap::swap_bits;
@@ -15,12 +14,12 @@ pub(crate) struct Portable(u128);
 
 type Planes = [u128; 8];
 
-/// A byte repeated sixteen times.
+/// Returns a byte repeated sixteen times.
 const fn bytes(byte: u8) -> u128 {
     u128::from_le_bytes([byte; 16])
 }
 
-/// Turns eight blocks into eight planes and back: an 8 × 8 transposition of bits for each byte position.
+/// Converts eight blocks into eight planes and back: transposes 8 × 8 bits for each byte position.
 #[inline(always)]
 fn bitslice(m: &mut Planes) {
     for i in 0..4 {
@@ -34,9 +33,9 @@ fn bitslice(m: &mut Planes) {
     }
 }
 
-/// The arithmetic of the tower field on numbers, for the compiler to find the maps with.
+/// The arithmetic of the tower field on numbers, with which the compiler computes the maps.
 mod tower {
-    /// `t² = t + λ`; irreducible because λ has trace 1.
+    /// `t² = t + λ`, which is irreducible because λ has trace 1.
     const LAMBDA: u8 = 0b1000;
 
     const fn multiply4(a: u8, b: u8) -> u8 {
@@ -55,8 +54,8 @@ mod tower {
         middle << 4 | multiply4(a & 0xf, b & 0xf) ^ multiply4(high, LAMBDA)
     }
 
-    /// The powers of a root of the AES polynomial x⁸ + x⁴ + x³ + x + 1: the images of the basis of the AES
-    /// field.
+    /// Returns the powers of a root of the AES polynomial x⁸ + x⁴ + x³ + x + 1: the images of the basis of
+    /// the AES field.
     const fn basis() -> [u8; 8] {
         let mut root = 2;
         loop {
@@ -82,7 +81,8 @@ mod tower {
         y
     }
 
-    /// Rows of a matrix given by columns: bit `j` of row `i` says whether plane `j` goes into plane `i`.
+    /// Returns the rows of a matrix given by columns. Bit `j` of row `i` says whether plane `j` contributes
+    /// to plane `i`.
     const fn rows(columns: &[u8; 8]) -> [u8; 8] {
         let (mut rows, mut i) = ([0; 8], 0);
         while i < 64 {
@@ -92,10 +92,10 @@ mod tower {
         rows
     }
 
-    /// From the AES field to the tower.
+    /// The map from the AES field to the tower field.
     pub(super) const ENTER: [u8; 8] = rows(&basis());
 
-    /// From the tower to the AES field, followed by the linear part of the S-box.
+    /// The map from the tower field to the AES field, followed by the linear part of the S-box.
     pub(super) const LEAVE: [u8; 8] = {
         let (mut columns, mut x) = ([0; 8], 0);
         while x < 256 {
@@ -118,7 +118,7 @@ fn linear(rows: &[u8; 8], x: &Planes) -> Planes {
 
 type Nibble = [u128; 4];
 
-/// The product in GF(2^4).
+/// Returns the product in GF(2^4).
 #[inline(always)]
 fn multiply4(a: Nibble, b: Nibble) -> Nibble {
     let mut product = [0; 7];
@@ -146,10 +146,10 @@ fn sub_bytes(state: &mut Planes) {
     let [l0, l1, l2, l3, h0, h1, h2, h3] = linear(&tower::ENTER, state);
     let (low, high) = ([l0, l1, l2, l3], [h0, h1, h2, h3]);
     let square = square4(high);
-    // λ = z³, so λ·x is three times x·z.
+    // λ is z³, so λ·x is x multiplied by z three times.
     let scaled = [square[1], square[1] ^ square[2], square[2] ^ square[3], square[0] ^ square[3]];
     let norm = add4(scaled, multiply4(add4(high, low), low));
-    // norm⁻¹ = norm¹⁴, which is 0 for 0 as AES wants it.
+    // norm⁻¹ is norm¹⁴, which maps 0 to 0 as AES requires.
     let (n2, n4) = (square4(norm), square4(square4(norm)));
     let inverse = multiply4(multiply4(n2, n4), square4(n4));
     let [l0, l1, l2, l3] = multiply4(add4(high, low), inverse);
@@ -160,7 +160,7 @@ fn sub_bytes(state: &mut Planes) {
     }
 }
 
-/// Row `r` of the state is the bytes `r`, `4 + r`, `8 + r`, `12 + r`; it moves by `r` columns.
+/// Row `r` of the state consists of the bytes `r`, `4 + r`, `8 + r`, `12 + r`, and is rotated by `r` columns.
 #[inline(always)]
 fn shift_rows(state: &mut Planes) {
     const ROW: u128 = u128::from_le_bytes([255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0]);
@@ -196,8 +196,8 @@ fn add_round_key(state: &mut Planes, key: &Planes) {
     }
 }
 
-/// Eight AES-128 encryptions but for their whitening; not inlined, because it is long and the call costs
-/// nothing beside it.
+/// Encrypts eight blocks with AES-128, after their whitening. It is not inlined, because it is long and the
+/// cost of a call is negligible.
 #[inline(never)]
 fn encrypt8(keys: &[Planes; 10], blocks: &mut Planes) {
     bitslice(blocks);
@@ -213,10 +213,12 @@ fn encrypt8(keys: &[Planes; 10], blocks: &mut Planes) {
     bitslice(blocks);
 }
 
-/// The carry-less product of 64-bit polynomials, in constant time as far as the machine multiplies so.
+/// Returns the carry-less product of 64-bit polynomials. Takes constant time if the machine's multiplication
+/// does.
 ///
-/// Each factor is cut into five parts of every fifth bit. In the integer product of two parts at most 13 ones
-/// meet in one place, so carries reach at most three places further and the every fifth bit is the right one.
+/// Each factor is split into five parts of every fifth bit. In the integer product of two parts, at most 13
+/// ones meet in one place. So carries reach at most three places further, and every fifth bit of the product
+/// is right.
 #[inline(always)]
 fn multiply64(a: u64, b: u64) -> u128 {
     const FIFTH: u128 = {
@@ -234,13 +236,13 @@ fn multiply64(a: u64, b: u64) -> u128 {
         for i in 0..5 {
             sum ^= part(a, i) * part(b, (place + 5 - i) % 5);
         }
-        // The places of `place` modulo 5; FIFTH << place misses none of them.
+        // The places that are `place` modulo 5. FIFTH << place includes all of them.
         product ^= sum & FIFTH << place;
     }
     product
 }
 
-/// The unreduced carry-less product of two blocks, by Karatsuba: low and high half.
+/// Returns the unreduced carry-less product of two blocks by Karatsuba's method: low and high half.
 #[inline(always)]
 fn multiply128(a: u128, b: u128) -> (u128, u128) {
     let (a0, a1, b0, b1) = (a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64);
@@ -249,25 +251,25 @@ fn multiply128(a: u128, b: u128) -> (u128, u128) {
     (low ^ middle << 64, high ^ middle >> 64)
 }
 
-/// The 32-bit words of a block.
+/// Returns the 32-bit words of a block.
 #[inline(always)]
 fn words(block: u128) -> [u32; 4] {
     bytemuck::cast(block)
 }
 
-/// The block of these words.
+/// Returns the block of these words.
 #[inline(always)]
 fn block(words: [u32; 4]) -> u128 {
     bytemuck::cast(words)
 }
 
-/// Both halves of a block, each for itself.
+/// Applies a function to each half of a block.
 #[inline(always)]
 fn halves(block: u128, of: impl Fn(u64) -> u64) -> u128 {
     u128::from(of((block >> 64) as u64)) << 64 | u128::from(of(block as u64))
 }
 
-/// The first round key as it is, the others bitsliced, each byte of a plane for eight blocks.
+/// The first round key unchanged, and the other ones bitsliced: each byte of a plane is for eight blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct RoundKeys {
     whitening: u128,
@@ -289,25 +291,25 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
-        // SAFETY: the caller vouches for a block at `from`.
+        // SAFETY: the caller guarantees a block at `from`.
         Portable(unsafe { from.read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u128) {
-        // SAFETY: the caller vouches for a block at `to`.
+        // SAFETY: the caller guarantees a block at `to`.
         unsafe { to.write_unaligned(self.0) }
     }
 
     #[inline(always)]
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
-        // SAFETY: the caller vouches for a block at `from(0)`.
+        // SAFETY: the caller guarantees a block at `from(0)`.
         unsafe { Self::load(from(0)) }
     }
 
     #[inline(always)]
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: the caller vouches for a block at `to(0)`.
+        // SAFETY: the caller guarantees a block at `to(0)`.
         unsafe { self.store(to(0)) }
     }
 
@@ -344,7 +346,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn if_any(self, test: Self, value: Self) -> Self {
-        // The top bit of `-x | x` says whether x is not zero.
+        // The top bit of `-x | x` is set exactly if x is not zero.
         let any = halves(self.0 & test.0, |half| ((half.wrapping_neg() | half) >> 63).wrapping_neg());
         Portable(any & value.0)
     }
@@ -357,10 +359,10 @@ impl Vector for Portable {
         from: impl Fn(usize) -> *const u128,
     ) -> Self {
         let number = usize::from(first.0 & bit.0 != 0) << 1 | usize::from(second.0 & bit.0 != 0);
-        // SAFETY: the caller vouches for the blocks at `from(0)`.
+        // SAFETY: the caller guarantees the blocks at `from(0)`.
         unsafe {
             match REDUCED {
-                // Without a block for 0, another is read and left out.
+                // If there is no block for number 0, another block is read and masked out.
                 true => {
                     let any = u128::from(number > 0).wrapping_neg();
                     Portable(Self::load(from(0).add(number.saturating_sub(1))).0 & any)
@@ -405,7 +407,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: the caller vouches for two blocks at `to(0)`.
+        // SAFETY: the caller guarantees two blocks at `to(0)`.
         unsafe {
             first.store(to(0));
             second.store(to(0).add(1));
@@ -414,7 +416,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
-        // SAFETY: the caller vouches for two blocks at `from(0)`.
+        // SAFETY: the caller guarantees two blocks at `from(0)`.
         unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
     }
 
@@ -429,8 +431,7 @@ impl Vector for Portable {
         Portable(block(words(self.0).map(|word| word.rotate_right(N))))
     }
 
-    /// Not inlined: it would stand in each task 56 times, which took more of the compiler's time than all
-    /// other loops.
+    /// Not inlined: each task would contain it 56 times, which takes more compile time than all other loops.
     #[inline(never)]
     unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
         for k in 0..4 {
@@ -455,7 +456,7 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn interleave8(self, other: Self) -> (Self, Self) {
         let spread = |half: u128| {
-            // Eight bytes to every second of sixteen.
+            // Moves eight bytes to every second of sixteen places.
             let x = (half | half << 32) & 0x00000000ffffffff_00000000ffffffff;
             let x = (x | x << 16) & 0x0000ffff0000ffff_0000ffff0000ffff;
             (x | x << 8) & 0x00ff00ff00ff00ff_00ff00ff00ff00ff
@@ -471,7 +472,7 @@ impl Vector for Portable {
         let mut picked = [0; 16];
         for (place, byte) in from.into_iter().enumerate() {
             for (to, at) in picked.iter_mut().zip(places) {
-                // All ones where the place is this one.
+                // The factor is all ones if the place is this one.
                 *to |= byte & ((u16::from(at ^ place as u8).wrapping_sub(1) >> 8) as u8);
             }
         }
@@ -486,11 +487,11 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn times(planes: &Self::Bytes, factors: &Factors, k: usize) -> Self {
-        // SAFETY: the caller vouches for factor `k`.
+        // SAFETY: the caller guarantees factor `k`.
         let nibbles = unsafe { factors.nibbles.get_unchecked(k) };
         let mut product = 0;
         for (b, plane) in planes.iter().enumerate() {
-            // The images of bits 0 to 3, and of 4 to 7.
+            // The images of bits 0 to 3, and of bits 4 to 7.
             product ^= plane & bytes((nibbles[b / 4] >> (8 << (b % 4))) as u8);
         }
         Portable(product)
@@ -505,7 +506,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::keys(round_keys(0)) }
     }
 
@@ -532,14 +533,14 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         let word = sub_word(((self.0 >> 96) as u32).rotate_right(8)) ^ u32::from(round_constant);
-        // Word i of the next key is the sum of words 0..=i of this one and of `word`.
+        // Word i of the next key is the sum of words 0..=i of this key and of `word`.
         let twice = self.0 ^ self.0 << 32;
         let everywhere = u128::from(word) * (u128::MAX / u128::from(u32::MAX));
         Portable(twice ^ twice << 64 ^ everywhere)
     }
 }
 
-/// The S-box on each of four bytes.
+/// Applies the S-box to each of four bytes.
 fn sub_word(word: u32) -> u32 {
     let mut state = [u128::from(word), 0, 0, 0, 0, 0, 0, 0];
     bitslice(&mut state);

@@ -1,15 +1,15 @@
-//! A circuit as the garbling loops take it.
+//! A circuit in the form that the garbling loops process.
 
 use std::ops::{BitXor, Range};
 
-/// AND gates in a section: 16 KiB of tables for each copy.
+/// The number of AND gates in a section: 16 KiB of tables for each copy.
 pub const SECTION: usize = 512;
 
-/// Most AND gates in a layer.
+/// The largest number of AND gates in a layer.
 pub const LAYER: usize = 16;
 
-/// The slot that stands for the constant one: in it the garbler has Δ and the evaluator zero, so that INV is
-/// an XOR with it. No step writes it.
+/// The slot of the constant one. For the garbler it contains Δ, and for the evaluator zero, so that INV is an
+/// XOR with this slot. No step writes it.
 pub const ONE: u32 = 0;
 
 /// `out = a ⊕ b`, on slots.
@@ -27,31 +27,31 @@ pub struct And {
     pub a: u32,
     /// Second operand.
     pub b: u32,
-    /// Where the result goes.
+    /// The slot of the result.
     pub out: u32,
     /// The number of the gate in its section.
     pub gate: u32,
 }
 
-/// Where a layer ends in the lists of steps.
+/// The end of a layer in the lists of steps.
 #[derive(Clone, Copy)]
 struct Ends {
     xors: usize,
     ands: usize,
 }
 
-/// XORs one after the other, and AND gates. No AND gate writes a slot that another gate of the layer reads or
-/// writes, and no XOR writes a slot that an AND gate reads. So an AND gate may be done at any time among the
-/// others.
+/// XORs in order, and AND gates. No AND gate writes a slot that another gate of the layer reads or writes,
+/// and no XOR writes a slot that an AND gate reads. So an AND gate may be processed at any time within the
+/// layer.
 pub(crate) struct Layer<'a> {
     pub xors: &'a [Xor],
     pub ands: &'a [And],
 }
 
 impl<'a> Layer<'a> {
-    /// Returns the AND gates, up to this many at a time, each time with a part of the XORs: those are loads
-    /// and stores, which the machine does while its AES unit is busy. Without AND gates there is one share,
-    /// of all XORs.
+    /// Returns at most `most` AND gates at a time, each time together with a share of the XORs. XORs are
+    /// loads and stores, which the machine performs while its AES unit is busy. A layer without AND gates is
+    /// one share.
     #[inline(always)]
     pub fn shares(self, most: usize) -> impl Iterator<Item = (&'a [Xor], &'a [And])> {
         let shares = self.ands.len().div_ceil(most).max(1);
@@ -66,11 +66,11 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// The steps of a circuit whose wires have been given *slots*: layers of XORs and AND gates that do not
-/// depend on each other, the layers in sections of [`SECTION`] AND gates.
+/// The steps of a circuit whose wires have *slots*: layers of XORs and independent AND gates. Layers are
+/// grouped in sections of [`SECTION`] AND gates.
 ///
-/// The loops rely on this: every slot in the lists is below `slots`, and every gate of a section below the
-/// number of AND gates of that section.
+/// The loops rely on these invariants: every slot in the lists is below `slots`, and the number of every gate
+/// of a section is below the section's number of AND gates.
 pub struct GateList {
     xors: Vec<Xor>,
     ands: Vec<And>,
@@ -96,7 +96,7 @@ impl GateList {
         self.sections.len()
     }
 
-    /// Returns the AND gates of a section.
+    /// Returns the numbers of the AND gates of a section.
     pub fn section_gates(&self, section: usize) -> Range<usize> {
         section * SECTION..self.ands.len().min((section + 1) * SECTION)
     }
@@ -106,8 +106,8 @@ impl GateList {
         &self.ands[self.section_gates(section)]
     }
 
-    /// Walks through a section with values of any kind, one in each of the `slots`. An XOR adds them; `and`
-    /// is given the number of the AND gate in the circuit and its operands, and says its result.
+    /// Computes a section on values of any kind, one in each of the `slots`. An XOR adds two values. `and`
+    /// gets the number of the AND gate in the circuit and its operands, and returns the result.
     ///
     /// # Panics
     /// If there are fewer values than slots.
@@ -140,19 +140,19 @@ impl GateList {
     }
 }
 
-/// Puts a [`GateList`] together.
+/// Builds a [`GateList`].
 pub struct GateListBuilder {
     script: GateList,
-    /// The gates of the present section that have been added.
+    /// For each number, whether a gate of the current section has it.
     seen: [bool; SECTION],
-    /// For each slot the last layer, counted from 1, whose AND gates write it, and the last one whose gates
-    /// read it.
+    /// For each slot, the last layer (counted from 1) whose AND gates write it, and the last layer whose
+    /// gates read it.
     written: Vec<usize>,
     read: Vec<usize>,
 }
 
 impl GateListBuilder {
-    /// Makes an empty script over slots `0..slots`, the first of which is [`ONE`]; steps may use more.
+    /// Makes an empty script over slots `0..slots`, where slot 0 is [`ONE`]. Later steps may use more slots.
     pub fn new(slots: usize) -> Self {
         let script = GateList {
             xors: Vec::new(),
@@ -169,8 +169,8 @@ impl GateListBuilder {
         self.script.slots = self.script.slots.max(a.max(b).max(out) as usize + 1);
     }
 
-    /// Asserts that no AND gate writes a slot that another gate of the layer reads or writes, and no XOR
-    /// writes one that an AND gate reads.
+    /// Asserts the independence of a layer: no AND gate writes a slot that another gate of the layer reads or
+    /// writes, and no XOR writes a slot that an AND gate reads.
     fn check_independent(&mut self, xors: std::ops::Range<usize>, ands: &[And]) {
         let layer = self.script.layers.len() + 1;
         self.written.resize(self.script.slots, 0);
@@ -190,7 +190,7 @@ impl GateListBuilder {
             assert!(
                 [xor.a, xor.b, xor.out].iter().all(|&slot| self.written[slot as usize] != layer)
                     && self.read[xor.out as usize] != layer,
-                "an XOR and an AND gate of a layer depend on each other"
+                "an XOR writes an operand of an AND gate of its layer"
             );
         }
     }
@@ -198,17 +198,17 @@ impl GateListBuilder {
     /// Adds an XOR to the next layer.
     ///
     /// # Panics
-    /// If it writes [`ONE`].
+    /// If the XOR writes [`ONE`].
     pub fn xor(&mut self, a: u32, b: u32, out: u32) {
         self.use_slots(a, b, out);
         self.script.xors.push(Xor { a, b, out });
     }
 
-    /// Ends a layer with these AND gates, beside the XORs that were added to it.
+    /// Ends a layer: adds these AND gates beside the XORs that were added before.
     ///
     /// # Panics
-    /// If one of them writes a slot that another gate of the layer reads or writes, or an XOR writes one that
-    /// they read; if they are more than [`LAYER`]; if a gate has been added already or would overfill the
+    /// If a gate writes a slot that another gate of the layer reads or writes, or an XOR writes an operand of
+    /// a gate. If there are more than [`LAYER`] gates, or a gate's number occurs twice or exceeds the
     /// section.
     pub fn layer(&mut self, ands: &[And]) {
         assert!(ands.len() <= LAYER, "{} AND gates in a layer", ands.len());

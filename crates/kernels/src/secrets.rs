@@ -8,20 +8,20 @@ use zeroize::Zeroize;
 use crate::erase;
 use crate::pages::erases_pages_of;
 
-/// A list of secrets, erased when dropped at the speed of memory: preprocessing erases more than it computes.
-/// After a [stop](crate::Erasing), pages return to the system without erasing; the system clears them before
-/// anybody gets them again. An iterator that is collected into a list must know its length: growing leaves
-/// copies behind.
+/// A list of secrets, erased when dropped. It is erased in whole registers, because preprocessing erases more
+/// than it computes. After a [stop](crate::Erasing), its pages return to the system without erasing; the
+/// system clears them before anybody gets them again. An iterator that is collected into a list must know its
+/// length, because a growing list leaves copies behind.
 #[derive(Clone, Default)]
 pub struct Secrets<T: Copy + Default>(Vec<T>);
 
 impl<T: Copy + Default> Secrets<T> {
-    /// Takes these secrets, which are erased when they are dropped.
+    /// Returns a list of these secrets.
     pub fn new(secrets: Vec<T>) -> Self {
         Secrets(secrets)
     }
 
-    /// Makes room for this many secrets.
+    /// Allocates an empty list for this many secrets.
     pub fn with_capacity(capacity: usize) -> Self {
         Secrets(Vec::with_capacity(capacity))
     }
@@ -55,7 +55,7 @@ impl<T: Copy + Default> DerefMut for Secrets<T> {
 }
 
 impl<T: Copy + Default> Zeroize for Secrets<T> {
-    /// Erases all of them; none are left.
+    /// Erases all secrets and empties the list.
     fn zeroize(&mut self) {
         *self = Secrets(Vec::new());
     }
@@ -63,12 +63,12 @@ impl<T: Copy + Default> Zeroize for Secrets<T> {
 
 impl<T: Copy + Default> Drop for Secrets<T> {
     fn drop(&mut self) {
-        // Erasing gigabytes takes longer than a user who stops the program wants to wait, and even longer for
-        // untouched pages, which writing would allocate.
+        // When a user stops the program, erasing gigabytes would take too long. It would take even longer for
+        // pages that were never written, because erasing would allocate them.
         match erases_pages_of(&self.0) {
             Some(_erasing) => self.0 = Vec::new(),
             None => {
-                // A list that was longer has left some behind its last one.
+                // A list that was longer before has secrets after its last one.
                 self.0.resize(self.0.capacity(), T::default());
                 erase(&mut self.0);
             }
@@ -77,7 +77,7 @@ impl<T: Copy + Default> Drop for Secrets<T> {
 }
 
 impl<T: Copy + Default> FromIterator<T> for Secrets<T> {
-    /// Collects secrets whose number is known beforehand.
+    /// Collects secrets from an iterator that knows its length.
     fn from_iter<I: IntoIterator<Item = T>>(secrets: I) -> Self {
         Secrets(secrets.into_iter().collect())
     }

@@ -1,6 +1,6 @@
 //! Transpositions of bits by swapping them, without tables and without branches on data.
 
-/// Swaps bits of `a` and `b`: those of `a` under `mask << shift` with those of `b` under `mask`.
+/// Swaps bits of `a` and `b`: the bits of `a` under `mask << shift` with the bits of `b` under `mask`.
 #[inline(always)]
 pub(crate) fn swap_bits(m: &mut [u128], a: usize, b: usize, shift: u32, mask: u128) {
     let t = ((m[a] >> shift) ^ m[b]) & mask;
@@ -8,8 +8,8 @@ pub(crate) fn swap_bits(m: &mut [u128], a: usize, b: usize, shift: u32, mask: u1
     m[a] ^= t << shift;
 }
 
-/// Transposes as [`Vector::transpose64`](crate::vector::Vector::transpose64), in words, as registers hold
-/// them: no bit moves between the halves of a block.
+/// Transposes like [`Vector::transpose64`](crate::vector::Vector::transpose64), in words, because no bit
+/// moves between the halves of a block.
 #[inline(always)]
 pub(crate) fn transpose64(m: &mut [u128; 64]) {
     let mut words = [0; 128];
@@ -27,7 +27,7 @@ pub(crate) fn transpose64(m: &mut [u128; 64]) {
     }
 }
 
-/// Swaps bits of rows of two words that are `D` rows apart: of all that are.
+/// Swaps bits of all pairs of rows that are `D` rows apart. A row has two words.
 #[inline(always)]
 fn swap_rows<const D: usize>(words: &mut [u64; 128]) {
     // D ones, D zeros, and so on.

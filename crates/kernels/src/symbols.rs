@@ -1,10 +1,10 @@
-//! Words of symbols times matrices over a small field.
+//! Multiplication of words of symbols by matrices over a small field.
 //!
-//! A symbol is a byte. A *word* has a number of symbols, in whole blocks, with zeros after the last symbol.
-//! An entry of a matrix is a [`Factor`]: the effect of multiplying with an element of a field of
-//! characteristic 2 on the bits of a byte. The field itself does not matter here.
+//! A symbol is a byte. A *word* is a number of symbols in whole blocks, with zeros after the last symbol. An
+//! entry of a matrix is a [`Factor`]: multiplication by an element of a field of characteristic 2, as a map
+//! of a byte's bits. The field itself does not matter here.
 //!
-//! Time and memory accesses depend on sizes alone: words may be secret, and so may factors.
+//! Time and memory accesses depend on sizes alone, because words and factors may be secret.
 
 use std::hint::black_box;
 
@@ -15,23 +15,23 @@ use crate::factors::{Factor, Factors};
 use crate::vector::{Task, Vector};
 use crate::{Kernel, Secrets};
 
-/// Symbols in a block.
+/// The number of symbols in a block.
 const BLOCK: usize = 16;
 
-/// Products that are added up side by side.
+/// The number of products that are added up side by side.
 const GROUP: usize = 8;
 
-/// A matrix that takes words to words. Erased when dropped.
+/// A matrix that maps words to words. Erased when dropped.
 #[derive(Clone)]
 pub struct Matrix {
     inputs: usize,
     outputs: usize,
-    /// `[group of outputs][input][output in the group]`.
+    /// The entries, `[group of outputs][input][output in the group]`.
     factors: Factors,
 }
 
 impl Matrix {
-    /// Returns the matrix with these entries: `factor(i, j)` is the contribution of symbol `j` of a word to
+    /// Returns the matrix with these entries. `factor(i, j)` is the contribution of symbol `j` of a word to
     /// symbol `i` of its product.
     pub fn new(outputs: usize, inputs: usize, factor: impl Fn(usize, usize) -> Factor) -> Self {
         let of = |k: usize| {
@@ -42,12 +42,12 @@ impl Matrix {
         Matrix { inputs, outputs, factors }
     }
 
-    /// Returns the number of symbols of the words that it takes.
+    /// Returns the number of symbols of a word before multiplication.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Returns the number of symbols of its products.
+    /// Returns the number of symbols of a product.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
@@ -59,11 +59,11 @@ impl std::fmt::Debug for Matrix {
     }
 }
 
-/// Adds to each of `sums` the product of a word with the matrix. `words` has the words one after another,
-/// each in whole blocks; so has `sums`.
+/// Adds the product of each word with the matrix to the sum at the same index. `words` and `sums` have one
+/// word after another, each in whole blocks.
 ///
 /// # Panics
-/// If they are not as many.
+/// If the numbers of words and sums differ.
 pub fn add_products(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     add_products_with(Kernel::best(), matrix, words, sums);
 }
@@ -71,7 +71,7 @@ pub fn add_products(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
 /// Does the same as [`add_products`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`add_products`].
+/// As [`add_products`].
 pub fn add_products_with(kernel: Kernel, matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     let [blocks, sum_blocks] = [matrix.inputs, matrix.outputs].map(|symbols| symbols.div_ceil(BLOCK));
     let count = words.len().checked_div(blocks).unwrap_or(0);
@@ -96,14 +96,14 @@ impl Task for Multiply<'_> {
         const { assert!(V::BLOCKS <= 4) };
         let Multiply { matrix, words, sums, blocks, sum_blocks } = self;
         let tile = BLOCK * V::BLOCKS;
-        // Those that are too few for a tile go by eights, where the machine has a way.
+        // A rest that is too small for a tile is processed in eights, if the machine supports this.
         let count = words.len() / blocks;
         let by_eights = V::EIGHTS && blocks.max(sum_blocks) <= EIGHT_BLOCKS;
         let few = if by_eights && count % tile <= MOST_BY_EIGHTS { count % tile } else { 0 };
         let (words, few_words) = words.split_at((count - few) * blocks);
         let (sums, few_sums) = sums.split_at_mut((count - few) * sum_blocks);
-        // SAFETY: the caller vouches for the features of `V`; by eights go words of a few blocks only, if
-        // the machine has a way.
+        // SAFETY: the caller guarantees the features of `V`. Eights are used only for words of a few blocks,
+        // and only if the machine supports them.
         unsafe {
             if !words.is_empty() {
                 multiply_tiles::<V>(matrix, words, sums, [blocks, sum_blocks]);
@@ -115,7 +115,7 @@ impl Task for Multiply<'_> {
     }
 }
 
-/// Adds products, sixteen words for each block of a register at a time.
+/// Adds products, for 16 words per block of a register at a time.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -127,14 +127,16 @@ unsafe fn multiply_tiles<V: Vector>(
     [blocks, sum_blocks]: [usize; 2],
 ) {
     let tile = BLOCK * V::BLOCKS;
-    // The same symbol of all words of a tile, symbol after symbol; and of 16 symbols of the products.
+    // `rows` has a register for each symbol: this symbol of all words of a tile. `products` is for 16 symbols
+    // of the products.
     let mut rows = Secrets::<u128>::zeros(blocks * BLOCK * V::BLOCKS);
     let mut products = Zeroizing::new([0_u128; 4 * BLOCK]);
-    // The compiler would take the products apart into words of the machine, as it knows where they go.
+    // `black_box` hides the destinations from the compiler, which would otherwise split the products into
+    // machine words.
     let [rows, products] = [rows.as_mut_ptr(), products.as_mut_ptr()].map(black_box);
     for (words, sums) in words.chunks(tile * blocks).zip(sums.chunks_mut(tile * sum_blocks)) {
-        // SAFETY: the caller vouches for the features of `V`. `rows` has a register for each symbol of a
-        // word, `products` for sixteen.
+        // SAFETY: the caller guarantees the features of `V`. `rows` has a register for each symbol of a word,
+        // and `products` has sixteen registers.
         unsafe {
             for block in 0..blocks {
                 let columns = read_tile::<V>(words, block, blocks);
@@ -159,7 +161,7 @@ unsafe fn multiply_tiles<V: Vector>(
     }
 }
 
-/// Adds to `sum` a group of outputs, if the matrix has as many: `rows` has a register for each input.
+/// Adds a group of outputs to `sum`, as many as the matrix has. `rows` has a register for each input.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -172,8 +174,8 @@ unsafe fn group_products<V: Vector>(
 ) -> [V; GROUP] {
     if group < factors.rows.len() / (GROUP * inputs) {
         for j in 0..*inputs {
-            // SAFETY: the caller vouches for the features of `V` and for the rows; there is a factor for
-            // each input of each group of outputs.
+            // SAFETY: the caller guarantees the features of `V` and the rows; there is a factor for each
+            // input of each group of outputs.
             unsafe {
                 let bytes = V::load(rows.add(j * V::BLOCKS)).bytes();
                 let first = (group * inputs + j) * GROUP;
@@ -186,14 +188,14 @@ unsafe fn group_products<V: Vector>(
     sum
 }
 
-/// Blocks in the widest register: rows are padded to as many.
+/// The number of blocks in the widest register. Rows are padded to a multiple of it.
 pub const ROW_BLOCKS: usize = 4;
 
-/// Adds products as [`add_products`], of words in rows: row `i` has the symbols `i` of all words, or of all
-/// sums, in `row_blocks` blocks, a multiple of [`ROW_BLOCKS`].
+/// Adds products like [`add_products`], for words in rows. Row `i` has symbol `i` of all words or sums, in
+/// `row_blocks` blocks, a multiple of [`ROW_BLOCKS`].
 ///
 /// # Panics
-/// If there are not as many rows.
+/// If the number of rows is wrong.
 pub fn add_row_products(matrix: &Matrix, rows: &[u128], sums: &mut [u128], row_blocks: usize) {
     add_row_products_with(Kernel::best(), matrix, rows, sums, row_blocks);
 }
@@ -201,7 +203,7 @@ pub fn add_row_products(matrix: &Matrix, rows: &[u128], sums: &mut [u128], row_b
 /// Does the same as [`add_row_products`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`add_row_products`].
+/// As [`add_row_products`].
 pub fn add_row_products_with(
     kernel: Kernel,
     matrix: &Matrix,
@@ -228,12 +230,12 @@ impl Task for MultiplyRows<'_> {
     unsafe fn run<V: Vector>(self) {
         const { assert!(ROW_BLOCKS.is_multiple_of(V::BLOCKS)) };
         let MultiplyRows { matrix, rows, sums, row_blocks } = self;
-        // One register of each row, side by side.
+        // A register of each row, side by side.
         let mut here = Secrets::<u128>::zeros(matrix.inputs * V::BLOCKS);
         let here = here.as_mut_ptr();
         for first in (0..row_blocks).step_by(V::BLOCKS) {
-            // SAFETY: the caller vouches for the features of `V`; rows and sums are as many as the matrix
-            // takes and gives, of whole registers.
+            // SAFETY: the caller guarantees the features of `V`; rows and sums fit the matrix, and have whole
+            // registers.
             unsafe {
                 for j in 0..matrix.inputs {
                     V::load(rows.as_ptr().add(j * row_blocks + first)).store(here.add(j * V::BLOCKS));
@@ -254,18 +256,18 @@ impl Task for MultiplyRows<'_> {
     }
 }
 
-/// Most blocks of words, and of products, that are made by eights.
+/// The largest number of blocks of words, and of products, that are processed in eights.
 const EIGHT_BLOCKS: usize = 4;
 
-/// Words that are made by eights, at most: more of them take no longer as a tile.
+/// The largest number of words that are processed in eights. More words are as fast in a tile.
 const MOST_BY_EIGHTS: usize = 40;
 
-/// Adds the products of at most eight words: a register has the same symbol of all of them in each of eight
-/// places, and takes the factors of eight outputs at a time.
+/// Adds the products of at most eight words. A register has the same symbol of all words in each of eight
+/// places, and is multiplied by the factors of eight outputs at a time.
 ///
 /// # Safety
-/// The machine has the features of `V`, which has [`Vector::EIGHTS`]; there are at most eight words, and at
-/// most [`EIGHT_BLOCKS`] blocks of words and of sums.
+/// The machine has the features of `V`, which supports [`Vector::EIGHTS`]. There are at most eight words, and
+/// at most [`EIGHT_BLOCKS`] blocks of words and of sums.
 #[inline(always)]
 unsafe fn multiply_eight<V: Vector>(
     matrix: &Matrix,
@@ -275,28 +277,28 @@ unsafe fn multiply_eight<V: Vector>(
 ) {
     let Matrix { inputs, factors, .. } = matrix;
     let (count, groups) = (words.len() / blocks, factors.rows.len() / (GROUP * inputs));
-    // Eight registers each: of a block the symbols `2·k` and `2·k + 1` of all words are in block `k`.
+    // Eight registers for each block. Block `k` of them has the symbols `2·k` and `2·k + 1` of all words.
     let mut room = [[0_u128; 8 * EIGHT_BLOCKS]; 2];
     let [symbols, products] = room.each_mut().map(|room| black_box(room.as_mut_ptr()));
     let (zero, mut nowhere) = (0_u128, 0);
     let nowhere = &raw mut nowhere;
     // SAFETY: the caller guarantees the features of `V`, and the numbers of words and of blocks; an existing
-    // word has its blocks. There is a factor for each input of each group of outputs, and as many groups as
-    // fill the blocks of the sums, or one fewer.
+    // word has its blocks. There is a factor for each input of each group of outputs. The groups fill the
+    // blocks of the sums, or there is one fewer.
     unsafe {
         let mut registers = [V::splat(0); 8];
         for (word, register) in registers.iter_mut().enumerate().take(count) {
             let at = words.as_ptr().add(word * blocks);
             *register = V::gather(|k| if k < blocks { at.add(k) } else { &raw const zero });
         }
-        // Of the seven bits of a byte's position, three for the register and four within a block, each step
-        // rotates the first to the end: here three times, and four times on the way back.
+        // The seven bits of a byte's position are three for the register and four within a block. Each step
+        // rotates the first bit to the end: three steps here, and four on the way back.
         for (k, register) in turned::<V, 3>(registers).into_iter().enumerate() {
             register.scatter(|block| symbols.add(8 * block + k));
         }
         let symbols = symbols.cast::<u64>();
         for block in 0..sum_blocks {
-            // The last block may have one group; the result of the other one is left out.
+            // The last block may have only one group; then the second result is discarded.
             let [first, second] = [2 * block, (2 * block + 1).min(groups - 1)].map(|group| group * inputs);
             let mut sums = [V::splat(0); 2];
             for j in 0..*inputs {
@@ -321,8 +323,8 @@ unsafe fn multiply_eight<V: Vector>(
     erase(room.as_flattened_mut());
 }
 
-/// Takes the first of the seven bits of each byte's place, three of the register and four within its block,
-/// to the end, N times.
+/// Rotates the seven bits of each byte's position N times: three bits for the register and four within its
+/// block. Each rotation moves the first bit to the end.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -331,7 +333,7 @@ unsafe fn turned<V: Vector, const N: usize>(mut registers: [V; 8]) -> [V; 8] {
     for _ in 0..N {
         let mut next = registers;
         for k in 0..4 {
-            // SAFETY: the caller vouches for the features of `V`.
+            // SAFETY: the caller guarantees the features of `V`.
             (next[2 * k], next[2 * k + 1]) = unsafe { registers[k].interleave8(registers[k + 4]) };
         }
         registers = next;
@@ -339,18 +341,18 @@ unsafe fn turned<V: Vector, const N: usize>(mut registers: [V; 8]) -> [V; 8] {
     registers
 }
 
-/// Transposes the 16 × 16 bytes that registers hold in each place of a block.
+/// Transposes the 16 × 16 bytes that the registers have in each block.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
-    // Of the eight bits of a byte's position, four for the row and four within it, each step rotates the
-    // first to the end.
+    // The eight bits of a byte's position are four for the row and four within it. Each step rotates the
+    // first bit to the end.
     for _ in 0..4 {
         let mut next = rows;
         for k in 0..BLOCK / 2 {
-            // SAFETY: the caller vouches for the features of `V`.
+            // SAFETY: the caller guarantees the features of `V`.
             (next[2 * k], next[2 * k + 1]) = unsafe { rows[k].interleave8(rows[k + BLOCK / 2]) };
         }
         rows = next;
@@ -358,15 +360,15 @@ unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
     rows
 }
 
-/// Reads one block of each word of a tile, and transposes it: register `k` has the symbols `k` of that block,
-/// of one word after the other. Words that there are not are zeros.
+/// Reads one block of each word of a tile, and transposes it. Register `k` has symbol `k` of that block, for
+/// one word after the other. Missing words are zeros.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are at most 16 words for each block of a register.
 #[inline(always)]
 unsafe fn read_tile<V: Vector>(words: &[u128], block: usize, blocks: usize) -> [V; BLOCK] {
     let (count, zero) = (words.len() / blocks, 0);
-    // SAFETY: the caller vouches for the features of `V`; a word that there is has this block.
+    // SAFETY: the caller guarantees the features of `V`; every existing word has this block.
     unsafe {
         let mut rows = [V::splat(0); BLOCK];
         for (r, row) in rows.iter_mut().enumerate() {
@@ -379,7 +381,7 @@ unsafe fn read_tile<V: Vector>(words: &[u128], block: usize, blocks: usize) -> [
     }
 }
 
-/// Writes one block of each word of a tile, or adds to it: register `r` has the block of every 16th word.
+/// Writes one block of each word of a tile, or adds to it. Register `r` has the block of every 16th word.
 ///
 /// # Safety
 /// As [`read_tile`].
@@ -394,7 +396,7 @@ unsafe fn write_tile<V: Vector, const ADD: bool>(
     let mut nowhere = 0;
     let nowhere = &raw mut nowhere;
     for (r, row) in rows.into_iter().enumerate() {
-        // SAFETY: the caller vouches for the features of `V`; a word that there is has this block.
+        // SAFETY: the caller guarantees the features of `V`; every existing word has this block.
         unsafe {
             let place = |k: usize| match BLOCK * k + r {
                 word if word < count => at.add(word * blocks + block),
@@ -404,23 +406,23 @@ unsafe fn write_tile<V: Vector, const ADD: bool>(
             row.scatter(place);
         }
     }
-    // SAFETY: it is the variable above.
+    // SAFETY: `nowhere` is the variable above.
     unsafe { nowhere.write_volatile(0) };
 }
 
-/// Symbols that are picked out of words, and where they go. Erased when dropped.
+/// A selection of symbols of words, in a new order. Erased when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Picks {
     inputs: usize,
     outputs: usize,
-    /// For each target block and each source block, the position of each symbol in the source; 128 if it is
-    /// in another one, or nowhere.
+    /// For each pair of target and source block, the position of each symbol in the source block, or 128 if
+    /// it is not there.
     places: Vec<u128>,
 }
 
 impl Picks {
-    /// Picks `outputs` symbols out of `inputs`: symbol `i` is the one with the number `number(i)`, or 0 if
-    /// there is none. Its time does not depend on the numbers.
+    /// Selects `outputs` of `inputs` symbols. Symbol `i` is the one with the number `number(i)`, or 0 if this
+    /// number does not exist. The time does not depend on the numbers.
     pub fn new(outputs: usize, inputs: usize, number: impl Fn(usize) -> u8) -> Self {
         let blocks = inputs.div_ceil(BLOCK);
         let mut places = vec![u128::MAX / 0xff * 0x80; outputs.div_ceil(BLOCK) * blocks];
@@ -446,11 +448,11 @@ impl std::fmt::Debug for Picks {
     }
 }
 
-/// Adds to each of `sums` the symbols that are picked out of a word; both as in [`add_products`]. In constant
-/// time with respect to the words and to which symbols these are.
+/// Adds the selected symbols of each word to the sum at the same index. `words` and `sums` are as in
+/// [`add_products`]. Takes constant time with respect to the words and the selection.
 ///
 /// # Panics
-/// If they are not as many.
+/// If the numbers of words and sums differ.
 pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
     add_picked_with(Kernel::best(), picks, words, sums);
 }
@@ -458,7 +460,7 @@ pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
 /// Does the same as [`add_picked`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`add_picked`].
+/// As [`add_picked`].
 pub fn add_picked_with(kernel: Kernel, picks: &Picks, words: &[u128], sums: &mut [u128]) {
     let [blocks, sum_blocks] = [picks.inputs, picks.outputs].map(|symbols| symbols.div_ceil(BLOCK));
     let count = words.len().checked_div(blocks).unwrap_or(0);
@@ -488,8 +490,7 @@ impl Task for AddPicked<'_> {
         for (words, sums) in words.chunks(V::BLOCKS * blocks).zip(sums.chunks_mut(V::BLOCKS * sum_blocks)) {
             let (count, at) = (words.len() / blocks, sums.as_mut_ptr());
             for (to, places) in picks.places.chunks_exact(blocks).enumerate() {
-                // SAFETY: the caller vouches for the features of `V`; each word that there is has these
-                // blocks.
+                // SAFETY: the caller guarantees the features of `V`; every existing word has these blocks.
                 unsafe {
                     let place = |k: usize| if k < count { at.add(k * sum_blocks + to) } else { nowhere };
                     let mut sum = V::gather(|k| place(k).cast_const());
@@ -503,16 +504,16 @@ impl Task for AddPicked<'_> {
                 }
             }
         }
-        // SAFETY: it is the variable above.
+        // SAFETY: `nowhere` is the variable above.
         unsafe { nowhere.write_volatile(0) };
     }
 }
 
-/// Makes words of rows: row `i` has the symbols `i` of all words, in `row_blocks` blocks. `words` has room
-/// for some of them, the first ones, each of as many blocks as its symbols fill.
+/// Converts rows into words. Row `i` has symbol `i` of all words, in `row_blocks` blocks. `words` receives
+/// the first of these words, each in as many blocks as its symbols fill.
 ///
 /// # Panics
-/// If there are no whole rows, or not as many words.
+/// If there are no whole rows, or `words` has a wrong length.
 pub fn words_of_rows(rows: &[u128], row_blocks: usize, words: &mut [u128]) {
     words_of_rows_with(Kernel::best(), rows, row_blocks, words);
 }
@@ -520,13 +521,13 @@ pub fn words_of_rows(rows: &[u128], row_blocks: usize, words: &mut [u128]) {
 /// Does the same as [`words_of_rows`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`words_of_rows`].
+/// As [`words_of_rows`].
 pub fn words_of_rows_with(kernel: Kernel, rows: &[u128], row_blocks: usize, words: &mut [u128]) {
     let symbols = rows.len().checked_div(row_blocks).unwrap_or(0);
     let blocks = symbols.div_ceil(BLOCK);
     let count = words.len().checked_div(blocks).unwrap_or(0);
     assert_eq!((rows.len(), words.len()), (symbols * row_blocks, count * blocks), "rows of equal length");
-    assert!(count <= BLOCK * row_blocks, "rows as long as there are words");
+    assert!(count <= BLOCK * row_blocks, "at most the words of a row");
     if count > 0 {
         kernel.run(WordsOfRows { rows, row_blocks, words, blocks });
     }
@@ -549,8 +550,8 @@ impl Task for WordsOfRows<'_> {
         for (tile, words) in words.chunks_mut(BLOCK * V::BLOCKS * blocks).enumerate() {
             let first = tile * V::BLOCKS;
             for (block, rows) in rows.chunks(BLOCK * row_blocks).enumerate() {
-                // SAFETY: the caller guarantees the features of `V`; a row has a register from `first` on, or
-                // its available part is copied.
+                // SAFETY: the caller guarantees the features of `V`; a row has a whole register from `first`
+                // on, or its rest is copied.
                 unsafe {
                     let mut columns = [V::splat(0); BLOCK];
                     for (k, column) in columns.iter_mut().enumerate() {
@@ -569,27 +570,26 @@ impl Task for WordsOfRows<'_> {
     }
 }
 
-/// Factors of all bytes that coefficients can be.
+/// The factors of all coefficients that a byte can hold.
 #[derive(Clone)]
 pub struct Scale(Factors);
 
 impl Scale {
-    /// Returns the one in which coefficient `c` is the factor `factor(c)`.
+    /// Returns the table in which coefficient `c` has the factor `factor(c)`.
     pub fn new(factor: impl Fn(u8) -> Factor) -> Self {
         Scale(Factors::of((0..256_usize).map(|c| factor(c as u8))))
     }
 }
 
-/// Chunks of data that are added to sums at a time.
+/// The number of chunks of data that are added to sums at a time.
 const CHUNKS: usize = 8;
 
-/// Adds up chunks of data, `chunk` blocks each but for the last one, which may be shorter: to `sums[v]`, of
-/// `chunk` blocks, chunk `c` times the factor of `coefficients[v][c]`. In constant time with respect to the
-/// data; the coefficients are public.
+/// Adds up chunks of data. Each chunk has `chunk` blocks, but the last one may be shorter. Chunk `c` times
+/// the factor of `coefficients[v][c]` is added to `sums[v]`, which has `chunk` blocks. Takes constant time
+/// with respect to the data; the coefficients are public.
 ///
 /// # Panics
-/// If there is not a sum for each list of coefficients and a coefficient for each chunk, or `chunk` is no
-/// multiple of 4.
+/// If the numbers of sums, coefficients and chunks do not match, or `chunk` is no multiple of 4.
 pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk: usize, sums: &mut [u128]) {
     add_scaled_with(Kernel::best(), scale, coefficients, data, chunk, sums);
 }
@@ -597,7 +597,7 @@ pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk:
 /// Does the same as [`add_scaled`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`add_scaled`].
+/// As [`add_scaled`].
 pub fn add_scaled_with(
     kernel: Kernel,
     scale: &Scale,
@@ -623,7 +623,7 @@ pub fn add_scaled_with(
 struct AddScaled<'a> {
     scale: &'a Scale,
     coefficients: &'a [Vec<u8>],
-    /// The coefficient of the first chunk.
+    /// The index of the first chunk's coefficient.
     first: usize,
     data: &'a [u128],
     chunk: usize,
@@ -637,20 +637,21 @@ impl Task for AddScaled<'_> {
         let AddScaled { scale: Scale(factors), coefficients, first, data, chunk, sums } = self;
         let whole = data.len() / (CHUNKS * chunk) * CHUNKS;
         for c in (0..whole).step_by(CHUNKS) {
-            // SAFETY: the caller vouches for the features of `V`; chunks and sums are whole registers long.
+            // SAFETY: the caller guarantees the features of `V`; chunks and sums are whole registers long.
             unsafe { add_chunks::<V, CHUNKS>(factors, coefficients, first + c, &data[c * chunk..], sums) };
         }
         for c in whole..data.len() / chunk {
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { add_chunks::<V, 1>(factors, coefficients, first + c, &data[c * chunk..], sums) };
         }
     }
 }
 
-/// Adds `N` chunks to the sums, whose coefficients are those from number `first` on.
+/// Adds `N` chunks to the sums, with the coefficients from number `first` on.
 ///
 /// # Safety
-/// The machine has the features of `V`; a sum has whole registers, and the data `N` chunks as long as it.
+/// The machine has the features of `V`. A sum has whole registers, and the data has `N` chunks of this
+/// length.
 #[inline(always)]
 unsafe fn add_chunks<V: Vector, const N: usize>(
     factors: &Factors,
@@ -661,7 +662,7 @@ unsafe fn add_chunks<V: Vector, const N: usize>(
 ) {
     let chunk = sums.len() / coefficients.len().max(1);
     for place in (0..chunk).step_by(V::BLOCKS) {
-        // SAFETY: the caller vouches for the features of `V` and for the lengths; every byte has a factor.
+        // SAFETY: the caller guarantees the features of `V` and the lengths; every byte has a factor.
         unsafe {
             let mut bytes = [V::splat(0).bytes(); N];
             for (c, bytes) in bytes.iter_mut().enumerate() {
@@ -669,7 +670,8 @@ unsafe fn add_chunks<V: Vector, const N: usize>(
             }
             for (v, coefficients) in coefficients.iter().enumerate() {
                 let at = sums.as_mut_ptr().add(v * chunk + place);
-                let coefficients = coefficients[first..].first_chunk::<N>().expect("one for each chunk");
+                let coefficients =
+                    coefficients[first..].first_chunk::<N>().expect("a coefficient for each chunk");
                 let mut sum = V::load(at);
                 for (bytes, coefficient) in bytes.iter().zip(coefficients) {
                     sum = sum.xor(V::times(bytes, factors, usize::from(*coefficient)));

@@ -1,13 +1,13 @@
-//! Rows that are made, hashed and transposed a few blocks at a time.
+//! Tiles: rows that are made, hashed and transposed a few blocks at a time.
 
-/// Rows of a [`Tile`].
+/// The number of rows of a [`Tile`].
 pub const TILE_ROWS: usize = 128;
 
-/// Blocks of a row of a [`Tile`].
+/// The number of blocks of a row of a [`Tile`].
 pub const TILE_BLOCKS: usize = 4;
 
-/// The blocks at the same place in each of 128 rows: row r is blocks `4·r` to `4·r + 3`.
+/// A few blocks of each of 128 rows. Row r is blocks `4·r` to `4·r + 3`.
 pub type Tile = [u128; TILE_ROWS * TILE_BLOCKS];
 
-/// A row of a [`Tile`], or of corrections that belong to a row or several.
+/// A row of a [`Tile`], or of corrections that belong to one or more rows.
 pub type TileRow = [u128; TILE_BLOCKS];

@@ -1,4 +1,5 @@
-//! Transposition of bit matrices: rows as the PRGs produce them, columns as the protocol uses them.
+//! Transposition of bit matrices between rows, which generators produce, and columns, which the protocols
+//! use.
 
 use crate::Kernel;
 use crate::vector::{Task, Vector};
@@ -8,9 +9,9 @@ pub const fn words_for_rows(rows: usize) -> usize {
     rows.div_ceil(64)
 }
 
-/// Turns rows into columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block
-/// `c / 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is
-/// bit `r % 64` of word `r / 64`, and the bits above the last row are 0.
+/// Transposes rows into columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of
+/// block `c / 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit
+/// `r` is bit `r % 64` of word `r / 64`, and the bits above the last row are 0.
 ///
 /// # Panics
 /// If `rows` is not a whole number of rows of `blocks` blocks, or `columns` not `128 * blocks` columns.
@@ -21,7 +22,7 @@ pub fn transpose(rows: &[u128], blocks: usize, columns: &mut [u64]) {
 /// Does the same as [`transpose`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`transpose`].
+/// As [`transpose`].
 pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mut [u64]) {
     let row_count = rows.len().checked_div(blocks).unwrap_or(0);
     let words = words_for_rows(row_count);
@@ -30,8 +31,8 @@ pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mu
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
-/// Turns columns into rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes
-/// `stride` words, of which those above the last row are ignored, as are the bits there.
+/// Transposes 128 columns into rows: the inverse of [`transpose`] for rows of one block. A column has
+/// `stride` words. Words and bits after the last row are ignored.
 ///
 /// # Panics
 /// If `columns` does not hold 128 columns, or `stride` is below `words_for_rows(rows.len())`.
@@ -42,7 +43,7 @@ pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
 /// Does the same as [`transpose_back`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`transpose_back`].
+/// As [`transpose_back`].
 pub fn transpose_back_with(kernel: Kernel, columns: &[u64], stride: usize, rows: &mut [u128]) {
     assert!(
         columns.len() == 128 * stride && words_for_rows(rows.len()) <= stride,
@@ -70,7 +71,7 @@ impl Task for Transpose<'_> {
                 for (t, row) in tile.iter_mut().zip(rows.chunks_exact(blocks)) {
                     *t = row[block];
                 }
-                // SAFETY: the caller vouches for the features of `V`.
+                // SAFETY: the caller guarantees the features of `V`.
                 unsafe { V::transpose64(&mut tile) };
                 let (low, high) = columns.split_at_mut(64 * words);
                 for (t, (low, high)) in
@@ -105,7 +106,7 @@ impl Task for TransposeBack<'_> {
             {
                 *t = u128::from(high[word]) << 64 | u128::from(low[word]);
             }
-            // SAFETY: the caller vouches for the features of `V`.
+            // SAFETY: the caller guarantees the features of `V`.
             unsafe { V::transpose64(&mut tile) };
             rows.copy_from_slice(&tile[..rows.len()]);
         }

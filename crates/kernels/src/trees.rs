@@ -1,11 +1,11 @@
-//! The rows of SoftSpokenOT (Roy, CRYPTO 2022): streams of many keys, folded while they are in registers.
+//! The rows of SoftSpokenOT (Roy, CRYPTO 2022): streams of many keys, added up while they are in registers.
 
 use crate::tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 
-/// The streams of the leaves of 128/K trees of K levels, in counter mode. With `r_y` for the stream of leaf
-/// y, and `y_b` for bit b of y, a tree gives a row u and K rows v:
+/// The streams of the leaves of 128/K trees of K levels, in counter mode. `r_y` is the stream of leaf y, and
+/// `y_b` is bit b of y. A tree gives a row u and K rows v:
 ///
 /// ```text
 ///   u = ⊕ r_y        v_b = ⊕ r_y over the y whose bit b is 1
@@ -16,11 +16,11 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Takes these keys, one for each leaf, tree after tree. Trees of one level may have one leaf each, with
-    /// which they can only [send](Trees::send).
+    /// Makes trees from these keys, one for each leaf, tree after tree. A tree of one level may have a single
+    /// leaf, and can then only [send](Trees::send).
     ///
     /// # Panics
-    /// If there are not 1, 2, 4 or 8 levels, or not as many keys.
+    /// If there are not 1, 2, 4 or 8 levels, or the number of keys is wrong.
     pub fn new(kernel: Kernel, levels: usize, keys: &[u128]) -> Self {
         assert!(matches!(levels, 1 | 2 | 4 | 8), "trees of 1, 2, 4 or 8 levels");
         let all = (TILE_ROWS / levels) << levels;
@@ -30,17 +30,17 @@ impl Trees {
         Trees { levels, leaves }
     }
 
-    /// Returns how many trees there are.
+    /// Returns the number of trees.
     pub fn count(&self) -> usize {
         TILE_ROWS / self.levels
     }
 
-    /// Makes the rows of the party that has all leaves: those v, from this block of all streams on. For each
-    /// tree the corrections are `u ⊕ x`. If there are corrections for all trees but the first, that tree
-    /// chooses: `x` becomes its u. In constant time.
+    /// Computes the rows v of the party that has all leaves, from block `block` of all streams on. The
+    /// corrections of a tree are `u ⊕ x`. If there are corrections for all trees but the first, the first
+    /// tree makes the choices: its u is written to `x`. Takes constant time.
     ///
     /// # Panics
-    /// If x and corrections are not as many as there are tiles.
+    /// If the sizes of `x` and the corrections do not fit the number of tiles.
     pub fn receive(
         &self,
         kernel: Kernel,
@@ -55,12 +55,12 @@ impl Trees {
         kernel.run(Receive { trees: self, first, block, x, corrections, tiles });
     }
 
-    /// Makes the rows of the party that lacks a leaf of each tree, in whose place any is: with the
-    /// corrections c of the tree, and `masks` all ones or zero for each row, `v_b ⊕ (u ⊕ c)·mask`. Without
-    /// corrections for the first tree they are 0 there. In constant time.
+    /// Computes the rows of the party that lacks a leaf of each tree, and has any key in its place. A row is
+    /// `v_b ⊕ (u ⊕ c)·mask`, with the tree's corrections c, and a mask of all ones or zero for each row. If
+    /// the first tree has no corrections, its c is 0. Takes constant time.
     ///
     /// # Panics
-    /// If corrections are not as many as there are tiles.
+    /// If the size of the corrections does not fit the number of tiles.
     pub fn send(
         &self,
         kernel: Kernel,
@@ -73,7 +73,7 @@ impl Trees {
         kernel.run(Send { trees: self, first, block, masks, corrections, tiles });
     }
 
-    /// The first tree that has corrections: 0 or 1.
+    /// Returns the number of the first tree that has corrections: 0 or 1.
     fn first(&self, corrections: usize, tiles: usize) -> usize {
         let trees = self.count();
         assert!(
@@ -84,25 +84,25 @@ impl Trees {
     }
 }
 
-/// Where a register is in tiles: which one, and the block of a row.
+/// The place of a register in tiles: the tile, and the block of a row.
 #[derive(Clone, Copy)]
 struct Place(usize);
 
 impl Place {
-    /// Returns the position in row `row` of tiles with this many rows.
+    /// Returns the position of row `row` of this place, in tiles with `rows` rows.
     fn at(self, rows: usize, row: usize) -> usize {
         (self.0 / TILE_BLOCKS * rows + row) * TILE_BLOCKS + self.0 % TILE_BLOCKS
     }
 }
 
-/// Registers of one stream and of its results.
+/// Registers of one stream, or of its results.
 type Registers<V, const M: usize> = [V; M];
 
-/// Counters of `M` registers from this block on.
+/// Returns the counters of `M` registers from this block on.
 #[inline(always)]
 unsafe fn counters<V: Vector, const M: usize>(block: u64) -> Registers<V, M> {
     let lanes = [0, 1, 2, 3].map(|i: u64| u128::from(block.wrapping_add(i)));
-    // SAFETY: the caller vouches for the features of `V`, whose registers have at most four blocks.
+    // SAFETY: the caller guarantees the features of `V`, whose registers have at most four blocks.
     unsafe {
         let mut all = [V::load(lanes.as_ptr()); M];
         for m in 1..M {
@@ -112,13 +112,13 @@ unsafe fn counters<V: Vector, const M: usize>(block: u64) -> Registers<V, M> {
     }
 }
 
-/// Folds the streams of a tree of at least two levels: u and v.
+/// Adds up the streams of a tree with at least two levels: returns u and v.
 #[inline(always)]
 unsafe fn fold<V: Vector, const K: usize, const M: usize>(
     leaves: &[Aes128],
     counters: Registers<V, M>,
 ) -> (Registers<V, M>, [Registers<V, M>; K]) {
-    // SAFETY: the caller vouches for the features of `V`.
+    // SAFETY: the caller guarantees the features of `V`.
     unsafe {
         let zero = V::splat(0);
         let (mut u, mut v) = ([zero; M], [[zero; M]; K]);
@@ -130,7 +130,7 @@ unsafe fn fold<V: Vector, const K: usize, const M: usize>(
                 let sum = r0[m].xor3(r1[m], r2[m].xor(r3[m]));
                 u[m] = u[m].xor(sum);
                 for (bit, v) in v.iter_mut().skip(2).enumerate() {
-                    // A number of a group, nothing secret.
+                    // The number of a group is public.
                     if group >> bit & 1 == 1 {
                         v[m] = v[m].xor(sum);
                     }
@@ -151,7 +151,7 @@ struct Receive<'a> {
 }
 
 impl Receive<'_> {
-    /// Writes the result of tree `tree` at a position: u becomes corrections, or choices.
+    /// Writes the result of tree `tree` at a place. u becomes corrections, or choices.
     #[inline(always)]
     unsafe fn write<V: Vector, const K: usize, const M: usize>(
         &mut self,
@@ -166,8 +166,8 @@ impl Receive<'_> {
         let corrections = self.corrections.as_mut_ptr().cast::<u128>();
         for m in 0..M {
             let place = Place(block + m * V::BLOCKS);
-            // SAFETY: the caller vouches for the features of `V` and for M registers of blocks from `block`
-            // on in all tiles, in which rows of four blocks hold whole registers.
+            // SAFETY: the caller guarantees the features of `V`, and M registers of blocks from `block` on in
+            // all tiles. A row of four blocks has whole registers.
             unsafe {
                 for (b, v) in v.iter().enumerate() {
                     v[m].store(rows.add(place.at(TILE_ROWS, K * tree + b)));
@@ -192,7 +192,7 @@ struct Send<'a> {
 }
 
 impl Send<'_> {
-    /// Writes the result of tree `tree` at a position.
+    /// Writes the result of tree `tree` at a place.
     #[inline(always)]
     unsafe fn write<V: Vector, const K: usize, const M: usize>(
         &mut self,
@@ -222,11 +222,11 @@ impl Send<'_> {
     }
 }
 
-/// Where trees of one level have one leaf.
+/// The parameter K for trees of one level with a single leaf.
 const ALONE: usize = 0;
 
-/// The loops of both parties, over trees of K levels or, for trees with fewer than four leaves, over four
-/// leaves at a time. Each loop uses `M` registers of each stream while there are as many, then `H`.
+/// The loops of both parties: over trees of K levels, or over four leaves at a time for trees with fewer than
+/// four leaves. Each loop uses `M` registers of each stream while there are as many, and then `H`.
 macro_rules! loops {
     ($task:ty) => {
         impl $task {
@@ -250,7 +250,7 @@ macro_rules! loops {
                 let (blocks, trees) = (self.tiles.len() * TILE_BLOCKS, self.trees);
                 for (unit, leaves) in trees.leaves.chunks_exact(if K < 2 { 4 } else { 1 << K }).enumerate() {
                     let mut block = 0;
-                    // SAFETY: the caller vouches for the features of `V`, and so many blocks are there.
+                    // SAFETY: the caller guarantees the features of `V`; this many blocks exist.
                     unsafe {
                         while block + M * V::BLOCKS <= blocks {
                             self.unit::<V, K, M>(unit, leaves, block);
@@ -264,7 +264,7 @@ macro_rules! loops {
                 }
             }
 
-            /// Four leaves or a tree, from this block on.
+            /// Processes a tree, or four leaves, from this block on.
             #[inline(always)]
             unsafe fn unit<V: Vector, const K: usize, const M: usize>(
                 &mut self,
@@ -286,7 +286,7 @@ macro_rules! loops {
                 }
             }
 
-            /// The results of four leaves, of trees that have fewer.
+            /// Writes the results of four leaves of trees with fewer leaves.
             #[inline(always)]
             unsafe fn write_streams<V: Vector, const K: usize, const M: usize>(
                 &mut self,
@@ -297,7 +297,7 @@ macro_rules! loops {
                 // SAFETY: as above.
                 unsafe {
                     if const { K == ALONE } {
-                        // Both u and v would be r and the correction r ⊕ x: so v is r, and u 0.
+                        // With v = r and u = 0, a row is r ⊕ c·mask, as it must be for a single leaf.
                         for (k, r) in streams.into_iter().enumerate() {
                             self.write(4 * unit + k, block, [V::splat(0); M], [r]);
                         }
@@ -319,9 +319,9 @@ macro_rules! loops {
             type Output = ();
             #[inline(always)]
             unsafe fn run<V: Vector>(mut self) {
-                // SAFETY: the caller vouches for the features of `V`. Eight or two registers are two tiles,
-                // one or half of one, and half of eight is one; of two, half is not one only where two fill
-                // all.
+                // SAFETY: the caller guarantees the features of `V`. `M` registers cover two tiles, one, or
+                // half a tile. A rest can remain only with two tiles; it is one tile, which `H` registers
+                // cover exactly.
                 unsafe {
                     if const { V::STREAM == 2 } {
                         self.levels::<V, 2, 1>();

@@ -1,22 +1,23 @@
-//! The operations that the inner loops need of a vector register.
+//! The operations of a vector register that the inner loops need.
 
 use crate::factors::Factors;
 use crate::tile::Tile;
 
-/// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are written once, generic over it.
+/// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are generic over it, so they are written
+/// once.
 ///
 /// # Safety
-/// Every method may be called only on a machine with the implementation's features; the loops are [`Task`]s,
-/// which [`crate::Kernel::run`] starts only there. Methods that take pointers say what they access.
-/// Implementations are `#[inline(always)]`, so that they are compiled with the features of the function that
-/// runs the task. (Closures given to `array::map` and the like are not always: an intrinsic in one of them
-/// becomes a call.)
+/// Every method may be called only on a machine with the implementation's features. The loops are [`Task`]s,
+/// which [`crate::Kernel::run`] starts only on such a machine. The documentation of methods with pointers
+/// says what they access. Implementations are `#[inline(always)]`, so that they are compiled with the
+/// features of the function that runs the task. (Closures given to `array::map` and similar functions are not
+/// always inlined; then an intrinsic in a closure becomes a call.)
 pub(crate) trait Vector: Copy {
-    /// Blocks in a register.
+    /// The number of blocks in a register.
     const BLOCKS: usize;
     /// A register of one block on the same machine.
     type One: Vector;
-    /// The round keys in the form the rounds take them.
+    /// Round keys in the form that the rounds need.
     type Keys: Copy;
     /// One bit for each block.
     type Mask: Copy;
@@ -29,22 +30,22 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, to: *mut u128);
     /// Reads block `k` from `from(k)`.
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self;
-    /// Writes block `k` to `to(k)`, for one `k` after the other.
+    /// Writes block `k` to `to(k)`, in the order of `k`.
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128);
-    /// Returns the same block everywhere.
+    /// Returns a register with the same block everywhere.
     unsafe fn splat(block: u128) -> Self;
-    /// Reads one block from `from` into all of them.
+    /// Reads one block from `from` and repeats it in the whole register.
     #[inline(always)]
     unsafe fn load_splat(from: *const u128) -> Self {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::splat(from.read_unaligned()) }
     }
     /// Returns the bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
-    /// Returns the exclusive or of three.
+    /// Returns the exclusive or of three registers.
     #[inline(always)]
     unsafe fn xor3(self, b: Self, c: Self) -> Self {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.xor(b).xor(c) }
     }
     /// Returns the bitwise and.
@@ -55,26 +56,27 @@ pub(crate) trait Vector: Copy {
     unsafe fn right64<const N: u32>(self) -> Self;
     /// Moves byte `places[k]` of every block, a number below 16, to byte `k` of it.
     unsafe fn shuffle(self, places: Self) -> Self;
-    /// Returns, for both halves of every block, that of `value` where it has a bit in common with that of
-    /// `test`, and zero where it has none.
+    /// Returns, for each half of every block, the half of `value` if the halves of this register and `test`
+    /// have a common bit, and zero otherwise.
     unsafe fn if_any(self, test: Self, value: Self) -> Self;
-    /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
+    /// Adds `count` to the low 64 bits of every block, without carry into the high half.
     unsafe fn add_low(self, count: u64) -> Self;
     /// Applies the linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu
     /// 2020).
     unsafe fn sigma(self) -> Self;
     /// Returns bit 0 of every block.
     unsafe fn colours(self) -> Self::Mask;
-    /// Returns bit 0 of the byte of every block that `places` moves everywhere. `ones` has bit 0 of every
-    /// byte, and is not to be known to the compiler, which would take two steps instead of one.
+    /// Returns bit 0 of the byte of every block that `places` selects everywhere. `ones` has bit 0 of every
+    /// byte set. The compiler must not know this constant, because it would then use two instructions instead
+    /// of one.
     #[inline(always)]
     unsafe fn colours_at(self, places: Self, _ones: Self) -> Self::Mask {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.shuffle(places).colours() }
     }
-    /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first`
-    /// plus that of `second`. Only `bit` of both is used, which lies in the low half of a block. With
-    /// `REDUCED` there are three, and that of number 0 is zero.
+    /// Reads for block `k` one of the four blocks at `from(k)`. Its number is twice the bit of `first` plus
+    /// the bit of `second`. `bit` selects the used bit of both, in the low half of a block. With `REDUCED`
+    /// there are three blocks, and number 0 is zero.
     unsafe fn choose<const REDUCED: bool>(
         first: Self,
         second: Self,
@@ -86,25 +88,25 @@ pub(crate) trait Vector: Copy {
     /// Exchanges the blocks of two registers whose colour is set.
     #[inline(always)]
     unsafe fn exchange_if(colours: Self::Mask, a: Self, b: Self) -> (Self, Self) {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let both = a.xor(b);
             (a.xor_if(colours, both), b.xor_if(colours, both))
         }
     }
-    /// Returns the carry-less product of blocks at the same place, unreduced: low and high half.
+    /// Returns the unreduced carry-less product of corresponding blocks: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
-    /// Returns the carry-less products of the halves of blocks at the same place: low by low, high by high,
-    /// and those of the sums of both halves.
+    /// Returns three carry-less products of corresponding blocks: low half by low half, high by high, and the
+    /// product of the sums of both halves.
     unsafe fn multiply_halves(self, other: Self) -> [Self; 3];
-    /// Writes block `k` of `first` and `second` to `to[k]` and behind it.
+    /// Writes block `k` of `first` and then of `second` to `to(k)`.
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
-    /// Reads the form that [`Vector::store_pairs`] writes.
+    /// Reads the pairs that [`Vector::store_pairs`] wrote.
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self);
-    /// Writes block `k` of the first `N` of four registers, 3 or 4, to `to(k)` and behind it.
+    /// Writes block `k` of the first `N` (3 or 4) of four registers to `to(k)`.
     #[inline(always)]
     unsafe fn store_rows<const N: usize>(rows: [Self; 4], to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for (n, row) in rows.iter().take(N).enumerate() {
                 row.scatter(|lane| to(lane).add(n));
@@ -120,7 +122,7 @@ pub(crate) trait Vector: Copy {
     /// `a`, `b`, `c`, `d`: `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
     #[inline(always)]
     unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for k in 0..4 {
                 a[k] = a[k].add32(*m[k]).add32(b[k]);
@@ -137,38 +139,39 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Transposes, for each place of a block, the 4 × 4 words of 32 bits that four registers hold there.
+    /// Transposes, in each block, the 4 × 4 words of 32 bits of four registers.
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4];
 
-    /// Interleaves the bytes of two registers, block by block: those of the low halves, and of the high ones.
+    /// Interleaves the bytes of two registers, block by block. Returns the results of the low halves and of
+    /// the high halves.
     unsafe fn interleave8(self, other: Self) -> (Self, Self);
-    /// Picks bytes out of each block, by places below 16; where a place is 128 the byte is 0.
+    /// Selects bytes of each block by places below 16. The place 128 gives 0.
     unsafe fn pick(self, places: Self) -> Self;
-    /// Gets bytes ready for [`Vector::times`].
+    /// Converts bytes for [`Vector::times`].
     unsafe fn bytes(self) -> Self::Bytes;
     /// Returns the product of every byte with factor number `k`, which must exist.
     unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
-    /// Says that there is [`Vector::times_eight`], which needs registers of four blocks.
+    /// True if [`Vector::times_eight`] exists, which needs registers of four blocks.
     const EIGHTS: bool = false;
-    /// Returns the products of eight bytes with each of the factors from number `k` on, those of one factor
-    /// after another: as many factors as fit into a register, which must exist.
+    /// Returns the products of eight bytes with the factors from number `k` on, factor after factor. As many
+    /// factors as fit into a register must exist.
     #[inline(always)]
     unsafe fn times_eight(_bytes: u64, _factors: &Factors, _k: usize) -> Self {
-        unreachable!("there is no way")
+        unreachable!("this register has no EIGHTS")
     }
 
-    /// Spreads round keys.
+    /// Loads round keys into all blocks.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
-    /// Spreads round keys of its own for each block: those of block `k` are `round_keys(k)`.
+    /// Loads round keys for each block: block `k` has `round_keys(k)`.
     unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys;
     /// Returns the value to add to a block before [`Vector::rounds`].
     unsafe fn whitening(keys: &Self::Keys) -> Self;
-    /// Encrypts every block by AES-128: those of `M` registers, to which the whitening has been added.
+    /// Encrypts every block of `M` registers by AES-128. The whitening must have been added.
     unsafe fn rounds<const M: usize>(keys: &Self::Keys, blocks: [Self; M]) -> [Self; M];
-    /// Encrypts every block by AES-128: those of `M` registers.
+    /// Encrypts every block of `M` registers by AES-128.
     #[inline(always)]
     unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for x in &mut blocks {
                 *x = x.xor(Self::whitening(keys));
@@ -176,14 +179,14 @@ pub(crate) trait Vector: Copy {
             Self::rounds(keys, blocks)
         }
     }
-    /// Registers of one stream that are made at a time where streams of several keys are: 2 or 8.
+    /// The number of registers of one stream that are computed at a time, in loops over several keys: 2 or 8.
     const STREAM: usize = 8;
     /// Encrypts the same `M` registers by AES-128 under each of four keys.
     #[inline(always)]
     unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
         let mut encrypted = [blocks; 4];
         for (blocks, round_keys) in encrypted.iter_mut().zip(keys) {
-            // SAFETY: as the caller's.
+            // SAFETY: guaranteed by the caller.
             *blocks = unsafe { Self::encrypt(&Self::keys(round_keys), *blocks) };
         }
         encrypted
@@ -191,14 +194,14 @@ pub(crate) trait Vector: Copy {
     /// Returns the next round key of every block (FIPS 197, section 5.2).
     unsafe fn next_round_key(self, round_constant: u8) -> Self;
 
-    /// Does two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to
-    /// bit `r` of the low (high) half of `m[c]`.
+    /// Transposes 64 × 64 bits twice, side by side: bit `c` of the low (high) half of `m[r]` goes to bit `r`
+    /// of the low (high) half of `m[c]`.
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
         crate::swap::transpose64(m);
     }
 
-    /// Turns a tile's rows into its columns, which take their place; `room` is overwritten.
+    /// Transposes a tile in place. `room` is a buffer that is overwritten.
     #[inline(always)]
     unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
         for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {
@@ -206,7 +209,7 @@ pub(crate) trait Vector: Copy {
             for (row, half) in halves.as_flattened_mut().iter_mut().enumerate() {
                 *half = tile[4 * row + block];
             }
-            // SAFETY: as the caller's.
+            // SAFETY: guaranteed by the caller.
             halves.iter_mut().for_each(|half| unsafe { Self::transpose64(half) });
             let (low, high) = columns.split_at_mut(64);
             for (k, (low, high)) in low.iter_mut().zip(high).enumerate() {
@@ -219,23 +222,22 @@ pub(crate) trait Vector: Copy {
     }
 }
 
-/// A loop over vectors, to be run by [`crate::Kernel::run`].
+/// A loop over vectors, which [`crate::Kernel::run`] runs.
 pub(crate) trait Task {
     /// The result of the task.
     type Output;
-    /// Runs the loop; implementations are `#[inline(always)]`.
+    /// Runs the loop. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
     /// The machine has the features of `V`.
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
 
-/// Requests that the data at an address is brought into the cache, if the machine can; the address need not
-/// be valid.
+/// Asks the machine to load the data at an address into the cache, if it can. The address need not be valid.
 #[inline(always)]
 pub fn prefetch(_at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: SSE belongs to x86-64; asking for an invalid address does nothing.
+    // SAFETY: SSE belongs to x86-64; a request for an invalid address does nothing.
     unsafe {
         core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(_at.cast());
     }

@@ -1,8 +1,8 @@
 //! The kernels of x86-64: AES-NI with 128-bit registers, VAES with 256-bit and with 512-bit ones.
 //!
-//! Every block of `unsafe` in the [`Vector`] implementations rests on two promises of the caller, which the
-//! trait states. The machine has the features of the register's kind, and pointers lead to as many blocks as
-//! the method accesses. All loads and stores are unaligned ones.
+//! Every `unsafe` block in the [`Vector`] implementations relies on two guarantees of the caller, which the
+//! trait requires. The machine has the features of the register's type, and pointers lead to as many blocks
+//! as the method accesses. All loads and stores are unaligned.
 
 mod mix;
 mod register;
@@ -77,8 +77,8 @@ unsafe fn block(x: u128) -> __m128i {
     unsafe { _mm_set_epi64x((x >> 64) as i64, x as i64) }
 }
 
-/// The next round key by the last round of AES: when all columns are the rotated last word, ShiftRows moves
-/// nothing.
+/// Computes the next round key with the last round of AES. All columns are the rotated last word, so
+/// ShiftRows changes nothing.
 macro_rules! next_round_key {
     ($key:expr, $constant:expr, $xor:ident, $shuffle:ident, $left:ident, $last:ident) => {{
         let rotated = $shuffle($key, Self::splat(LAST_WORD_ROTATED).0);
@@ -91,7 +91,7 @@ macro_rules! next_round_key {
 const LAST_WORD_ROTATED: u128 = 0x0c0f_0e0d * ONE_IN_EACH_WORD;
 const ONE_IN_EACH_WORD: u128 = u128::MAX / u32::MAX as u128;
 
-/// The product of 128-bit polynomials from its four partial products, which `$mul` computes by halves.
+/// Computes the product of 128-bit polynomials from four partial products, which `$mul` computes by halves.
 macro_rules! schoolbook {
     ($a:expr, $b:expr, $mul:ident, $xor:ident, $left:ident, $right:ident) => {{
         let middle = $xor($mul::<0x10>($a, $b), $mul::<0x01>($a, $b));
@@ -99,14 +99,14 @@ macro_rules! schoolbook {
     }};
 }
 
-/// For rotations of words by whole bytes: where each byte comes from.
+/// Byte permutations for rotations of words by whole bytes.
 const BYTES_TURNED_BY_1: u128 = 0x0c0f_0e0d_080b_0a09_0407_0605_0003_0201;
 const BYTES_TURNED_BY_2: u128 = 0x0d0c_0f0e_0908_0b0a_0504_0706_0100_0302;
 
-/// The lower half of each byte.
+/// A mask of the lower half of each byte.
 const LOW_NIBBLES: u128 = 0x0f * (u128::MAX / 0xff);
 
-/// 4 × 4 words in each place of a block.
+/// Transposes 4 × 4 words in each block.
 macro_rules! transpose32 {
     ($rows:expr, $low32:ident, $high32:ident, $low64:ident, $high64:ident) => {{
         let [a, b, c, d] = [$rows[0].0, $rows[1].0, $rows[2].0, $rows[3].0];
@@ -120,7 +120,7 @@ macro_rules! transpose32 {
     }};
 }
 
-/// Ten rounds on all registers side by side.
+/// Runs ten rounds on all registers side by side.
 macro_rules! rounds {
     ($keys:expr, $blocks:expr, $round:ident, $last:ident) => {{
         for key in &$keys[1..10] {
@@ -144,25 +144,25 @@ impl Vector for X1 {
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
-        // SAFETY: the caller vouches for one block at `from`.
+        // SAFETY: the caller guarantees one block at `from`.
         unsafe { X1(_mm_loadu_si128(from.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u128) {
-        // SAFETY: the caller vouches for one block at `to`.
+        // SAFETY: the caller guarantees one block at `to`.
         unsafe { _mm_storeu_si128(to.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
-        // SAFETY: SSE2; the caller vouches for a block at `from(0)`.
+        // SAFETY: SSE2; the caller guarantees a block at `from(0)`.
         unsafe { Self::load(from(0)) }
     }
 
     #[inline(always)]
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: SSE2; the caller vouches for a block at `to(0)`.
+        // SAFETY: SSE2; the caller guarantees a block at `to(0)`.
         unsafe { self.store(to(0)) }
     }
 
@@ -216,7 +216,7 @@ impl Vector for X1 {
     unsafe fn if_any(self, test: Self, value: Self) -> Self {
         // SAFETY: SSE2.
         unsafe {
-            // Words of 32 bits first: a comparison of 64 is not SSSE3's.
+            // Compares words of 32 bits, because SSSE3 has no comparison of 64 bits.
             let none = _mm_cmpeq_epi32(_mm_and_si128(self.0, test.0), _mm_setzero_si128());
             let neither = _mm_and_si128(none, _mm_shuffle_epi32::<0xb1>(none));
             X1(_mm_andnot_si128(neither, value.0))
@@ -230,13 +230,13 @@ impl Vector for X1 {
         bit: Self,
         from: impl Fn(usize) -> *const u128,
     ) -> Self {
-        // SAFETY: SSE2; the caller vouches for the blocks at `from(0)`.
+        // SAFETY: SSE2; the caller guarantees the blocks at `from(0)`.
         unsafe {
             let first = _mm_cvtsi128_si64(_mm_and_si128(first.0, bit.0)) != 0;
             let second = _mm_cvtsi128_si64(_mm_and_si128(second.0, bit.0)) != 0;
             let number = usize::from(first) << 1 | usize::from(second);
             match REDUCED {
-                // Without a block for 0, another is read and left out.
+                // If there is no block for number 0, another block is read and masked out.
                 true => {
                     let read = Self::load(from(0).add(number.saturating_sub(1)));
                     X1(_mm_and_si128(read.0, _mm_set1_epi64x(-i64::from(number > 0))))
@@ -308,7 +308,7 @@ impl Vector for X1 {
 
     #[inline(always)]
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: the caller vouches for two blocks at `to(0)`.
+        // SAFETY: the caller guarantees two blocks at `to(0)`.
         unsafe {
             first.store(to(0));
             second.store(to(0).add(1));
@@ -317,7 +317,7 @@ impl Vector for X1 {
 
     #[inline(always)]
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
-        // SAFETY: the caller vouches for two blocks at `from(0)`.
+        // SAFETY: the caller guarantees two blocks at `from(0)`.
         unsafe { (Self::load(from(0)), Self::load(from(0).add(1))) }
     }
 
@@ -371,7 +371,7 @@ impl Vector for X1 {
 
     #[inline(always)]
     unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
-        // SAFETY: SSE2 and SSSE3; the caller vouches for factor `k`.
+        // SAFETY: SSE2 and SSSE3; the caller guarantees factor `k`.
         unsafe {
             let [lows, highs] = *factors.nibbles.get_unchecked(k);
             Self(_mm_xor_si128(
@@ -467,19 +467,19 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
-        // SAFETY: the caller vouches for two blocks at `from`.
+        // SAFETY: the caller guarantees two blocks at `from`.
         unsafe { X2(_mm256_loadu_si256(from.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u128) {
-        // SAFETY: the caller vouches for two blocks at `to`.
+        // SAFETY: the caller guarantees two blocks at `to`.
         unsafe { _mm256_storeu_si256(to.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
-        // SAFETY: AVX2; the caller vouches for a block at `from(k)` for each k < 2.
+        // SAFETY: AVX2; the caller guarantees a block at `from(k)` for each k < 2.
         unsafe {
             let at = |k: usize| _mm_loadu_si128(from(k).cast());
             X2(_mm256_inserti128_si256::<1>(_mm256_castsi128_si256(at(0)), at(1)))
@@ -488,7 +488,7 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: AVX2; the caller vouches for a block at `to(k)` for each k < 2.
+        // SAFETY: AVX2; the caller guarantees a block at `to(k)` for each k < 2.
         unsafe {
             _mm_storeu_si128(to(0).cast(), _mm256_castsi256_si128(self.0));
             _mm_storeu_si128(to(1).cast(), _mm256_extracti128_si256::<1>(self.0));
@@ -503,7 +503,7 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn load_splat(from: *const u128) -> Self {
-        // SAFETY: AVX2; the caller vouches for a block at `from`.
+        // SAFETY: AVX2; the caller guarantees a block at `from`.
         unsafe { X2(_mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast()))) }
     }
 
@@ -563,9 +563,9 @@ impl Vector for X2 {
         bit: Self,
         from: impl Fn(usize) -> *const u128,
     ) -> Self {
-        // SAFETY: AVX2; the caller vouches for the blocks at `from(0)` and `from(1)`.
+        // SAFETY: AVX2; the caller guarantees the blocks at `from(0)` and `from(1)`.
         unsafe {
-            // Two bits of each block, of which the first one counts.
+            // The comparison gives two bits for each block, of which the first one is used.
             let first = _mm256_cmpeq_epi64(_mm256_and_si256(first.0, bit.0), bit.0);
             let second = _mm256_cmpeq_epi64(_mm256_and_si256(second.0, bit.0), bit.0);
             let (bits_a, bits_b) = (
@@ -575,7 +575,7 @@ impl Vector for X2 {
             let numbers = bits_a << 1 | bits_b;
             let number = |lane: usize| numbers >> (2 * lane) & 3;
             match REDUCED {
-                // Without a block for 0, another is read and left out.
+                // If there is no block for number 0, another block is read and masked out.
                 true => {
                     let read = Self::gather(|lane| from(lane).add(number(lane).saturating_sub(1)));
                     let any = _mm256_or_si256(first, second);
@@ -648,7 +648,7 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: AVX2; the caller vouches for two blocks at `to(0)` and at `to(1)`.
+        // SAFETY: AVX2; the caller guarantees two blocks at `to(0)` and at `to(1)`.
         unsafe {
             X2(_mm256_permute2x128_si256::<0x20>(first.0, second.0)).store(to(0));
             X2(_mm256_permute2x128_si256::<0x31>(first.0, second.0)).store(to(1));
@@ -657,7 +657,7 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
-        // SAFETY: AVX2; the caller vouches for two blocks at `from(0)` and at `from(1)`.
+        // SAFETY: AVX2; the caller guarantees two blocks at `from(0)` and at `from(1)`.
         unsafe {
             let (a, b) = (Self::load(from(0)).0, Self::load(from(1)).0);
             (X2(_mm256_permute2x128_si256::<0x20>(a, b)), X2(_mm256_permute2x128_si256::<0x31>(a, b)))
@@ -666,7 +666,7 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn store_rows<const N: usize>([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: AVX2; the caller vouches for `N` blocks at `to(0)` and at `to(1)`.
+        // SAFETY: AVX2; the caller guarantees `N` blocks at `to(0)` and at `to(1)`.
         unsafe {
             Self::store_pairs(a, b, &to);
             if N == 4 {
@@ -733,7 +733,7 @@ impl Vector for X2 {
 
     #[inline(always)]
     unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
-        // SAFETY: AVX2; the caller vouches for factor `k`.
+        // SAFETY: AVX2; the caller guarantees factor `k`.
         unsafe {
             let [lows, highs] = *factors.nibbles.get_unchecked(k);
             Self(_mm256_xor_si256(
@@ -829,19 +829,19 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
-        // SAFETY: the caller vouches for four blocks at `from`.
+        // SAFETY: the caller guarantees four blocks at `from`.
         unsafe { X4(_mm512_loadu_si512(from.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u128) {
-        // SAFETY: the caller vouches for four blocks at `to`.
+        // SAFETY: the caller guarantees four blocks at `to`.
         unsafe { _mm512_storeu_si512(to.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
-        // SAFETY: AVX-512; the caller vouches for a block at `from(k)` for each k < 4.
+        // SAFETY: AVX-512; the caller guarantees a block at `from(k)` for each k < 4.
         unsafe {
             let low = X2::gather(&from).0;
             X4(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), X2::gather(|k| from(2 + k)).0))
@@ -850,7 +850,7 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: AVX-512; the caller vouches for a block at `to(k)` for each k < 4.
+        // SAFETY: AVX-512; the caller guarantees a block at `to(k)` for each k < 4.
         unsafe {
             X2(_mm512_castsi512_si256(self.0)).scatter(&to);
             X2(_mm512_extracti64x4_epi64::<1>(self.0)).scatter(|k| to(2 + k));
@@ -865,7 +865,7 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn load_splat(from: *const u128) -> Self {
-        // SAFETY: AVX-512; the caller vouches for a block at `from`.
+        // SAFETY: AVX-512; the caller guarantees a block at `from`.
         unsafe { X4(_mm512_broadcast_i32x4(_mm_loadu_si128(from.cast()))) }
     }
 
@@ -925,15 +925,15 @@ impl Vector for X4 {
         bit: Self,
         from: impl Fn(usize) -> *const u128,
     ) -> Self {
-        // SAFETY: AVX-512; the caller vouches for the blocks at `from(k)` for each k < 4.
+        // SAFETY: AVX-512; the caller guarantees the blocks at `from(k)` for each k < 4.
         unsafe {
-            // Two bits of each block, of which the second one is zero.
+            // The comparison gives two bits for each block, of which the second one is zero.
             let first = usize::from(_mm512_test_epi64_mask(first.0, bit.0));
             let second = usize::from(_mm512_test_epi64_mask(second.0, bit.0));
             let numbers = first << 1 | second;
             let number = |lane: usize| numbers >> (2 * lane) & 3;
             match REDUCED {
-                // Without a block for 0, another is read and left out.
+                // If there is no block for number 0, another block is read and masked out.
                 true => {
                     let read = Self::gather(|lane| from(lane).add(number(lane).saturating_sub(1)));
                     let any = first | second;
@@ -1026,7 +1026,7 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: AVX-512; the caller vouches for two blocks at `to(k)` for each k < 4.
+        // SAFETY: AVX-512; the caller guarantees two blocks at `to(k)` for each k < 4.
         unsafe {
             let low =
                 _mm512_permutex2var_epi64(first.0, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second.0);
@@ -1041,7 +1041,7 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self) {
-        // SAFETY: AVX-512; the caller vouches for two blocks at `from(k)` for each k < 4.
+        // SAFETY: AVX-512; the caller guarantees two blocks at `from(k)` for each k < 4.
         unsafe {
             let at = |k: usize| _mm256_loadu_si256(from(k).cast());
             let low = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(at(0)), at(1));
@@ -1055,9 +1055,9 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn store_rows<const N: usize>([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut u128) {
-        // SAFETY: AVX-512; the caller vouches for `N` blocks at `to(k)` for each k < 4.
+        // SAFETY: AVX-512; the caller guarantees `N` blocks at `to(k)` for each k < 4.
         unsafe {
-            // Pairs of rows of two lanes each, then all rows of a lane.
+            // First pairs of rows of two lanes each, then all rows of a lane.
             let (ab_low, ab_high) =
                 (_mm512_shuffle_i64x2::<0x44>(a.0, b.0), _mm512_shuffle_i64x2::<0xee>(a.0, b.0));
             let (cd_low, cd_high) =
@@ -1136,7 +1136,7 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self {
-        // SAFETY: AVX-512 and GFNI; the caller vouches for factor `k`.
+        // SAFETY: AVX-512 and GFNI; the caller guarantees factor `k`.
         unsafe {
             let rows = _mm512_set1_epi64(*factors.rows.get_unchecked(k) as i64);
             X4(_mm512_gf2p8affine_epi64_epi8::<0>(bytes.0, rows))
@@ -1147,7 +1147,7 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn times_eight(bytes: u64, factors: &Factors, k: usize) -> Self {
-        // SAFETY: AVX-512 and GFNI; the caller vouches for eight factors from number `k` on.
+        // SAFETY: AVX-512 and GFNI; the caller guarantees eight factors from number `k` on.
         unsafe {
             let rows = _mm512_loadu_si512(factors.rows.as_ptr().add(k).cast());
             X4(_mm512_gf2p8affine_epi64_epi8::<0>(_mm512_set1_epi64(bytes as i64), rows))
@@ -1244,8 +1244,8 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
-        // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the rows of the tile, of four blocks
-        // each, and within 128 columns for each of these.
+        // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the tile's rows of four blocks, and
+        // within 128 columns for each of the four.
         unsafe {
             for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {
                 let rows = tile.as_ptr().add(block);
@@ -1262,13 +1262,13 @@ impl Vector for X4 {
     }
 }
 
-/// The columns of 64 rows of 128 bits, words of 64 bits: word j of register k is column `8·k + j`. `rows`
-/// gives rows `4·i` to `4·i + 3`.
+/// Returns the columns of 64 rows of 128 bits, as words of 64 bits. Word j of register k is column `8·k + j`.
+/// `rows` returns rows `4·i` to `4·i + 3`.
 ///
-/// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a
-/// word. The 16 × 16 words are transposed, so that register `k` has byte `k` of all rows. Then GF2P8AFFINEQB,
-/// given the rows as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It takes the last row of
-/// a matrix first, so rows are taken in reverse within each eight.
+/// Bytes are transposed first, then bits. Register `i` loads four rows and collects their bytes of the same
+/// index into a word. The 16 × 16 words are transposed, so that register `k` has byte `k` of all rows. Then
+/// GF2P8AFFINEQB transposes 8 × 8 bits: the rows are its matrix, which it multiplies by unit vectors. It
+/// expects the last row of a matrix first, so each eight rows are loaded in reverse order.
 #[inline(always)]
 unsafe fn words_of_columns(rows: impl Fn(usize) -> __m512i) -> [__m512i; 16] {
     // SAFETY: AVX-512 with VBMI and GFNI.
@@ -1310,7 +1310,7 @@ unsafe fn words_of_columns(rows: impl Fn(usize) -> __m512i) -> [__m512i; 16] {
     }
 }
 
-/// Blocks of a word of each register.
+/// Returns the blocks that contain a word of each register.
 #[inline(always)]
 unsafe fn zipped(low: __m512i, high: __m512i) -> [__m512i; 2] {
     // SAFETY: AVX-512.
@@ -1322,7 +1322,7 @@ unsafe fn zipped(low: __m512i, high: __m512i) -> [__m512i; 2] {
     }
 }
 
-/// The byte that goes to each place when four rows of 16 bytes, the last one first, become 16 words.
+/// The source of each byte when four rows of 16 bytes, the last one first, become 16 words.
 const WORDS: [u8; 64] = {
     let (mut from, mut to) = ([0; 64], 0);
     while to < 64 {
@@ -1332,7 +1332,7 @@ const WORDS: [u8; 64] = {
     from
 };
 
-/// The same for a transposition of 8 × 8 bytes.
+/// The source of each byte for a transposition of 8 × 8 bytes.
 const OCTETS: [u8; 64] = {
     let (mut from, mut to) = ([0; 64], 0);
     while to < 64 {
@@ -1342,11 +1342,11 @@ const OCTETS: [u8; 64] = {
     from
 };
 
-/// Ten rounds on eight blocks.
+/// Runs ten rounds on eight blocks.
 #[inline]
 #[target_feature(enable = "aes")]
 fn eight_x1(keys: &[X1; 11], x: &mut [X1; 8]) {
-    // SAFETY: AES-NI; besides its registers it reads ten of the keys.
+    // SAFETY: AES-NI; the code reads only its registers and ten of the keys.
     unsafe {
         rounds8!(
             two,
@@ -1362,11 +1362,11 @@ fn eight_x1(keys: &[X1; 11], x: &mut [X1; 8]) {
     }
 }
 
-/// Ten rounds on eight registers of two blocks.
+/// Runs ten rounds on eight registers of two blocks.
 #[inline]
 #[target_feature(enable = "avx2,vaes")]
 fn eight_x2(keys: &[X2; 11], x: &mut [X2; 8]) {
-    // SAFETY: AVX2 and VAES; besides its registers it reads ten of the keys.
+    // SAFETY: AVX2 and VAES; the code reads only its registers and ten of the keys.
     unsafe {
         rounds8!(
             three,
@@ -1382,8 +1382,8 @@ fn eight_x2(keys: &[X2; 11], x: &mut [X2; 8]) {
     }
 }
 
-/// Ten rounds on four registers of four blocks, which fill the AES unit. In assembly, as the compiler would
-/// put off one of them until the others are done.
+/// Runs ten rounds on four registers of four blocks, which fill the AES unit. It is in assembly, because the
+/// compiler would postpone one register until the others are done.
 #[inline]
 #[target_feature(enable = "avx512f,vaes")]
 fn four_chains_x4(keys: &[X4; 11], x: &mut [X4; 4]) {
@@ -1405,26 +1405,26 @@ fn four_chains_x4(keys: &[X4; 11], x: &mut [X4; 4]) {
     }
 }
 
-/// AES-128 of two blocks under four keys.
+/// Encrypts two blocks with AES-128 under four keys.
 #[inline]
 #[target_feature(enable = "aes")]
 fn four_x1(keys: &[[u128; 11]; 4], x: [X1; 2]) -> [[X1; 2]; 4] {
-    // SAFETY: AES-NI; besides its registers it reads the keys.
+    // SAFETY: AES-NI; the code reads only its registers and the keys.
     unsafe { under_four!(two, xmm_reg, "movdqa", "pxor", "aesenc", "aesenclast", keys, x) }
 }
 
-/// AES-128 of two registers of two blocks under four keys.
+/// Encrypts two registers of two blocks with AES-128 under four keys.
 #[inline]
 #[target_feature(enable = "avx2,vaes")]
 fn four_x2(keys: &[[u128; 11]; 4], x: [X2; 2]) -> [[X2; 2]; 4] {
-    // SAFETY: AVX2 and VAES; besides its registers it reads the keys.
+    // SAFETY: AVX2 and VAES; the code reads only its registers and the keys.
     unsafe { under_four!(three, ymm_reg, "vbroadcasti128", "vpxor", "vaesenc", "vaesenclast", keys, x) }
 }
 
-/// AES-128 of two registers of four blocks under four keys.
+/// Encrypts two registers of four blocks with AES-128 under four keys.
 #[inline]
 #[target_feature(enable = "avx512f,vaes")]
 fn four_x4(keys: &[[u128; 11]; 4], x: [X4; 2]) -> [[X4; 2]; 4] {
-    // SAFETY: AVX-512 and VAES; besides its registers it reads the keys.
+    // SAFETY: AVX-512 and VAES; the code reads only its registers and the keys.
     unsafe { under_four!(three, zmm_reg, "vbroadcasti32x4", "vpxord", "vaesenc", "vaesenclast", keys, x) }
 }

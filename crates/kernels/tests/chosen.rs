@@ -1,10 +1,11 @@
-//! The environment chooses the kernel: `cargo xtask test` relies on this to run tests once for each kernel.
+//! The environment selects the kernel. `cargo xtask test` relies on this to run the tests once for each
+//! kernel.
 
 use std::process::{Command, Output};
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
-/// The named kernel is used; without a name it is the fastest one.
+/// The named kernel is used, and without a name the fastest one.
 #[test]
 fn the_kernel_is_the_one_that_is_asked_for() {
     let asked = std::env::var(KERNEL_VARIABLE).ok();
@@ -13,7 +14,7 @@ fn the_kernel_is_the_one_that_is_asked_for() {
     println!("the kernel is {}", Kernel::best().name());
 }
 
-/// The test above, in another process.
+/// Runs the test above in another process.
 fn with_kernel(name: Option<&str>) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "the_kernel_is_the_one_that_is_asked_for", "--nocapture"]);
@@ -32,7 +33,7 @@ fn every_kernel_of_this_machine_can_be_asked_for() {
     }
 }
 
-/// An unknown name, the wrong case, nothing, a kernel of another architecture.
+/// Refused values are an unknown name, the wrong case, an empty name, and a kernel of another architecture.
 #[test]
 fn no_other_kernel_stands_in_for_one_that_is_not_there() {
     let elsewhere = if cfg!(target_arch = "aarch64") { "aes-ni" } else { "neon-aes" };

@@ -1,10 +1,10 @@
-//! No secret is left in memory that was given back.
+//! No secret is left in freed memory.
 //!
-//! The allocator of this test keeps the contents of every freed block. Whole runs are played, and then the
-//! secrets, which hooks have told meanwhile, are looked for in it. Bytes that went over the wire are no
-//! secret. With `BRICKWORK_BACKTRACE` set a find says where the block was freed.
+//! This test's allocator keeps the contents of every freed block. The tests play whole runs, while hooks
+//! report the secrets. Then the tests search the blocks for these secrets. Bytes that were sent are public.
+//! With `BRICKWORK_BACKTRACE` set, a find reports the code that freed the block.
 //!
-//! This test cannot see registers, the stack, and memory that the operating system swaps out.
+//! These tests cannot see registers, the stack, and memory that the operating system swaps out.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -21,7 +21,7 @@ use brickwork_secrets::{
     Shared, evaluator_input, garbler_input, known, play, play_by_makers, play_from_stock,
 };
 
-/// The system's allocator, which returns zeroed blocks and remembers the freed ones.
+/// The system's allocator, which returns zeroed blocks and keeps the contents of freed ones.
 struct Remembering;
 
 #[global_allocator]
@@ -31,7 +31,7 @@ static WATCHING: AtomicBool = AtomicBool::new(false);
 static FREED: Mutex<Freed> = Mutex::new(Freed { bytes: Vec::new(), blocks: Vec::new() });
 
 thread_local! {
-    /// Says that this thread is remembering: its own allocations are not remembered.
+    /// True while this thread records a block, so that its own allocations are not recorded.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -42,25 +42,25 @@ struct Freed {
     blocks: Vec<(usize, usize, Option<Backtrace>)>,
 }
 
-/// Blocks shorter than a label hold none.
+/// Shorter blocks cannot contain a label.
 const SHORTEST: usize = 16;
 
-// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is
-// the default one: a new block, a copy, and the old one comes here to be freed.
+// SAFETY: memory comes from and returns to the system's allocator, with the caller's layouts. `realloc` is
+// the default one: it allocates a new block, copies, and frees the old one through `dealloc`.
 unsafe impl GlobalAlloc for Remembering {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Zeroed, so that every byte of a block may be read when it comes back.
-        // SAFETY: as the caller's.
+        // Zeroed, so that every byte of a block may be read when it is freed. SAFETY: guaranteed by the
+        // caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if WATCHING.load(Ordering::Relaxed) && layout.size() >= SHORTEST && !BUSY.replace(true) {
-            // SAFETY: the block is the caller's until it is freed below, and all of it has been written to.
+            // SAFETY: the caller owns the block until it is freed below, and all of it has been written.
             remember(unsafe { std::slice::from_raw_parts(block, layout.size()) });
             BUSY.set(false);
         }
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -76,8 +76,8 @@ fn remember(block: &[u8]) {
     freed.blocks.push((at, block.len(), who));
 }
 
-/// While one exists, no other test of this file runs: its memory, such as the values that it searches for,
-/// would be taken for that of the watched run.
+/// While a value of this type exists, no other test of this file runs. The memory of another test, such as
+/// the values that it searches for, would be attributed to this run.
 struct Alone(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {
@@ -85,7 +85,7 @@ fn alone() -> Alone {
     Alone(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the blocks that are freed while `run` runs.
+/// Returns the blocks that are freed during `run`.
 fn freed_by(_: &Alone, run: impl FnOnce()) -> Freed {
     WATCHING.store(true, Ordering::SeqCst);
     run();
@@ -97,7 +97,7 @@ fn freed_by(_: &Alone, run: impl FnOnce()) -> Freed {
 type Found = (&'static str, usize, String);
 
 impl Freed {
-    /// The secrets that are in it, one a block.
+    /// Returns the secrets that occur in freed blocks, at most one for each block.
     fn find(&self, secrets: &HashMap<u128, &'static str>) -> Vec<Found> {
         let mut likely = vec![false; 1 << 16];
         secrets.keys().for_each(|&secret| likely[usize::from(secret as u16)] = true);
@@ -117,7 +117,7 @@ impl Freed {
 }
 
 impl Freed {
-    /// The blocks that have these bytes in them.
+    /// Returns the freed blocks that contain these bytes.
     fn find_bytes<'a>(&'a self, name: &'static str, bytes: &'a [u8]) -> impl Iterator<Item = Found> + 'a {
         let holds = move |block: &[u8]| block.windows(bytes.len()).any(|window| window == bytes);
         let blocks = self.blocks.iter().filter(move |(at, length, _)| holds(&self.bytes[*at..at + length]));
@@ -137,14 +137,14 @@ fn what_is_freed_holds_no_secret() {
     nothing_remains_of(|secrets| drop(play(memory_pair(), secrets)));
 }
 
-/// Sessions that are restored from a store, records and rows that are made again.
+/// Plays sessions that are restored from a store, with recomputed records and rows.
 #[test]
 fn what_is_freed_by_runs_from_stock_holds_no_secret() {
     nothing_remains_of(|secrets| drop(play_from_stock(memory_pair, secrets)));
 }
 
-/// Makers of stock: their memory, which has the epoch's secrets, and that of their coordinators, which
-/// receive the records. Lines within a party are sockets here.
+/// Checks makers of stock, whose memory has the epoch's secrets, and coordinators, which receive the records.
+/// Here the connections within a party are sockets.
 #[test]
 fn what_is_freed_by_makers_holds_no_secret() {
     let home = || {
@@ -154,7 +154,7 @@ fn what_is_freed_by_makers_holds_no_secret() {
     nothing_remains_of(|secrets| play_by_makers(memory_pair, home, secrets));
 }
 
-/// One end of a pair of sockets: the sent bytes are in no memory of this process except that of the ends.
+/// One end of a pair of sockets. Sent bytes are in no memory of this process except that of the ends.
 struct Line(UnixStream);
 
 impl Read for Line {
@@ -183,7 +183,7 @@ fn nothing_remains_of(play: impl Fn(&Shared)) {
     assert!(secrets.len() > 10_000, "{} secrets are known", secrets.len());
     assert!(freed.bytes.len() > 1_000_000, "{} bytes were freed", freed.bytes.len());
     let mut found = freed.find(&secrets);
-    // A party's input, a byte for each bit. Half of it is enough to be recognised.
+    // A party's input, one byte for each bit. Half of it is enough to recognise it.
     for (name, input) in
         [("the garbler's input", garbler_input()), ("the evaluator's input", evaluator_input())]
     {
@@ -202,8 +202,8 @@ fn nothing_remains_of(play: impl Fn(&Shared)) {
     assert!(report.is_empty(), "secrets remain in freed memory");
 }
 
-/// Recovery computes in the clear in every run; a program may be one component, whose inputs are then those
-/// of the parties.
+/// Recovery computes in the clear in every run. A program with a single component is checked, because the
+/// component's inputs are then the parties' inputs.
 #[test]
 fn a_computation_in_the_clear_leaves_no_input() {
     let alone = alone();
@@ -218,7 +218,7 @@ fn a_computation_in_the_clear_leaves_no_input() {
     }
 }
 
-/// The search finds existing values: a label in a vector that nobody erased, at any position.
+/// The search finds known values: a label at any position of a vector that was not erased.
 #[test]
 fn what_is_not_erased_is_found() {
     let alone = alone();

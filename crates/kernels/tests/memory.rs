@@ -1,9 +1,8 @@
-//! Row 18: whatever a peer or an unauthenticated connection sends, no more memory is allocated than the
-//! protocol needs.
+//! Row 18: a peer or an unauthenticated connection cannot cause larger allocations than the protocol needs.
 //!
-//! The allocator of this test counts. A party is attacked, and its largest allocation is compared with that
-//! of the same party for a peer that says nothing at all. The difference is bounded by the longest message
-//! that could have come.
+//! The allocator of this test counts bytes. A party is attacked, and its largest allocation is compared with
+//! that of the same party when the peer is silent. The difference must not exceed the longest message that
+//! could have arrived.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read, Write};
@@ -24,7 +23,7 @@ use brickwork::stock::{Entry, Standing, State};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork::wire::{Channel, Stream};
 
-/// The system's allocator, which knows how much is allocated, and how much was at most.
+/// The system's allocator, which counts the allocated bytes and their maximum.
 struct Counting;
 
 #[global_allocator]
@@ -33,28 +32,27 @@ static ALLOCATOR: Counting = Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// One test at a time, as all allocations are counted.
+/// One test runs at a time, because all allocations are counted.
 static ALONE: Mutex<()> = Mutex::new(());
 
-// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller. `realloc` is
+// SAFETY: memory comes from and returns to the system's allocator, with the caller's layouts. `realloc` is
 // the default one.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         MOST.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
-/// Returns the largest number of bytes that are allocated at a time while this runs, above the earlier
-/// allocations.
+/// Returns the maximum of allocated bytes during `run`, above the earlier allocations, and its result.
 fn most<T>(run: impl FnOnce() -> T) -> (usize, T) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -62,7 +60,7 @@ fn most<T>(run: impl FnOnce() -> T) -> (usize, T) {
     (MOST.load(Ordering::Relaxed).saturating_sub(before), result)
 }
 
-/// A peer that repeats itself for this many bytes, and reads nothing.
+/// A peer that repeats the same bytes until this many are sent, and reads nothing.
 struct Flood {
     says: Vec<u8>,
     at: usize,
@@ -95,10 +93,10 @@ impl Stream for Flood {}
 /// The tag of the first message.
 const HELLO: u8 = 1;
 
-/// More than any message of the protocol before the parties agree.
+/// More than any message before the parties have agreed on a program.
 const FLOOD: usize = 64 << 20;
 
-/// Returns the most that a party allocates, and how it ends.
+/// Returns the largest allocation of a party under attack, and the error with which it ends.
 fn attacked(party: Party, job: &Job, says: &[u8], left: usize) -> (usize, Error) {
     most(|| {
         let channel = Channel::new(vec![Box::new(Flood { says: says.to_vec(), at: 0, left })]);
@@ -115,8 +113,7 @@ fn frame(tag: u8, length: u32, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &length.to_le_bytes(), body].concat()
 }
 
-/// The machinery around a message may differ by this much: buffers of output, errors, threads that end a
-/// little later.
+/// The tolerance for buffers of output, errors, and threads that end a little later.
 const SLACK: usize = 64 << 10;
 
 #[test]
@@ -141,7 +138,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
                     bytes <= quiet + SLACK,
                     "{party:?}: message {tag} of {length} bytes takes {bytes} bytes, silence {quiet}"
                 );
-                // A greeting of the right length is one that does not fit; signs of life are waited through.
+                // A greeting of the right length does not fit; signs of life are skipped.
                 let expected = match (tag, length) {
                     (HELLO, GREETING) => matches!(error, Error::Mismatch(_)),
                     _ => error.is_cheat(Cheat::UnexpectedMessage),
@@ -157,12 +154,12 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
     }
 }
 
-/// An honest peer, of whose messages the first ones arrive; then something else does.
+/// An honest peer whose first messages arrive. Then it sends something else.
 struct Turning {
     socket: UnixStream,
-    /// Messages of the honest peer that are still to come.
+    /// The number of the honest peer's messages that still pass.
     messages: usize,
-    /// The known part of the next message's head, and how much of its body is to come.
+    /// The known part of the next message's header, and the number of bytes of its body that are to come.
     head: Vec<u8>,
     body: usize,
     then: Then,
@@ -171,9 +168,9 @@ struct Turning {
 
 #[derive(Clone, Copy, Debug)]
 enum Then {
-    /// Another message, of 16 MiB, again and again.
+    /// Repeats another message of 16 MiB.
     Flood,
-    /// The right one, but it says that it is 4 GiB long.
+    /// Sends the right message with a header that announces 4 GiB.
     Longer,
 }
 
@@ -219,8 +216,8 @@ impl Write for Turning {
 
 impl Stream for Turning {}
 
-/// Returns the largest allocation of both parties together, if the other party changes its behaviour after
-/// this many messages, and the result of this one.
+/// Returns the largest allocation of both parties together if the other party turns after `messages`
+/// messages, and the victim's result.
 fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
     let program = ands(2, Recipient::Both);
     let run = |party, channel| {
@@ -250,14 +247,14 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
             })])
         };
         std::thread::scope(|scope| {
-            // The party finds the connection closed.
+            // The victim finds the connection closed.
             scope.spawn(|| drop(run(peer, end(theirs, usize::MAX))));
             run(victim, end(mine, messages))
         })
     })
 }
 
-/// After any number of messages.
+/// The peer may turn after any number of messages.
 #[test]
 fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
     let _alone = ALONE.lock().unwrap();
@@ -287,9 +284,9 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
     }
 }
 
-/// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of
-/// the message name a layer, which takes 16 bytes in memory; a vector that grows needs three times as much
-/// for a moment.
+/// Tests the only message whose length the peer chooses: the positions of its logs, at most a mebibyte. Two
+/// bytes of the message stand for a layer, which needs 16 bytes in memory. A growing vector needs three times
+/// as much for a moment.
 #[test]
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     const LONGEST: usize = 1 << 20;
@@ -299,7 +296,7 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     let standing = Standing { head: [3; 32], last: Some((*state.head(), entry)) };
     let told = postcard::to_stdvec(&[([5u8; 32], standing)][..]).unwrap();
     assert!(told.len() <= LONGEST && told.len() > LONGEST - 400);
-    // The same, but it claims that there are 2^64 - 1 layers in it.
+    // The same message claims that it contains 2^64 - 1 layers.
     let mut huge = told[..140].to_vec();
     huge.extend([0xff; 9]);
     huge.push(1);
@@ -310,8 +307,8 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     }
 }
 
-/// The number of handshakes that may run at a time (`MAX_HANDSHAKES`), and the memory of each: a TLS
-/// connection, some ciphertext and its thread.
+/// The number of simultaneous handshakes (`MAX_HANDSHAKES`), and the memory of each: a TLS connection, some
+/// ciphertext and its thread.
 const HANDSHAKES: usize = 64;
 const EACH: usize = 32 << 10;
 
@@ -330,8 +327,8 @@ fn hello(own: &Identity, peer: &Identity) -> Vec<u8> {
     })
 }
 
-/// Unauthenticated connections that send nothing, invalid bytes, or only a hello: this many wait at a time,
-/// and the peer can still connect.
+/// Many unauthenticated connections wait at the same time. They send nothing, invalid bytes, or only a hello.
+/// The peer can still connect.
 #[test]
 fn row_18_a_crowd_of_half_open_connections() {
     let _alone = ALONE.lock().unwrap();
@@ -349,7 +346,7 @@ fn row_18_a_crowd_of_half_open_connections() {
                 for i in 0..strangers {
                     let mut stranger = TcpStream::connect(address).unwrap();
                     let says: &[u8] = [&hello[..], &[0xff; 600], &hello[..9], &[]][i % 4];
-                    // A stranger that is refused at once may find the line closed.
+                    // The connection of a stranger that is refused at once may already be closed.
                     let _ = stranger.write_all(says);
                     crowd.push(stranger);
                     std::thread::sleep(Duration::from_millis(1));
@@ -366,7 +363,7 @@ fn row_18_a_crowd_of_half_open_connections() {
         assert!(bytes <= (HANDSHAKES + 4) * EACH, "{strangers} strangers take {bytes} bytes");
         println!("{strangers} strangers: {} KiB at most", bytes >> 10);
         drop(crowd);
-        // Threads of handshakes end before the next crowd is counted.
+        // The threads of handshakes must end before the next crowd is counted.
         let start = Instant::now();
         while NOW.load(Ordering::Relaxed) > (8 << 20) && start.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(10));

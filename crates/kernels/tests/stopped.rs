@@ -1,5 +1,5 @@
-//! A stopped task ends at once, however much memory it holds. With the allocator of the command, lists of
-//! secrets are erased when they are dropped, but while a task is stopped their pages go back to the system.
+//! A stopped task ends at once, however much memory it has. With the command's allocator, lists of secrets
+//! are erased when dropped. While a task is stopped, their pages return to the system instead.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::alloc::Layout;
@@ -11,10 +11,10 @@ use brickwork_kernels::{Erasing, LargePages, Secrets};
 #[global_allocator]
 static ALLOCATOR: LargePages = LargePages::new();
 
-/// One test at a time: all of them look at the memory of the process.
+/// One test runs at a time, because all tests observe the memory of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Bytes of physical memory that the process had at most since [`forget`].
+/// Returns the maximum of the process' physical memory since [`forget`], in bytes.
 fn most() -> usize {
     let status = read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -35,11 +35,11 @@ fn is_mapped(address: usize) -> bool {
     })
 }
 
-/// Returns how many bytes are not zero in a block of this size, which is a mapping of the allocator.
+/// Returns how many bytes of a block of this size, which is a mapping of the allocator, are not zero.
 fn left_in_a_block(bytes: usize) -> usize {
     let layout = Layout::from_size_align(bytes, 16).unwrap();
-    // SAFETY: the size is not 0. A fresh mapping is zero, and one that it uses again has been
-    // written to, so every byte may be read; it is freed once with its layout.
+    // SAFETY: the size is not 0. A fresh mapping is zero, and a reused one has been written, so every byte
+    // may be read. The block is freed once with its layout.
     unsafe {
         let block = std::alloc::alloc(layout);
         assert!(!block.is_null());
@@ -65,7 +65,7 @@ fn pages_that_nobody_touched_are_not_made_to_be_erased() {
 #[test]
 fn nothing_is_left_of_secrets_whatever_ends_them() {
     let _alone = ALONE.lock().unwrap();
-    // Blocks that the allocator keeps to use them again, and some that it does not.
+    // Block sizes that the allocator keeps for reuse, and a size that it does not keep.
     for bytes in [1 << 20, 2 << 20, 16 << 20, 40 << 20] {
         for (stopped, left) in [(false, bytes), (true, bytes), (false, bytes / 3), (true, 0), (false, 0)] {
             let ends = || {
@@ -80,7 +80,8 @@ fn nothing_is_left_of_secrets_whatever_ends_them() {
                 assert_eq!(left_in_a_block(bytes), 0, "{left} of {bytes} bytes, stopped: {stopped}");
                 gone || !stopped
             };
-            // A thread that begins meanwhile may get the block, but a kept value is found every time.
+            // A thread that starts meanwhile may get the block at the same address. But a kept block would be
+            // found in every attempt.
             assert!((0..9).any(|_| ends()), "{bytes} bytes have not gone back");
         }
     }

@@ -1,4 +1,4 @@
-//! The tree of BLAKE3 over long inputs, from the chunks to subtrees of up to sixteen of them.
+//! The tree of BLAKE3 over long inputs: from chunks to subtrees of up to sixteen chunks.
 
 use super::{
     CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words,
@@ -7,25 +7,25 @@ use super::{
 use crate::Kernel;
 use crate::vector::{Task, Vector, prefetch};
 
-/// Most chunks of a subtree.
+/// The largest number of chunks in a subtree.
 const CHUNKS: usize = 16;
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 1024;
 
-/// Blocks of a chunk, 64 bytes each.
+/// The number of blocks in a chunk, of 64 bytes each.
 const BLOCKS: usize = CHUNK_BYTES / 64;
 
-/// Most bytes under a subtree.
+/// The largest number of bytes in a subtree.
 pub const SUBTREE_BYTES: usize = CHUNKS * CHUNK_BYTES;
 
-/// Subtrees that are taken together, so that the parents fill the registers, too.
+/// The number of subtrees that are hashed together, so that their parents fill the registers, too.
 const TOGETHER: usize = 16;
 
 /// A chaining value, little endian.
 type Value = [u128; 2];
 
-/// A part of an input that makes a whole subtree of its tree, but not all of it.
+/// A part of an input that is a whole subtree of BLAKE3's tree, but not the whole tree.
 #[derive(Clone, Copy)]
 pub struct Subtree<'a> {
     /// The data to hash: 1, 2, 4, 8 or 16 chunks.
@@ -34,11 +34,11 @@ pub struct Subtree<'a> {
     pub first_chunk: u64,
 }
 
-/// Writes the chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module
-/// has them, without a key. In constant time.
+/// Writes the chaining values of subtrees of the same size, without a key. The values are those of the blake3
+/// crate's `hazmat` module. Takes constant time.
 ///
 /// # Panics
-/// If there is not one place for each value, or the sizes are none of a subtree, or not the same.
+/// If the number of values is wrong, or the subtrees' sizes are invalid or differ.
 pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     subtree_values_with(Kernel::best(), subtrees, values);
 }
@@ -46,9 +46,9 @@ pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
 /// Does the same as [`subtree_values`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`subtree_values`].
+/// As [`subtree_values`].
 pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[u8; 32]]) {
-    assert_eq!(subtrees.len(), values.len(), "one place for each value");
+    assert_eq!(subtrees.len(), values.len(), "one value for each subtree");
     let Some(bytes) = subtrees.first().map(|subtree| subtree.bytes.len()) else { return };
     let chunks = bytes / CHUNK_BYTES;
     assert!(
@@ -63,11 +63,10 @@ pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[
     }
 }
 
-/// Writes the chaining value of each of some pairs of subtrees, none of which makes a whole input. In
-/// constant time.
+/// Writes the chaining value of each pair of subtrees. A pair must not be a whole input. Takes constant time.
 ///
 /// # Panics
-/// If there is not one place for each value.
+/// If the numbers of pairs and values differ.
 pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
     parent_values_with(Kernel::best(), children, values);
 }
@@ -75,9 +74,9 @@ pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
 /// Does the same as [`parent_values`] with a kernel of the caller's choice.
 ///
 /// # Panics
-/// Like [`parent_values`].
+/// As [`parent_values`].
 pub fn parent_values_with(kernel: Kernel, children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
-    assert_eq!(children.len(), values.len(), "one place for each value");
+    assert_eq!(children.len(), values.len(), "one value for each pair");
     let mut nodes = [[0; 2]; 2 * MOST_LANES];
     for (children, values) in children.chunks(MOST_LANES).zip(values.chunks_mut(MOST_LANES)) {
         for (node, child) in nodes.iter_mut().zip(children.as_flattened()) {
@@ -97,9 +96,9 @@ fn write_values(nodes: &[Value], values: &mut [[u8; 32]]) {
     }
 }
 
-/// One step up the tree.
+/// One level of the tree.
 struct Parents<'a> {
-    /// Nodes `2 k` and `2 k + 1` are those under parent `k`, which takes place `k`.
+    /// Nodes `2 k` and `2 k + 1` are the children of parent `k`, which overwrites place `k`.
     nodes: &'a mut [Value],
     count: usize,
 }
@@ -110,13 +109,13 @@ impl Task for Parents<'_> {
     unsafe fn run<V: Vector>(self) {
         let Parents { nodes, count } = self;
         for first in (0..count).step_by(2 * lanes::<V>()) {
-            // SAFETY: the caller vouches for the features of `V`.
+            // SAFETY: the caller guarantees the features of `V`.
             unsafe { parents::<V>(nodes, first, (first + 2 * lanes::<V>()).min(count)) };
         }
     }
 }
 
-/// Subtrees of this many chunks each; all their chunks are numbered consecutively.
+/// Subtrees of `chunks` chunks each. All their chunks are numbered consecutively.
 #[derive(Clone, Copy)]
 struct Inputs<'a> {
     subtrees: &'a [Subtree<'a>],
@@ -128,12 +127,12 @@ impl Inputs<'_> {
         self.subtrees.len() * self.chunks
     }
 
-    /// Where a chunk begins.
+    /// Returns the start of a chunk.
     fn start(&self, chunk: usize) -> *const u8 {
         self.subtrees[chunk / self.chunks].bytes[chunk % self.chunks * CHUNK_BYTES..].as_ptr()
     }
 
-    /// The number of a chunk in its input.
+    /// Returns the number of a chunk within its input.
     fn counter(&self, chunk: usize) -> u64 {
         self.subtrees[chunk / self.chunks].first_chunk + (chunk % self.chunks) as u64
     }
@@ -141,7 +140,7 @@ impl Inputs<'_> {
 
 struct Trees<'a> {
     inputs: Inputs<'a>,
-    /// In the end the values of the subtrees stand first.
+    /// A buffer for the nodes. At the end, it begins with the values of the subtrees.
     nodes: &'a mut [Value; TOGETHER * CHUNKS],
 }
 
@@ -154,33 +153,33 @@ impl Task for Trees<'_> {
         let mut count = inputs.count();
         for first in (0..count).step_by(at_once) {
             let numbers = first..(first + at_once).min(count);
-            // SAFETY: the caller vouches for the features of `V`; nodes are as many as chunks.
+            // SAFETY: the caller guarantees the features of `V`; there are as many nodes as chunks.
             unsafe { chunks::<V>(inputs, numbers.start, &mut nodes[numbers]) };
         }
-        // Each step halves the nodes, until a subtree has one.
+        // Each step halves the number of nodes, until each subtree has one.
         for _ in 0..inputs.chunks.ilog2() {
             count /= 2;
-            // SAFETY: the caller vouches for the features of `V`.
+            // SAFETY: the caller guarantees the features of `V`.
             unsafe { Parents { nodes, count }.run::<V>() };
         }
     }
 }
 
-/// Blocks between the one that is compressed and the one that is fetched.
+/// The number of blocks by which fetching runs ahead of compressing.
 const AHEAD: usize = 4;
 
-/// The values of the chunks from `first` on, at most two registers of them.
+/// Computes the values of the chunks from `first` on, at most two registers of them.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) {
     let last = first + values.len() - 1;
-    // Lanes without a chunk do the last one again.
+    // Lanes without a chunk repeat the last one.
     let chunk = |i: usize| (first + i).min(last);
     let start: [*const u8; MOST_LANES] = std::array::from_fn(|i| inputs.start(chunk(i)));
-    // The streams that follow these, to be fetched in time: the machine foresees fewer streams than there
-    // are.
+    // The chunks that follow these are prefetched, because the machine's prefetcher follows fewer streams
+    // than there are.
     let next: [*const u8; MOST_LANES] =
         std::array::from_fn(|i| inputs.start((first + 2 * lanes::<V>() + i).min(inputs.count() - 1)));
     let mut counters = [[[0u32; MOST_LANES / 2]; 2]; 2];
@@ -191,8 +190,8 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) 
         counters[set][0][place] = number as u32;
         counters[set][1][place] = (number >> 32) as u32;
     }
-    // SAFETY: the caller vouches for the features of `V`; a chunk has sixteen blocks of 64 bytes behind its
-    // start, and a register holds at most `MOST_LANES / 2` counters.
+    // SAFETY: the caller guarantees the features of `V`. A chunk has sixteen blocks of 64 bytes, and a
+    // register has at most `MOST_LANES / 2` counters.
     unsafe {
         let mut chains = [splat_words(&IV); 2];
         let [first, second] = &counters;
@@ -218,14 +217,15 @@ unsafe fn chunks<V: Vector>(inputs: Inputs, first: usize, values: &mut [Value]) 
     }
 }
 
-/// Makes nodes `2 first..2 end` into nodes `first..end`, at most two registers of them.
+/// Replaces nodes `2 first..2 end` by their parents `first..end`, at most two registers of them.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn parents<V: Vector>(nodes: &mut [Value], first: usize, end: usize) {
     let children = &nodes[2 * first..2 * end];
-    // SAFETY: the caller vouches for the features of `V`; two children are the 64 bytes of a parent's block.
+    // SAFETY: the caller guarantees the features of `V`; a parent's block is the 64 bytes of its two
+    // children.
     unsafe {
         let start = state(splat_words(&IV), [splat32(0); 2], 64, PARENT);
         let chains = compress::<V>([start; 2], |i| children[2 * i.min(end - first - 1)..].as_ptr().cast());
@@ -233,13 +233,13 @@ unsafe fn parents<V: Vector>(nodes: &mut [Value], first: usize, end: usize) {
     }
 }
 
-/// Compresses a block of 64 bytes of each input, at `from(input)`.
+/// Compresses a block of 64 bytes of each input, read at `from(input)`.
 ///
 /// # Safety
 /// The machine has the features of `V`, and there are the bytes of `2 * lanes::<V>()` inputs.
 #[inline(always)]
 unsafe fn compress<V: Vector>(mut states: [State<V>; 2], from: impl Fn(usize) -> *const u128) -> [[V; 8]; 2] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let words = [load_block::<V>(&from), load_block::<V>(|i| from(lanes::<V>() + i))];
         rounds(&mut states, &words);
@@ -247,13 +247,13 @@ unsafe fn compress<V: Vector>(mut states: [State<V>; 2], from: impl Fn(usize) ->
     }
 }
 
-/// All sixteen words of a block of each input of a register.
+/// Reads all sixteen words of a block of each input of a register.
 ///
 /// # Safety
 /// The machine has the features of `V`, and there are the bytes of `lanes::<V>()` inputs.
 #[inline(always)]
 unsafe fn load_block<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 16] {
-    // SAFETY: as the caller vouches.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let [w0, w1, w2, w3, w4, w5, w6, w7] = load_words::<V>(&from);
         let [w8, w9, w10, w11, w12, w13, w14, w15] = load_words::<V>(|i| from(i).add(2));
@@ -265,11 +265,11 @@ unsafe fn load_block<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 16] 
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn load_counters<V: Vector>(counters: &[u32; MOST_LANES / 2]) -> V {
-    // SAFETY: as the caller vouches; a register has no more lanes.
+    // SAFETY: guaranteed by the caller; a register has no more lanes.
     unsafe { V::load(counters.as_ptr().cast()) }
 }
 
-/// Writes the values of the first inputs, as many as there is room for.
+/// Writes the values of the first inputs, until `values` is full.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -277,7 +277,7 @@ unsafe fn load_counters<V: Vector>(counters: &[u32; MOST_LANES / 2]) -> V {
 unsafe fn store<V: Vector>([first, second]: [[V; 8]; 2], values: &mut [Value]) {
     let mut all: [Value; MOST_LANES] = [[0; 2]; MOST_LANES];
     let at = all.as_mut_ptr();
-    // SAFETY: as the caller vouches; two registers have at most `MOST_LANES` inputs.
+    // SAFETY: guaranteed by the caller; two registers have at most `MOST_LANES` inputs.
     unsafe {
         store_words(first, |i| at.add(i).cast());
         store_words(second, |i| at.add(lanes::<V>() + i).cast());

@@ -1,25 +1,25 @@
-//! A garbling: its circuit, its style and its cipher.
+//! A garbling with a dual-key cipher: its circuit, its style and its cipher.
 
 use crate::Aes128;
 use crate::script::GateList;
 
-/// How gates are garbled.
+/// The style of garbling a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Four rows, and two tokens for a wire that have nothing to do with each other.
+    /// Four rows, and two independent tokens for each wire.
     Ga,
-    /// Four rows, and tokens that differ by the copy's offset, as in all that follow.
+    /// Four rows, and two tokens that differ by the copy's offset, as in all following styles.
     GaX,
-    /// Three rows.
+    /// Three rows; tokens as in `GaX`.
     GaXR,
     /// Two rows.
     HalfGates,
-    /// One row; the type of a token is the wire's bit.
+    /// One row. The type of a token is the wire's bit, which the evaluator knows.
     PrivacyFree,
 }
 
 impl Style {
-    /// Returns the rows of a gate.
+    /// Returns the number of rows of a gate.
     pub const fn rows(self) -> usize {
         match self {
             Style::Ga | Style::GaX => 4,
@@ -29,7 +29,7 @@ impl Style {
         }
     }
 
-    /// Returns how many tokens a garbler keeps of a wire: both, or that for 0 alone.
+    /// Returns the number of tokens that a garbler keeps of a wire: both, or only the token for 0.
     pub const fn tokens(self) -> usize {
         match self {
             Style::Ga => 2,
@@ -41,23 +41,23 @@ impl Style {
 /// The definition of 2A, the doubling of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubling {
-    /// A itself: keys add up.
+    /// 2A is A itself, so keys add up.
     None,
-    /// Each half of the block shifted to the right by one bit; for tokens of 128 bits.
+    /// Each half of the block is shifted to the right by one bit, for tokens of 128 bits.
     HalvesRight,
-    /// The halves shifted to the left, and their carries.
+    /// Both halves are shifted to the left, with carries between them.
     Left(Carry),
-    /// The halves shifted to the right, and their carries.
+    /// Both halves are shifted to the right, with carries between them.
     Right(Carry),
 }
 
-/// The carry where the halves of a block are shifted: each half gets its half of `value` if the other half
-/// has a bit of `test` at the same place; then the bits that are not in `keep` go.
+/// The carries of a shift by halves. Each half gets its half of `value` if the other half has a bit of
+/// `test`. Then all bits outside `keep` are cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carry {
-    /// Bits that are looked for in the other half.
+    /// The bits of the other half that cause a carry.
     pub test: u128,
-    /// The value that is added where there is a carry.
+    /// The value that is added for a carry.
     pub value: u128,
     /// The bits that remain.
     pub keep: u128,
@@ -66,14 +66,14 @@ pub struct Carry {
 /// A dual-key cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DualKey {
-    /// How the keys go into K.
+    /// The doubling of keys, which determines K.
     pub doubling: Doubling,
-    /// Bits of a token: 128 or 80.
+    /// The number of bits of a token: 128 or 80.
     pub bits: u32,
 }
 
 impl DualKey {
-    /// Returns the bits of a block that are a token's.
+    /// Returns the mask of a token's bits within a block.
     pub fn token(self) -> u128 {
         u128::MAX << (128 - self.bits)
     }
@@ -89,23 +89,23 @@ impl DualKey {
     }
 }
 
-/// A circuit as the loops take it.
+/// A circuit in the form that the loops process.
 #[derive(Clone, Copy)]
 pub struct Gates<'a> {
-    /// Its steps: gates with rows in the place of AND gates.
+    /// The circuit's steps. The gates with rows are in the place of the AND gates.
     pub script: &'a GateList,
-    /// The tweak of each gate with rows, in order; a block each, as that is read into all blocks of a
-    /// register at once.
+    /// The tweak of each gate with rows, in order. A tweak is a whole block, because it is loaded into all
+    /// blocks of a register at once.
     pub tweaks: &'a [u128],
-    /// The function of each gate with rows, for the garbler, and without privacy for the evaluator: bit 2a +
-    /// b is its value. It must not be linear with half-gates and without privacy.
+    /// The function of each gate with rows: bit 2a + b is its value. The garbler needs it, and the evaluator
+    /// only without privacy. It must not be linear with half-gates and without privacy.
     pub functions: &'a [u8],
 }
 
 /// The keys of a copy.
 pub struct CopyKeys {
-    /// The key of π, which is public.
+    /// The public key of π.
     pub permutation: Aes128,
-    /// The key of the copy's tokens, which is the garbler's secret: counter mode over the number of the draw.
+    /// The garbler's secret key of the copy's tokens, which are counter mode over the number of the draw.
     pub tokens: Aes128,
 }

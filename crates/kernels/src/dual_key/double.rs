@@ -3,34 +3,34 @@
 use super::cipher::Carry;
 use crate::vector::Vector;
 
-/// How 2A is computed.
+/// The computation of 2A.
 pub(super) trait Double: Copy {
-    /// Says that a token is known to fill its block, so that nothing of a mask is cut off.
+    /// True if a token is known to fill its block, so that masks need not be cut off.
     const IS_LONG: bool = false;
     /// Constants in registers.
     type Constants<V: Vector>: Copy;
-    /// Spreads constants.
+    /// Loads the constants into all blocks of registers.
     ///
     /// # Safety
-    /// The machine has the features of `V`; so for all methods.
+    /// The machine has the features of `V`. This holds for all methods.
     unsafe fn constants<V: Vector>(self) -> Self::Constants<V>;
     /// Returns 2A.
     unsafe fn double<V: Vector>(constants: &Self::Constants<V>, a: V) -> V;
     /// Returns 4A.
     #[inline(always)]
     unsafe fn quadruple<V: Vector>(constants: &Self::Constants<V>, a: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::double(constants, Self::double(constants, a)) }
     }
     /// Returns 2A ⊕ 4B.
     #[inline(always)]
     unsafe fn combine<V: Vector>(constants: &Self::Constants<V>, a: V, b: V) -> V {
-        // SAFETY: as the caller vouches. Doubling is linear.
+        // SAFETY: guaranteed by the caller. Doubling is linear.
         unsafe { Self::double(constants, a.xor(Self::double(constants, b))) }
     }
 }
 
-/// [`Doubling::None`].
+/// Implements [`Doubling::None`].
 #[derive(Clone, Copy)]
 pub(super) struct Same;
 
@@ -44,7 +44,7 @@ impl Double for Same {
     }
 }
 
-/// [`Doubling::HalvesRight`].
+/// Implements [`Doubling::HalvesRight`].
 #[derive(Clone, Copy)]
 pub(super) struct HalvesRight;
 
@@ -55,17 +55,17 @@ impl Double for HalvesRight {
     unsafe fn constants<V: Vector>(self) {}
     #[inline(always)]
     unsafe fn double<V: Vector>((): &(), a: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { a.right64::<1>() }
     }
     #[inline(always)]
     unsafe fn quadruple<V: Vector>((): &(), a: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { a.right64::<2>() }
     }
 }
 
-/// [`Carry`] in registers, and the permutation that exchanges the halves of a block.
+/// A [`Carry`] in registers, and the permutation that exchanges the halves of a block.
 #[derive(Clone, Copy)]
 pub(super) struct CarryOf<V> {
     exchange: V,
@@ -76,11 +76,11 @@ pub(super) struct CarryOf<V> {
 
 impl<V: Vector> CarryOf<V> {
     /// # Safety
-    /// The machine has the features of `V`; so for all methods.
+    /// The machine has the features of `V`. This holds for all methods.
     #[inline(always)]
     unsafe fn new(carry: Carry) -> Self {
         const EXCHANGE: u128 = 0x0706_0504_0302_0100_0f0e_0d0c_0b0a_0908;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             CarryOf {
                 exchange: V::splat(EXCHANGE),
@@ -91,15 +91,15 @@ impl<V: Vector> CarryOf<V> {
         }
     }
 
-    /// Adds the carries of `a` to the shifted value.
+    /// Adds the carries from `a` to the shifted value.
     #[inline(always)]
     unsafe fn add(&self, a: V, shifted: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { shifted.xor(a.shuffle(self.exchange).if_any(self.test, self.value)).and(self.keep) }
     }
 }
 
-/// [`Doubling::Left`].
+/// Implements [`Doubling::Left`].
 #[derive(Clone, Copy)]
 pub(super) struct Left(pub Carry);
 
@@ -107,17 +107,17 @@ impl Double for Left {
     type Constants<V: Vector> = CarryOf<V>;
     #[inline(always)]
     unsafe fn constants<V: Vector>(self) -> CarryOf<V> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { CarryOf::new(self.0) }
     }
     #[inline(always)]
     unsafe fn double<V: Vector>(carry: &CarryOf<V>, a: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { carry.add(a, a.left64::<1>()) }
     }
 }
 
-/// [`Doubling::Right`].
+/// Implements [`Doubling::Right`].
 #[derive(Clone, Copy)]
 pub(super) struct Right(pub Carry);
 
@@ -125,12 +125,12 @@ impl Double for Right {
     type Constants<V: Vector> = CarryOf<V>;
     #[inline(always)]
     unsafe fn constants<V: Vector>(self) -> CarryOf<V> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { CarryOf::new(self.0) }
     }
     #[inline(always)]
     unsafe fn double<V: Vector>(carry: &CarryOf<V>, a: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { carry.add(a, a.right64::<1>()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Ev: the evaluator's walk through a script.
+//! Ev: the evaluator's walk through a circuit.
 
 use std::marker::PhantomData;
 
@@ -23,24 +23,24 @@ pub(super) struct Evaluate<'a, D, S> {
 }
 
 impl<'a> Evaluate<'a, (), ()> {
-    /// Returns the same for a doubling and a style.
+    /// Returns the same walk for a doubling and a style.
     pub fn of<D, S>(self, doubling: D, _: S) -> Evaluate<'a, D, S> {
         let Evaluate { gates, cipher, permutations, tokens, rows, .. } = self;
         Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: PhantomData }
     }
 }
 
-/// The registers of an evaluator besides [`Walk`].
+/// The registers of an evaluator, in addition to [`Walk`].
 pub(super) struct Evaluator<'a, V: Vector, D: Double> {
     walk: Walk<'a, V, D, 1>,
     rows: [*const u128; 4],
 }
 
-/// A style at the evaluator.
+/// The evaluator's side of a style.
 pub(super) trait EvaluateStyle {
-    /// As [`Style::rows`].
+    /// The number of rows of a gate, as in [`Style::rows`].
     const ROWS: usize;
-    /// Evaluates `N` gates of a layer, of a section that begins with gate `first`; `H` is `2 N`.
+    /// Evaluates `N` gates of a layer, in the section that begins with gate `first`. `H` is `2 N`.
     ///
     /// # Safety
     /// The machine has the features of `V`; the gates are those of a layer of the script.
@@ -56,7 +56,8 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: _ } = self;
-        // Rows are read in an order that the machine does not foresee, and may come from afar.
+        // The rows are prefetched, because they are read in an order that the machine does not foresee, and
+        // may not be in the cache.
         let fetch = |gate: usize| {
             rows[..V::BLOCKS].iter().for_each(|rows| prefetch(rows.wrapping_add(S::ROWS * gate).cast()))
         };
@@ -71,7 +72,7 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
                 soon.iter().for_each(|and| fetch(first + and.gate as usize));
                 let mut later = later.iter();
                 for layer in gates.script.layers(section) {
-                    // As many chains of AES as fill the unit.
+                    // The number of gates at a time, so that independent AES chains fill the unit.
                     for (xors, ands) in layer.shares(if V::BLOCKS == 4 { 4 } else { 8 }) {
                         later.by_ref().take(ands.len()).for_each(|and| fetch(first + and.gate as usize));
                         evaluator.walk.xors(xors);
@@ -96,7 +97,7 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
     }
 }
 
-/// Ga and GaX at the evaluator, and with a row less GaXR.
+/// Evaluates Ga and GaX, and with one row less GaXR.
 pub(super) struct Rows<const REDUCED: bool>;
 
 impl<const REDUCED: bool> EvaluateStyle for Rows<REDUCED> {
@@ -108,20 +109,21 @@ impl<const REDUCED: bool> EvaluateStyle for Rows<REDUCED> {
         first: usize,
     ) {
         let walk = &evaluator.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (mut keys, mut rows) = ([V::splat(0); N], [V::splat(0); N]);
             for (n, and) in ands.iter().enumerate() {
                 let gate = first + and.gate as usize;
                 let (a, b) = (walk.load(and.a), walk.load(and.b));
                 let key = D::combine(&walk.doubling, a, b).xor(walk.tweak(gate));
-                // An evaluator sees only the types of a wire, and they reveal nothing to it.
+                // The index may depend on types: an evaluator sees only the types of a wire, and they reveal
+                // nothing about its bits.
                 let from = |lane: usize| evaluator.rows[lane].add((4 - usize::from(REDUCED)) * gate);
                 (keys[n], rows[n]) = (key, V::choose::<REDUCED>(a, b, walk.last, from).xor(walk.token(key)));
             }
             let encrypted = V::encrypt(&walk.permutations, keys);
             for (n, and) in ands.iter().enumerate() {
-                // π(K) ⊕ K, and the row.
+                // The mask π(K) ⊕ K, plus the row.
                 walk.token(encrypted[n]).xor(rows[n]).store(walk.slot(and.out));
             }
         }
@@ -137,7 +139,7 @@ impl EvaluateStyle for HalfGates {
         first: usize,
     ) {
         let walk = &evaluator.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let gate = |n: usize| first + ands[n].gate as usize;
             garble::evaluate_gates::<V, N, H>(
@@ -166,9 +168,9 @@ impl EvaluateStyle for PrivacyFree {
         first: usize,
     ) {
         let walk = &evaluator.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            // A negation adds the last bit, so that it stays the wire's.
+            // A negation adds the last bit, so that the type stays the wire's bit.
             let negation = [V::splat(0), walk.last];
             let (mut keys, mut firsts) = ([V::splat(0); N], [V::splat(0); N]);
             for (n, and) in ands.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Gb: the garbler's walk through a script.
+//! Gb: the garbler's walk through a circuit.
 
 use std::marker::PhantomData;
 
@@ -23,42 +23,42 @@ pub(super) struct Garble<'a, D, S, const EACH: usize> {
 }
 
 impl<'a> Garble<'a, (), (), 0> {
-    /// Returns the same for a doubling and a style.
+    /// Returns the same walk for a doubling and a style.
     pub fn of<D, S: GarbleStyle<EACH>, const EACH: usize>(self, doubling: D, _: S) -> Garble<'a, D, S, EACH> {
         let Garble { gates, cipher, permutations, draws, tokens, rows, .. } = self;
         Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: PhantomData }
     }
 }
 
-/// The registers of a garbler besides [`Walk`].
+/// The registers of a garbler, in addition to [`Walk`].
 pub(super) struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
     walk: Walk<'a, V, D, EACH>,
-    /// Round keys of the tokens.
+    /// The round keys for drawing tokens.
     draws: V::Keys,
     rows: [*mut u128; 4],
-    /// Zero, and the offset of slot [`ONE`].
+    /// Zero, and the offset that is in slot [`ONE`].
     offsets: [V; 2],
     /// The offset, by which the tokens of a wire differ.
     offset: V,
-    /// The offset doubled once and twice.
+    /// The offset, doubled once and twice.
     doubled: V,
     quadrupled: V,
-    /// [`Garbler::offsets`], each with the offset doubled once, and twice.
+    /// [`Garbler::offsets`], each plus the offset doubled once, and twice.
     with_doubled: [V; 2],
     with_quadrupled: [V; 2],
 }
 
-/// A style at the garbler.
+/// The garbler's side of a style.
 pub(super) trait GarbleStyle<const EACH: usize> {
-    /// Gates that have four keys together.
+    /// The number of gates that have four keys together.
     const FOUR: usize = 1;
-    /// Draws the tokens of gates of a layer, of a section that begins with gate `first`.
+    /// Draws the tokens of gates of a layer, in the section that begins with gate `first`.
     ///
     /// # Safety
     /// The machine has the features of `V`; the gates are those of a layer of the script.
     #[inline(always)]
     unsafe fn draw<V: Vector, D: Double>(_: &Garbler<'_, V, D, EACH>, _: &[And], _: usize) {}
-    /// Garbles such gates, as many as have four keys together, or twice as many.
+    /// Garbles gates of a layer: as many as have four keys together, or twice as many.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -70,12 +70,12 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: _ } = self;
-        // SAFETY: the caller vouches for the features of `V`. A slot is one of the script's, whose tokens are
-        // there.
+        // SAFETY: the caller guarantees the features of `V`. Slot `ONE` exists in every script, and its
+        // tokens are set.
         unsafe {
             let walk = Walk::<V, D, EACH>::new(gates, cipher, doubling, tokens, permutations);
             let one = walk.load(ONE);
-            // Without privacy the slot's last bit is missing; an offset always has it.
+            // Without privacy, the slot's last bit is cleared; an offset always has it set.
             let offset = one.xor(one.and(walk.last)).xor(walk.last);
             let (doubled, quadrupled) =
                 (D::double(&walk.doubling, offset), D::quadruple(&walk.doubling, offset));
@@ -93,7 +93,7 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
             for section in 0..gates.script.sections() {
                 for layer in gates.script.layers(section) {
                     S::draw(&garbler, layer.ands, section * SECTION);
-                    // Four chains of AES fill the unit where a register has four blocks, eight elsewhere.
+                    // Four AES chains fill the unit if a register has four blocks, otherwise eight.
                     for (xors, ands) in layer.shares(if V::BLOCKS == 4 { S::FOUR } else { 2 * S::FOUR }) {
                         garbler.walk.xors(xors);
                         S::garble(&garbler, ands, section * SECTION);
@@ -105,19 +105,19 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
 }
 
 impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
-    /// Draws the tokens of gates into their slots: of each the blocks `EACH`·T, `EACH`·T + 1, … of counter
-    /// mode.
+    /// Draws the tokens of gates into their slots. The tokens of gate T are the blocks `EACH`·T, `EACH`·T +
+    /// 1, … of counter mode.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn draw(&self, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for ands in ands.chunks(4 / EACH) {
                 let mut blocks = [V::splat(0); 4];
                 for (k, both) in blocks.chunks_exact_mut(EACH).enumerate() {
-                    // Surplus results are not kept.
+                    // Surplus gates repeat the last one, and their results are discarded.
                     let and = ands.get_unchecked(k.min(ands.len() - 1));
                     let tweak = self.walk.tweak(first + and.gate as usize);
                     if EACH == 2 {
@@ -132,7 +132,7 @@ impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
                     let (at, zero) = (self.walk.slot(and.out), self.walk.token(drawn[EACH * k]));
                     zero.store(at);
                     if EACH == 2 {
-                        // Types of a wire's tokens are different.
+                        // The two tokens of a wire have different types.
                         let (one, last) = (self.walk.token(drawn[2 * k + 1]), self.walk.last);
                         one.xor(one.xor(zero).and(last)).xor(last).store(at.add(V::BLOCKS));
                     }
@@ -141,28 +141,28 @@ impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
         }
     }
 
-    /// Where the rows of a gate go, of the copy in a lane.
+    /// Returns the position of a gate's rows for the copy in a lane.
     #[inline(always)]
     unsafe fn rows_of<const ROWS: usize>(&self, gate: usize) -> impl Fn(usize) -> *mut u128 {
         let rows = self.rows;
-        // SAFETY: `check` has seen that there are rows for each gate.
+        // SAFETY: `check` has verified that there are rows for each gate.
         move |lane| unsafe { rows[lane].add(ROWS * gate) }
     }
 }
 
-/// [`Style::Ga`].
+/// Implements [`Style::Ga`].
 pub(super) struct Ga;
 
 impl GarbleStyle<2> for Ga {
     #[inline(always)]
     unsafe fn draw<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 2>, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { garbler.draw(ands, first) }
     }
 
     #[inline(always)]
     unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 2>, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
             if const { V::BLOCKS < 4 }
@@ -178,7 +178,7 @@ impl GarbleStyle<2> for Ga {
 }
 
 impl Ga {
-    /// `N` gates, whose tokens are drawn; `H` is `4 N`.
+    /// Garbles `N` gates whose tokens are drawn. `H` is `4 N`.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -190,7 +190,7 @@ impl Ga {
     ) {
         const { assert!(H == 4 * N) };
         let walk = &garbler.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let none = walk.types(V::splat(0));
             let (mut keys, mut types) = ([V::splat(0); H], [[none; 2]; N]);
@@ -212,8 +212,9 @@ impl Ga {
                 let function = walk.function(gate);
                 let at = walk.slot(and.out);
                 let value = |k: usize| at.add((function >> k & 1) * V::BLOCKS).cast_const();
-                // By the bits of the inputs, then by types: where the token for 0 has the type 1, rows change
-                // places. (Registers by their names: an array of them would go through memory.)
+                // The rows are computed by the bits of the inputs, and then exchanged where the token for 0
+                // has type 1. (Each register has its own name, because an array of them would go through
+                // memory.)
                 let row_00 = masks[n].xor(V::load(value(0)));
                 let row_01 = masks[N + n].xor(V::load(value(1)));
                 let row_10 = masks[2 * N + n].xor(V::load(value(2)));
@@ -230,21 +231,21 @@ impl Ga {
     }
 }
 
-/// [`Style::GaX`], and with a row less [`Style::GaXR`].
+/// Implements [`Style::GaX`], and with one row less [`Style::GaXR`].
 pub(super) struct Free<const REDUCED: bool>;
 
 impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
     #[inline(always)]
     unsafe fn draw<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
         if !REDUCED {
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe { garbler.draw(ands, first) }
         }
     }
 
     #[inline(always)]
     unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
             if const { V::BLOCKS < 4 }
@@ -260,7 +261,7 @@ impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
 }
 
 impl<const REDUCED: bool> Free<REDUCED> {
-    /// `N` gates; `H` is `4 N`.
+    /// Garbles `N` gates. `H` is `4 N`.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -272,14 +273,14 @@ impl<const REDUCED: bool> Free<REDUCED> {
     ) {
         const { assert!(H == 4 * N) };
         let walk = &garbler.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let none = walk.types(V::splat(0));
             let (mut keys, mut types) = ([V::splat(0); H], [[none; 2]; N]);
             for (n, and) in ands.iter().enumerate() {
                 let (a, b) = (walk.load(and.a), walk.load(and.b));
                 types[n] = [walk.types(a), walk.types(b)];
-                // For type 0, both.
+                // The tokens of type 0 of both inputs.
                 let (a, b) = (a.xor_if(types[n][0], garbler.offset), b.xor_if(types[n][1], garbler.offset));
                 let key = D::combine(&walk.doubling, a, b).xor(walk.tweak(first + and.gate as usize));
                 (keys[n], keys[N + n]) = (key, key.xor(garbler.quadrupled));
@@ -289,21 +290,21 @@ impl<const REDUCED: bool> Free<REDUCED> {
             let encrypted = V::encrypt(&walk.permutations, keys);
             for (n, and) in ands.iter().enumerate() {
                 let gate = first + and.gate as usize;
-                // The function as a sum c ⊕ xa ⊕ yb ⊕ pab, each times the offset.
+                // The function is a sum c ⊕ xa ⊕ yb ⊕ pab, and each term is multiplied by the offset.
                 let f = walk.function(gate);
                 let times = |bit: usize| garbler.offsets[bit & 1];
                 let (c, x, y) = (times(f), f ^ f >> 2, f ^ f >> 1);
                 let p = times(f ^ f >> 1 ^ f >> 2 ^ f >> 3);
                 let [e_00, e_01, e_10, e_11] =
                     [encrypted[n], encrypted[N + n], encrypted[2 * N + n], encrypted[3 * N + n]];
-                // By type: the additional terms of row 01 and row 10 compared with row 00, for the tokens and
-                // for the keys that are added to π's results; row 11 has both, and p.
+                // The additional terms of row 01 and row 10 compared with row 00, by type: for the tokens,
+                // and for the keys that are added to π's results. Row 11 has both terms, and p.
                 let [type_a, type_b] = types[n];
                 let in_01 = garbler.with_quadrupled[y & 1].xor_if(type_a, p);
                 let in_10 = garbler.with_doubled[x & 1].xor_if(type_b, p);
-                // The difference of row 00's token to that for 0.
+                // The difference between row 00's token and the token for 0.
                 let beyond = c.xor_if(type_a, times(x)).xor_if(type_b, in_01.xor(garbler.quadrupled));
-                // The token of row 00, and key.
+                // The token of row 00, and its key.
                 let masked = if REDUCED {
                     let mask = walk.token(e_00.xor(keys[n]));
                     mask.xor(beyond).store(walk.slot(and.out));
@@ -325,13 +326,13 @@ impl<const REDUCED: bool> Free<REDUCED> {
     }
 }
 
-/// [`Style::HalfGates`].
+/// Implements [`Style::HalfGates`].
 pub(super) struct HalfGates;
 
 impl GarbleStyle<1> for HalfGates {
     #[inline(always)]
     unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
             if const { V::BLOCKS < 4 }
@@ -356,7 +357,7 @@ impl HalfGates {
         first: usize,
     ) {
         let walk = &garbler.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let gate = |n: usize| first + ands[n].gate as usize;
             let negations = |n: usize| negations(walk.function(gate(n)));
@@ -385,14 +386,14 @@ impl HalfGates {
     }
 }
 
-/// [`Style::PrivacyFree`].
+/// Implements [`Style::PrivacyFree`].
 pub(super) struct PrivacyFree;
 
 impl GarbleStyle<1> for PrivacyFree {
     const FOUR: usize = 2;
     #[inline(always)]
     unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
             if const { V::BLOCKS < 4 }
@@ -413,7 +414,7 @@ impl GarbleStyle<1> for PrivacyFree {
 }
 
 impl PrivacyFree {
-    /// `N` gates; `H` is `2 N`.
+    /// Garbles `N` gates. `H` is `2 N`.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -425,7 +426,7 @@ impl PrivacyFree {
     ) {
         const { assert!(H == 2 * N) };
         let walk = &garbler.walk;
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut keys = [V::splat(0); H];
             for (n, and) in ands.iter().enumerate() {
@@ -439,7 +440,7 @@ impl PrivacyFree {
             for (n, and) in ands.iter().enumerate() {
                 let gate = first + and.gate as usize;
                 let [_, not_b, not] = negations(walk.function(gate));
-                // Without their last bits.
+                // The masks without their last bits.
                 let (zero, one) = (masks[n].xor(masks[n].and(walk.last)), masks[N + n]);
                 let b = walk.load(and.b).xor(garbler.offsets[not_b]);
                 zero.xor3(one.xor(one.and(walk.last)), b).scatter(garbler.rows_of::<1>(gate));

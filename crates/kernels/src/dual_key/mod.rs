@@ -1,12 +1,12 @@
-//! Garbling with dual-key ciphers made of a fixed-key permutation (Bellare, Hoang, Keelveedhi, Rogaway 2013):
-//! Ga, GaX and GaXR of their figure 3, and half-gates with and without privacy with the same ciphers.
+//! Garbling with dual-key ciphers from a fixed-key permutation (Bellare, Hoang, Keelveedhi, Rogaway 2013):
+//! Ga, GaX and GaXR of their figure 3, and half-gates with and without privacy by the same ciphers.
 //!
-//! A register holds the tokens of a wire in as many copies as it has blocks. Every copy has its own key of π,
-//! so the result does not depend on the other copies. Here the AND gates of a [`GateList`] are the gates with
-//! rows, with any function, and its XORs are the gates without. The independent gates of a layer are in
-//! flight together.
+//! A register contains a token of a wire for as many copies as it has blocks. Every copy has its own key of
+//! π, so its result does not depend on other copies. Here the AND gates of a [`GateList`] are the gates with
+//! rows, which may have any function, and its XORs are the gates without rows. The independent gates of a
+//! layer are processed together, so that several AES chains fill the unit.
 //!
-//! A token is the first 128 or 80 bits of a block, of which bit 127 is the first one; the others are zero.
+//! A token is the first 128 or 80 bits of a block, where bit 127 is the first one. All other bits are zero.
 //! The last bit of a token is its type. The ciphers are `E(A, B, T, X) = π(K)[1:k] ⊕ K[1:k] ⊕ X` with `K = 2A
 //! ⊕ 4B ⊕ T` or `K = A ⊕ B ⊕ T`, where T is added to the last bits of the block.
 
@@ -27,32 +27,32 @@ use double::{HalvesRight, Left, Right, Same};
 use evaluate::{Evaluate, Rows};
 use garble::{Free, Ga, Garble, HalfGates, PrivacyFree};
 
-/// The tokens of a few copies on their way through a [`GateList`]; wiped when dropped.
+/// The tokens of a few copies during a walk through a [`GateList`], erased when dropped.
 pub struct Tokens {
     kernel: Kernel,
     style: Style,
     cipher: DualKey,
-    /// Slot after slot the tokens of all lanes, for [`Style::Ga`] those for 0 before those for 1.
+    /// The tokens of all lanes, slot after slot. For [`Style::Ga`], the tokens for 0 come before those for 1.
     lines: Lines,
     slots: usize,
     lanes: usize,
-    /// Tokens of a slot and a lane.
+    /// The number of tokens of a slot and a lane.
     each: usize,
 }
 
 impl Tokens {
-    /// Makes room for a garbler's tokens of as many copies as a register of this kernel has blocks.
+    /// Allocates a garbler's tokens, for as many copies as a register of this kernel has blocks.
     ///
     /// # Panics
-    /// If tokens have neither 80 nor 128 bits.
+    /// If a token does not have 80 or 128 bits.
     pub fn of_garbler(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList) -> Self {
         Self::new(kernel, style, cipher, script, style.tokens())
     }
 
-    /// Makes room for an evaluator's tokens, of which each wire has one, as [`Tokens::of_garbler`] does.
+    /// Allocates an evaluator's tokens, one for each wire, for as many copies as a register has blocks.
     ///
     /// # Panics
-    /// Like it.
+    /// If a token does not have 80 or 128 bits.
     pub fn of_evaluator(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList) -> Self {
         Self::new(kernel, style, cipher, script, 1)
     }
@@ -65,17 +65,17 @@ impl Tokens {
         Tokens { kernel, style, cipher, lines, slots: script.slots(), lanes, each }
     }
 
-    /// Returns how many copies go side by side.
+    /// Returns the number of copies that are processed side by side.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    /// Sets the tokens of all lanes in this many slots from a first one on. For a lane, a slot, counted from
-    /// 0, and a bit, `token` gives the token: a garbler with [`Style::Ga`] gives those of both bits, and
-    /// others that for 0. The evaluator's, for bit 0, are the active ones.
+    /// Sets the tokens of all lanes in `slots` slots from `first` on. `token` returns the token for a lane, a
+    /// slot (counted from 0) and a bit. A garbler with [`Style::Ga`] has tokens for both bits, and other
+    /// garblers only for 0. For an evaluator, the token of bit 0 is the active one.
     ///
     /// # Panics
-    /// If there are no such slots.
+    /// If the slots do not exist.
     #[inline]
     pub fn set(&mut self, first: u32, slots: usize, token: impl Fn(usize, usize, usize) -> u128) {
         let (each, first) = (self.each, first as usize);
@@ -89,25 +89,23 @@ impl Tokens {
         }
     }
 
-    /// Returns the token in a slot of a copy, as [`Tokens::set`] sets it; `bit` is 1 for the second one of a
-    /// garbler with [`Style::Ga`].
+    /// Returns the token in a slot of a copy. `bit` is 1 for the second token of a garbler with
+    /// [`Style::Ga`], and otherwise 0.
     ///
     /// # Panics
-    /// If there is no such slot.
+    /// If the slot does not exist.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize, bit: usize) -> u128 {
         assert!((slot as usize) < self.slots && lane < self.lanes && bit < self.each);
         self.lines.blocks()[(slot as usize * self.each + bit) * self.lanes + lane]
     }
 
-    /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each
-    /// gate of each copy into its own of `rows`. Slot [`ONE`](crate::ONE) is to hold the offset, or without
-    /// privacy the offset without its last bit. Lanes without a copy are to have the tokens of the first
-    /// one.
+    /// Garbles all gates of the copies, and writes the rows of each copy into its own list of `rows`. Slot
+    /// [`ONE`](crate::ONE) must contain the offset, or without privacy the offset without its last bit. Lanes
+    /// without a copy must have the tokens of the first copy.
     ///
     /// # Panics
-    /// If the slots are not those of the script, there is not a tweak and a function for each gate with rows,
-    /// or not a place for each row of a copy.
+    /// If the numbers of slots, tweaks, functions, keys or rows do not fit the script.
     pub fn garble(&mut self, gates: Gates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
         assert_eq!(self.each, self.style.tokens(), "tokens of a garbler");
@@ -128,7 +126,7 @@ impl Tokens {
             (Doubling::HalvesRight, Style::Ga) => self.kernel.run(task.of(HalvesRight, Ga)),
             (Doubling::Left(carry), Style::Ga) => self.kernel.run(task.of(Left(carry), Ga)),
             (Doubling::Right(carry), Style::Ga) => self.kernel.run(task.of(Right(carry), Ga)),
-            (Doubling::None, _) => panic!("keys that add up do not bear an offset"),
+            (Doubling::None, _) => panic!("keys that add up are insecure with an offset"),
             (Doubling::HalvesRight, Style::GaX) => self.kernel.run(task.of(HalvesRight, Free::<false>)),
             (Doubling::Left(carry), Style::GaX) => self.kernel.run(task.of(Left(carry), Free::<false>)),
             (Doubling::Right(carry), Style::GaX) => self.kernel.run(task.of(Right(carry), Free::<false>)),
@@ -137,15 +135,15 @@ impl Tokens {
             (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Free::<true>)),
             (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
             (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
-            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates double in the field"),
+            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates need a doubling in the field"),
         }
     }
 
-    /// Evaluates copies: walks through all gates with active tokens; the counterpart of [`Tokens::garble`].
-    /// Slot [`ONE`](crate::ONE) is to hold zero, or without privacy the last bit of a token.
+    /// Evaluates all gates of the copies on active tokens. Slot [`ONE`](crate::ONE) must contain zero, or
+    /// without privacy the last bit of a token.
     ///
     /// # Panics
-    /// Does the same as [`Tokens::garble`], but functions exist only without privacy.
+    /// As [`Tokens::garble`], but functions exist only without privacy.
     pub fn evaluate(&mut self, gates: Gates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
         assert_eq!(self.each, 1, "tokens of an evaluator");
@@ -171,17 +169,17 @@ impl Tokens {
             (Doubling::Right(carry), Style::Ga | Style::GaX) => {
                 self.kernel.run(task.of(Right(carry), Rows::<false>))
             }
-            (Doubling::None, _) => panic!("keys that add up do not bear an offset"),
+            (Doubling::None, _) => panic!("keys that add up are insecure with an offset"),
             (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Rows::<true>)),
             (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Rows::<true>)),
             (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Rows::<true>)),
             (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
             (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
-            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates double in the field"),
+            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates need a doubling in the field"),
         }
     }
 
-    /// Checks everything that the loops take for granted besides the invariant of [`GateList`].
+    /// Checks all preconditions of the loops other than the invariant of [`GateList`].
     fn check(
         &self,
         gates: Gates<'_>,
@@ -203,7 +201,7 @@ impl Tokens {
     }
 }
 
-/// Blocks of a register.
+/// Returns the number of blocks of a register.
 struct Lanes;
 
 impl Task for Lanes {

@@ -1,4 +1,4 @@
-//! The part that both parties' walks through a script share.
+//! The common part of both parties' walks through a circuit.
 
 use super::cipher::{DualKey, Gates};
 use super::double::Double;
@@ -7,27 +7,27 @@ use crate::garble::Hash;
 use crate::script::{And, Xor};
 use crate::vector::Vector;
 
-/// The registers of both walks. Tokens are read and written through `tokens`, which has `EACH` registers for
-/// a slot.
+/// The registers of a walk. Tokens are read and written through `tokens`, in which each slot has `EACH`
+/// registers.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
     pub gates: Gates<'a>,
     pub tokens: *mut u128,
-    /// Round keys of π, those of each copy for its block.
+    /// The round keys of π. Each block of a register has its own copy's key.
     pub permutations: V::Keys,
     pub doubling: D::Constants<V>,
     pub token: V,
     pub last: V,
     pub byte_of_last: V,
-    /// Bit 0 of every byte.
+    /// A register with bit 0 of every byte set.
     pub ones: V,
 }
 
 impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
-    /// Loads the constants of the cipher into all lanes of the registers.
+    /// Loads the constants of the cipher into all blocks of registers.
     ///
     /// # Safety
-    /// The machine has the features of `V`; so for all methods.
+    /// The machine has the features of `V`. This holds for all methods.
     #[inline(always)]
     pub unsafe fn new(
         gates: Gates<'a>,
@@ -36,7 +36,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
         tokens: *mut u128,
         permutations: [&Aes128; 4],
     ) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Walk {
                 gates,
@@ -51,19 +51,19 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
         }
     }
 
-    /// Returns where the tokens of a slot are.
+    /// Returns the position of a slot's tokens.
     ///
     /// # Safety
-    /// The slot is one of the script's; so for all methods.
+    /// The slot belongs to the script. This holds for all methods.
     #[inline(always)]
     pub unsafe fn slot(&self, slot: u32) -> *mut u128 {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.tokens.add(slot as usize * EACH * V::BLOCKS) }
     }
 
     #[inline(always)]
     pub unsafe fn load(&self, slot: u32) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { V::load(self.slot(slot)) }
     }
 
@@ -71,7 +71,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
     #[inline(always)]
     pub unsafe fn load_both(&self, slot: u32) -> [V; 2] {
         const { assert!(EACH == 2) };
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let at = self.slot(slot);
             [V::load(at), V::load(at.add(V::BLOCKS))]
@@ -80,41 +80,41 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
 
     #[inline(always)]
     pub unsafe fn types(&self, tokens: V) -> V::Mask {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { tokens.colours_at(self.byte_of_last, self.ones) }
     }
 
     #[inline(always)]
     pub unsafe fn xors(&self, steps: &[Xor]) {
         for step in steps {
-            // SAFETY: as the caller vouches.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.load(step.a).xor(self.load(step.b)).store(self.slot(step.out)) }
         }
     }
 
     #[inline(always)]
     pub unsafe fn tweak(&self, gate: usize) -> V {
-        // SAFETY: as the caller vouches; `check` has seen that there is a tweak for each gate.
+        // SAFETY: guaranteed by the caller; `check` has verified that there is a tweak for each gate.
         unsafe { V::load_splat(self.gates.tweaks.as_ptr().add(gate)) }
     }
 
     #[inline(always)]
     pub unsafe fn function(&self, gate: usize) -> usize {
-        // SAFETY: `check` has seen that there is a function for each gate.
+        // SAFETY: `check` has verified that there is a function for each gate.
         unsafe { usize::from(*self.gates.functions.get_unchecked(gate)) }
     }
 
-    /// Returns the token's part of a block.
+    /// Clears the bits of a block that do not belong to a token.
     #[inline(always)]
     pub unsafe fn token(&self, block: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         if D::IS_LONG { block } else { unsafe { block.and(self.token) } }
     }
 
-    /// Masks of `H` keys: ρ(K) = π(K) ⊕ K, of which a token is cut off.
+    /// Returns the masks of `H` keys: the token's bits of ρ(K) = π(K) ⊕ K.
     #[inline(always)]
     pub unsafe fn masks<const H: usize>(&self, keys: [V; H]) -> [V; H] {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut masks = V::encrypt(&self.permutations, keys);
             for (mask, key) in masks.iter_mut().zip(keys) {
@@ -125,28 +125,28 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
     }
 }
 
-/// The dual-key cipher with an empty second key, as half-gates hash a label.
+/// The dual-key cipher with an empty second key, with which half-gates hash a label.
 impl<V: Vector, D: Double, const EACH: usize> Hash<V> for &Walk<'_, V, D, EACH> {
     #[inline(always)]
     unsafe fn prepare(self, label: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { D::double(&self.doubling, label) }
     }
 
     #[inline(always)]
     unsafe fn cut(self, sum: V) -> V {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.token(sum) }
     }
 
     #[inline(always)]
     unsafe fn colours(self, labels: V) -> V::Mask {
-        // SAFETY: as the caller vouches.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.types(labels) }
     }
 }
 
-/// Takes `N` items off the front, if there are as many.
+/// Removes `N` items from the front, if there are as many.
 #[inline(always)]
 pub(super) fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And; N]> {
     let (first, rest) = items.split_first_chunk()?;
@@ -154,8 +154,8 @@ pub(super) fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And
     Some(first)
 }
 
-/// Writes a function that is not linear as an AND of its inputs with some of them and the result negated:
-/// f(a, b) = (a ⊕ y)(b ⊕ x) ⊕ z. Returns y, x and z.
+/// Writes a function that is not linear as an AND gate with negations: f(a, b) = (a ⊕ y)(b ⊕ x) ⊕ z. Returns
+/// y, x and z.
 #[inline(always)]
 pub(super) fn negations(function: usize) -> [usize; 3] {
     let (c, x, y) = (function & 1, (function ^ function >> 2) & 1, (function ^ function >> 1) & 1);

@@ -4,13 +4,13 @@ use core::arch::asm;
 
 use super::register::X4;
 
-/// Does [`Vector::mix32`](crate::vector::Vector::mix32) in assembly, because two states fill all 32
-/// registers. The compiler orders the steps of both so that it needs more registers, and moving values to
-/// memory and back takes half as long again.
+/// Implements [`Vector::mix32`](crate::vector::Vector::mix32) in assembly, because two states fill all 32
+/// registers. The compiler orders the steps so that it needs more registers. Moving values to memory and back
+/// would then make it 1.5 times as slow.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn mix512<const D: u32, const B: u32>([a, b, c, d]: &mut [[X4; 4]; 4], m: [&X4; 4]) {
-    // SAFETY: AVX-512; besides its registers it reads the four words of `m`.
+    // SAFETY: AVX-512; the code reads only its registers and the four words of `m`.
     unsafe {
         asm!(
             "vpaddd {a0}, {a0}, [{m0}]",

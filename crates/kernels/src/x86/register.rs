@@ -1,4 +1,4 @@
-//! The register that the mixing in assembly takes.
+//! The register type of the assembly code for BLAKE3.
 
 use core::arch::x86_64::__m512i;
 

@@ -1,10 +1,10 @@
-//! The rounds of AES on eight registers side by side, in assembly.
+//! AES rounds on eight registers side by side, in assembly.
 //!
-//! Where there are sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler
-//! puts keys first and works on four chains, then on two and on two, each time waiting for itself. Here each
-//! round key is loaded for its round alone, and all eight chains are in flight in all rounds.
+//! With sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler prefers to
+//! keep the keys, and works on four chains, then on two and on two, each time waiting for the AES unit. Here
+//! each round key is loaded for its round alone, and all eight chains run in parallel in all rounds.
 
-/// A round key into the register `key`, then one instruction on each of the eight registers.
+/// Loads a round key into the register `key`, then applies an instruction to each of the eight registers.
 macro_rules! on_eight {
     (two, $move:literal, $instruction:literal, $at:literal) => {
         on_eight!(@ $move, $instruction, $at, "{x0}", "{x1}", "{x2}", "{x3}", "{x4}", "{x5}", "{x6}", "{x7}")
@@ -35,7 +35,7 @@ macro_rules! rounds8 {
     };
 }
 
-/// One instruction with the round key `key` on each of the four registers.
+/// Applies an instruction with the round key `key` to each of the four registers.
 macro_rules! on_four {
     ($instruction:literal, $key:literal) => {
         on_four!(@ $instruction, $key, "{x0}", "{x1}", "{x2}", "{x3}")
@@ -45,7 +45,7 @@ macro_rules! on_four {
     };
 }
 
-/// One instruction on each of eight registers, two under each of four keys that lie 176 bytes apart.
+/// Applies an instruction to each of eight registers, two under each of four keys that are 176 bytes apart.
 macro_rules! two_under_four {
     (two, $move:literal, $instruction:literal, $round:literal) => {
         concat!(
@@ -79,8 +79,8 @@ macro_rules! two_under_four {
     };
 }
 
-/// AES-128 of the same two registers under four keys: the compiler would finish one register after the other,
-/// and keep all spread round keys in memory meanwhile.
+/// Encrypts the same two registers under four keys. The compiler would finish one register after the other,
+/// and keep all expanded round keys in memory meanwhile.
 macro_rules! under_four {
     (
         $kind:ident, $registers:ident, $move:literal, $xor:literal, $round:literal, $last:literal, $keys:expr,
@@ -103,7 +103,7 @@ macro_rules! under_four {
             x2 = inout($registers) x[1][0].0, x3 = inout($registers) x[1][1].0,
             x4 = inout($registers) x[2][0].0, x5 = inout($registers) x[2][1].0,
             x6 = inout($registers) x[3][0].0, x7 = inout($registers) x[3][1].0,
-            // Any value: it has a type, and with that the register its name.
+            // Any value is suitable: it only gives the operand its type, and with that the register its name.
             key = inout($registers) $x[0].0 => _,
             keys = in(reg) $keys.as_ptr(),
             options(pure, readonly, nostack, preserves_flags),

@@ -1,4 +1,4 @@
-//! AES: FIPS 197, and the `aes` crate as the reference of every kernel.
+//! AES: compared with FIPS 197, and every kernel with the `aes` crate.
 
 use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_kernels::{Aes128, Kernel, ctr_rows, ctr_rows_with, encrypt_each_with};
@@ -10,7 +10,7 @@ fn reference(key: u128, block: u128) -> u128 {
     u128::from_le_bytes(bytes.into())
 }
 
-/// FIPS 197, appendix C.1.
+/// The example of FIPS 197, appendix C.1.
 #[test]
 fn known_answer() {
     let key = u128::from_le_bytes(std::array::from_fn(|i| i as u8));
@@ -22,7 +22,7 @@ fn known_answer() {
     }
 }
 
-/// Every byte goes through the S-box at every place.
+/// Every byte value passes through the S-box at every position.
 #[test]
 fn every_byte_is_substituted() {
     let blocks: Vec<u128> =
@@ -37,7 +37,7 @@ fn every_byte_is_substituted() {
     }
 }
 
-/// The same holds for the key schedule, for each of the four bytes of a word.
+/// The same for the key schedule, for each of the four bytes of a word.
 #[test]
 fn every_byte_of_a_key_is_substituted() {
     for x in 0..=255u8 {
@@ -87,7 +87,7 @@ proptest::proptest! {
     }
 }
 
-/// A kernel for a few blocks is one of the machine, and gives the same bits.
+/// The kernel for a few blocks exists on this machine, and gives the same bits.
 #[test]
 fn few_blocks_are_encrypted_alike() {
     for kernel in Kernel::all_available() {
@@ -109,7 +109,7 @@ fn rows_of_the_wrong_size_are_refused() {
     ctr_rows(&[Aes128::new(1)], 0, &mut [0; 7], 8);
 }
 
-/// Lists of blocks, each under a key of its own, are encrypted as one by one.
+/// Encrypting lists, each under its own key, gives the same as encrypting them one by one.
 #[test]
 fn lists_are_encrypted_each_under_its_key() {
     fn of<const N: usize>() {

@@ -1,4 +1,4 @@
-//! Short keyed hashes, against the `blake3` crate.
+//! Short keyed hashes, compared with the `blake3` crate.
 
 use brickwork_kernels::{Kernel, keyed_hashes, keyed_hashes_with};
 use proptest::prelude::*;

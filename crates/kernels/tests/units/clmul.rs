@@ -1,4 +1,4 @@
-//! Products of carry-less multiplication, against shift and add.
+//! Carry-less multiplication, compared with shifting and adding.
 
 use brickwork_kernels::{Aes128, Kernel, gf128_reduce, hash_accumulate_with, hash_rows_with};
 
@@ -9,7 +9,7 @@ fn product(a: u128, b: u128) -> [u128; 2] {
     })
 }
 
-/// Multiplication by x, one bit at a time.
+/// Returns a product in GF(2^128), computed bit by bit.
 fn field_product(a: u128, b: u128) -> u128 {
     (0..128).rev().fold(0, |sum: u128, i| {
         sum << 1 ^ if sum >> 127 == 1 { 0x87 } else { 0 } ^ if b >> i & 1 == 1 { a } else { 0 }
@@ -61,7 +61,7 @@ fn reduction_at_the_edges() {
     assert_eq!(gf128_reduce([0, 1]), 0x87);
 }
 
-/// Halves that are 0, all ones, a single bit, or a pattern, and some that look random.
+/// Tests halves that are 0, all ones, a single bit, or a pattern, and some that look random.
 #[test]
 fn products_at_the_edges() {
     let mut x = 0x9e37_79b9_7f4a_7c15u64;

@@ -1,4 +1,4 @@
-//! Rows to columns, and hashes of rows, against the portable loops and bit by bit.
+//! Transposed tiles and hashes of rows, compared with the portable kernel and computed bit by bit.
 
 use brickwork_kernels::{
     Aes128, Kernel, TILE_ROWS, Tile, TileRow, gf128_reduce, hash_rows_with, hash_to_columns,
@@ -18,7 +18,7 @@ fn rows(blocks: &[u128]) -> Vec<TileRow> {
     blocks.as_chunks().0.to_vec()
 }
 
-/// Block `block` of a row, counted over all tiles.
+/// Returns block `block` of a row, counted over all tiles.
 fn block(tiles: &[Tile], row: usize, block: usize) -> u128 {
     tiles[block / 4][4 * row + block % 4]
 }

@@ -1,10 +1,10 @@
-//! All kernels are compared with the portable one, copy by copy; and invalid scripts are refused.
+//! Compares all kernels with the portable one, copy by copy, and tests that invalid scripts are refused.
 
 use proptest::prelude::*;
 
 use brickwork_kernels::*;
 
-/// Returns the ways to double tokens of this many bits.
+/// Returns the doublings that are defined for tokens of this many bits.
 fn doublings(bits: u32) -> Vec<Doubling> {
     let keep = u128::MAX << (128 - bits);
     let carry = |test, value| Carry { test, value, keep };
@@ -21,7 +21,7 @@ fn doublings(bits: u32) -> Vec<Doubling> {
 
 const STYLES: [Style; 5] = [Style::Ga, Style::GaX, Style::GaXR, Style::HalfGates, Style::PrivacyFree];
 
-/// Returns whether the loops have them together.
+/// Returns whether the loops support this combination.
 fn go_together(style: Style, doubling: Doubling) -> bool {
     match style {
         Style::Ga => true,
@@ -30,8 +30,8 @@ fn go_together(style: Style, doubling: Doubling) -> bool {
     }
 }
 
-/// Makes a script over `inputs` slots after [`ONE`], of layers with this many XORs and AND gates, each of
-/// which reads slots from before its layer.
+/// Makes a script over `inputs` slots after [`ONE`]. Each layer has these numbers of XORs and AND gates,
+/// which read slots from earlier layers.
 fn script(inputs: u32, layers: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> GateList {
     let mut builder = GateListBuilder::new(inputs as usize + 1);
     let (mut written, mut gate) = (inputs + 1, 0);
@@ -56,7 +56,7 @@ fn script(inputs: u32, layers: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> G
     builder.finish()
 }
 
-/// Functions that every style takes: none that is linear.
+/// Functions that every style supports: those that are not linear.
 const FUNCTIONS: [u8; 8] = [1, 2, 4, 7, 8, 11, 13, 14];
 
 proptest! {
@@ -99,7 +99,7 @@ proptest! {
     }
 }
 
-/// Rows, and tokens of all slots, of four copies, which are garbled and then evaluated.
+/// Garbles four copies and evaluates them. Returns the rows, and the tokens of all slots.
 fn walks(
     kernel: Kernel,
     style: Style,
@@ -112,14 +112,14 @@ fn walks(
     let mut garbler = Tokens::of_garbler(kernel, style, cipher, gates.script);
     let mut evaluator = Tokens::of_evaluator(kernel, style, cipher, gates.script);
     let mut made = Vec::new();
-    // One copy less than there are lanes, if there are several.
+    // Tests one copy less than there are lanes, if there are several lanes.
     for (copies, tokens) in
         keys.chunks(garbler.lanes().max(2) - 1).zip(tokens.chunks(12 * (garbler.lanes().max(2) - 1)))
     {
         let of = |lane: usize| if lane < copies.len() { lane } else { 0 };
         let token = |lane: usize, slot: usize, bit: usize| {
             let offset = tokens[12 * of(lane) + 2] & cipher.token() | cipher.last();
-            // Without privacy the offset's last bit is not there, and tokens for 0 have none.
+            // Without privacy, the last bits of the offset and of the tokens for 0 are 0.
             let last = if style == Style::PrivacyFree { cipher.last() } else { 0 };
             match slot {
                 0 => offset ^ last,
@@ -148,7 +148,7 @@ fn walks(
     made
 }
 
-/// The preconditions of the loops are checked before they begin.
+/// The preconditions of the loops are checked before a walk begins.
 #[test]
 fn walks_that_do_not_fit_are_refused() {
     let mut next = 0;
@@ -185,7 +185,7 @@ fn script_of(inputs: u32) -> GateList {
     script(inputs, &[(0, 2)], &mut || 3)
 }
 
-/// Combinations that are none.
+/// Invalid combinations are refused.
 #[test]
 fn ciphers_that_are_none_are_refused() {
     let script = script_of(5);
@@ -211,6 +211,6 @@ fn ciphers_that_are_none_are_refused() {
             }
         }
         assert!(!made(style, doublings(128)[1], 127));
-        assert!(!made(style, Doubling::HalvesRight, 80), "halves of 40 bits are shifted otherwise");
+        assert!(!made(style, Doubling::HalvesRight, 80), "80-bit tokens need carries between the halves");
     }
 }

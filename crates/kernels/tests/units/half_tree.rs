@@ -1,8 +1,8 @@
-//! Correlated trees, and the code that stretches their results.
+//! Correlated trees, and the local linear code that multiplies their results.
 
 use brickwork_kernels::{Aes128, Kernel, add_encoded, complete_tree, grow_tree, sum_where};
 
-/// Numbers that look random.
+/// Returns a generator of numbers that look random.
 fn numbers() -> impl FnMut() -> u128 {
     let mut state = 1u128;
     move || {
@@ -11,7 +11,7 @@ fn numbers() -> impl FnMut() -> u128 {
     }
 }
 
-/// The definition, node by node: all levels of a tree.
+/// Returns all levels of a tree, computed by the definition.
 fn levels(key: &Aes128, first: [u128; 2], depth: usize) -> Vec<Vec<u128>> {
     let sigma = |v: u128| ((v >> 64) ^ v & u128::from(u64::MAX)) << 64 | v >> 64;
     let h = |x: u128| {
@@ -29,8 +29,8 @@ fn levels(key: &Aes128, first: [u128; 2], depth: usize) -> Vec<Vec<u128>> {
     levels
 }
 
-/// Both parties' trees are those of the definition, for every kernel, depth and path: the leaves are the same
-/// but one, and there they differ by the offset.
+/// Both parties' trees follow the definition for every kernel, depth and path. All leaves are equal but one,
+/// which differs by the offset.
 #[test]
 fn trees_are_those_of_the_definition() {
     let mut next = numbers();
@@ -74,7 +74,7 @@ fn sums_are_of_the_values_whose_words_end_in_1() {
     }
 }
 
-/// The definition, row by row; rows do not depend on how they are cut into calls.
+/// Compares with the definition, row by row. The rows do not depend on how they are split into calls.
 #[test]
 fn words_are_sums_of_ten_of_the_message() {
     let mut next = numbers();

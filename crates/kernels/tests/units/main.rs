@@ -1,5 +1,5 @@
-//! Each loop by itself, with every kernel of this machine. They lie outside of the crate, so that it is
-//! compiled once: a second time, for tests in it, would take as long again.
+//! Tests each loop with every kernel of this machine. The tests are outside of the crate, so that the crate
+//! is compiled once and not a second time with its tests.
 
 mod aes;
 mod blake3;
@@ -9,7 +9,7 @@ mod dual_key;
 mod erase;
 mod half_tree;
 mod leaky;
-/// This includes the module with its tests, which check its private parts; it depends on nothing in the
+/// Includes the module with its tests, which check private parts. The module depends on nothing else in the
 /// crate.
 #[allow(dead_code, reason = "they look at parts of it")]
 #[path = "../../src/pages.rs"]

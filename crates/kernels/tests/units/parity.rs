@@ -1,4 +1,4 @@
-//! Parities of rows, against their definition.
+//! Parities of rows, compared with their definition.
 
 use brickwork_kernels::{Aes128, Kernel, parity_rows, parity_rows_with};
 use proptest::prelude::*;

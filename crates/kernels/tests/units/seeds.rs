@@ -1,4 +1,4 @@
-//! The seeds of the fuzz target, and the findings of fuzzing, on the stable compiler.
+//! Runs the fuzz target on its seeds and on the findings of fuzzing, with the stable compiler.
 
 #[path = "../../../../fuzz/targets/kernels.rs"]
 mod kernels;
@@ -6,7 +6,7 @@ mod kernels;
 #[path = "../../../../fuzz/targets/replay.rs"]
 mod replay;
 
-/// Not under Miri, which takes a thousand times as long: `edges` is for it.
+/// Not under Miri, which takes a thousand times as long; `edges` is the test for Miri.
 #[cfg(not(miri))]
 #[test]
 fn all_kernels_compute_the_same() {
@@ -14,8 +14,8 @@ fn all_kernels_compute_the_same() {
     replay::corpus("kernels", 1000, kernels::kernels);
 }
 
-/// Every loop on nothing and on less than fills a register, beginning at several places in memory: little
-/// enough for Miri, but for the trees of hashes, of which it takes minutes for a single one.
+/// Runs every loop on empty data and on less than a register, at several alignments. This is short enough for
+/// Miri, except for a tree of hashes, which takes minutes.
 #[test]
 fn edges() {
     for what in (0..9).filter(|&what| !cfg!(miri) || what != 7) {

@@ -1,4 +1,4 @@
-//! Subtrees of BLAKE3's tree, against the `blake3` crate.
+//! Subtrees of BLAKE3's tree, compared with the `blake3` crate.
 
 use ::blake3::hazmat::HasherExt;
 use brickwork_kernels::{
@@ -11,7 +11,7 @@ fn values_are_those_of_the_blake3_crate() {
     let mut bytes = vec![0u128; 37 * SUBTREE_BYTES / 16];
     Aes128::new(9).ctr(0, &mut bytes);
     let bytes: Vec<u8> = bytes.iter().flat_map(|block| block.to_le_bytes()).collect();
-    // From the start of the input, across 2^32 chunks, and to the end of the longest one.
+    // Tests chunk numbers at the start of the input, across 2^32, and at the end of the longest input.
     let numbers = [0, 16, (1u64 << 32) - 32, 1 << 32, (1 << 54) - 16];
     for size in [1, 2, 4, 8, 16].map(|chunks| chunks * CHUNK_BYTES) {
         let subtrees: Vec<Subtree> = bytes

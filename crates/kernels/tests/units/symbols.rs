@@ -1,9 +1,9 @@
-//! Words of symbols, added and multiplied, with every kernel against symbol by symbol.
+//! Words of symbols, added and multiplied: every kernel is compared with a computation symbol by symbol.
 
 use brickwork_kernels::*;
 use proptest::prelude::*;
 
-/// Symbols in a block.
+/// The number of symbols in a block.
 const BLOCK: usize = 16;
 
 /// Returns the image of a byte under a factor.

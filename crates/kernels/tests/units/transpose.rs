@@ -1,4 +1,4 @@
-//! Transposition of bits, against its definition.
+//! Transposition of bits, compared with its definition.
 
 use brickwork_kernels::{
     Aes128, Kernel, transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows,

@@ -1,4 +1,4 @@
-//! Rows that come out of trees, against trees that are written out.
+//! Rows made from trees, compared with the definition.
 
 use brickwork_kernels::*;
 
@@ -18,12 +18,12 @@ fn rows(blocks: &[u128]) -> Vec<TileRow> {
     blocks.as_chunks().0.to_vec()
 }
 
-/// Block `block` of a row, counted over all tiles.
+/// Returns block `block` of a row, counted over all tiles.
 fn block(tiles: &[Tile], row: usize, block: usize) -> u128 {
     tiles[block / 4][4 * row + block % 4]
 }
 
-/// Rows by their definition, from the streams: of either party.
+/// Rows computed from the streams by the definition, for either party.
 struct Expected {
     u: Vec<u128>,
     v: Vec<u128>,
@@ -42,8 +42,8 @@ fn folded(levels: usize, keys: &[u128], tree: usize, from: u64, blocks: usize) -
     Expected { u, v: v.map(|(b, at)| sum(&|y| y >> b & 1 == 1, at)).collect() }
 }
 
-/// Both parties' rows, of every kernel, against the definition: for all numbers of levels, with and
-/// without corrections of the first tree, and for tiles that do not fill all registers.
+/// Compares both parties' rows with the definition, for every kernel. The numbers of levels vary, the first
+/// tree has corrections or not, and tiles may not fill all registers.
 #[test]
 fn rows_are_sums_of_streams() {
     for (levels, count) in [(1, 1), (1, 2), (2, 1), (2, 3), (4, 1), (4, 2), (4, 3), (8, 1), (8, 2)] {
@@ -97,7 +97,7 @@ fn u_of(expected: &[Expected], at: usize) -> u128 {
     expected[0].u[at]
 }
 
-/// A sender of trees of one level has one leaf of each.
+/// A sender's trees of one level have one leaf each.
 #[test]
 fn a_leaf_alone_is_a_row() {
     let (keys, count) = (random(3, TILE_ROWS), 3);

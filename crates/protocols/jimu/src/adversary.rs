@@ -91,12 +91,12 @@ impl Played for Jimu {
 /// Returns the sizes of an honest run of a program.
 ///
 /// # Panics
-/// If there are none.
+/// If the program cannot be run.
 pub fn sizes(program: &Program, unit: Unit) -> Sizes {
     Layout::new(program, unit, 40, None).expect("a program that can be run").sizes.clone()
 }
 
-/// Returns sizes that are not secure: this bucket size and number of opened copies for all kinds.
+/// Returns insecure sizes: this bucket size and this number of opened copies for all kinds.
 ///
 /// # Panics
 /// If the program cannot be run.
@@ -135,7 +135,7 @@ impl Case {
         case.lie(Party::Evaluator, Point::Challenge, |_, seed| seed.fill(SEED))
     }
 
-    /// Changes a party's state at a point; `alter` gets Δ as soon as it exists.
+    /// Changes a party's state at a point. `alter` gets Δ if it exists already.
     pub fn lie(
         mut self,
         party: Party,
@@ -158,8 +158,8 @@ impl Case {
         self
     }
 
-    /// Makes the rows of the output `output` of these copies of a kind of component lead to the opposite
-    /// labels, under the copies' own offsets. All copies of the kind must be garbled at the same time.
+    /// Makes the rows of output `output` give the opposite labels, under the copies' own offsets, for these
+    /// copies of a kind of component. All copies of the kind must be garbled at the same time.
     pub fn opposite(mut self, kind: usize, copies: impl IntoIterator<Item = u32>, output: usize) -> Case {
         let outputs = self.jobs[0].program.components()[kind].circuit.outputs().len();
         let offsets: Arc<Mutex<Vec<u8>>> = Default::default();
@@ -184,7 +184,7 @@ impl Case {
         self
     }
 
-    /// Uses base OTs from lattices.
+    /// Makes both parties use base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
         self
@@ -202,7 +202,7 @@ impl Case {
         self
     }
 
-    /// Deals the base OTs.
+    /// Deals the base OTs instead of running them.
     pub fn dealt(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -216,7 +216,7 @@ impl Case {
         self.dealt(rng)
     }
 
-    /// Runs it, and compares it with an honest run of the same program.
+    /// Runs the case, and compares it with an honest run of the same program.
     ///
     /// # Panics
     /// If a party panics or blocks, or the honest run fails.
@@ -276,7 +276,7 @@ impl Side {
     }
 }
 
-/// Returns the events of honest parties in such a run.
+/// Returns the events of an honest run.
 fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Sizes, bool)> = Known::new();
     KNOWN.of((job.program.digest(), sizes.clone(), dealt), || {

@@ -20,8 +20,8 @@
 //! labels of a wire are known, and their sum is Δ. A bucket without a valid result is an error (the paper
 //! leaves this undefined).
 //!
-//! It depends on the evaluator's input whether Δ was found, so this must not change the program's behaviour:
-//! [`Judging::judge`] takes the same steps in both cases.
+//! The program's behaviour must not depend on whether Δ was found, because this depends on the evaluator's
+//! input. So [`Judging::judge`] performs the same steps in both cases.
 
 use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Seen, Sight, Unsent, Words};
@@ -48,18 +48,18 @@ pub struct HashedWires {
 }
 
 impl HashedWires {
-    /// Returns those of a range.
+    /// Returns the hashes of a range of wires.
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         HashedWires { labels: self.labels.range(range.clone()), permutations: self.permutations.range(range) }
     }
 
-    /// Appends others.
+    /// Appends the hashes of other wires.
     pub fn append(&mut self, others: &HashedWires) {
         self.labels.append(&others.labels);
         self.permutations.append(&others.permutations);
     }
 
-    /// Returns those with these numbers, in this order.
+    /// Returns the hashes of the wires with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize> + Clone) -> Self {
         HashedWires {
             labels: self.labels.select(numbers.clone()),
@@ -79,7 +79,7 @@ pub fn lowest_bits(values: &Words) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(looking(0..values.count()).map(|k| values.symbols_of(k)[0] & 1).collect())
 }
 
-/// For each label, whether it is one of the two hashed ones, as 0 or 1.
+/// For each label, whether it is one of the two labels of its wire, as 0 or 1.
 pub struct Kinds {
     /// 1 if it is the hashed label m.
     pub same: Zeroizing<Vec<u8>>,
@@ -94,11 +94,11 @@ pub struct Checks<'a> {
 }
 
 impl<'a> Checks<'a> {
-    /// Makes a checker from the hash of labels; `offset` is the hash of Δ.
+    /// Makes a checker. `offset` is the hash of Δ.
     ///
     /// # Errors
-    /// [`Cheat::Offset`] if it is the hash of 0: then every label would stand for both bits, and every gate
-    /// would seem correct.
+    /// [`Cheat::Offset`] if `offset` is the hash of 0. Then every label would stand for both bits, and every
+    /// gate would seem correct.
     pub fn new(labels: &'a Receiver, offset: &'a Hashes) -> Result<Self, Cheat> {
         let checks = Checks { labels, offset };
         checks.offsets(offset)?;
@@ -108,7 +108,7 @@ impl<'a> Checks<'a> {
     /// Checks that no offset is 0.
     ///
     /// # Errors
-    /// [`Cheat::Offset`] if one is.
+    /// [`Cheat::Offset`] if an offset is 0.
     pub fn offsets(&self, offsets: &Hashes) -> Result<(), Cheat> {
         match offsets.is(None).iter().all(|&differs| differs == 1) {
             true => Ok(()),
@@ -116,10 +116,10 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Checks labels of wires: each must be the hashed one, or that plus Δ if its bit is 1.
+    /// Checks labels of wires: each must be the hashed label, or that label plus Δ if its bit is 1.
     ///
     /// # Errors
-    /// [`Cheat::Label`].
+    /// [`Cheat::Label`] if a label is wrong.
     ///
     /// # Panics
     /// If the numbers of labels, hashes and bits differ.
@@ -135,7 +135,7 @@ impl<'a> Checks<'a> {
     /// Does the same as [`Checks::active`] with labels in the form of [`Sight`].
     ///
     /// # Errors
-    /// [`Cheat::Label`].
+    /// [`Cheat::Label`] if a label is wrong.
     ///
     /// # Panics
     /// If the numbers of labels, hashes and bits differ.
@@ -151,16 +151,16 @@ impl<'a> Checks<'a> {
         let (hashed, watched) = (sight.hashes(&hashed), sight.watched());
         let words = labels.data().iter().zip(hashed.data()).zip(watched.iter().cycle());
         let rest = words.fold(0, |all, ((label, hash), watched)| all | ((label ^ hash) & watched));
-        assert_eq!(labels.count(), hashed.count(), "a hash of each");
+        assert_eq!(labels.count(), hashed.count(), "a hash for each label");
         match bool::from(rest.ct_eq(&0)) {
             true => Ok(()),
             false => Err(Cheat::Label),
         }
     }
 
-    /// Returns for each label whether it is the hashed one of its wire, or that plus the wire's offset.
-    /// `hashed` and `offsets` have a hash for each label; without `offsets` the offset is Δ. It takes
-    /// constant time.
+    /// Returns for each label whether it is the hashed label of its wire, and whether it is that label plus
+    /// the wire's offset. The lists `hashed` and `offsets` have a hash for each label; without `offsets` the
+    /// offset is Δ. Takes constant time.
     ///
     /// # Panics
     /// If the numbers differ.
@@ -188,19 +188,19 @@ impl<'a> Checks<'a> {
     }
 }
 
-/// The data for judging labels in the form of [`Sight`]; Δ is that of the checks.
+/// The data for judging labels in the form of [`Sight`], with the offset Δ.
 pub struct Judging {
-    /// The hash of Δ, at its positions.
+    /// The hash of Δ, at the positions of hashes in a label.
     delta: Zeroizing<Vec<u128>>,
-    /// All ones at positions with hashes.
+    /// All ones at the positions of hashes, and zeros elsewhere.
     watched: Vec<u128>,
 }
 
 impl Judging {
-    /// Judges the results of buckets of gates, `results[slot][gate]` with `bucket` gates per slot, each
-    /// translated to a label of the slot's output. `heads(slot)` has that label's hash at its positions. The
-    /// value that opens Δ goes to `recovery` if one is found. `each` receives the label of each slot, and 1
-    /// if it is not the hashed one. It takes constant time.
+    /// Judges the results of buckets of gates, `results[slot][gate]` with `bucket` gates per slot. Each
+    /// result is translated to a label of the slot's output. `heads(slot)` is the hash of this label at its
+    /// positions. If Δ is found, the value that opens it goes to `recovery`. `each` receives the label of
+    /// each slot, and 1 if it is not the hashed label. Takes constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid result.
@@ -223,7 +223,7 @@ impl Judging {
         }
     }
 
-    /// [`Judging::judge`] of labels of N blocks.
+    /// Implements [`Judging::judge`] for labels of N blocks.
     fn judge_of<'h, const N: usize>(
         &self,
         bucket: usize,
@@ -232,17 +232,17 @@ impl Judging {
         recovery: &mut Recovery,
         mut each: impl FnMut(usize, &[u128], u8),
     ) -> Result<(), Cheat> {
-        let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label of as many blocks");
+        let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label of N blocks");
         let (delta, watched) = (of_word(&self.delta), of_word(&self.watched));
         let (mut two, mut values) = (Zeroizing::new([[0; N]; 2]), Zeroizing::new([[0; N]; 2]));
         let mut label = Zeroizing::new([0; N]);
         let mut empty = Choice::from(0);
         let (results, rest) = results.as_chunks::<N>();
         let buckets = results.chunks_exact(bucket);
-        assert!(rest.is_empty() && buckets.remainder().is_empty(), "a result of each gate");
+        assert!(rest.is_empty() && buckets.remainder().is_empty(), "a result for each gate");
         for (slot, results) in looking(buckets.enumerate()) {
             let head = of_word(heads(slot));
-            // The first valid result of each kind: m, and m ⊕ Δ.
+            // The first valid result of each kind: m and m ⊕ Δ.
             *two = [[0; N]; 2];
             let mut found = [Choice::from(0); 2];
             for result in results {
@@ -273,19 +273,19 @@ impl Judging {
     }
 }
 
-/// The results of copies of a component, translated to labels of the slots' wires, `[copy][output]`.
+/// The results of copies of a component, translated to labels of the slots' outputs, `[copy][output]`.
 pub struct Translated {
-    /// For each copy, whether all its outputs are valid.
+    /// For each copy, 1 if all its outputs are valid.
     valid: Vec<u8>,
-    /// Labels, by their values at the opening points, with the compressions first.
+    /// The labels, given by their values at the opening points, with the compressions first.
     values: Zeroizing<Vec<[u128; VALUES]>>,
     kinds: Zeroizing<Vec<u8>>,
 }
 
 impl Translated {
-    /// Translates the results of copies at these positions, with this many outputs. `found` tells which label
-    /// each is, `label` has the values that open it, and `soldering` gives δ, the sum of permutation bits and
-    /// S of each output. It takes constant time.
+    /// Translates the results of the copies at these places, with this many outputs each. The kinds `found`
+    /// tell which of the two labels a result is, and `label` returns the values that open it. `soldering`
+    /// returns, for each output, δ, the sum of permutation bits, and S. Takes constant time.
     pub fn of(
         found: &Kinds,
         (wires, places): (usize, &[usize]),
@@ -310,9 +310,9 @@ impl Translated {
         Translated { valid, values: labels, kinds }
     }
 
-    /// Takes for each output of each slot the label of a valid copy, with `bucket` copies per slot.
-    /// Differences between valid copies go to `recovery`. `each` receives the slot, the output, the
-    /// compressed label, and 1 if it is not the hashed one. It takes constant time.
+    /// Selects for each output of each slot the label of a valid copy, with `bucket` copies per slot. If
+    /// valid copies differ, the difference goes to `recovery`. `each` receives the slot, the output, the
+    /// compressed label, and 1 if it is not the hashed label. Takes constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid copy.
@@ -348,19 +348,19 @@ impl Translated {
     }
 }
 
-/// The evaluator's knowledge of Δ: all of it, or the value that opens it.
+/// The evaluator's knowledge of Δ: Δ itself, or the value that opens it.
 pub struct Recovery {
     known: Choice,
     offset: Words,
 }
 
 impl Recovery {
-    /// Makes it without knowledge, for an offset of this many symbols.
+    /// Returns a state without knowledge, for an offset of this many symbols.
     pub fn new(symbols: usize) -> Self {
         Recovery { known: Choice::from(0), offset: Words::zeros(symbols, 1) }
     }
 
-    /// Returns whether Δ is known. The garbler must not be able to notice this.
+    /// Returns whether Δ is known. The garbler must not notice this.
     pub fn is_known(&self) -> Choice {
         self.known
     }
@@ -375,11 +375,11 @@ impl Recovery {
         Recovery { known: self.known, offset: of(&self.offset) }
     }
 
-    /// Takes the two labels of a wire if they differ, and if this is the first such pair. Blocks after those
-    /// of the offset are ignored.
+    /// Learns Δ from the two labels of a wire, if `both` is set and this is the first such pair. Blocks after
+    /// those of the offset are ignored.
     ///
     /// # Panics
-    /// If they have fewer blocks.
+    /// If a label has fewer blocks than the offset.
     pub fn offer(&mut self, one: &[u128], other: &[u128], both: Choice) {
         let new = mask((both & !self.known).unwrap_u8());
         for (sum, (one, other)) in self.offset.word_mut(0).iter_mut().zip(one.iter().zip(other)) {
@@ -389,7 +389,7 @@ impl Recovery {
     }
 }
 
-/// Returns whether one of several values is not 0.
+/// Returns whether any of the values is not 0.
 pub(crate) fn any(differ: &[u8]) -> bool {
     !bool::from(differ.iter().fold(0, |all, differ| all | differ).ct_eq(&0))
 }
@@ -406,7 +406,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::parameters::Level;
 
-    /// Both parties of a hash.
+    /// Both parties of an interactive hash.
     pub(crate) struct Hash {
         pub sender: (Sender, Channel),
         pub receiver: (Receiver, Channel),
@@ -462,7 +462,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The hash of labels, Δ with its hash, and an output with its hash.
+    /// The hash of labels, Δ and an output, each with its hash.
     struct Outputs {
         labels: Hash,
         delta: (Words, Hashes),
@@ -476,7 +476,7 @@ pub(crate) mod tests {
         (Outputs { labels, delta, output }, rng)
     }
 
-    /// The result of a gate.
+    /// The result of a gate in a test.
     #[derive(Clone, Copy)]
     enum Gives {
         Same,
@@ -516,7 +516,7 @@ pub(crate) mod tests {
                     kind = of_label;
                 },
             );
-            // Returns the label in the form of [`Sight`].
+            // Returns a label in the form of [`Sight`].
             let of_words = Words::join(&[&results, &self.delta.0]);
             let all = sight.of(&of_words);
             let place = (0..gates.len()).find(|&k| all.word(k) == label.word(0));

@@ -1,8 +1,8 @@
 //! Solders copies into buckets and to one another. The evaluator gets the labels of the garbler's inputs, and
-//! the data from which it could read their bits if it knew Δ.
+//! data from which an evaluator that knows Δ can read their bits.
 //!
-//! It accepts the received values when their combinations are right; it sends the seed of these after
-//! everything has arrived.
+//! The evaluator accepts the received values if their combinations are right. It sends the seed of the
+//! combinations after all values have arrived.
 
 use std::borrow::Cow;
 
@@ -29,10 +29,11 @@ use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 /// The soldered wires of a kind of copies.
 #[derive(Default)]
 pub(super) struct KindPairs {
-    /// Wires of the circuit to inputs of copies, `[slot][copy][input]`.
+    /// The input wires: wires of the circuit and inputs of copies, `[slot][copy][input]`.
     pub inputs: Pairs,
-    /// Outputs of components to wires of the circuit, `[slot][copy][output]`; outputs of gates to the output
-    /// of the first gate of their bucket, `[slot][gate after the first]`.
+    /// The output wires. For components: outputs of copies and wires of the circuit, `[slot][copy][output]`.
+    /// For gates: outputs of gates and the output of their bucket's first gate, `[slot][gate after the
+    /// first]`.
     pub outputs: Pairs,
 }
 
@@ -81,8 +82,8 @@ fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
     })
 }
 
-/// Returns the solderings of copies of a kind at the garbler: their inputs to wires `from`, outputs of
-/// components to wires `to`, which have Δ.
+/// Returns the garbler's solderings for copies of a kind: from wires `from` to the copies' inputs, and from
+/// outputs of components to wires `to`, which have the offset Δ.
 pub(super) fn solders<'a>(
     copies: &'a Copies,
     [from, to]: [&'a Wires; 2],
@@ -118,8 +119,8 @@ pub(super) fn hashed_solders<'a>(
     ]
 }
 
-/// Returns one hash of all wires of the circuit, from the given ones: the constant, the evaluator's inputs,
-/// and the made ones.
+/// Returns one list of words for all wires of the circuit. The given wires are the constant, the evaluator's
+/// inputs, and the made ones.
 fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wires) -> &Words) -> Words {
     let outputs = match layout.kinds.first() {
         Some(Kind::Gate) => of(&made.copies[0].outputs).select(heads(layout, &made.choice).into_iter()),
@@ -136,14 +137,15 @@ pub(super) struct Begun {
     pairs: Vec<KindPairs>,
 }
 
-/// Begins while the evaluator checks the openings.
+/// Computes this part while the evaluator checks the openings.
 pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> Begun {
     let zero = Words::zeros(party.level.labels.l(), 1);
     let pairs = (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice));
     Begun { labels: given(layout, made, [&zero, &made.ots], |wires| &wires.labels), pairs: pairs.collect() }
 }
 
-/// Returns all wires of the circuit. `theirs` are the permutation bits of the evaluator's inputs.
+/// Builds the circuit at the garbler, and returns all its wires. `theirs` are the permutation bits of the
+/// evaluator's inputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -152,7 +154,7 @@ pub(super) fn garbler(
     theirs: &[u8],
 ) -> Result<Wires, Error> {
     party.run.phase("build");
-    // Returns public permutation messages with these bits: all symbols are the bit.
+    // Returns public permutation messages with these bits: every symbol of a message is its bit.
     let known = |bits: &[u8]| Words::repeated(party.level.permutations.l(), bits.iter().copied());
     let Begun { labels, pairs } = begun;
     let permutations = given(layout, made, [&known(&[1]), &known(theirs)], |wires| &wires.permutations);
@@ -197,7 +199,8 @@ pub(super) fn garbler(
     Ok(circuit)
 }
 
-/// Returns the labels of the garbler's input bits on these wires, and for each which of both it is.
+/// Returns the labels of the garbler's input bits on these wires, and for each label whether it is the hashed
+/// one (0) or the other (1).
 pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (Words, Zeroizing<Vec<u8>>) {
     let point = &party.points.permutation;
     let flips = permutation_bits(party.permutations.code(), point, &wires.permutations);
@@ -208,22 +211,22 @@ pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (
     (labels, kinds)
 }
 
-/// Returns words with Δ added to each.
+/// Adds Δ to each word.
 pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
     (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
     words
 }
 
-/// The garbler's openings besides solderings.
+/// The garbler's openings other than solderings.
 struct Rest {
     /// For each kind of component, `S = Δ ⊕ Δ_c` of the copies in buckets.
     offsets: Vec<Words>,
-    /// Sums of permutation messages with those that are read with Δ.
+    /// Sums of the wires' permutation messages with the messages that are read with Δ.
     tied: Words,
-    /// The active labels of its inputs, and which of both hashed ones they are.
+    /// The active labels of the garbler's inputs, and for each whether it is the hashed label.
     inputs: Words,
     kinds: Zeroizing<Vec<u8>>,
-    /// Permutation messages of the evaluator's outputs. No other wire is decoded.
+    /// Permutation messages of the evaluator's outputs, the only wires that are decoded.
     decoding: Words,
 }
 
@@ -266,19 +269,21 @@ impl Rest {
 pub(super) struct GateBuckets<'a> {
     pub bucket: usize,
     pub garbling: &'a Garbling,
-    /// The number of each gate among those that were garbled together, `[slot][gate]`, and its rows.
+    /// The number of each gate among the gates that were garbled together, `[slot][gate]`, and the rows of
+    /// the gates.
     pub numbers: &'a [u32],
     pub rows: &'a Words,
-    /// δ of left operands, `[slot][gate]`, in the form of [`Sight`]; for right operands the compression.
+    /// δ of left operands, `[slot][gate]`, in the form of [`Sight`]. For right operands, only the
+    /// compressions of δ.
     pub left: Seen,
     pub right: Zeroizing<Vec<u128>>,
-    /// δ of outputs, `[slot][gate after the first]`, in the same form.
+    /// δ of outputs, `[slot][gate after the first]`, in the form of [`Sight`].
     pub outputs: Seen,
     /// Hashes of the labels of the slots' outputs, at their positions.
     pub heads: Seen,
 }
 
-/// The data for translating from copies in buckets back to the slots' wires.
+/// The data for translating labels of copies in buckets to labels of the slots' outputs.
 #[derive(Clone)]
 pub(super) struct Back {
     /// The opening values of S, `[slot][copy]`.
@@ -289,7 +294,7 @@ pub(super) struct Back {
 }
 
 impl Back {
-    /// Makes the evaluator's data from the opening values of S, and from the solderings of outputs.
+    /// Makes the data from the opening values of S, and from the solderings of outputs.
     pub fn new(offsets: &Words, outputs: &[Part]) -> Self {
         let values = |words: &Words| -> Vec<[u128; VALUES]> {
             (0..words.count()).map(|k| values_of(words, k)).collect()
@@ -307,10 +312,12 @@ impl Back {
 pub(super) struct CopyBuckets<'a> {
     pub bucket: usize,
     pub garbling: &'a ComponentGarbling,
-    /// The number of each copy among those that were garbled together, `[slot][copy]`, and its tables.
+    /// The number of each copy among the copies that were garbled together, `[slot][copy]`, and the tables of
+    /// the copies.
     pub numbers: &'a [u32],
     pub tables: &'a [u8],
-    /// Hashes of their offsets, `[slot][copy]`, and of the labels of their outputs, `[slot][copy][output]`.
+    /// Hashes of the copies' offsets, `[slot][copy]`, and of the labels of their outputs,
+    /// `[slot][copy][output]`.
     pub offsets: Cow<'a, Hashes>,
     pub outputs: Cow<'a, Hashes>,
     /// δ of inputs, compressed, `[slot][copy][input]`.
@@ -318,7 +325,8 @@ pub(super) struct CopyBuckets<'a> {
     pub back: Cow<'a, Back>,
 }
 
-/// The solderings by which labels of wires become labels of a kind of copies, and back.
+/// The solderings of a kind of copies: from labels of wires to labels of the copies' inputs, and from outputs
+/// back to wires.
 pub(super) enum Soldered<'a> {
     Gates(GateBuckets<'a>),
     Components(CopyBuckets<'a>),
@@ -328,17 +336,18 @@ pub(super) enum Soldered<'a> {
 pub(super) struct HashedCircuit<'a> {
     /// The soldered wires of each kind of copies.
     pub soldered: Vec<Soldered<'a>>,
-    /// The reader of the permutation bits of the garbler's inputs and outputs, with Δ.
+    /// The reader of the permutation bits of the garbler's inputs and outputs. It needs Δ.
     pub read: Read,
-    /// The active labels of the garbler's inputs, and for each of them which label of the pair it is.
+    /// The active labels of the garbler's inputs, and for each whether it is the hashed label.
     pub inputs: (Seen, Zeroizing<Vec<u8>>),
-    /// The choices of the evaluator's OTs, which say the same of its own, and the labels.
+    /// The labels of the evaluator's inputs, after the choices of its OTs. A choice tells whether the label
+    /// is the hashed one.
     pub own: (&'a [u8], &'a Words),
     /// The permutation bits of the evaluator's outputs.
     pub decoding: Zeroizing<Vec<u8>>,
 }
 
-/// The hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
+/// Returns the hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
 fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &Checked, own: &[u8]) -> HashedWires {
     let level = &party.level;
     let known = |bits: &[u8]| {
@@ -360,17 +369,18 @@ fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &Checked, own: &[
     }
 }
 
-/// The values that open the rest, as received.
+/// The received values of the openings other than solderings.
 struct OpenedRest {
     offsets: Vec<Words>,
-    /// Sums of permutation messages with those that are read, and these.
+    /// Sums of the wires' permutation messages with the messages that are read with Δ, and these messages.
     tied: Words,
     read: Option<PendingReadable>,
     inputs: (Vec<u8>, Words),
     decoding: Words,
 }
 
-/// Returns the data that the evaluator needs of the circuit. `own` are the permutation bits of its inputs.
+/// Returns the data that the evaluator needs of the circuit. `own` are the permutation bits of the
+/// evaluator's inputs.
 pub(super) fn evaluator<'a>(
     party: &mut Evaluator,
     layout: &Layout,
@@ -469,7 +479,7 @@ fn verify(
     reading::verify(party, &seed, rest.read.take(), (tied, opened))
 }
 
-/// Returns the right solderings of a kind that the evaluator keeps; `offsets` opened S.
+/// Returns the checked solderings of a kind. `offsets` are the values that opened S.
 fn soldered_of<'a>(
     party: &Evaluator,
     layout: &Layout,

@@ -1,13 +1,14 @@
-//! All checks of the protocol.
+//! The checks of the protocol.
 
 use brickwork_base::{Malformed, cheats};
 
 cheats! {
-    /// Cheats in this protocol.
+    /// The ways to cheat in this protocol.
     pub enum Cheat of "JIMU" {
         /// A message that is not expected at this point, or has a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Section 5.1, step 0(b): the offset, or that of a copy, is 0, so all labels stand for both bits.
+        /// Section 5.1, step 0(b): the offset Δ or the offset of a copy is 0, so all labels stand for both
+        /// bits.
         Offset = "an offset is 0",
         /// Section 5.1, step 3(a)i: a difference of permutation messages is not that of the hashed ones.
         Permutation = "a difference of permutation messages is not the hashed one",
@@ -18,19 +19,19 @@ cheats! {
         /// In place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the hashed
         /// one.
         OtOffset = "labels of OTs are not the hashed ones",
-        /// Also: the evaluator's choices differ between the parts of labels.
+        /// In place of section 5.1, step 1(b): the evaluator's choices differ between the blocks of labels.
         Choices = "the choices of OTs differ between the parts of labels",
-        /// A label that the evaluator sends for an output of the garbler is none of the wire's labels.
+        /// The evaluator's label for an output of the garbler is none of the wire's two labels.
         OutputLabel = "the label of an output is none of its wire",
         /// Section 5.1, step 3(a)iv: no gate or copy of a bucket has valid outputs.
         EmptyBucket = "no copy of a bucket has valid outputs",
         /// Section 5.1, step 4(c): a label or offset of an opened gate or copy is not the hashed one.
         Label = "a label of an opened item is not the hashed one",
-        /// Also: an opened gate does not compute AND.
+        /// Section 5.1, step 4(c): an opened gate does not compute AND.
         OpenedGate = "an opened gate does not compute AND",
         /// Section 5.1, at the end: an opened copy of a component does not follow from its words.
         OpenedCopy = "an opened copy of a component is garbled wrongly",
-        /// Also: the tables of a copy in a bucket do not have the hash that was sent.
+        /// Section 5.1, at the end: the tables of a copy in a bucket do not have the hash that was sent.
         Tables = "tables are not those that were hashed",
     }
 }

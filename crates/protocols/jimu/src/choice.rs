@@ -1,13 +1,14 @@
-//! The challenge: the opened items, the bits on which gates are opened, and the buckets of the others.
+//! The challenge: the opened items, the bits on which opened gates are checked, and the buckets of all other
+//! items.
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::Challenge;
 
 use crate::layout::Supply;
 
-/// The evaluator's choice for a kind of items: the opened ones, and the buckets of the rest.
+/// The evaluator's challenge for a kind of items: the opened items, and the buckets of the others.
 pub(super) struct Chosen {
-    /// Those that are opened, in ascending order.
+    /// The opened items, in ascending order.
     pub opened: Vec<u32>,
     /// The items in buckets, one bucket after another.
     pub kept: Vec<u32>,

@@ -2,17 +2,17 @@
 //! Δs*).
 //!
 //! Only the wires at a component's border are hashed, so only these have labels longer than a block.
-//! DEVIATION: inside, labels are compressed, under the compressed offset, and gates are the half-gates of the
-//! other protocols: 32 bytes per AND gate instead of two rows of ℓ bytes. At an output two rows lead from the
-//! short labels s to the labels of the hashed word,
+//! DEVIATION: inside a copy, labels are compressed, under the compressed offset, and gates are the half-gates
+//! of the other protocols: 32 bytes per AND gate instead of two rows of ℓ bytes. At an output, two rows lead
+//! from the short labels s to the labels of the hashed word,
 //!
 //! ```text
 //!   R_c(s) = H(s, k) ⊕ W(s)           c(s) the colour of s, W(s) the label of the same bit, k the output
 //! ```
 //!
-//! for either s of the wire. The compressions of a copy's input labels and of its offset are independent and
-//! uniform for any watched symbols (`ihash::Code::evaluation`), except for the offset's colour. So they are
-//! like randomly drawn labels. So a copy is garbled as if it had never been hashed.
+//! for either s of the wire. For any watched symbols, the compressions of a copy's input labels and of its
+//! offset are independent and uniform (`ihash::Code::evaluation`), except for the offset's colour. So they
+//! are like randomly drawn labels, and garbling is as secure as without hashes.
 //!
 //! The evaluator gets all hashed words of an opened copy. It garbles the copy again and compares the hash of
 //! its tables, so a bad copy is always detected.
@@ -28,12 +28,12 @@ use zeroize::Zeroizing;
 use crate::gates::{colour, mask};
 use crate::hash::LabelHash;
 
-/// Number of copies that are garbled side by side, and bytes of tables that these may have, unless one has
-/// more.
+/// The number of copies that are garbled side by side, and the largest size of their tables together. A
+/// single copy may have larger tables.
 const LANES: usize = 16;
 const MOST_TABLES: usize = 64 << 20;
 
-/// Bytes of tables of several copies that are sent at a time, which is also the largest number of copies.
+/// The size of the tables that are sent at a time, and the largest number of copies that are sent at a time.
 const TABLES: usize = 1 << 20;
 const MOST_COPIES: usize = 1 << 12;
 
@@ -48,7 +48,7 @@ pub fn table_bytes(circuit: &Circuit, blocks: usize) -> usize {
     HalfGates::TABLE_BYTES.and * circuit.and_gates() + 2 * 16 * blocks * circuit.outputs().len()
 }
 
-/// Returns the number of copies that are garbled and sent at a time, if their tables have this many bytes.
+/// Returns the number of copies that are garbled and sent at a time, if each has tables of this size.
 pub fn copies_at_once(table_bytes: usize) -> usize {
     let of = |bytes: usize| bytes / table_bytes.max(1);
     of(MOST_TABLES).min(LANES).max(of(TABLES)).clamp(1, MOST_COPIES)
@@ -63,9 +63,9 @@ pub struct ComponentGarbling {
     table_bytes: usize,
 }
 
-/// The values with which copies are garbled, in the order of a list of copies.
+/// The words with which copies are garbled, in the order of a list of copies.
 pub struct Given {
-    /// Compressed offsets, and the offsets.
+    /// The compressed offsets, and the offsets.
     pub offsets: (Zeroizing<Vec<u128>>, Words),
     /// Compressed false labels of the inputs, `[copy][input]`.
     pub inputs: Zeroizing<Vec<u128>>,
@@ -74,8 +74,9 @@ pub struct Given {
 }
 
 impl Given {
-    /// Takes hashed words: offsets with their compressions, compressed labels of inputs, and labels of
-    /// outputs; the last two with their permutation bits, `[copy][wire]`.
+    /// Makes the input of garbling from hashed words: offsets with their compressions, compressed labels of
+    /// inputs, and labels of outputs. The labels of inputs and outputs have their permutation bits,
+    /// `[copy][wire]`.
     ///
     /// # Panics
     /// If the numbers of bits and words differ, or differ between copies.
@@ -85,7 +86,11 @@ impl Given {
         outputs: (Words, &[u8]),
     ) -> Self {
         let ((mut inputs, input_bits), (mut outputs, output_bits)) = (inputs, outputs);
-        assert_eq!((inputs.len(), outputs.count()), (input_bits.len(), output_bits.len()), "a bit for each");
+        assert_eq!(
+            (inputs.len(), outputs.count()),
+            (input_bits.len(), output_bits.len()),
+            "a bit for each wire"
+        );
         let copies = offsets.0.len().max(1);
         let [input, output] = [inputs.len() / copies, outputs.count() / copies];
         for (k, (label, &bit)) in inputs.iter_mut().zip(input_bits).enumerate() {
@@ -99,8 +104,8 @@ impl Given {
 }
 
 impl ComponentGarbling {
-    /// Makes it for garbling or evaluating copies `0..copies` of a component, if labels have this many
-    /// blocks. `start` is the garbler's choice, sent with the hashes of their tables.
+    /// Prepares garbling or evaluating copies `0..copies` of a component, if labels have this many blocks.
+    /// The garbler chooses `start`, and sends it with the hashes of the tables.
     pub fn new(circuit: &Circuit, start: u128, copies: usize, blocks: usize) -> Self {
         let schedule = HalfGates::schedule(circuit);
         let keys = HalfGates::keys(start, copies, &schedule);
@@ -110,7 +115,7 @@ impl ComponentGarbling {
         ComponentGarbling { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
     }
 
-    /// Returns the first of the hash keys.
+    /// Returns the start of the hash keys.
     pub fn start(&self) -> u128 {
         self.keys.start()
     }
@@ -125,11 +130,11 @@ impl ComponentGarbling {
         copies_at_once(self.table_bytes)
     }
 
-    /// Garbles copies with these numbers. Returns the tables of each: those of the AND gates, then two rows
-    /// of each output, the row of colour 0 first.
+    /// Garbles copies with these numbers. Returns the tables of each copy: the tables of the AND gates, then
+    /// two rows for each output, the row of colour 0 first.
     ///
     /// # Panics
-    /// If there are too few values.
+    /// If `given` has too few words.
     pub fn garble(&self, copies: &[u32], given: &Given) -> Result<Vec<Vec<u8>>, Error> {
         let (short, wide) = (&given.offsets.0, &given.offsets.1);
         let outputs = self.schedule.outputs();
@@ -147,7 +152,7 @@ impl ComponentGarbling {
             &mut sink,
         )?;
         let mut tables = sink.finish();
-        // For each output, the hashes of both labels.
+        // For each output, the labels whose hashes are needed.
         let asked = (0..2 * labels.len()).map(|k| {
             let (copy, output) = (k / 2 / outputs, k / 2 % outputs);
             let label = labels[k / 2] ^ offsets[copy].times(k as u8 & 1);
@@ -160,8 +165,8 @@ impl ComponentGarbling {
             let words = (copy * outputs..(copy + 1) * outputs).map(|k| given.outputs.word(k));
             let of_output = colours.zip(words).zip(hashes.chunks_exact(2 * self.blocks));
             for ((colour, word), hashes) in of_output {
-                // For the label of 0 and for that of 1 the label that it gives, in the order of their
-                // colours; in constant time.
+                // The output labels that belong to the labels of 0 and of 1, in the order of the colours.
+                // Takes constant time.
                 let (of_0, of_1) = hashes.split_at(self.blocks);
                 let swaps = mask(colour);
                 let mut rows = Zeroizing::new([[0; MOST_BLOCKS]; 2]);
@@ -179,14 +184,14 @@ impl ComponentGarbling {
         Ok(tables)
     }
 
-    /// Returns the hash that identifies a copy's tables before it is chosen.
+    /// Returns the hash that binds the garbler to a copy's tables before the challenge.
     pub fn hash(tables: &[u8]) -> [u8; HASH] {
         table_hash(tables)
     }
 
-    /// Evaluates copies with these numbers on the compressed active labels of their inputs, `[copy][input]`,
-    /// with the tables of each. Returns the resulting labels, `[copy][output]`, which are the active ones if
-    /// a copy is good.
+    /// Evaluates copies with these numbers. `inputs` are the compressed active labels of their inputs,
+    /// `[copy][input]`, and `tables` the tables of each copy. Returns the resulting labels, `[copy][output]`,
+    /// which are the active labels if a copy is good.
     ///
     /// # Panics
     /// If there are too few labels or tables, or tables are too short.
@@ -237,7 +242,7 @@ mod tests {
         compression: Unsent,
     }
 
-    /// A product, a sum and a copy of an input; three of nine copies.
+    /// A component with a product, a sum and a copied input. Three of nine copies are evaluated.
     fn copies(security: u32, rng: &mut Rng) -> Copies {
         let mut builder = Builder::new(3);
         let wires: Vec<Bit> = builder.all_inputs();
@@ -286,8 +291,7 @@ mod tests {
         }
     }
 
-    /// The same values always give the same tables, one by one or side by side; and the hash detects any
-    /// difference.
+    /// The same values give the same tables, one by one or side by side, and the hash detects any difference.
     #[test]
     fn row_05_copies_are_garbled_again() {
         let mut rng = Rng::replayable("test components");

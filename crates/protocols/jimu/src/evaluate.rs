@@ -1,5 +1,4 @@
-//! The evaluator processes the buckets layer after layer: all slots that do not depend on one another at the
-//! same time.
+//! The evaluator processes buckets layer after layer: all slots of a layer are independent of each other.
 
 use std::ops::Range;
 
@@ -18,15 +17,15 @@ use crate::setup::Evaluator;
 
 /// The labels of all wires of the circuit.
 pub(super) struct Active {
-    /// In the form of [`Sight`] with the compressions first, if gates are evaluated; for components only the
-    /// compressions.
+    /// The labels in the form of [`Sight`], with the compressions first, if gates are evaluated. For
+    /// components, only the compressions.
     labels: Words,
-    /// For each wire 0 if it is the hashed label, 1 if it is the other one.
+    /// For each wire, 0 if its label is the hashed one, and 1 if it is the other one.
     pub kinds: Zeroizing<Vec<u8>>,
 }
 
 impl Active {
-    /// Makes the labels of the inputs.
+    /// Returns a list with the labels of the inputs.
     fn new(party: &Evaluator, layout: &Layout, circuit: &HashedCircuit) -> Self {
         let wires = layout.steps.len();
         let is_seen = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
@@ -50,7 +49,7 @@ impl Active {
         self.labels.word(wire)[0]
     }
 
-    /// Sets a label, in the form that is kept.
+    /// Sets the label of a wire, in the form that the list keeps.
     #[inline]
     fn set(&mut self, wire: usize, label: &[u128], kind: u8) {
         self.labels.word_mut(wire).iter_mut().zip(label).for_each(|(to, from)| *to = *from);
@@ -63,7 +62,7 @@ impl Active {
     }
 }
 
-/// Returns the labels of all wires, and the knowledge of Δ.
+/// Evaluates all slots. Returns the labels of all wires, and the knowledge of Δ.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -92,26 +91,26 @@ pub(super) fn evaluator(
             }
         }
     }
-    // The found values are those at the points that open labels.
+    // The found values of Δ are those at the opening points, so the completion gives Δ itself.
     Ok((active, recovery.map(|values| party.completion.words(&party.offset, values))))
 }
 
 /// Buffers for evaluating gates layer after layer. There may be many layers of few gates, and allocating
-/// these buffers would take longer than evaluating a gate.
+/// buffers for each would take longer than evaluating a gate.
 struct Bench {
     judging: Judging,
     room: Room,
     /// The numbers of gates, and the compressions of both operands.
     numbers: Vec<u32>,
     short: Secrets<[u128; 2]>,
-    /// The results of the rows, which are words, and labels in the form of [`Sight`].
+    /// The results of the rows, which are words, and the labels in the form of [`Sight`].
     words: Words,
     seen: Seen,
 }
 
 impl Bench {
     fn new(party: &Evaluator, circuit: &HashedCircuit, judging: Judging) -> Self {
-        // Whole buckets.
+        // The batches of the buffers contain whole buckets.
         let buckets = circuit.soldered.iter().map(|soldered| match soldered {
             Soldered::Gates(gates) => gates.bucket,
             Soldered::Components(_) => 0,
@@ -128,12 +127,12 @@ impl Bench {
     }
 }
 
-/// Slots of a kind that are evaluated at the same time.
+/// Slots of one kind and one layer.
 struct Group<'a> {
     party: &'a Evaluator,
     layout: &'a Layout<'a>,
     kind: usize,
-    /// Their numbers.
+    /// The numbers of the slots.
     slots: &'a [u32],
 }
 
@@ -142,7 +141,8 @@ impl Group<'_> {
         &self.layout.slots[self.slots[k] as usize]
     }
 
-    /// Returns the indices of their copies among those of all buckets, with this many in each.
+    /// Returns the indices of the slots' copies among the copies of all buckets, with `bucket` copies in
+    /// each.
     fn places(&self, bucket: usize) -> Vec<usize> {
         let all = (0..self.slots.len()).map(|k| self.slot(k).place);
         all.flat_map(|place| place * bucket..(place + 1) * bucket).collect()
@@ -187,8 +187,9 @@ impl Group<'_> {
             these.push(numbers[place]);
             let both = [left.word(place)[0] ^ l[0], right[place] ^ r[0]];
             short.push(both);
-            // The sum of the rows' results, plus the left label if the right one's colour is 1, plus the
-            // soldering back: the first gate of a bucket has the bucket's output.
+            // A result is the sum of the rows' results, the left label if the right label has colour 1, and
+            // the soldering to the bucket's output. The first gate has no such soldering, because its output
+            // is the bucket's output.
             let mask = mask(colour(both[1]));
             let to = seen.word_mut(k).iter_mut().zip(left.word(place).iter().zip(l));
             to.for_each(|(to, (delta, label))| *to = (delta ^ label) & mask);
@@ -210,7 +211,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Evaluates copies of a component.
+    /// Evaluates the copies of some slots.
     fn components(
         &self,
         copies: &CopyBuckets,

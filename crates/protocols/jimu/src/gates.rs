@@ -1,11 +1,11 @@
 //! Garbled AND gates with labels longer than a block (figure 3, repaired).
 //!
-//! A label is a word of ℓ bytes of an interactive hash. The evaluator watches a part of it, so it must be
-//! longer than the part that stays hidden. The hash function takes its *compression*: its values at 16 points
-//! that the code never sends, drawn after the evaluator chose the symbols that it watches. These have all the
-//! bits that the label hides, up to 128, for any watched symbols (`ihash::Code::evaluation`). The paper's
-//! random matrix loses some bits on average; its figure hashes the label itself, where the compression is
-//! meant.
+//! A label is a word of ℓ bytes of an interactive hash. The evaluator watches some of its symbols, so a label
+//! must be longer than the part that stays hidden. The input of the hash function is the label's
+//! *compression*: its values at 16 points that the code never sends, drawn after the evaluator chose the
+//! symbols that it watches. For any watched symbols, the compression contains all bits that the label hides,
+//! up to 128 (`ihash::Code::evaluation`). The paper's random matrix loses some bits on average. Its figure
+//! also hashes the label itself, where the compression is meant.
 //!
 //! ```text
 //!   T_G = H(l, j) ⊕ H(l ⊕ Δ, j) ⊕ c(r)·Δ           T_E = H(r, j') ⊕ H(r ⊕ Δ, j') ⊕ l
@@ -19,11 +19,11 @@
 //!
 //! The four outputs of arbitrary tables, on the four pairs of labels, add up to `(c(r) ⊕ c(r ⊕ Δ))·Δ`,
 //! because all other terms occur twice. That is Δ if Δ has colour 1, and so is the sum of the four outputs of
-//! AND. So if three outputs are right, the fourth is right, too. A bad gate has at least two wrong outputs,
-//! and opening one row detects it with probability 1/2 (lemma 5.3, whose proof in the paper needs more than
-//! this). If Δ has colour 0, they add up to 0, and at least one output of every gate is wrong:
-//! `parameters::Level::of_copies` bounds how often that is undetected. Only Δ = 0 causes no wrong output, and
-//! `buckets::Checks::new` refuses it.
+//! AND. So if three outputs are right, the fourth is right too, and a bad gate has at least two wrong
+//! outputs. Opening one row detects a bad gate with probability 1/2 (lemma 5.3, whose proof in the paper
+//! needs more than this). If Δ has colour 0, they add up to 0, and at least one output of every gate is
+//! wrong: `parameters::Level::of_copies` bounds how often that is undetected. Only Δ = 0 causes no wrong
+//! output, and `buckets::Checks::new` refuses it.
 
 use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{Code, Unsent, Words};
@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 
 use crate::hash::LabelHash;
 
-/// Number of gates whose labels are hashed at a time, at the garbler; and at the evaluator, if keys are
+/// The number of gates whose labels are hashed at a time: at the garbler, and at the evaluator if keys are
 /// mixed.
 const TOGETHER: usize = 64;
 pub(crate) const GATES_AT_ONCE: usize = 1 << 7;
@@ -46,10 +46,10 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Compresses labels at these points, which are as many as a block has symbols.
+    /// Compresses labels at these points, as many as a block has symbols.
     ///
     /// # Panics
-    /// If they are no words of this code.
+    /// If the labels are not words of this code.
     pub fn new(code: &Code, compression: &Unsent, wide: Words) -> Self {
         Labels { short: compressed(code, compression, &wide), wide }
     }
@@ -58,24 +58,25 @@ impl Labels {
 /// Returns the compressions of labels.
 ///
 /// # Panics
-/// If they are no words of this code.
+/// If the labels are not words of this code.
 pub fn compressed(code: &Code, compression: &Unsent, wide: &Words) -> Zeroizing<Vec<u128>> {
     first_blocks(&code.at(compression, wide))
 }
 
-/// Returns the first block of each word: the compressions of labels, from their values at all opening points.
+/// Returns the first block of each word: the compressions of labels, given by their values at all opening
+/// points.
 pub fn first_blocks(words: &Words) -> Zeroizing<Vec<u128>> {
     let blocks = words.blocks().max(1);
     Zeroizing::new(words.data().iter().step_by(blocks).copied().collect())
 }
 
-/// Number of blocks of the values that open a label: more than one block of bytes is hidden, and fewer than
-/// two.
+/// The number of blocks of the values that open a label. The hidden part of a label is more than one block of
+/// bytes and at most two.
 pub const VALUES: usize = 2;
 
 /// Returns the blocks of the values that open label `k`.
 pub fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
-    *values.word(k).first_chunk().expect("what opens a label is more than a block")
+    *values.word(k).first_chunk().expect("VALUES blocks open a label")
 }
 
 /// Returns the colour of a compressed label.
@@ -91,8 +92,8 @@ pub struct Garbling {
 }
 
 impl Garbling {
-    /// Makes the keys for garbling or evaluating gates `0..gates`, if labels have this many blocks. `start`
-    /// is the garbler's choice, sent with the gates.
+    /// Makes the keys for garbling or evaluating gates `0..gates`, if labels have this many blocks. The
+    /// garbler chooses `start`, and sends it with the gates.
     ///
     /// # Panics
     /// If labels do not have two to four blocks.
@@ -102,16 +103,17 @@ impl Garbling {
         Garbling { start, hash, blocks }
     }
 
-    /// Returns the first key.
+    /// Returns the start of the hash keys.
     pub fn start(&self) -> u128 {
         self.start
     }
 
-    /// Garbles gates from number `first` on, with these false labels of their operands, `[gate][operand]`;
-    /// `offset` is one label. Returns the false labels of their outputs, and the rows: T_G and T_E of each.
+    /// Garbles gates from number `first` on. `operands` are the false labels of their operands,
+    /// `[gate][operand]`, and `offset` is a single label. Returns the false labels of their outputs, and the
+    /// rows T_G and T_E of each gate.
     ///
     /// # Panics
-    /// If there are more gates than announced, or an operand is missing.
+    /// If there are more gates than were announced, or an operand is missing.
     pub fn garble(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
         assert_eq!((operands.wide.count() % 2, operands.wide.count()), (0, operands.short.len()));
         match self.blocks {
@@ -122,7 +124,7 @@ impl Garbling {
         }
     }
 
-    /// [`Garbling::garble`] with labels of N blocks.
+    /// Implements [`Garbling::garble`] for labels of N blocks.
     fn garble_of<const N: usize>(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
         let Labels { wide, short } = operands;
         let (delta, short_delta) = (block_of::<N>(&offset.wide, 0), offset.short[0]);
@@ -136,7 +138,7 @@ impl Garbling {
         let mut gates = results.zip(lefts).zip(short.as_chunks::<2>().0);
         for start in (0..count).step_by(TOGETHER) {
             let here = TOGETHER.min(count - start);
-            // For each operand the hashes of both labels.
+            // The labels to hash: both labels of each operand.
             asked.clear();
             asked.extend(
                 (4 * start..4 * (start + here))
@@ -161,9 +163,9 @@ impl Garbling {
     }
 
     /// Evaluates gates with these numbers on the compressed active labels of their operands,
-    /// `[gate][operand]`. `tables` has the rows of gates, and `at` tells which two belong to each gate.
-    /// Overwrites `outputs`, `[gate][block]`: after the left label is added if the right one has colour 1
-    /// ([`add_lefts`]), these are the resulting labels, active ones for good gates. `room` is a buffer for
+    /// `[gate][operand]`. `tables` has the rows of gates, and `at` returns the index of a gate's rows.
+    /// Overwrites `outputs`, `[gate][block]`. The caller must still add the left labels ([`add_lefts`]). Then
+    /// the outputs are the resulting labels, which are active if a gate is good. `room` is a buffer for
     /// hashing.
     ///
     /// # Panics
@@ -185,7 +187,7 @@ impl Garbling {
         }
     }
 
-    /// [`Garbling::evaluate`] with labels of N blocks.
+    /// Implements [`Garbling::evaluate`] for labels of N blocks.
     fn evaluate_of<const N: usize>(
         &self,
         gates: &[u32],
@@ -196,7 +198,7 @@ impl Garbling {
     ) {
         let rows = tables.data().as_chunks::<N>().0.as_chunks::<2>().0;
         let outputs = outputs.as_chunks_mut::<N>().0;
-        assert_eq!(gates.len(), outputs.len(), "a label of each gate");
+        assert_eq!(gates.len(), outputs.len(), "a label for each gate");
         let (mut all, mut first) = (outputs.iter_mut().zip(short), 0);
         hashes.resize(2 * N * GATES_AT_ONCE, 0);
         for gates in gates.chunks(GATES_AT_ONCE) {
@@ -222,8 +224,8 @@ impl Garbling {
     }
 }
 
-/// Adds left labels to the result of [`Garbling::evaluate`], in any form of both, if the compressions of the
-/// right ones have colour 1.
+/// Adds the left label to each result of [`Garbling::evaluate`] whose right label has colour 1 by its
+/// compression. Results and left labels may be in any form.
 ///
 /// # Panics
 /// If the numbers differ.
@@ -232,31 +234,30 @@ pub fn add_lefts(outputs: &mut Words, left: &Words, short: &[[u128; 2]]) {
     outputs.add_each(left, &colours);
 }
 
-/// A buffer for hashing labels. A caller that evaluates little at a time reuses it; it is erased when
-/// dropped.
+/// A buffer for hashing labels. A caller that evaluates few gates at a time reuses it.
 pub struct Room {
     asked: Secrets<(u128, usize)>,
     hashes: Secrets<u128>,
 }
 
 impl Default for Room {
-    /// Allocates it with its full size, so that it does not grow and leave copies behind.
+    /// Allocates the buffer with its full size, so that it does not grow and leave copies behind.
     fn default() -> Self {
         Room { asked: Secrets::with_capacity(2 * GATES_AT_ONCE), hashes: Secrets::default() }
     }
 }
 
-/// The lengths that labels can have.
+/// The message for labels of any other length.
 pub(crate) const OF_BLOCKS: &str = "labels have two, three or four blocks";
 
-/// Returns all ones for 1, and zeros for 0. The compiler must not know that there are only two values: it
-/// would make two loops from a loop that uses the mask, and its time would reveal the bit (this happened;
-/// `cargo xtask constant-time` shows it).
+/// Returns all ones for 1, and zeros for 0. The `black_box` hides from the compiler that there are only two
+/// values. Otherwise it would split a loop that uses the mask, and the loop's time would reveal the bit, as
+/// `cargo xtask constant-time` has shown.
 pub(crate) fn mask(bit: u8) -> u128 {
     std::hint::black_box(u128::from(bit).wrapping_neg())
 }
 
-/// The blocks of a word.
+/// Returns the blocks of a word.
 fn block_of<const N: usize>(words: &Words, k: usize) -> [u128; N] {
     words.data().as_chunks::<N>().0[k]
 }
@@ -313,9 +314,9 @@ mod tests {
             Labels::new(&self.code, &self.compression, self.active(&labels, bit))
         }
 
-        /// Returns for each gate how many of the four outputs are wrong.
+        /// Returns for each gate the number of wrong outputs among four.
         fn wrong(&self, outputs: &Words, tables: &Words) -> Vec<u32> {
-            // In another order than that of garbling.
+            // Evaluates in another order than that of garbling.
             let gates: Vec<u32> = (0..self.count() as u32).rev().collect();
             let numbers = || gates.iter().map(|&gate| gate as usize);
             let mut wrong = vec![0; gates.len()];
@@ -361,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Lemma 5.3: for any tables and any hashed output there is never exactly one wrong row.
+    /// Lemma 5.3: for any tables and any hashed output, there is never exactly one wrong row.
     #[test]
     fn row_05_a_bad_gate_has_two_wrong_rows_at_least() {
         let mut rng = Rng::replayable("test bad gates");
@@ -369,7 +370,7 @@ mod tests {
         let (mut tables, mut outputs) = (garbled.tables.clone(), garbled.outputs.clone());
         let noise = Words::random(outputs.symbols(), 600, &mut rng);
         for k in 0..600 {
-            // A row is changed by any value, or by the offset, which flips the result; or another output is
+            // Changes a row by any value, or by the offset, which flips the result; or another output is
             // hashed.
             let by = if k % 2 == 0 { garbled.offset.wide.word(0) } else { noise.word(k) };
             match k / 2 % 4 {
@@ -387,7 +388,7 @@ mod tests {
         assert!(wrong.contains(&2) && wrong.contains(&4));
     }
 
-    /// With an offset of colour 0 the lemma does not hold, and no gate is right.
+    /// With an offset of colour 0 the lemma does not hold, and every gate has a wrong row.
     #[test]
     fn row_06_an_offset_of_colour_0_spoils_a_row_of_every_gate() {
         let mut rng = Rng::replayable("test colour");
@@ -395,7 +396,7 @@ mod tests {
         assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong >= 1));
     }
 
-    /// Compression is linear: the compressions of an active and a false label differ by that of the offset.
+    /// Compression is linear: the compressions of a false and a true label differ by that of the offset.
     #[test]
     fn compressions_add_up() {
         let mut rng = Rng::replayable("test compression");
@@ -405,7 +406,8 @@ mod tests {
         assert_eq!(colour(garbled.offset.short[0]), 1);
     }
 
-    /// A party that had a false label's compression and an active one would know the offset's.
+    /// The compressions are erased, because those of a false and of an active label together give that of the
+    /// offset.
     #[test]
     fn what_is_compressed_is_erased() {
         fn erased(_: &impl zeroize::ZeroizeOnDrop) {}

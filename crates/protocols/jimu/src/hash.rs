@@ -1,7 +1,7 @@
-//! The hash of the garbling: decision 2 of the design, of compressed labels, with as many blocks as a label
-//! has.
+//! The garbling hash: decision 2 of the design, applied to compressed labels, with as many blocks of output
+//! as a label has.
 //!
-//! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key is used for at most 2^15 calls.
+//! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves at most 2^15 calls.
 
 use brickwork_base::stop::look;
 use brickwork_kernels::{Aes128, Secrets, encrypt_each};
@@ -9,10 +9,10 @@ use brickwork_kernels::{Aes128, Secrets, encrypt_each};
 /// The largest number of calls of the hash under one key (decision 2 of the design).
 const MAX_CALLS: usize = 1 << 15;
 
-/// Up to this number, labels are encrypted one by one, even if all share a key.
+/// Up to this number of labels, each label is encrypted by itself, even if all share a key.
 const FEW: usize = 16;
 
-/// Number of labels of a wire: a garbler hashes both with the same index.
+/// The number of labels of a wire. A garbler hashes both with the same index.
 const LABELS: usize = 2;
 
 /// The hash, with the keys for this many indices.
@@ -22,8 +22,8 @@ pub(super) struct LabelHash {
 }
 
 impl LabelHash {
-    /// Makes the hash for indices `0..indices`, with two labels per index and `blocks` blocks of output.
-    /// `start` is the garbler's choice, sent with the garbled items; `context` describes them.
+    /// Makes the hash for indices `0..indices`, with two labels per index and `blocks` blocks of output. The
+    /// garbler chooses `start`, and sends it with the garbled items. `context` is the domain of the keys.
     pub fn new(context: &'static str, start: u128, indices: usize, blocks: usize) -> Self {
         let key = |chunk: usize| {
             let mut hasher = blake3::Hasher::new_derive_key(context);
@@ -36,10 +36,10 @@ impl LabelHash {
         LabelHash { keys, blocks }
     }
 
-    /// Hashes labels like [`LabelHash::hashes`], to its number of blocks: two, three or four.
+    /// Hashes labels like [`LabelHash::hashes`], to the hash's own number of blocks: two, three or four.
     ///
     /// # Panics
-    /// As there.
+    /// As [`LabelHash::hash`].
     pub fn of(&self, labels: &[(u128, usize)]) -> Secrets<u128> {
         match self.blocks {
             2 => self.hashes::<2>(labels),
@@ -58,8 +58,8 @@ impl LabelHash {
         hashes
     }
 
-    /// Hashes labels, each with its index, to N blocks: overwrites `[label][block]`. Consecutive labels that
-    /// share a key are encrypted together.
+    /// Hashes labels, each with its index, to N blocks, and overwrites `hashes`, `[label][block]`.
+    /// Consecutive labels that share a key are encrypted together.
     ///
     /// # Panics
     /// If an index is too large, the hash has another number of blocks, or the output has the wrong length.
@@ -87,7 +87,8 @@ impl LabelHash {
     }
 }
 
-/// Returns the block to encrypt for the hash of a label, with its number among the indices of a key.
+/// Returns the blocks to encrypt for the hash of a label. `number` is the label's number among the indices of
+/// its key.
 fn input<const N: usize>(label: u128, number: usize) -> [u128; N] {
     let (low, high) = (label as u64, (label >> 64) as u64);
     let sigma = u128::from(high ^ low) << 64 | u128::from(high);
@@ -103,8 +104,8 @@ fn indices_of_a_key(blocks: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Each block follows the definition of the hash, with the key of its index, and no key is used for too
-    /// many calls.
+    /// Each block follows the definition of the hash, with the key of its index, and no key serves too many
+    /// calls.
     #[test]
     fn hashes_are_those_of_the_definition() {
         fn of<const N: usize>() {
@@ -115,7 +116,7 @@ mod tests {
             assert_eq!(hash.keys.len(), 3);
             let asked = [(5 << 70 | 3, 0), (9, each - 1), (9, each), (1, 2 * each), (9, each - 1)];
             let many = asked.repeat(FEW);
-            // All of them; those with keys in order; and many.
+            // All labels, labels whose keys are in order, many labels, and one index many times.
             for asked in [&asked[..], &asked[..4], &many, &[asked[0]; FEW + 1]] {
                 let hashes = hash.hashes::<N>(asked);
                 assert_eq!(hashes.len(), asked.len() * blocks);

@@ -1,54 +1,55 @@
-//! The hooks of a cheater. Tests and the adversary run the real parties and change a party's state before it
-//! is used, so that the rest of the run is consistent with the lie. In a normal build none of this exists.
+//! The hooks of a cheater. Tests and the adversary run the real parties, and change a party's state before
+//! the party uses it, so that the rest of the run is consistent with the lie. In a normal build the hooks do
+//! nothing.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook};
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 
-/// A point of the protocol where state can be changed.
+/// A point of the protocol at which a hook can change state. The state of the listed party is given as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the colour that Δ must have, one byte: the points of the compression are drawn until it has
+    /// Garbler: the colour that Δ must have, one byte. The points of the compression are drawn until Δ has
     /// this colour.
     Colour,
-    /// Garbler: Δ when the OTs are made; the OTs' own Δ is unchanged. A label of several blocks.
+    /// Garbler: Δ when the OTs are made, a label of several blocks. The OTs' own offset is unchanged.
     Offset,
-    /// Garbler: the labels of its OTs for choice 0, before they are hashed. Labels.
+    /// Garbler: the labels of its OTs for choice 0, before they are hashed.
     OtLabels,
-    /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`, of the
-    /// first gates that are garbled at a time.
+    /// Garbler: the labels of 0 of the gates' outputs, before they are hashed, `[gate]`. Only for the first
+    /// gates that are garbled together.
     GateOutputs,
-    /// Garbler: two rows of each gate. Labels, `[gate][row]`, of the same gates.
+    /// Garbler: two rows of each of these gates, `[gate][row]`.
     Tables,
-    /// Garbler: for each copy of this kind of component 1 if a word of colour 1 is added to its random
-    /// offset, a byte each. The other value gives an offset of colour 0, hashed and garbled consistently.
+    /// Garbler: for each copy of this kind of component, a byte that is 1 if a word of colour 1 is added to
+    /// its random offset. The other value gives an offset of colour 0, which is hashed and garbled
+    /// consistently.
     CopyColours(usize),
-    /// Garbler: the offsets with which copies of this kind of component are garbled; the hashed ones are
-    /// unchanged. Labels.
-    CopyOffsets(usize),
-    /// Garbler: the labels of 0 of these copies' inputs for garbling; the hashed ones are unchanged.
-    /// Compressed labels, `[copy][input]`.
-    CopyInputs(usize),
-    /// Garbler: the labels of 0 of these copies' outputs in their rows; the hashed ones are unchanged.
-    /// Labels, `[copy][output]`.
-    CopyOutputs(usize),
-    /// Garbler: the tables of one of these copies, each time it is garbled: of AND gates, then two rows of
-    /// each output.
-    CopyTables(usize, u32),
-    /// Garbler: the labels of the circuit's wires for solderings; the labels of its inputs that it sends are
-    /// unchanged. Labels, `[wire]`, the constant first.
-    Circuit,
-    /// Garbler: the active labels of its inputs, before they are opened. Labels.
-    InputLabels,
-    /// Evaluator: the symbols that it watches, of labels and then of permutation messages: a byte each.
-    Watch,
-    /// Evaluator: its choices in the OTs of labels in this series, a byte each; in the other series they are
+    /// Garbler: the offsets with which copies of this kind of component are garbled. The hashed offsets are
     /// unchanged.
+    CopyOffsets(usize),
+    /// Garbler: the compressed labels of 0 of these copies' inputs for garbling, `[copy][input]`. The hashed
+    /// labels are unchanged.
+    CopyInputs(usize),
+    /// Garbler: the labels of 0 of these copies' outputs in their rows, `[copy][output]`. The hashed labels
+    /// are unchanged.
+    CopyOutputs(usize),
+    /// Garbler: the tables of one of these copies, each time it is garbled: tables of AND gates, then two
+    /// rows of each output.
+    CopyTables(usize, u32),
+    /// Garbler: the labels of the circuit's wires for solderings, `[wire]`, the constant first. The labels
+    /// that it sends for its inputs are unchanged.
+    Circuit,
+    /// Garbler: the active labels of its inputs, before they are opened.
+    InputLabels,
+    /// Evaluator: the symbols that it watches, a byte each, first of labels and then of permutation messages.
+    Watch,
+    /// Evaluator: its choices in the OTs of this series, a byte each. In the other series they are unchanged.
     Choices(usize),
     /// Evaluator: the seed of its challenge, so that a test knows it.
     Challenge,
-    /// Evaluator: the compressed labels of the garbler's outputs. 16 bytes each.
+    /// Evaluator: the compressed labels of the garbler's outputs, 16 bytes each.
     OutputLabels,
 }
 
@@ -59,7 +60,7 @@ mod honest {
     use brickwork_base::Party;
     use brickwork_primitives::ot::base::Keys;
 
-    /// No hooks, in normal builds.
+    /// Hooks without effect, for normal builds.
     pub struct Hooks;
 
     impl Hooks {
@@ -101,7 +102,8 @@ mod cheating {
         /// Sizes instead of secure ones, so that cheats succeed often enough to be counted. Both parties must
         /// have the same.
         pub sizes: Option<Sizes>,
-        /// Deals the keys of the base OTs to both parties instead of running them: for thousands of runs.
+        /// Deals the keys of the base OTs to both parties instead of running them, because tests make
+        /// thousands of runs.
         pub dealer: Option<[u8; 32]>,
     }
 
@@ -114,8 +116,7 @@ mod cheating {
             self.sizes.clone()
         }
 
-        /// Returns the keys of the OTs in which the evaluator is the sender, at either party, if there is a
-        /// dealer.
+        /// Returns the dealt keys of a party, if there is a dealer. The evaluator is the sender of the OTs.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }

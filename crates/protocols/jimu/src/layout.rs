@@ -1,5 +1,5 @@
-//! The layout of a program: slots that are garbled, sums between them, and the words whose sums its wires
-//! are. It depends only on public values.
+//! The layout of a program: the garbled slots, the sums between them, and the words whose sums its wires are.
+//! It depends only on public values.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,7 +10,7 @@ use brickwork_primitives::ihash::Step;
 
 use crate::parameters::{Level, NONE, Sizes, Unit};
 
-/// The kind of some copies.
+/// The kind of copies: AND gates, or copies of a component.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'p> {
     /// The AND gate.
@@ -41,7 +41,7 @@ impl Kind<'_> {
         matches!(self, Kind::Component(_))
     }
 
-    /// Returns its circuit, if it is a component.
+    /// Returns the circuit of a component.
     pub fn circuit(&self) -> Option<&Circuit> {
         match self {
             Kind::Gate => None,
@@ -50,25 +50,25 @@ impl Kind<'_> {
     }
 }
 
-/// A slot, where the copies of a bucket are evaluated.
+/// A place of the program where a bucket's copies are evaluated.
 #[derive(Clone)]
 pub(super) struct Slot {
     /// The kind of its copies.
     pub kind: usize,
-    /// Its number among the slots of this kind.
+    /// The slot's number among the slots of its kind.
     pub place: usize,
-    /// The first of its operands in [`Layout::operands`].
+    /// The position of its operands in [`Layout::operands`].
     operands: usize,
-    /// The first of its outputs in the circuit; the others follow.
+    /// Its first output wire in the circuit; the others follow.
     pub output: usize,
 }
 
-/// The items that can be evaluated after those of earlier layers.
+/// The items that can be evaluated after the earlier layers.
 #[derive(Clone, Default)]
 pub(super) struct Layer {
     /// Wires that are sums or negations of others, in order.
     pub sums: Vec<u32>,
-    /// Slots, with those of a kind one after another.
+    /// Slots, sorted by kind.
     pub slots: Vec<u32>,
 }
 
@@ -77,17 +77,17 @@ pub(super) struct Layer {
 pub(super) struct Supply<'p> {
     pub sizes: Sizes,
     pub kinds: Vec<Kind<'p>>,
-    /// Wires of the garbler's inputs.
+    /// The number of input wires of the garbler.
     pub inputs: usize,
-    /// Outputs of slots that have their own words: those of components. The word of a gate's output is that
-    /// of the first gate of its bucket.
+    /// The number of slot outputs with words of their own, which only components have. A gate's output has
+    /// the word of the first gate of its bucket.
     pub slot_wires: usize,
-    /// OTs for the evaluator's inputs.
+    /// The number of OTs for the evaluator's inputs.
     pub ots: usize,
 }
 
 impl Supply<'_> {
-    /// Returns the hashes.
+    /// Returns the hashes' sizes and security.
     pub fn level(&self) -> &Level {
         &self.sizes.level
     }
@@ -103,18 +103,19 @@ impl Supply<'_> {
     }
 }
 
-/// A program, and the items that a session makes for it. Wires of the circuit are numbered: the constant 1 of
-/// negations, the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the
-/// program.
+/// A program, and the items that a session makes for it. Wires of the circuit are numbered in this order: the
+/// constant 1 for negations, the garbler's inputs, the evaluator's inputs, then outputs of slots and sums in
+/// the order of the program.
 #[derive(Clone)]
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     supply: Supply<'p>,
-    /// For each kind the component's digest, or zeros.
+    /// For each kind, the component's digest, or zeros for the gate.
     digests: Vec<[u8; 32]>,
     pub slots: Vec<Slot>,
     operands: Vec<u32>,
-    /// For each wire, its derivation from given words: the constant, the inputs, outputs of slots.
+    /// For each wire, its derivation from the given words: the constant, the inputs, and the outputs of
+    /// slots.
     pub steps: Vec<Step>,
     /// The layers, which are evaluated one after another.
     pub layers: Vec<Layer>,
@@ -129,16 +130,16 @@ impl<'p> std::ops::Deref for Layout<'p> {
     }
 }
 
-/// A layout that is being made.
+/// A layout in progress.
 struct Maker {
     slots: Vec<Slot>,
     operands: Vec<u32>,
     steps: Vec<Step>,
-    /// For each wire, the layer after which it is known.
+    /// For each wire, the layer after which its label is known.
     levels: Vec<u32>,
     layers: Vec<Layer>,
     given: u32,
-    /// Slots of each kind.
+    /// The number of slots of each kind.
     places: Vec<usize>,
 }
 
@@ -198,10 +199,10 @@ impl Maker {
 }
 
 impl<'p> Layout<'p> {
-    /// Lays out a program, with these sizes if there are any; only a cheater has them.
+    /// Lays out a program. `sizes` replaces the secure sizes; only a cheater gives them.
     ///
     /// # Errors
-    /// [`Error::Limit`] if it has too many wires; otherwise as [`Sizes::choose`].
+    /// [`Error::Limit`] if the program has too many wires; otherwise as [`Sizes::choose`].
     pub fn new(program: &'p Program, unit: Unit, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
         Self::of(program, unit, |slots| match sizes {
             Some(sizes) => Ok(sizes),
@@ -209,8 +210,7 @@ impl<'p> Layout<'p> {
         })
     }
 
-    /// Lays out a program that takes the items of its slots from stock, whose cut-and-choose is not known
-    /// yet.
+    /// Lays out a program whose slots will use items from stock. Their cut-and-choose is not known yet.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -218,23 +218,24 @@ impl<'p> Layout<'p> {
         Self::of(program, unit, |slots| Ok(Sizes { level, unit, copies: vec![NONE; slots.len()] }))
     }
 
-    /// Returns how many slots there are of each kind.
+    /// Returns the number of slots of each kind.
     pub fn slots_by_kind(&self) -> Vec<usize> {
         (0..self.kinds.len()).map(|kind| self.slots_of(kind).count()).collect()
     }
 
-    /// Returns the kind whose digest this is: that of a component, or zeros for the gate.
+    /// Returns the kind with this digest: a component's digest, or zeros for the gate.
     pub fn kind_of(&self, digest: &[u8; 32]) -> Option<&Kind<'p>> {
         self.digests.iter().position(|of_kind| of_kind == digest).map(|kind| &self.kinds[kind])
     }
 
-    /// Takes the items of slots from batches: for each batch the digest of its kind and its number of
-    /// buckets, which fill the next slots of that kind. Each batch becomes a kind of its own.
+    /// Assigns batches to the slots. Each batch has the digest of its kind and a number of buckets, which
+    /// fill the next slots of that kind. Each batch becomes a kind of its own.
     ///
     /// # Errors
     /// [`Error::Stock`] if the number of buckets of a kind differs from its slots.
     pub fn take(&mut self, batches: &[([u8; 32], usize)]) -> Result<(), Error> {
-        let other = || Error::Stock("other buckets than the program has slots for".into());
+        let other =
+            || Error::Stock("the stock gives another number of buckets than the program has slots".into());
         let mut kinds = Vec::with_capacity(batches.len());
         let mut places: HashMap<[u8; 32], VecDeque<(usize, usize)>> = HashMap::new();
         for (batch, (digest, count)) in batches.iter().enumerate() {
@@ -262,7 +263,7 @@ impl<'p> Layout<'p> {
     ) -> Result<Self, Error> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
-        // For each component its kind, if it has one.
+        // For each component, its kind. A component without AND gates has none.
         let mut kinds = if unit == Unit::Gates { vec![Kind::Gate] } else { Vec::new() };
         let mut digests = vec![[0; 32]; kinds.len()];
         let used = program.slots_by_component();
@@ -360,10 +361,10 @@ impl<'p> Layout<'p> {
         self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire as usize)
     }
 
-    /// Returns the wires whose sum a wire is.
+    /// Returns the two wires whose sum a wire is.
     ///
     /// # Panics
-    /// If it is the output of a slot or an input.
+    /// If the wire is an output of a slot or an input.
     pub fn sum(&self, wire: u32) -> [usize; 2] {
         match self.steps[wire as usize] {
             Step::Sum(a, b) => [a as usize, b as usize],
@@ -379,7 +380,7 @@ impl<'p> Layout<'p> {
     /// Checks the length of a party's input.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has another one.
+    /// [`Error::Input`] if it has another length.
     pub fn takes(&self, party: Party, input: &[bool]) -> Result<(), Error> {
         match self.inputs(party) {
             width if width == input.len() => Ok(()),
@@ -387,7 +388,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Returns a digest of everything that both must agree on.
+    /// Returns a digest of everything on which both parties must agree.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU program");
         hasher.update(&self.program.digest()).update(&[self.unit() as u8]);
@@ -400,7 +401,7 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// Refuses a program with too many wires, including all gates that are not part of a garbled component.
+/// Refuses a program with too many wires. Gates outside of garbled components count as well.
 fn countable(program: &Program, unit: Unit, kinds: &[Option<usize>]) -> Result<(), Error> {
     let mut wires = program.wires() as u64 + 1;
     for ((component, slots), kind) in program.components().iter().zip(program.slots_by_component()).zip(kinds)
@@ -412,7 +413,7 @@ fn countable(program: &Program, unit: Unit, kinds: &[Option<usize>]) -> Result<(
     match wires < 1 << 31 {
         true => Ok(()),
         false => Err(Error::Limit(format!(
-            "the program has too many wires for one session whose unit are {}; cut it",
+            "the program has too many wires for one session with {}; cut it",
             unit.name()
         ))),
     }

@@ -1,9 +1,9 @@
-//! JIMU (Zhu and Huang, ASIACRYPT 2017), **malicious**, repaired: a LEGO protocol whose wires are soldered by
-//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good copy. It is secure
-//! against a party that cheats. docs/protocols/jimu.md describes the errors of the paper, and the argument
-//! for this version.
+//! JIMU (Zhu and Huang, ASIACRYPT 2017), with its errors repaired: a LEGO protocol that is secure against
+//! **malicious** parties. Interactive hashes ([`brickwork_primitives::ihash`]) replace commitments for
+//! soldering wires, and one good copy in a bucket is enough. docs/protocols/jimu.md describes the paper's
+//! errors, and the security argument for this version.
 //!
-//! Buckets hold AND gates, all under one offset, or the program's components, each copy under an offset of
+//! A bucket consists of AND gates, all under one offset, or of copies of a component, each under an offset of
 //! its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs and outputs.
 //!
 //! ```text
@@ -24,8 +24,8 @@
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The functions [`garbler`] and [`evaluator`] are the whole protocol; the comments beside their calls are
-//! the numbers of these crossings.
+//! The functions [`garbler`] and [`evaluator`] contain the whole protocol. The numbers in their comments are
+//! those of the crossings above.
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "adversary"))]
@@ -108,13 +108,13 @@ impl Protocol for Jimu {
     }
 }
 
-/// Runs the protocol as the garbler, with this unit of the cut-and-choose. `input` holds the bits of its
-/// input ports.
+/// Runs the protocol as the garbler, with this unit of the cut-and-choose. `input` contains the bits of the
+/// garbler's input ports.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
-/// goes away, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] for a security that is not
-/// offered, [`Error::Limit`] if the program is too large.
+/// [`Error::Mismatch`] if the peer requests something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+/// the connection ends, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] for a security
+/// that is not offered, [`Error::Limit`] if the program is too large.
 pub fn garbler(
     channel: Channel,
     job: &Job,
@@ -146,7 +146,7 @@ fn garbler_with(
     Ok(report(outputs, party.close()?, &layout, Aside::default()))
 }
 
-/// Runs the protocol as the evaluator. Everything as for [`garbler`].
+/// Runs the protocol as the evaluator, with the same parameters as [`garbler`].
 ///
 /// # Errors
 /// As [`garbler`].

@@ -1,4 +1,4 @@
-//! The messages of this protocol, apart from those of the greeting, OTs and interactive hashes: the values of
+//! The messages of this protocol, apart from those of the greeting, OTs and interactive hashes. The values of
 //! opened words are sent as `ihash::msg::OPENED`.
 
 use brickwork_wire::Tag;
@@ -11,7 +11,7 @@ pub const COMBINED: Tag = Tag(225);
 pub const POINTS: Tag = Tag(226);
 /// Garbler: the first hash key of a kind of copies, 16 bytes.
 pub const START: Tag = Tag(227);
-/// Garbler: two rows of each of some gates.
+/// Garbler: two rows for each gate of a group.
 pub const GATES: Tag = Tag(228);
 /// Garbler: for each copy of a component, whether its offset is the hashed word plus the word of colour 1,
 /// packed.

@@ -1,4 +1,4 @@
-//! The challenged items are opened and checked (section 5.1, step 4); the others go into buckets.
+//! Opens the challenged items and checks them (section 5.1, step 4). All other items go into buckets.
 
 use brickwork_base::Error;
 use brickwork_primitives::ihash::{self, Words};
@@ -14,15 +14,15 @@ use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
-/// The evaluator's items after all openings were checked: only these may be used.
+/// The evaluator's items after all openings were checked. Only these items may be used.
 pub(super) struct Checked(Received);
 
-/// Choices in OTs whose labels were compared with their hashes: now the evaluator may send the difference to
-/// its input.
+/// The choices of OTs whose labels were compared with their hashes. The evaluator may now send their
+/// difference to its input.
 pub(super) struct CheckedChoices<'a>(pub &'a [u8]);
 
 impl Checked {
-    /// Returns the choices in its OTs.
+    /// Returns the choices of the evaluator's OTs.
     pub fn choices(&self) -> CheckedChoices<'_> {
         CheckedChoices(&self.0.ots.1)
     }
@@ -86,7 +86,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply, made: &Made) -> Resu
     party.run.channel.flush()
 }
 
-/// Sends the tables of copies in buckets, which are garbled again.
+/// Sends the tables of copies in buckets, which the garbler garbles again.
 fn send_tables(
     party: &mut Garbler,
     supply: &Supply,
@@ -138,7 +138,7 @@ pub(super) fn evaluator(
             }
         }
     }
-    // Opened gates are not needed any more.
+    // The opened gates are dropped.
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
         if let Garbled::Gates(_, rows) = &mut copies.garbled {
             *rows = rows.select(wires_of(&chosen.kept, 2));
@@ -173,7 +173,8 @@ fn receive_openings(
     Ok(opened)
 }
 
-/// Receives the tables of copies in buckets, for a component; they must have the received hashes.
+/// Receives the tables of copies of a component in buckets, and checks that they have the hashes received
+/// before.
 fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]) -> Result<(), Error> {
     let Garbled::Components { garbling, hashes, tables } = &mut copies.garbled else { return Ok(()) };
     let each = garbling.table_bytes();
@@ -230,8 +231,8 @@ fn verify(
     }
 }
 
-/// Checks opened gates: on the labels of the challenged bits they must give the label of the product, which
-/// the evaluator compares with its hash.
+/// Checks opened gates. On the labels of the challenged bits, a gate must give the label of the product,
+/// which is compared with its hash.
 fn check_gates(
     party: &Evaluator,
     copies: &HashedCopies,

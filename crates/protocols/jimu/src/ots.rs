@@ -1,38 +1,38 @@
 //! OTs in several series, one for each block of a label, with the blocks of Δ as offsets. They give keys for
-//! the symbols that the evaluator watches, and labels of its inputs, which are correlated OTs with random
-//! choices.
+//! the symbols that the evaluator watches, and labels of the evaluator's inputs. The labels are correlated
+//! OTs with random choices.
 //!
 //! # The watched symbols
 //!
 //! The evaluator makes the same choices in all series, and a key is a hash of its labels in all of them. So
-//! to get the key of the other choice, it must know all of Δ. A key must not depend on the label of one
-//! series alone. The reason is that the hash of Δ reveals every watched symbol, so an evaluator that watches
-//! the 16 symbols of one block knows that block of Δ. Then it would know all keys of that series, with them
-//! all symbols of all words, and so everything that the garbler hides.
+//! to get the key of the other choice, it must know all of Δ. A key that depended on the label of one series
+//! alone would be insecure. The hash of Δ reveals every watched symbol, so an evaluator that watches the 16
+//! symbols of one block knows that block of Δ. It would then know all keys of that series, therefore all
+//! symbols of all words, and so everything that the garbler hides.
 //!
 //! The garbler checks that the choices are the same before a key is used. Otherwise an evaluator that chose
-//! differently in one series would be one block of Δ away from a key. The shares of its other symbols would
-//! show which key is the right one. It would know all but a few symbols of this block, and could find these
-//! by trying. So these OTs are checked together with those that check the offset, as described below.
+//! differently in one series would need only one more block of Δ for a key. The shares of its other symbols
+//! would show which candidate key is right. It would know all but a few symbols of this block, and could find
+//! these by trying. So these OTs are checked together with the OTs that check the offset, as described below.
 //!
 //! # Labels of inputs
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. Each party could cheat in this way:
 //!
-//! *The evaluator* could choose differently in the series, and would get a mixture of two labels. With the
-//! hash of R_j it would learn the watched symbols of a word that has blocks of Δ and zeros, and so all of
-//! these blocks. Therefore the garbler hashes no label of an OT before it has checked the choices. It draws
-//! combinations of all OTs, each with one additional OT. For each combination it gets the sum of the choices,
-//! and a hash of the sum of the labels, which it also computes itself. If the choices of two series differ,
-//! so do their sums with probability 1/2, and the label for the other sum cannot be computed without its
-//! block of Δ. A guess of some of its bits gains no more than in the extension itself: it succeeds only with
-//! the probability of the guess.
+//! *The evaluator* could choose differently in the series, and get a mixture of two labels. With the hash of
+//! R_j it would learn the watched symbols of a word of blocks of Δ and zeros, and so all of these blocks.
+//! Therefore the garbler hashes no label of an OT before it has checked the choices. It draws combinations of
+//! all OTs, each with one additional OT. For each combination it gets the sum of the choices, and a hash of
+//! the sum of the labels, which it can also compute itself. If the choices of two series differ, so do their
+//! sums with probability 1/2, and the label for the other sum cannot be computed without its block of Δ.
+//! Guessing bits of this block gains no more than in the OT extension: it succeeds only with the probability
+//! of the guess.
 //!
 //! *The garbler* could use other offsets than Δ, or other labels than it hashes, and learn choices from the
 //! evaluator's refusal. The choices are random, and the evaluator sends nothing about its input before it has
 //! compared all labels with hashes. A wrong offset or a wrong label passes for at most one choice. If the
-//! offset is Δ, the result for a label does not depend on the choice. That it is Δ is checked when a session
-//! is set up, with s + 8 OTs that are then thrown away.
+//! offset is Δ, the result for a label does not depend on the choice. That the offset is Δ is checked in the
+//! setup, with s + 8 OTs that are then thrown away.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -55,7 +55,7 @@ use crate::msg;
 /// Bytes of the hash of combined labels.
 pub(super) const HASH: usize = 32;
 
-/// The numbers of made OTs, and of those that check their choices.
+/// The number of OTs, and the number of combinations that check their choices.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
     /// The number of OTs, without those that mask combinations.
@@ -71,7 +71,7 @@ impl Counts {
     }
 }
 
-/// OTs of labels whose choices are not checked yet: nothing that depends on these labels may be sent.
+/// OTs of labels whose choices are not checked yet. Nothing that depends on these labels may be sent.
 #[must_use = "the choices must be checked"]
 pub(super) struct Unchecked {
     counts: Counts,
@@ -84,7 +84,7 @@ fn of_block(labels: &Words, block: usize) -> Labels {
     (0..labels.count()).map(|k| Label::from_bits(labels.word(k)[block])).collect()
 }
 
-/// Joins labels of several series, block by block.
+/// Joins the labels of all series, block by block.
 fn wide(series: &[Labels]) -> Words {
     let mut labels = Words::zeros(16 * series.len(), series[0].len());
     for (block, series) in series.iter().enumerate() {
@@ -93,8 +93,8 @@ fn wide(series: &[Labels]) -> Words {
     labels
 }
 
-/// Returns the sums of labels in combinations, each with its masking label, and the same sums of the choices.
-/// `labels` are those of all OTs, with the masks last.
+/// Returns the sums of labels and of choices in each combination, with its masking OT. `labels` are the
+/// labels of all OTs, with the masks last.
 fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Words, Zeroizing<Vec<u8>>) {
     match labels.blocks() {
         2 => combine_of::<2>(seed, counts, labels, choices),
@@ -103,7 +103,7 @@ fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Word
     }
 }
 
-/// [`combine`] of labels of N blocks.
+/// Implements [`combine`] for labels of N blocks.
 fn combine_of<const N: usize>(
     seed: &Seed,
     counts: Counts,
@@ -135,8 +135,8 @@ fn hash(session: &[u8; 32], sums: &Words) -> [u8; HASH] {
     hash
 }
 
-/// Joins the keys of each OT from all series into one key. They must be hashed together. With a sum, an
-/// evaluator that knows a part of each block could search for the rest of each block separately.
+/// Joins the keys of each OT from all series into one key. They must be hashed together. With a sum of the
+/// keys, an evaluator that knows a part of each block could search for the rest of each block separately.
 fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     let key = |k: usize| {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU keys of watched symbols");
@@ -153,7 +153,7 @@ fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     (0..series[0].len()).map(key).collect()
 }
 
-/// Returns both keys of each of these OTs, after their choices have been checked. `labels` are those of
+/// Returns both keys of each of these OTs, after their choices have been checked. `labels` are the labels of
 /// choice 0.
 pub(super) fn keys_offered(
     series: &mut [extension::Sender],
@@ -177,25 +177,25 @@ pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) ->
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Returns the keys of OTs again, with other labels, after `before` earlier ones.
+/// Recomputes keys of OTs from other labels. `before` keys were made earlier.
 fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> {
     let each = series.iter().enumerate();
     joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
 }
 
-/// The values that give, together with Δ, the seeds of all symbols of permutation messages. They are the
-/// labels of the OTs in which the evaluator chose its watched symbols, and the seed for the keys of the same
-/// OTs.
+/// The values from which a party that knows Δ computes the seeds of all symbols of permutation messages. They
+/// are the labels of the OTs in which the evaluator chose its watched symbols, and the data for the keys of
+/// these OTs.
 pub struct AllSeeds {
-    /// Labels, one for each symbol.
+    /// The labels, one for each symbol.
     pub labels: Words,
     /// For each series, the data for its keys.
     pub again: Vec<KeysAgain>,
 }
 
 impl AllSeeds {
-    /// Returns the seeds: the keys of choice 1, from the evaluator's `choices` and Δ. There were `before`
-    /// other keys before these.
+    /// Returns the seeds of all symbols: the keys of choice 1, from the evaluator's `choices` and Δ. `before`
+    /// keys were made earlier.
     pub fn with(&self, before: usize, choices: &[u8], delta: &[u128]) -> Vec<Seed> {
         let mut labels = self.labels.clone();
         let others: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(|choice| 1 ^ choice).collect());
@@ -221,7 +221,7 @@ pub(super) fn garbler(
 }
 
 impl Unchecked {
-    /// Checks that the evaluator has the same choices in all series; `delta` is Δ. Returns the labels of
+    /// Checks that the evaluator made the same choices in all series. `delta` is Δ. Returns the labels of
     /// choice 0.
     pub fn check(self, channel: &mut Channel, session: &[u8; 32], delta: &[u128]) -> Result<Words, Error> {
         let Unchecked { counts, labels, seed } = self;
@@ -238,14 +238,14 @@ impl Unchecked {
     }
 }
 
-/// Choices in OTs with their labels, before these are compared with hashes.
+/// Choices of OTs with their labels, before the labels are compared with hashes.
 pub(super) struct Chosen {
     counts: Counts,
     choices: Secrets<u8>,
     labels: Words,
 }
 
-/// Makes OTs of labels: the first ones with these choices, the others with random ones.
+/// Makes OTs of labels. The first OTs have these choices, and all others random ones.
 pub(super) fn evaluator(
     channel: &mut Channel,
     series: &mut [extension::Receiver],
@@ -269,11 +269,11 @@ pub(super) fn evaluator(
 }
 
 impl Chosen {
-    /// Proves that the choices are the same in all series. Returns them, and the labels.
+    /// Proves that the choices are the same in all series. Returns the choices and the labels.
     pub fn prove(self, channel: &mut Channel, session: &[u8; 32]) -> Result<(Secrets<u8>, Words), Error> {
         let Chosen { counts, choices, labels } = self;
         let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
-        let seed = Seed::from_bytes(*seed.first_chunk().expect("as many as asked for"));
+        let seed = Seed::from_bytes(*seed.first_chunk().expect("the requested length"));
         let (sums, bits) = combine(&seed, counts, &labels, &choices);
         let mut message = pack(bits.iter().copied());
         message.extend_from_slice(&hash(session, &sums));
@@ -296,7 +296,7 @@ mod tests {
 
     const COUNTS: Counts = Counts { ots: 33, combinations: 48 };
 
-    /// Series with the blocks of Δ as offsets, and Δ.
+    /// Returns Δ, and series with its blocks as offsets.
     fn dealt(blocks: usize, rng: &mut Rng) -> (Vec<u128>, Vec<extension::Sender>, Vec<extension::Receiver>) {
         let (mut left, mut right) = memory_pair();
         let mut delta = Vec::new();
@@ -315,8 +315,8 @@ mod tests {
         (delta, senders, receivers)
     }
 
-    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other
-    /// label in their series. It gets no key of another choice, unless it knows all of Δ.
+    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and computes the other
+    /// label in their series. It gets no key of another choice unless it knows all of Δ.
     #[test]
     fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
         const COUNT: usize = 150;
@@ -357,8 +357,9 @@ mod tests {
         wide(&labels.collect::<Vec<_>>())
     }
 
-    /// Choices must be checked before keys are used: otherwise an evaluator with different choices in one
-    /// series needs only that block of Δ for one of the two keys, and can search for its unknown part.
+    /// Choices must be checked before keys are used. Otherwise an evaluator with different choices in one
+    /// series needs only that block of Δ for one of the two keys, and can search for the block's unknown
+    /// part.
     #[test]
     fn row_02_choices_that_differ_leave_a_key_one_block_away() {
         let mut rng = Rng::replayable("test differing choices");

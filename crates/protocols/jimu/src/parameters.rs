@@ -15,41 +15,45 @@ use serde::Serialize;
 /// The length of a label is a multiple of this.
 const BLOCK: usize = 16;
 
-/// Symbols of a compressed label.
+/// The number of symbols of a compressed label.
 pub const COMPRESSED: usize = 16;
 
-/// Number of bits that a label must hide: 128, and the colour of the offset, which is known to be 1.
+/// The number of bits that a label must hide: 128, and one for the colour of the offset, which is public.
 pub const HIDDEN: u32 = 129;
 
-/// The number of bits by which the error of the hashes stays below 2^-s. Labels need more: each evaluated bad
-/// copy gives another chance, because an output that does not match a hash is skipped ([`Level::compared`]).
+/// The number of bits by which the hashes' error is below 2^-s. Labels need more: an output that does not
+/// match a hash is skipped, so each evaluated bad copy gives the garbler another chance
+/// ([`Level::compared`]).
 const LABEL_MARGIN: u32 = 6;
 const PERMUTATION_MARGIN: u32 = 4;
-/// The same for each check of codewords and of openings.
+/// The number of bits by which the error of each check of codewords and of openings is below 2^-s.
 const CHECK_MARGIN: u32 = 8;
 
-/// The number of bits by which an offset of colour 0 must be less likely than the error that copies may have.
+/// The number of bits by which the error of an undetected offset of colour 0 is below the allowed error of
+/// copies.
 const ROW_MARGIN: f64 = 4.0;
 
-/// A session with stock draws, opens and makes OTs in its setup and for each entry of its log, of which there
-/// are fewer than 2^19. Each of these has at most as many lists as a run.
+/// The base-2 logarithm of the largest number of setups and log entries of a session with stock. Each of them
+/// draws and opens words and makes OTs, at most as many lists as a run.
 const STOCK_USES: u32 = 19;
 
 /// The cost of keeping, moving and multiplying a block of a word, expressed as sent bits.
 const BLOCK_BITS: usize = 96;
 
-/// Draws of random words in a session, each with its own check. Labels are drawn in the setup and for the
-/// items. Permutation messages are drawn for the items, for reading with Δ, and for the sums of both.
+/// The number of draws of random words in a session, of labels and of permutation messages. Each draw has its
+/// own check. Labels are drawn in the setup and for the items. Permutation messages are drawn for the items,
+/// for reading with Δ, and for the sums of both.
 const DRAWS: [u64; 2] = [2, 3];
 
-/// The check that the words of a hash are fixed.
+/// The name of the check that the words of a hash are fixed.
 const BINDING: &str = "binding of the hashes";
 
-/// Lists of OTs of a session whose choices are checked separately: those of the setup and of the inputs.
+/// The number of lists of OTs in a session whose choices are checked separately: those of the setup and those
+/// of the inputs.
 const LISTS_OF_OTS: u64 = 2;
 
-/// Lists of openings of a session, of labels and of permutation messages, that are checked separately: opened
-/// items, solderings, inputs.
+/// The number of lists of openings in a session that are checked separately, of labels and of permutation
+/// messages: opened items, solderings, inputs.
 const OPENINGS: [u64; 2] = [3, 2];
 
 /// The kind of item of the cut-and-choose.
@@ -59,7 +63,7 @@ pub enum Unit {
     /// Single AND gates, all with one offset. The evaluator sees one of the four rows of an opened gate; at
     /// least two rows of a bad gate are wrong.
     Gates,
-    /// The program's components; each copy has its own offset, so an opened copy is opened completely.
+    /// The program's components. Each copy has its own offset, so an opened copy is opened completely.
     /// Components without AND gates are computed without garbling.
     Components,
 }
@@ -76,8 +80,8 @@ impl Unit {
         }
     }
 
-    /// Returns the rule: the probability to detect an opened bad copy, and the number of bad copies that
-    /// spoil a bucket.
+    /// Returns the rule of this unit: the probability that an opened bad copy is detected, and the number of
+    /// bad copies that ruin a bucket.
     pub fn rule(self) -> Rule {
         match self {
             Unit::Gates => GATES,
@@ -85,7 +89,7 @@ impl Unit {
         }
     }
 
-    /// Returns its name.
+    /// Returns the name of the unit, as users see it.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Gates => "gates",
@@ -93,7 +97,7 @@ impl Unit {
         }
     }
 
-    /// Returns a description of the items that its cut-and-choose must find.
+    /// Returns a description of the bad items that the cut-and-choose must find.
     pub fn bad(self) -> &'static str {
         match self {
             Unit::Gates => "bad gates",
@@ -102,20 +106,20 @@ impl Unit {
     }
 }
 
-/// Gates with the session's offset: an opened gate shows one of its four rows, of which at least two are
-/// wrong if it is bad, and one good gate is enough for a bucket.
+/// Gates with the session's offset: an opened gate shows one of its four rows. A bad gate has at least two
+/// wrong rows, and one good gate is enough for a bucket.
 pub const GATES: Rule = Rule { detection: Detection::Half, majority: false };
 
-/// Copies of components: an opened one is opened completely.
+/// Copies of components: an opened copy is opened completely.
 pub const COMPONENTS: Rule = Rule::COMPONENT;
 
 /// The hashes of a level of security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// s.
+    /// s, the statistical security.
     pub security: u32,
-    /// Base-2 logarithm of the number of times that a session draws words, opens some, and makes OTs: 0 for
-    /// one run.
+    /// The base-2 logarithm of the number of times that a session draws words, opens words and makes OTs: 0
+    /// for one run.
     pub uses: u32,
     /// The code of labels.
     pub labels: Parameters,
@@ -123,8 +127,8 @@ pub struct Level {
     pub permutations: Parameters,
 }
 
-/// The paper's figure 7: k = 88 and k = 127. They are only for comparison: together the hashes are weaker
-/// than 2^-40.
+/// The paper's figure 7: k = 88 and k = 127. They are only for comparison, because the two hashes together
+/// exceed 2^-40.
 pub const FIGURE_7: [Level; 2] = [
     Level { security: 40, uses: 0, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
     Level { security: 40, uses: 0, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
@@ -134,7 +138,7 @@ impl Level {
     /// Returns the level of 40, 64 or 80 bits.
     ///
     /// # Errors
-    /// [`Error::Usage`] for any other.
+    /// [`Error::Usage`] for any other number of bits.
     pub fn of(security: u32) -> Result<Self, Error> {
         let sizes = match security {
             40 => [(102, 48, 8, 31), (49, 31, 6, 30)],
@@ -147,14 +151,14 @@ impl Level {
             }
         };
         let [labels, permutations] =
-            sizes.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).expect("sizes that make sense"));
+            sizes.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).expect("valid sizes"));
         Ok(Level { security, uses: 0, labels, permutations })
     }
 
     /// Returns the level of a session with stock, whose log has at most 2^19 entries. Each step of a
-    /// preprocessing has a part of the budget, and the comparisons use as much of each part as in a whole
-    /// run. So codewords of labels are longer than those of a run, and there is no other cost: a million
-    /// gates are 16 steps.
+    /// preprocessing has a part of the budget, and comparing labels uses as much of each part as in a whole
+    /// run. So codewords of labels are longer than in a run. There is no other cost: a million gates are 16
+    /// steps.
     ///
     /// # Errors
     /// As [`Level::of`].
@@ -166,11 +170,11 @@ impl Level {
             _ => 175,
         };
         let labels = Parameters::new(n, level.labels.l(), level.labels.bits(), level.labels.w());
-        Ok(Level { uses: STOCK_USES, labels: labels.expect("sizes that make sense"), ..level })
+        Ok(Level { uses: STOCK_USES, labels: labels.expect("valid sizes"), ..level })
     }
 
-    /// Returns the security of the hashes' checks and of the OTs' checks: for any number of uses they take
-    /// the same part of the budget.
+    /// Returns the security of the hashes' checks and of the OTs' checks, in bits. For any number of uses
+    /// they take the same part of the budget.
     pub fn hashes(&self) -> u32 {
         self.security + CHECK_MARGIN + self.uses
     }
@@ -181,26 +185,25 @@ impl Level {
     }
 
     /// Returns a party's gain from each setup or step that it breaks off before the challenge, in units of
-    /// 2^-128. It may see that the combinations, which were drawn after everything was fixed, do not reveal
-    /// its lie. A guess at the symbols that the other party watches does not belong here: the guessing party
-    /// does not see that it was wrong before the other one does.
+    /// 2^-128. The party may see that the combinations do not reveal its lie. They are drawn after everything
+    /// was fixed. Guessing the symbols that the other party watches is not included, because the guessing
+    /// party cannot notice a wrong guess before the other party does.
     pub(super) fn early_risk(&self) -> u128 {
         let checks = self.checks().into_iter().filter(|(check, _)| *check != BINDING);
         let all: Upper = checks.map(|(_, bound)| bound).sum();
         (all * Upper::exp2(-f64::from(self.uses))).to_fixed()
     }
 
-    /// Returns the number of blocks of a label, which is also that of the parts of the offset and of the
-    /// series of OTs.
+    /// Returns the number of blocks of a label, which is also the number of series of OTs.
     pub fn blocks(&self) -> usize {
         self.labels.l() / BLOCK
     }
 
-    /// Returns the hashes of [`Level::of`] from the solver: the cheapest ones that are binding, with labels
-    /// of whole blocks.
+    /// Returns the hashes of [`Level::of`], found by the solver: the cheapest ones that bind, with labels of
+    /// whole blocks.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are none.
+    /// [`Error::Usage`] if there are no such hashes.
     pub fn solved(security: u32) -> Result<Self, Error> {
         let limit = |margin: u32| Upper::limit(-f64::from(security + margin));
         let labels = Parameters::cheapest(limit(LABEL_MARGIN), HIDDEN, COMPRESSED + 1, |parameters| {
@@ -220,10 +223,10 @@ impl Level {
     /// output of a bad copy that does not match is skipped, unless it equals one of the two labels of its
     /// wire by chance.
     ///
-    /// A copy counts only if all its outputs are labels, so the wrong outputs of a copy are one chance. With
-    /// detection probability d and opened fraction f, `t` bad copies survive with probability at most `(1 −
-    /// d·f)^t`, and `t·(1 − x)^t < 1/(e·x)`. So on average fewer than `1/(e·d·f)` bad copies are compared,
-    /// each with both labels.
+    /// A copy counts only if all its outputs are labels, so the wrong outputs of a copy are a single chance.
+    /// With detection probability d and opened fraction f, `t` bad copies survive with probability at most
+    /// `(1 − d·f)^t`, and `t·(1 − x)^t < 1/(e·x)`. So on average fewer than `1/(e·d·f)` bad copies are
+    /// compared, each with both labels of a wire.
     fn compared(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
         match bucketing.slots {
             0 => Upper::ZERO,
@@ -246,7 +249,7 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound on each failure in a session outside the cut-and-choose.
+    /// Returns an upper bound for each failure in a session outside the cut-and-choose.
     pub fn checks(&self) -> Vec<(&'static str, Upper)> {
         let Level { labels, permutations, .. } = self;
         let both = |of: &dyn Fn(&Parameters) -> Upper| of(labels) + of(permutations);
@@ -257,8 +260,8 @@ impl Level {
         };
         let ots = Upper::exp2(-(self.checking_ots() as f64));
         let uses = Upper::exp2(f64::from(self.uses));
-        // The extension checks each series twice: OTs of keys with those that check the offset, and OTs of
-        // inputs.
+        // The extension checks each series twice: once for the OTs of keys and of the offset check, and once
+        // for the OTs of inputs.
         let calls = 2 * self.blocks() as u64;
         vec![
             (BINDING, both(&Parameters::binding)),
@@ -274,21 +277,21 @@ impl Level {
         ]
     }
 
-    /// Returns the smallest number of copies that must be opened, for this many kept ones and an error of
-    /// 2^`log2`. An offset of colour 0 must be detected, and a sixteenth of all copies is opened, so that few
-    /// bad copies are compared.
+    /// Returns the smallest number of copies that must be opened if `kept` are kept, for an error of
+    /// 2^`log2`. An offset of colour 0 must be detected. At least a sixteenth of all copies is opened, so
+    /// that few bad copies are compared.
     fn least_opened(&self, rule: Rule, kept: u64, log2: f64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
         let bits = (self.security + CHECK_MARGIN).max((ROW_MARGIN - log2).ceil() as u32);
         share.max(match rule.detection {
             Detection::Full => 1,
-            // log2(4/3) is more than 0.4: five gates for two bits.
+            // log2(4/3) is more than 0.4, so five gates are enough for two bits.
             Detection::Half => (5 * bits).div_ceil(2),
         })
     }
 
-    /// Returns the bucketing of fewest items for this many slots with an error of at most 2^`log2`, also if
-    /// this is so small that more must be opened because of `compared`.
+    /// Returns the bucketing with the fewest items for this many slots and an error of at most 2^`log2`. It
+    /// also serves errors so small that more must be opened because of `compared`.
     fn within(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         const PARTS: u32 = 8;
         let limit = Upper::limit(log2);
@@ -298,7 +301,7 @@ impl Level {
             let found = fewest_copies(rule, slots, Upper::limit(rest))?;
             let least = self.least_opened(rule, found.kept(), log2).max(found.opened);
             let buckets = Bucketing { opened: least, ..found }.bound(rule) + one_row(rule, least);
-            // At most three times as many are opened as are kept. Opening more never helps the garbler.
+            // At most three times as many items are opened as are kept. Opening more never helps the garbler.
             let opened = (0..=3 * PARTS).map(|eighths| {
                 let share = found.kept() * u64::from(eighths) / u64::from(PARTS);
                 least.max(u32::try_from(share).unwrap_or(u32::MAX))
@@ -311,17 +314,17 @@ impl Level {
             .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
     }
 
-    /// Returns the base-2 logarithm of a part of the probability that the checks leave of 2^-s.
+    /// Returns the base-2 logarithm of this share of the probability that the checks leave of 2^-s.
     pub(super) fn share(&self, share: f64) -> f64 {
         let s = f64::from(self.security);
         let spent: Upper = self.checks().into_iter().map(|(_, part)| part).sum();
         ((1.0 - (spent.log2() + s).exp2()) * share).log2() - s
     }
 
-    /// Returns the bucketing of fewest copies for this many slots with an error of at most 2^`log2`.
+    /// Returns the bucketing with the fewest copies for this many slots and an error of at most 2^`log2`.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is none.
+    /// [`Error::Limit`] if there is no such bucketing.
     pub fn bucketing(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         let limit = Upper::limit(log2);
         // The error of comparing depends slightly on the opened fraction.
@@ -339,9 +342,8 @@ impl Level {
     }
 }
 
-/// Returns an upper bound on the average number of bad items that are compared with a hash before one is
-/// detected when opened: less than `1/(e·d·f)`, which is less than 1/2 of `1/f` for d = 1, and less than
-/// `1/f` for d = 1/2.
+/// Returns an upper bound on the average number of bad items that are compared with a hash before an opened
+/// one is detected. It is less than `1/(e·d·f)`: below 1/2 of `1/f` for d = 1, and below `1/f` for d = 1/2.
 fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
     match rule.detection {
@@ -353,7 +355,7 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
 /// The numbers of items that a session makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The hashes.
+    /// The hashes' sizes and security.
     pub level: Level,
     /// The unit of the cut-and-choose.
     pub unit: Unit,
@@ -361,15 +363,15 @@ pub struct Sizes {
     pub copies: Vec<Bucketing>,
 }
 
-/// No items.
+/// The bucketing without items.
 pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 /// The largest number of items of a kind in one session.
 const MOST: u64 = (u32::MAX / 8) as u64;
 
 impl Sizes {
-    /// Returns the sizes of a step that makes this many buckets of a kind, or none, with this part of the
-    /// probability that the checks leave of 2^-s.
+    /// Returns the sizes of a step that makes `slots` buckets of one kind, or none. The step has this share
+    /// of the probability that the checks leave of 2^-s.
     ///
     /// # Errors
     /// As [`Sizes::choose`].
@@ -388,7 +390,7 @@ impl Sizes {
     pub fn choose(security: u32, unit: Unit, slots: &[u32]) -> Result<Self, Error> {
         let level = Level::of(security)?;
         let s = f64::from(security);
-        // The copies get everything that is left, the same for each kind.
+        // The copies get the rest of the budget, in equal parts for each kind.
         let others = level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
         let left = 1.0 - (others.log2() + s).exp2();
         if left <= 0.0 {
@@ -413,9 +415,9 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Returns an upper bound on each way in which a cheater of either side may succeed. The garbler: the
-    /// hashes, bad copies, another offset of the OTs. The evaluator: different choices, more watched symbols,
-    /// the check of the OT extension.
+    /// Returns an upper bound on each way in which a cheater of either side may succeed. A garbler can cheat
+    /// with the hashes, bad copies, or another offset of the OTs. An evaluator can cheat with different
+    /// choices, more watched symbols, or in the OT extension.
     pub fn parts(&self) -> Vec<(&'static str, Upper)> {
         let rule = self.unit.rule();
         let copies = self.copies.iter().map(|bucketing| self.level.of_copies(rule, bucketing)).sum();
@@ -430,8 +432,8 @@ impl Sizes {
     }
 }
 
-/// Returns the probability that gates with an offset of colour 0 are undetected, if `opened` of them are
-/// opened: each has a wrong row.
+/// Returns the probability that gates with an offset of colour 0 stay undetected if `opened` of them are
+/// opened. Each such gate has a wrong row.
 fn one_row(rule: Rule, opened: u32) -> Upper {
     match rule.detection {
         Detection::Full => Upper::ZERO,
@@ -439,8 +441,8 @@ fn one_row(rule: Rule, opened: u32) -> Upper {
     }
 }
 
-/// Returns the bits of labels for a gate: three corrections, a chosen output, two rows, three openings; and
-/// the cost of three words.
+/// Returns the bits of labels for a gate: three corrections, a chosen output, two rows and three openings,
+/// plus the cost of three words.
 fn label_bits(parameters: &Parameters) -> usize {
     let opened = parameters.hidden_bits() as usize;
     3 * (parameters.correction_bits()
@@ -449,8 +451,8 @@ fn label_bits(parameters: &Parameters) -> usize {
         + words(parameters))
 }
 
-/// Returns the bits of permutation messages for a gate: three corrections and three openings; and the cost of
-/// three words.
+/// Returns the bits of permutation messages for a gate: three corrections and three openings, plus the cost
+/// of three words.
 fn permutation_bits(parameters: &Parameters) -> usize {
     3 * (parameters.correction_bits() + parameters.hidden_bits() as usize + words(parameters))
 }
@@ -484,13 +486,14 @@ mod tests {
         let levels = [40, 64, 80].map(|s| [Level::of(s).unwrap(), Level::of_stock(s).unwrap()]);
         for Level { labels, permutations, .. } in levels.into_iter().flatten() {
             assert!(labels.hidden_bits() >= HIDDEN && labels.l() % BLOCK == 0);
-            // Returns the points at which words are opened, including those of the compression.
+            // Returns the number of points at which words can be opened, including those of the compression.
             let unsent = |hash: Parameters| (1 << hash.bits()) - hash.n();
             assert!(unsent(labels) >= labels.l() - labels.w() && labels.l() - labels.w() > COMPRESSED);
             assert!(unsent(permutations) >= permutations.l() - permutations.w());
             assert!(permutations.hidden_bits() >= 1);
         }
-        // Figure 7 and repair (vi): 88 bits minus the offset's colour, and 128 minus it: the paper's 127.
+        // Figure 7 and repair (vi): 88 bits minus the offset's colour, and 128 minus the colour, which is the
+        // paper's 127.
         assert_eq!(FIGURE_7.map(|level| level.labels.hidden_bits() - 1), [87, 127]);
     }
 
@@ -506,8 +509,9 @@ mod tests {
         }
     }
 
-    /// N, B, T of section 7 and of figure 11; the rule; and the smallest number of copies with these buckets
-    /// that stays below 2^-40. From 32 AES circuits on, figure 11 of the paper prints numbers in thousands.
+    /// Printed values of section 7 and of figure 11: N, B, T and the rule. The last value is the smallest
+    /// number of copies with these buckets that stays below 2^-40. From 32 AES circuits on, figure 11 of the
+    /// paper prints numbers in thousands.
     const PRINTED: [(u32, u32, u64, Rule, u64); 12] = [
         (6800, 5, 39_535, GATES, 39_539),
         (18_175, 5, 97_593, GATES, 97_593),
@@ -523,8 +527,8 @@ mod tests {
         (20_480, 4, 100_410, COMPONENTS, 100_410),
     ];
 
-    /// Section 6.3 compared with the exact bound: seven of the printed numbers are the smallest possible, two
-    /// are slightly too small (2^-39.97 at worst, and one of the thousands), and the others are larger than
+    /// Section 6.3 compared with the exact bound: seven of the printed numbers are the smallest possible. Two
+    /// are slightly too small (2^-39.97 at worst, and one of those in thousands). The others are larger than
     /// necessary.
     #[test]
     fn section_6_3_as_printed() {
@@ -538,8 +542,8 @@ mod tests {
         }
     }
 
-    /// A step of stock keeps within its part, including all comparisons, at any level: a single step, and one
-    /// of sixteen, down to the smallest.
+    /// A step of stock stays within its share at any level, including all comparisons: a single step, and one
+    /// of sixteen steps of any size.
     #[test]
     fn steps_of_stock_stay_within_their_shares() {
         for security in [40, 64, 80] {
@@ -557,9 +561,9 @@ mod tests {
         }
     }
 
-    /// Codewords of a stock are as short as possible: in one of sixteen steps, four fifths of the step's part
-    /// must be enough for the comparisons, if a quarter of the gates is opened. Everything else of the hashes
-    /// is as in a run.
+    /// Codewords of a stock are as short as possible. In one of sixteen steps, comparisons must fit into four
+    /// fifths of the step's share if a quarter of the gates is opened. All other sizes of the hashes are
+    /// those of a run.
     #[test]
     fn codewords_of_a_stock_are_as_long_as_sixteen_steps_take() {
         for security in [40, 64, 80] {
@@ -579,7 +583,7 @@ mod tests {
 
     const SLOTS: [&[u32]; 6] = [&[], &[1], &[6800], &[10_000, 1], &[700_000], &[160, 40, 3]];
 
-    /// Copies, hashes and OTs.
+    /// The bound includes copies, hashes and OTs.
     #[test]
     fn everything_together_stays_within_the_budget() {
         for (security, unit) in [40, 64, 80].into_iter().flat_map(|s| Unit::ALL.map(|unit| (s, unit))) {
@@ -587,7 +591,7 @@ mod tests {
                 let sizes = Sizes::choose(security, unit, slots).unwrap();
                 let bound = sizes.bound().log2();
                 assert!(bound <= -f64::from(security), "{sizes:?}: {bound}");
-                // It contains each part.
+                // The bound includes each part.
                 let fewer = |amount: Bucketing| Bucketing { bucket: amount.bucket.max(2) - 1, ..amount };
                 for kind in (0..slots.len()).filter(|&kind| slots[kind] > 100) {
                     let mut others = sizes.clone();
@@ -608,15 +612,16 @@ mod tests {
         (0..=most).scan(BigUint::from(1_u8), next).collect()
     }
 
-    /// Returns the success of the best number of bad items up to `most`: the printed sum, without rounding.
+    /// Returns the success of the best number of bad items up to `most`: the formula of the paper, without
+    /// rounding.
     fn best_attack(cut: &Bucketing, half: bool, most: u64) -> BigRational {
         let (kept, bucket) = (cut.kept(), u64::from(cut.bucket));
         let in_buckets = binomials(kept, most);
         let others = binomials(kept - bucket, most);
         let opened = binomials(cut.opened.into(), most);
         let all = binomials(cut.copies(), most);
-        // The number of ways to put `i` of them into buckets so that one is all bad, each counted once per
-        // bucket.
+        // The number of ways to put `i` bad items into buckets so that one bucket is all bad. A way with
+        // several such buckets is counted for each.
         let wins = |i: u64| match i.checked_sub(bucket) {
             None => BigUint::ZERO,
             Some(rest) => (&others[rest as usize] * cut.slots).min(in_buckets[i as usize].clone()),
@@ -628,10 +633,10 @@ mod tests {
                 (j, true) => &opened[j as usize] << (t - j),
             };
             let sum: BigUint = (0..=t.min(cut.opened.into())).map(|j| wins(t - j) * unnoticed(j)).sum();
-            // There are hundreds of terms, so only the sum is reduced.
+            // There are hundreds of terms, so only their sum is reduced.
             BigRational::new_raw(sum.into(), (&all[t as usize] << t).into())
         };
-        (1..=most.min(cut.copies())).map(success).max().expect("some number of them").reduced()
+        (1..=most.min(cut.copies())).map(success).max().expect("at least one number of bad items").reduced()
     }
 
     /// 2^log2.
@@ -650,7 +655,7 @@ mod tests {
         bits(x.numer()) - bits(x.denom())
     }
 
-    /// Computes everything that `Sizes::bound` adds up, from the numbers alone and in exact arithmetic.
+    /// Recomputes everything that `Sizes::bound` adds up, from the numbers alone and in exact arithmetic.
     fn recomputed(security: i64, unit: Unit, hashes: [[u64; 4]; 2], sizes: &Sizes) -> f64 {
         let of = |a: u64, b: u64| BigRational::new(a.into(), b.into());
         let binding = hashes.map(|[n, l, _, w]| {
@@ -658,9 +663,9 @@ mod tests {
             BigRational::new(few[w as usize].clone().into(), all[w as usize].clone().into())
         });
         let [labels, messages] = &binding;
-        // Two draws of labels; two of messages, and the sums with those that are read. Their combinations
-        // have this error for all sets of symbols. Each combination of three lists of opened labels and two
-        // of messages has an error of 2·2^-σ.
+        // A session has two draws of labels, two of messages, and the sums with the messages that are read.
+        // Their combinations have this error for all sets of symbols. Each combination of three lists of
+        // opened labels and two of messages has an error of 2·2^-σ.
         let bits = security + 8;
         let checks = hashes.into_iter().zip([[2, 3], [3, 2]]).map(|([n, _, sigma, _], [draws, lists])| {
             let [n, each] = [n as i64, sigma as i64 - 1];
@@ -670,8 +675,8 @@ mod tests {
         });
         let mut sum = checks.fold(labels + messages, |sum, check| sum + check);
         for copies in sizes.copies.iter().filter(|copies| copies.slots > 0) {
-            // Two comparisons for each evaluated bad copy; their average number is less than 1/f for gates,
-            // and half of that for components.
+            // Each evaluated bad copy gives two comparisons. The average number of such copies is less than
+            // 1/f for gates, and half of that for components.
             let half = unit == Unit::Gates;
             sum += labels * of(if half { 2 } else { 1 } * copies.copies(), copies.opened.into());
             if half {
@@ -679,7 +684,7 @@ mod tests {
             }
             sum += best_attack(copies, half, 300);
         }
-        // The offset, and two lists of OTs whose choices are checked; two extensions of each series.
+        // The check of the offset, two checks of choices, and two extensions of each series.
         let series = hashes[0][1] / 16;
         sum += power(-bits) * of(3, 1) + power(-115) * of(2 * series, 1) + power(-127);
         log2(&sum)
@@ -704,7 +709,7 @@ mod tests {
         }
     }
 
-    /// The error of copies is below 2^-s and little more than that of the cut-and-choose alone.
+    /// The error of copies is below 2^-s, and little more than that of the cut-and-choose alone.
     #[test]
     fn copies_stay_within_their_share() {
         for security in [40, 64, 80] {
@@ -721,9 +726,9 @@ mod tests {
         assert_eq!(Level::of(40).unwrap().of_copies(GATES, &none), Upper::ONE);
     }
 
-    /// The game of section 6.3, simulated: gates are opened or put into buckets at random, an opened bad gate
-    /// is detected with probability 1/2, and a bucket of bad gates wins. A cheater never wins more often than
-    /// the bound says, and nearly as often.
+    /// Simulates the game of section 6.3: gates are opened or put into buckets at random. An opened bad gate
+    /// is detected with probability 1/2, and a bucket of bad gates wins. A cheater wins at most as often as
+    /// the bound, and nearly as often.
     #[test]
     fn cheaters_win_as_often_as_the_bound_says() {
         let (bucketing, trials) = (Bucketing { slots: 4, bucket: 2, opened: 8 }, 40_000);
@@ -749,7 +754,8 @@ mod tests {
         !noticed && challenge.buckets().any(|gates| gates.iter().all(|&gate| gate < bad))
     }
 
-    /// The bound is at most a hundredth above `1/(e·x)` in that range, and never above the counted value.
+    /// The bound exceeds `1/(e·x)` by at most a hundredth in this range, and is never below the counted
+    /// value.
     #[test]
     fn bad_gates_that_are_compared_are_counted() {
         for (detected, opened) in [(0.5, 0.14), (1.0, 0.14), (0.5, 0.9), (1.0, 0.99), (0.5, 0.001)] {

@@ -1,6 +1,6 @@
 //! The evaluator sends the difference between its input and the choices of its OTs, which are random and
-//! known to nobody else. The garbler's label for choice 0 of an OT is that of the difference bit: the wire's
-//! permutation bit, which both know.
+//! secret. The garbler's label for choice 0 of an OT belongs to the difference bit. This bit is the wire's
+//! permutation bit, which both parties know.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::{Error, Party};
@@ -19,8 +19,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Vec<u8>, E
     }
 }
 
-/// Sends the permutation bits for the evaluator's `input`, and returns them. The input is used for nothing
-/// before the openings have been checked. It uses the first OTs.
+/// Sends the permutation bits for the evaluator's `input`, and returns them. The input is used only after the
+/// openings have been checked. The evaluator uses its first OTs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     choices: CheckedChoices,

@@ -1,7 +1,7 @@
 //! Makes and hashes copies. All random words are hashed before the evaluator sends the seed of their
-//! combinations. The garbler proves the combinations before the evaluator sends the challenge: with its
-//! answer, a garbler names the symbols that it hopes are watched, and must not choose them after it knows the
-//! challenge. The labels of OTs are hashed after the evaluator has proven its choices.
+//! combinations. The garbler proves the combinations before the evaluator sends the challenge. By its answer,
+//! a cheating garbler selects the symbols that it hopes are watched, and it must not select them after it
+//! knows the challenge. The labels of OTs are hashed after the evaluator has proven its choices.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -27,9 +27,9 @@ pub(super) const START: usize = 16;
 /// The number of gates that are garbled, hashed and sent at a time.
 pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 
-/// Returns the lists of random words, labels and permutation messages, in order. For each kind of copies:
-/// those of inputs, of outputs, and offsets, which have no permutation messages. Then the garbler's inputs;
-/// outputs of slots with their own words; OTs, which have no permutation messages either.
+/// Returns the lengths of the lists of random words, for labels and for permutation messages, in order. For
+/// each kind of copies there are lists for inputs, outputs, and offsets. Then follow the garbler's inputs,
+/// outputs of slots with their own words, and OTs. Offsets and OTs have no permutation messages.
 pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
@@ -46,22 +46,22 @@ pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     [labels, permutations]
 }
 
-/// Returns the OTs of the evaluator's inputs.
+/// Returns the number of OTs of the evaluator's inputs, and of their checks.
 pub(super) fn input_ots(supply: &Supply) -> Option<Counts> {
     (supply.ots > 0).then(|| Counts { ots: supply.ots, combinations: supply.combinations() })
 }
 
 /// The garbler's data about copies of a kind.
 pub(super) struct Copies {
-    /// `[copy][input]` and `[copy][output]`.
+    /// The wires of inputs, `[copy][input]`, and of outputs, `[copy][output]`.
     pub inputs: Wires,
     pub outputs: Wires,
-    /// The offset of each copy of a component.
+    /// The offset of each copy, for components.
     pub offsets: Words,
     pub start: u128,
 }
 
-/// Random words that were hashed and are replaced by chosen ones.
+/// Random words that were hashed, before chosen words replace them.
 enum Replaced {
     Outputs(Words),
     Offsets(Words),
@@ -82,16 +82,16 @@ impl Copies {
 pub(super) struct Made {
     pub copies: Vec<Copies>,
     pub inputs: Wires,
-    /// Outputs of slots, of components.
+    /// The outputs of the slots of components.
     pub wires: Wires,
-    /// Labels of choice 0.
+    /// The OTs' labels of choice 0.
     pub ots: Words,
     pub choice: Choice,
 }
 
 /// The evaluator's data about copies of a kind.
 pub(super) struct HashedCopies {
-    /// `[copy][input]` and `[copy][output]`.
+    /// The hashes of inputs, `[copy][input]`, and of outputs, `[copy][output]`.
     pub inputs: HashedWires,
     pub outputs: HashedWires,
     pub offsets: Hashes,
@@ -100,24 +100,25 @@ pub(super) struct HashedCopies {
 
 /// The data for evaluating copies.
 pub(super) enum Garbled {
-    /// Gates, with the rows of all of them, `[gate][row]`; after the check, only of those in buckets, one
-    /// after another.
+    /// Gates with their rows, `[gate][row]`: first of all gates, and after the check only of the gates in
+    /// buckets.
     Gates(Garbling, Words),
-    /// Components.
+    /// Copies of a component.
     Components {
         garbling: Box<ComponentGarbling>,
-        /// Hashes of the tables of each copy.
+        /// The hash of each copy's tables.
         hashes: Vec<[u8; HASH]>,
         /// The tables of the copies in buckets, one after another.
         tables: Vec<u8>,
     },
 }
 
-/// The replacements of random words that were hashed.
+/// The hashes that turn random words into chosen ones.
 enum InTheirPlace {
-    /// The hashes of the differences to the labels of gates' outputs, group after group.
+    /// For gates' outputs: the hashes of the differences between the labels and the random words, group after
+    /// group.
     Outputs(Vec<Hashes>),
-    /// For each copy's offset, whether the label of colour 1 is added.
+    /// For each copy's offset, 1 if the label of colour 1 is added.
     Offsets(Vec<u8>),
 }
 
@@ -126,12 +127,12 @@ pub(super) struct Received {
     pub copies: Vec<HashedCopies>,
     pub inputs: HashedWires,
     pub wires: HashedWires,
-    /// Hashes of the labels of its inputs' OTs, its choices and labels.
+    /// The evaluator's inputs: the hashes of their labels, the choices of the OTs, and the labels.
     pub ots: (Hashes, Secrets<u8>, Words),
     pub choice: Choice,
 }
 
-/// Makes and hashes all.
+/// Makes and hashes all items.
 pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Error> {
     party.run.phase("preprocess");
     let channel = &mut party.run.channel;
@@ -186,7 +187,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     Ok(Made { copies, inputs, wires: slots, ots, choice })
 }
 
-/// Garbles gates, and hashes and sends them. Returns the random words that their outputs replace.
+/// Garbles gates, and hashes and sends them. Returns the random words of their outputs.
 fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Error> {
     let (code, blocks) = (party.labels.code(), party.level.blocks());
     let gates = made.outputs.labels.count();
@@ -218,8 +219,8 @@ fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Erro
     Ok(Replaced::Outputs(random))
 }
 
-/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words that their
-/// offsets replace.
+/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words of their
+/// offsets.
 fn garble_components(
     party: &mut Garbler,
     supply: &Supply,
@@ -246,7 +247,7 @@ fn garble_components(
     Ok(Replaced::Offsets(random))
 }
 
-/// Returns the method of garbling copies of a kind, if it is a component.
+/// Returns the garbling of a kind of copies, which must be a component.
 pub(super) fn component_garbling(supply: &Supply, kind: usize, start: u128) -> ComponentGarbling {
     let circuit = supply.kinds[kind].circuit().expect("a component");
     ComponentGarbling::new(
@@ -257,7 +258,7 @@ pub(super) fn component_garbling(supply: &Supply, kind: usize, start: u128) -> C
     )
 }
 
-/// Garbles copies with these numbers, possibly again. Returns the tables of each.
+/// Garbles copies with these numbers, for the first time or again. Returns the tables of each copy.
 pub(super) fn garble_copies(
     party: &mut Garbler,
     made: &Copies,
@@ -289,7 +290,7 @@ pub(super) fn garble_copies(
     Ok(tables)
 }
 
-/// Hashes the labels of OTs, which replace random words. Returns them.
+/// Hashes the labels of OTs by replacing random words, and returns the labels.
 fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words, Error> {
     party.hooks.alter(Point::OtLabels, ots.data_mut());
     let mut differences = random;
@@ -298,7 +299,7 @@ fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words,
     Ok(ots)
 }
 
-/// Receives everything, and draws the challenge.
+/// Receives all items, and draws the challenge.
 pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Received, Error> {
     party.run.phase("preprocess");
     let Evaluator { run, rng, series, hooks, .. } = party;
@@ -315,12 +316,13 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     let rho = of_permutations.into_iter().map(|count| party.permutations.random(channel, count));
     let rho = rho.collect::<Result<Vec<_>, Error>>()?;
     let rho_masks = party.permutations.masks(channel)?;
-    // All words in the combinations are fixed. The garbler reads this after it has sent its garbled items.
+    // All words in the combinations are fixed now. The garbler reads the seed after it has sent its garbled
+    // items.
     let seed = ihash::ask(channel)?;
     let mut garbled = Vec::new();
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
         let start = party.run.channel.receive(msg::START, START)?;
-        let start = u128::from_le_bytes(*start.first_chunk().expect("as many as asked for"));
+        let start = u128::from_le_bytes(*start.first_chunk().expect("the requested length"));
         let copies = bucketing.copies() as usize;
         garbled.push(match kind {
             Kind::Gate => receive_gates(party, start, copies)?,
@@ -352,7 +354,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
             (hashed, choices, labels)
         }
     };
-    // Everything that is hashed or garbled is fixed and proven.
+    // Everything that was hashed or garbled is fixed and proven now.
     let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
     party.hooks.alter(Point::Challenge, &mut challenge);
     party.run.expose()?;

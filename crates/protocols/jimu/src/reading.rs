@@ -3,18 +3,18 @@
 //!
 //! The seeds of all symbols are keys of OTs with offset Δ; the evaluator chose those of the watched symbols.
 //! With Δ it can compute the other key of each of these OTs, too. So it has the seeds of all symbols, and
-//! from them all words that were hashed (`brickwork_primitives::ihash`, module `reading`). It is checked in
-//! any case that the OTs have offset Δ, and that symbols are those of codewords. So the garbler need not
-//! prove more: an evaluator that learnt Δ through a cheat can read the garbler's input.
+//! from them all words that were hashed (`brickwork_primitives::ihash`, module `reading`). In any case, the
+//! protocol checks that the OTs have offset Δ, and that hashed symbols belong to codewords. So the garbler
+//! need not prove more: an evaluator that learnt Δ through a cheat can read the garbler's input.
 //!
 //! To read a word, the evaluator must repeat the combinations of all words of the same draw. Therefore the
-//! words for reading are drawn separately: a message ρ' for each input of the garbler and for each output
-//! that it learns. Only their sums with the wires' own messages are opened, `ρ ⊕ ρ'`.
+//! words for reading are a draw of their own: a message ρ' for each input of the garbler and for each output
+//! that the garbler learns. Only their sums `ρ ⊕ ρ'` with the wires' own messages are opened.
 //!
-//! The draw and the sums are one step, and the evaluator draws the seed of combinations after it. After it
-//! knows the seed, a garbler may still choose the symbols A for which its answer is correct, so the words are
-//! fixed only by its answer. Over all 2^n sets A, the combinations of the draw have the error of
-//! `Parameters::check`, and so do those of the sums, which are as many.
+//! Draw and sums are one step, and the evaluator draws the seed of combinations after it. A garbler that
+//! knows the seed may still choose the symbols A for which its answer is correct, so only its answer fixes
+//! the words. Over all 2^n sets A, the combinations of the draw have the error of `Parameters::check`. So do
+//! the combinations of the sums, because there are as many.
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
@@ -26,13 +26,13 @@ use crate::cheat::Cheat;
 use crate::layout::Layout;
 use crate::setup::{Evaluator, Garbler};
 
-/// The messages for reading, and the words that mask their combinations, at the garbler.
+/// The garbler's messages for reading, and the words that mask their combinations.
 pub(super) struct Drawn {
     pub words: Words,
     pub masks: Option<Masks>,
 }
 
-/// Draws the messages for reading: one for each input and output of the garbler.
+/// Draws the messages for reading: one for each input and each output of the garbler.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Drawn, Error> {
     let Garbler { run, permutations, level, .. } = party;
     match layout.readable().count() {
@@ -44,7 +44,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Drawn, Err
     }
 }
 
-/// Receives their hashes.
+/// Receives the hashes of the messages for reading.
 pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Option<PendingReadable>, Error> {
     match layout.readable().count() {
         0 => Ok(None),
@@ -52,7 +52,8 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Option
     }
 }
 
-/// Proves the messages for reading without opening them: only their sums with those of wires are opened.
+/// Proves the messages for reading without opening them. Only their sums with the wires' own messages are
+/// opened.
 pub(super) fn prove(party: &mut Garbler, seed: &Seed, drawn: Drawn, sums: &Words) -> Result<(), Error> {
     let Garbler { run, permutations, .. } = party;
     let Drawn { words, masks } = drawn;
@@ -63,13 +64,13 @@ pub(super) fn prove(party: &mut Garbler, seed: &Seed, drawn: Drawn, sums: &Words
     openings.send(&mut run.channel)
 }
 
-/// Messages that can be read with Δ, and their sums with those of the wires.
+/// Hashed messages that a party with Δ can read, and their sums with the wires' own messages.
 pub(super) struct Read {
     readable: Readable,
     sums: Words,
 }
 
-/// Checks the messages. Their sums with the messages of these wires are in `opened`.
+/// Checks the messages. `opened` contains their sums with the messages of these wires.
 pub(super) fn verify(
     party: &mut Evaluator,
     seed: &Seed,
@@ -91,7 +92,8 @@ pub(super) fn verify(
 }
 
 impl Read {
-    /// Reads the permutation bits of the wires with Δ. Takes the same steps with any value instead of Δ.
+    /// Reads the permutation bits of the wires with Δ. With any other value instead of Δ, it performs the
+    /// same steps.
     pub fn bits(&self, party: &Evaluator, delta: &[u128]) -> Zeroizing<Vec<u8>> {
         let (permutations, point) = (&party.permutations, &party.points.permutation);
         let before = party.level.labels.n();

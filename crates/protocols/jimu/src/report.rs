@@ -6,11 +6,12 @@ use crate::buckets::Recovery;
 use crate::layout::{Kind, Layout};
 use crate::parameters::{Level, Unit};
 
-/// Returns kappa minus the losses in bits: 2^15 calls of the hash under one key with two labels each, and the
-/// offset's colour. The lowest bit of each block of the offset of all wires is known, too. A copy of a
-/// component has its own offset, but the sum of both is opened, so these bits are known for it as well.
-/// Garbling uses the compression. Of its 136 bits 128 are hidden, and all known bits together reveal at most
-/// one bit of it. For the offset of all gates each of them counts.
+/// Returns kappa minus the losses in bits. One loss is that a key of the hash serves 2^15 calls with two
+/// labels each. Another one is the offset's colour, which is public. The lowest bit of each block of the
+/// session's offset is public, too. A copy of a component has its own offset, but its sum with the session's
+/// offset is opened, so the same bits of it are public. Garbling uses compressions. For gates, each of these
+/// bits counts. For components, 128 of a compression's 136 bits are hidden, and all public bits together
+/// reveal at most one bit of it.
 pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),
@@ -19,8 +20,8 @@ pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     128.0 - 15.0 - 1.0 - 1.0 - known as f64
 }
 
-/// Returns the promise of a program from stock, before it takes from a batch. An epoch may hold gates,
-/// whatever the program takes, and all other offsets are derived from the gates' offset.
+/// Returns the promise of a program from stock, before it takes from a batch. An epoch may contain gates,
+/// even if the program uses none, and all other offsets are linked to the gates' offset by opened sums.
 pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Promise {
     Promise::malicious(
         Cheater::Either,
@@ -53,13 +54,13 @@ pub(super) fn promise(layout: &Layout) -> Promise {
     }
 }
 
-/// The name of the only kind of item if single gates are checked.
+/// The name of the batch if single gates are the unit.
 pub(super) const AND_GATES: &str = "AND gates";
 
-/// The evaluator's additional result, which must not show because it depends on its input.
+/// A result that the evaluator must keep secret, because it depends on its input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aside {
-    /// True if two results of a bucket revealed the offset of a cheating garbler.
+    /// True if two results of a bucket revealed a cheating garbler's offset.
     pub recovered: bool,
 }
 
@@ -72,11 +73,11 @@ impl Aside {
 /// A party's result. Its outputs are in the order of the ports.
 pub type Report = brickwork_session::Report<Jimu>;
 
-/// JIMU as a protocol of the family; its parties are in the crate's root.
+/// JIMU as a type. Its parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Jimu;
 
-/// Reports a run.
+/// Makes the report of a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout, aside: Aside) -> Report {
     Report { outputs, phases, promise: promise(layout), proposal: layout.unit(), aside }
 }

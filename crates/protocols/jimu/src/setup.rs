@@ -1,5 +1,5 @@
-//! The greeting, the OTs, the symbols of both hashes that the evaluator watches, and the offset of all
-//! labels.
+//! The setup of a session: the greeting, the OTs, the symbols of both hashes that the evaluator watches, and
+//! the offset of all labels.
 
 use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -21,14 +21,14 @@ use crate::ots::{self, AllSeeds, Counts};
 use crate::parameters::{COMPRESSED, Level};
 use crate::report::Jimu;
 
-/// The points that both parties use, at which no symbol is sent.
+/// The points at which both parties evaluate words. No symbol is sent at these points.
 pub(super) struct Points {
-    /// The seeds of the points: those of labels, and of permutation messages.
+    /// The seeds of the points of labels, and of those of permutation messages.
     pub seeds: [Seed; 2],
     /// The points at which labels are compressed.
     pub compression: Unsent,
-    /// The points at which labels are opened: as many as symbols are not watched, with those of the
-    /// compression first.
+    /// The points at which labels are opened, as many as there are unwatched symbols. The points of the
+    /// compression are first.
     pub openings: Unsent,
     /// The point of the permutation bits, at which permutation messages are opened.
     pub permutation: Unsent,
@@ -37,13 +37,13 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Draws the points from two seeds: those of labels, and of permutation messages.
+    /// Draws the points from the seed of labels and the seed of permutation messages.
     pub fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
         let hidden = |code: &Code| code.parameters().l() - code.parameters().w();
         let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);
         let openings = labels.seeded_evaluation(seeds[0], hidden(labels));
         let permutation = permutations.seeded_evaluation(seeds[1], hidden(permutations));
-        // Among all words with a single 1, half have colour 1.
+        // Half of all words with a single 1 have colour 1.
         let units = |symbol: usize| {
             let mut word = Words::zeros(labels.parameters().l(), 1);
             word.symbols_mut(0)[symbol] = 1;
@@ -67,7 +67,7 @@ pub(super) struct Garbler {
     pub labels: Sender,
     pub permutations: Sender,
     pub points: Points,
-    /// OTs with the blocks of Δ as offsets.
+    /// The OTs with the blocks of Δ as offsets.
     pub series: Vec<extension::Sender>,
     pub counters: Counters,
     pub hooks: Hooks,
@@ -84,12 +84,12 @@ pub(super) struct Evaluator {
     pub labels: Receiver,
     pub permutations: Receiver,
     pub points: Points,
-    /// The completion of opened labels.
+    /// The matrices that complete opened labels.
     pub completion: Completion,
-    /// The view of labels for judging.
+    /// The converter to the form in which labels are judged.
     pub sight: Sight,
     pub series: Vec<extension::Receiver>,
-    /// The reader of permutation messages, with Δ.
+    /// The data for reading permutation messages with Δ.
     pub all_seeds: AllSeeds,
     pub counters: Counters,
     pub hooks: Hooks,
@@ -113,12 +113,12 @@ pub(super) fn setup_ots(level: &Level) -> Counts {
     Counts { ots: watched_ots(level) + checking, combinations: checking }
 }
 
-/// Returns the number of symbols of both hashes; each has an OT.
+/// Returns the number of OTs for watched symbols: one for each symbol of both hashes.
 pub(super) fn watched_ots(level: &Level) -> usize {
     level.labels.n() + level.permutations.n()
 }
 
-/// The terms for setting up a session: those that both must agree on, and its hashes.
+/// The terms of a session's setup, on which both parties must agree, and its hashes.
 #[derive(Clone, Copy)]
 pub(super) struct Purpose {
     stock: bool,
@@ -149,8 +149,8 @@ pub(super) fn series(session: &[u8; 32], block: usize) -> Series {
     Series::new(hasher.finalize().as_bytes(), Direction::GarblerSends).numbered(block)
 }
 
-/// Greets the peer. Returns the keys of the base OTs, in which the evaluator is the sender and the garbler
-/// has these choices, and the session.
+/// Greets the peer. Returns the keys of the base OTs and the session. In the base OTs, the evaluator is the
+/// sender, and the garbler has these choices.
 fn base_ots(
     run: &mut Metered,
     hooks: &Hooks,
@@ -181,7 +181,7 @@ fn base_ots(
     Ok((keys, answer.session))
 }
 
-/// Sets a session up.
+/// Sets a session up as the garbler.
 pub(super) fn garbler(
     mut run: Metered,
     terms: &Terms,
@@ -204,7 +204,7 @@ pub(super) fn garbler(
     garbler_of(run, rng, session, level, delta, all, hooks)
 }
 
-/// Continues after the OTs: the watched symbols and Δ are proven.
+/// Continues after the OTs: both parties prove the watched symbols and Δ.
 fn garbler_of(
     mut run: Metered,
     mut rng: Rng,
@@ -218,14 +218,14 @@ fn garbler_of(
     let (counts, watched) = (setup_ots(&level), watched_ots(&level));
     let unchecked = ots::garbler(channel, &mut series, counts, &mut rng)?;
     let ots = unchecked.check(channel, &session, delta.word(0))?;
-    // No key is made from a label before this, because an evaluator with different choices could find blocks
-    // of Δ.
+    // No key is made from a label before this check, because an evaluator with different choices could find
+    // blocks of Δ.
     let mut keys = ots::keys_offered(&mut series, &ots.range(0..watched))?;
     let ots = ots.range(watched..counts.ots);
     let of_permutations = keys.split_off(level.labels.n());
     let mut labels = Sender::set_up(channel, &level.labels, keys, level.hashes())?;
     let permutations = Sender::set_up(channel, &level.permutations, of_permutations, level.hashes())?;
-    // The offset must have colour 1, so the points are drawn until it has.
+    // The offset must have colour 1, so the points are drawn until it does.
     let mut wanted = [1];
     hooks.alter(Point::Colour, &mut wanted);
     let compression = loop {
@@ -264,7 +264,7 @@ fn garbler_of(
     })
 }
 
-/// Sets a session up.
+/// Sets a session up as the evaluator.
 pub(super) fn evaluator(
     mut run: Metered,
     terms: &Terms,
@@ -308,7 +308,7 @@ fn evaluator_of(
         Receiver::set_up(channel, &level.permutations, of_messages, of_permutations, level.hashes())?;
     let seeds = channel.receive(msg::POINTS, 2 * SEED_BYTES)?;
     let [compression, point] = [0, SEED_BYTES]
-        .map(|first| Seed::from_bytes(*seeds[first..].first_chunk().expect("as many as asked for")));
+        .map(|first| Seed::from_bytes(*seeds[first..].first_chunk().expect("the requested length")));
     let points = Points::new(labels.code(), permutations.code(), [&compression, &point]);
 
     let count = ots.count() + 1;

@@ -1,4 +1,4 @@
-//! Wires that are soldered in pairs. Their opening values are processed in parts, because there may be many.
+//! Wires that are soldered in pairs. There may be many pairs, so their opening values are processed in parts.
 
 use brickwork_base::Error;
 use brickwork_primitives::ihash::{Completion, Hashes, Opened, Openings, Seen, Sight, Words};
@@ -33,12 +33,12 @@ impl Pairs {
     }
 }
 
-/// The offset of the wires at which solderings end.
+/// The offset of the wires to which a soldering leads.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a, T: ?Sized> {
-    /// Δ.
+    /// The session's offset Δ.
     Session(&'a T),
-    /// The offset of each copy, which has this many wires.
+    /// The offset of each copy. A copy has this many wires.
     Copies(&'a T, usize),
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Solder<'a> {
     pub offset: Target<'a, Words>,
 }
 
-/// The same at the evaluator.
+/// A list of soldered wires at the evaluator.
 pub(super) struct HashedSolder<'a> {
     pub pairs: &'a Pairs,
     pub from: &'a HashedWires,
@@ -60,9 +60,9 @@ pub(super) struct HashedSolder<'a> {
 
 /// The received opening values of a part of a list, and the hashes that they must match.
 pub(super) struct Part {
-    /// Sums of permutation messages, at the point of their bits.
+    /// Sums of permutation messages, opened at the point of the permutation bits.
     pub permutations: (Hashes, Words),
-    /// δ, at its opening points.
+    /// δ, opened at the points of labels.
     pub labels: (Hashes, Words),
 }
 
@@ -103,7 +103,7 @@ impl Solder<'_> {
         Ok(all)
     }
 
-    /// Adds the openings to combinations; `bits` are the sums of permutation bits.
+    /// Adds the openings to combinations. `bits` are the sums of permutation bits.
     pub fn prove(&self, permutations: &mut Openings, labels: &mut Openings, bits: &[u8]) {
         for part in parts(self.pairs.count()) {
             permutations.add(&self.permutations(part.clone()));
@@ -113,7 +113,7 @@ impl Solder<'_> {
 }
 
 impl HashedSolder<'_> {
-    /// Receives the opening values of all.
+    /// Receives the opening values of all pairs.
     pub fn opened(&self, party: &mut Evaluator) -> Result<Vec<Part>, Error> {
         let Evaluator { run, labels, permutations, .. } = party;
         let receive = |part: std::ops::Range<usize>| {
@@ -154,12 +154,12 @@ impl Part {
     }
 }
 
-/// Returns the view of the labels δ of every `step`th pair of a list whose openings have been checked.
+/// Returns the view of δ for every `step`th pair of a list whose openings have been checked.
 pub(super) fn seen(sight: &Sight, opened: &[Part], step: usize) -> Seen {
     sight.join(opened.iter().map(|Part { labels: (hashes, values), .. }| (values, hashes)), step)
 }
 
-/// Returns the labels δ of every `step`th pair of a list whose openings have been checked.
+/// Returns δ as a label for every `step`th pair of a list whose openings have been checked.
 pub(super) fn complete(completion: &Completion, opened: &[Part], step: usize) -> Words {
     let whole = opened.iter().map(|Part { labels: (hashes, values), .. }| match step {
         1 => completion.words(hashes, values),

@@ -1,5 +1,6 @@
-//! The cost of the protocol's separate tasks: figure 8 of the paper. Two real parties, connected in memory,
-//! do each task for many gates or wires at once; a clock measures the CPU time of each.
+//! The cost of the protocol's separate tasks, as in figure 8 of the paper. Two real parties, connected in
+//! memory, perform each task for many gates or wires at once, and a clock measures the CPU time of each
+//! party.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -26,7 +27,7 @@ use crate::{evaluator, garbler, open};
 /// The cost of a task per item.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
-    /// The name in the paper.
+    /// The name of the task in the paper.
     pub name: &'static str,
     /// The number of items.
     pub items: usize,
@@ -36,13 +37,13 @@ pub struct Task {
     pub bytes: f64,
 }
 
-/// Returns the CPU seconds of the calling thread.
+/// A function that returns the CPU seconds of the calling thread.
 pub type Clock = fn() -> f64;
 
-/// Runs with this many wires; returns each party's cost.
+/// A function that runs the protocol with this many wires, and returns each party's cost.
 type Runs<'a> = &'a dyn Fn(usize) -> Result<[Mark; 2], Error>;
 
-/// A party's cost when a task ended.
+/// A party's cost at the end of a task.
 #[derive(Clone, Copy, Default)]
 struct Mark {
     seconds: f64,
@@ -54,15 +55,15 @@ fn mark(run: &Metered, clock: Clock) -> Mark {
     Mark { seconds: clock(), bytes: run.channel.sent_bytes() }
 }
 
-/// Measures all tasks, with this many gates, half of which are opened, and this many inputs and outputs.
+/// Measures all tasks with this many gates, half of which are opened, and this many inputs and outputs.
 ///
 /// # Errors
-/// [`Error::Usage`] if that security is not offered, [`Error::Resource`] without randomness.
+/// [`Error::Usage`] if the security is not offered, [`Error::Resource`] if the system gives no randomness.
 ///
 /// # Panics
 /// If there are fewer than four gates, or no wires.
 pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Result<Vec<Task>, Error> {
-    assert!(gates >= 4 && wires > 1, "something to measure");
+    assert!(gates >= 4 && wires > 1, "at least four gates and two wires");
     let mut tasks = of_gates(security, gates / 2, clock)?;
     let inputs = |party: Party, count: usize| ports(security, clock, (party, count), 1);
     let cases: [(&str, Runs); 3] = [
@@ -71,7 +72,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
         ("output", &|count| ports(security, clock, (Party::Garbler, 1), count)),
     ];
     for (name, of) in cases {
-        // The cost of one item is that of a run.
+        // The cost of an item is the difference between two runs, divided by the number of items.
         let (one, many) = (of(1)?, of(wires)?);
         let each = |all: f64| all.max(0.0) / (wires - 1) as f64;
         tasks.push(Task {
@@ -89,13 +90,13 @@ fn job(program: &Arc<Program>, security: u32) -> Job {
     Job::new(program.clone(), security, identities)
 }
 
-/// Notes a party's cost at the end of its setup.
+/// Records a party's cost at the end of its setup.
 struct SetUp(Clock, Sender<f64>);
 
 impl Observer for SetUp {
     fn phase(&mut self, name: &'static str) {
         if name == "preprocess" {
-            // The waiting party has it from the first message.
+            // The receiver of the channel reads the first value.
             let _ = self.1.send(self.0());
         }
     }
@@ -103,7 +104,7 @@ impl Observer for SetUp {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
-/// Runs without gates, with this many inputs of a party and outputs of the evaluator; returns each party's
+/// Runs without gates, with this many inputs of a party or outputs of the evaluator. Returns each party's
 /// cost after its setup.
 fn ports(
     security: u32,
@@ -120,16 +121,16 @@ fn ports(
 }
 
 /// Returns the CPU seconds of each party's thread for a whole run of a program after its setup, as the paper
-/// counts. All inputs are 0, because time depends only on sizes.
+/// counts. All inputs are 0, because the time depends only on sizes.
 ///
 /// # Errors
-/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if the program is too large,
-/// [`Error::Resource`] without randomness.
+/// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if the program is too large,
+/// [`Error::Resource`] if the system gives no randomness.
 pub fn whole(program: &Arc<Program>, unit: Unit, security: u32, clock: Clock) -> Result<[f64; 2], Error> {
     Ok(behind_setup(&job(program, security), unit, clock)?.map(|mark| mark.seconds))
 }
 
-/// Runs a program, and notes each party's cost after its setup.
+/// Runs a program, and returns each party's cost after its setup.
 fn behind_setup(job: &Job, unit: Unit, clock: Clock) -> Result<[Mark; 2], Error> {
     let (left, right) = memory_pair();
     let zeros = |role: Party| vec![false; job.program.input_width(role)];
@@ -162,8 +163,8 @@ fn gone() -> Error {
     Error::Resource("a party that was measured has ended".into())
 }
 
-/// Runs with twice this many gates: they are garbled, half of them is opened, and the others are soldered to
-/// one another and evaluated.
+/// Runs with twice `half` gates. All gates are garbled, half of them are opened, and the others are soldered
+/// to each other and evaluated.
 fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error> {
     let bucketing = Bucketing { slots: half as u32, bucket: 1, opened: half as u32 };
     let level = Level::of(security)?;
@@ -207,7 +208,7 @@ fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error
     Ok(tasks.into_iter().enumerate().map(task).collect())
 }
 
-/// Returns the soldered wires: those of each gate in a bucket to those of the next one.
+/// Returns pairs of wires that are soldered: the wires of each gate in a bucket with those of the next one.
 fn pairs(kept: &[u32], each: usize) -> Pairs {
     let mut pairs = Pairs::default();
     for (k, &gate) in kept.iter().enumerate() {
@@ -311,7 +312,7 @@ fn evaluators(
 mod tests {
     use super::*;
 
-    /// Every task takes time of the party that does it, and the bytes of its messages.
+    /// Every task takes time of the party that performs it, and has the bytes of its messages.
     #[test]
     fn all_tasks_are_measured() {
         let clock: Clock = || {
@@ -329,14 +330,14 @@ mod tests {
         let level = Level::of(40).unwrap();
         let opened = |hash: &ihash::Parameters, count: usize| ihash::opened_bytes(hash, count) as f64;
         let [labels, messages] = [opened(&level.labels, 300), opened(&level.permutations, 300)];
-        // Labels of two operands, three messages; three of each. The cost of combinations is distributed over
-        // all.
+        // An opened gate has two labels and three messages, and a soldered gate three of each. The cost of
+        // combinations is divided among all gates.
         let expected = [2.0 * labels + 3.0 * messages, 3.0 * (labels + messages)].map(|all| all / 300.0);
         for (task, expected) in tasks[1..3].iter().zip(expected) {
             assert!(task.bytes > expected && task.bytes < expected + 10.0, "{task:?} {expected}");
         }
         assert_eq!(tasks[3].bytes, 0.0);
-        // A bit of three outputs is a byte in the decoding message: 6 bits.
+        // Each output has a symbol of 6 bits, 0.75 bytes, in the decoding message.
         assert!(tasks[6].bytes > 0.6 && tasks[6].bytes < 1.0, "{:?}", tasks[6]);
     }
 }

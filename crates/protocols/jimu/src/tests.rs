@@ -19,8 +19,8 @@ pub(crate) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] 
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Makes random components, in some slots each, with inputs and outputs of both parties, some of them of
-/// nobody or of both. Some have no AND gates, and some inputs nobody reads.
+/// Returns a program with random components in several slots each. Both parties have inputs, and outputs go
+/// to either party, to both or to nobody. Some components have no AND gates, and some inputs are not read.
 pub(crate) fn random_program(rng: &mut Rng) -> Program {
     let mut widths: [u32; 2] = [rng.below(9) as u32, rng.below(9) as u32];
     let ports = |name: &str, width: u32| match width {
@@ -48,7 +48,7 @@ pub(crate) fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Random gates, without AND gates if it is `linear`.
+/// Returns random gates, without AND gates if `linear`.
 fn random_component(name: &str, linear: bool, rng: &mut Rng) -> Component {
     let [inputs, outputs] = [(); 2].map(|()| 1 + rng.below(6) as u32);
     let mut builder = Builder::new(inputs);
@@ -72,7 +72,7 @@ fn random_component(name: &str, linear: bool, rng: &mut Rng) -> Component {
     }
 }
 
-/// Both parties over these channels.
+/// Runs both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,

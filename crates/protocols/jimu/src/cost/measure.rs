@@ -1,4 +1,4 @@
-//! This protocol's own work, measured by doing a little of it.
+//! Measures this protocol's own work by doing a small amount of it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loo
 use brickwork_primitives::ihash::{Code, Words};
 use brickwork_session::{Job, Unobserved};
 
-/// The kinds of work of this protocol, besides those of the primitives.
+/// The kinds of work of this protocol, in addition to those of the primitives.
 impl Measure for Jimu {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL
@@ -31,7 +31,7 @@ impl Measure for Jimu {
         let openings = code.seeded_evaluation(&rng.seed(), hidden);
         let compression = code.seeded_evaluation(&rng.seed(), COMPRESSED);
         let words = Words::random(symbols, COUNT, &mut rng);
-        // Corrections; streams and combinations are a small part of them.
+        // Corrections are most of the work. Streams and combinations are a small part.
         let encode = fastest(COUNT as f64, || {
             black_box(code.encode(&words));
             Ok(())
@@ -52,12 +52,12 @@ impl Measure for Jimu {
             Ok(())
         })?;
         measured.set(&GARBLE, gates);
-        // Two labels of an output are hashed like those of an operand.
+        // Hashing both labels of an output is as expensive as hashing those of an operand.
         measured.set(&ROWS, 0.5 * gates);
         Ok(())
     }
 
-    /// Measures the overhead of each phase of a run of a single AES beyond the sum of its parts.
+    /// Measures the time of each phase of a run that exceeds its work and messages, for a single AES.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {

@@ -1,5 +1,5 @@
 //! The predicted cost of a run: the protocol as a list of steps, in an order in which both parties execute
-//! it. Bytes and crossings are exact, the rest are estimates.
+//! it. Bytes and crossings are exact; times are estimates.
 
 mod measure;
 pub mod work;
@@ -47,8 +47,8 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), promise(&layout)))
 }
 
-/// Returns the unit for which a run of a program sends fewer bytes, in both directions together: the default
-/// of both parties.
+/// Returns the unit with which a run of a program sends fewer bytes in both directions together. It is the
+/// default of both parties.
 ///
 /// # Errors
 /// As [`script`].
@@ -79,7 +79,7 @@ pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Er
 }
 
 /// Returns the cost of a run from stock, with this cut, on two equal machines over this link. It assumes that
-/// both parties share this many unused epochs, and that nothing was given up.
+/// both parties share this many unused epochs, and have given up nothing.
 ///
 /// # Errors
 /// As [`script`].
@@ -102,14 +102,14 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
     let level = Level::of_stock(security)?;
     let layout = Layout::from_stock(program, unit, level)?;
     let steps = Request::of_layout(&layout).steps(security)?;
-    // Counts of each batch.
+    // The counts of each batch.
     let supplies: Vec<Supply> = steps.iter().map(Filling::supply).collect();
     let batches = || supplies.iter().flat_map(|supply| supply.kinds.iter().zip(&supply.sizes.copies));
     let mut script = Script::new(Jimu::PHASES);
     let hello = GREETING_BYTES as u64;
     meet(&mut script, ([hello], hello), epochs);
     agree_to_take(&mut script, "prepare");
-    // The message that the items are burned; after it nobody waits for the other party's next message.
+    // The confirmation of the burn. After it, neither party waits for the other's next message.
     script.exchange([DIGEST], [DIGEST]);
     some(&mut script, Evaluator, layout.ots.div_ceil(8) as u64); // 10
     script.phase("build");
@@ -145,7 +145,8 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
             script.beyond(work, if grows { slots as u64 } else { 1 });
         }
     }
-    // Words of the circuit and of the taken items; rows or tables, and solderings of all gates or copies.
+    // The words of the circuit and of the used items, the rows or tables, and the solderings of all gates or
+    // copies.
     let (wires, label) = (layout.steps.len() as u64, level.labels.l() as u64);
     let program = wires * (GATE_BYTES + 24 + 2 * label) + PROCESS_BYTES;
     let taken = batches().map(|(kind, cut)| {
@@ -180,14 +181,15 @@ fn steps(layout: &Layout) -> Script {
     script
 }
 
-/// Adds a message, unless it would be empty.
+/// Adds a message, unless it is empty.
 fn some(script: &mut Script, from: Party, payload: u64) {
     if payload > 0 {
         script.message(from, payload);
     }
 }
 
-/// OTs of labels, and the check of their choices. The evaluator's message about the choices may come later.
+/// Adds the OTs of labels, and the check of their choices. The evaluator's answer to this check may come
+/// later ([`combined`]).
 fn ots(script: &mut Script, layout: &Layout, counts: Counts) {
     for _ in 0..layout.level().blocks() {
         let blocks = (counts.all() as u64).div_ceil(BLOCK) + 1;
@@ -203,7 +205,7 @@ fn combined(script: &mut Script, counts: Counts) {
     script.message(Evaluator, (counts.combinations.div_ceil(8) + COMBINED_HASH) as u64);
 }
 
-/// Adds random words of a hash, with the length of each list, and those that mask their combinations.
+/// Adds random words of a hash, with the length of each list, and the words that mask their combinations.
 fn random(script: &mut Script, hash: &Parameters, lists: &[usize], security: u32) {
     for count in lists.iter().copied().chain([hash.masks(security)]) {
         script.work(Garbler, &HASH, count as u64, 1);
@@ -248,7 +250,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for (hash, lists) in hashes.into_iter().zip(lists(layout)) {
         random(script, hash, &lists, security);
     }
-    // Meanwhile the garbler continues to garble.
+    // The garbler continues to garble meanwhile.
     if let Some(counts) = input_ots(layout) {
         combined(script, counts);
     }
@@ -267,7 +269,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     opened(script, layout);
 }
 
-/// Adds copies of a kind, before the challenge.
+/// Adds the copies of a kind, before the challenge.
 fn copies(script: &mut Script, layout: &Layout, kind: usize) {
     let (level, copies) = (layout.level(), layout.sizes.copies[kind].copies() as usize);
     script.message(Garbler, START as u64);
@@ -293,7 +295,7 @@ fn copies(script: &mut Script, layout: &Layout, kind: usize) {
     }
 }
 
-/// Adds garbling copies of a component at a party.
+/// Adds the work of garbling copies of a component at a party.
 fn garble(script: &mut Script, party: Party, circuit: &Circuit, copies: u64) {
     let others = circuit.gate_count() - circuit.and_gates();
     script.work(party, &GARBLE_AND, copies * circuit.and_gates() as u64, 1);
@@ -385,7 +387,7 @@ fn build(script: &mut Script, layout: &Layout) {
     read(script, layout);
 }
 
-/// Adds messages that are read with Δ, and the words that mask their combinations.
+/// Adds the messages that are read with Δ, and the words that mask their combinations.
 fn readable(script: &mut Script, layout: &Layout) {
     let (count, level) = (layout.readable().count(), layout.level());
     if count > 0 {
@@ -432,7 +434,8 @@ fn memory(layout: &Layout) -> [u64; 2] {
         }
     }
     let program = wires * (GATE_BYTES + 24) + PROCESS_BYTES;
-    // Words as they arrive and as they are kept, those of the circuit, and the opening values of solderings.
+    // The words that arrive and that are kept, the words of the circuit, and the opening values of
+    // solderings.
     let of = |side: usize| {
         2 * (words * labels[side] + rho * messages[side]) + wires * (labels[side] + messages[side])
     };

@@ -3,20 +3,20 @@
 use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
-/// A word of labels at the garbler: drawing, correcting and combining it.
+/// Hashing a label at the garbler: drawing, correcting and combining the word.
 pub static HASH: Work = Work { name: "jimu.hash", known: [4.5e-8, 7.3e-8, 1.6e-7, 2.4e-6] };
-/// The same at the evaluator.
+/// Hashing a label at the evaluator.
 pub static HASHED: Work = Work { name: "jimu.hashed", known: [3.0e-8, 4.9e-8, 1.1e-7, 1.6e-6] };
-/// A gate that is garbled.
+/// Garbling a gate.
 pub static GARBLE: Work = Work { name: "jimu.garble", known: [8.3e-8, 9.4e-8, 1.5e-7, 2.1e-6] };
-/// A label that is compared with a hash.
+/// Comparing a label with a hash.
 pub static COMPARE: Work = Work { name: "jimu.compare", known: [3.0e-8, 4.9e-8, 1.1e-7, 1.6e-6] };
-/// A pair of wires that are soldered.
+/// Soldering a pair of wires.
 pub static SOLDERED: Work = Work { name: "jimu.soldered", known: [2.2e-8, 3.9e-8, 9.1e-8, 1.4e-6] };
-/// Two rows of an output of a component.
+/// Making two rows of an output of a component.
 pub static ROWS: Work = Work { name: "jimu.rows", known: [4.1e-8, 4.7e-8, 7.4e-8, 1.1e-6] };
-/// The time of each phase beyond its work and its messages, in order; for phases in `GROWS`, per AND gate of
-/// the program.
+/// The time of each phase in addition to its work and its messages, in order. For phases in `GROWS`, it is
+/// per AND gate of the program.
 pub static BEYOND: [Work; 6] = [
     Work { name: "jimu.beyond.setup", known: known::SETUP },
     Work { name: "jimu.beyond.preprocess.gate", known: [5.0e-7, 3.6e-7, 3.0e-7, 1.2e-5] },
@@ -26,7 +26,7 @@ pub static BEYOND: [Work; 6] = [
     Work { name: "jimu.beyond.decode", known: known::DECODE },
 ];
 
-/// For each phase, whether its overhead grows with the program.
+/// For each phase, true if this time grows with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
 /// All kinds of work.

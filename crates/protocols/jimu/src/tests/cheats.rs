@@ -1,4 +1,4 @@
-//! Each party cheats at every message, and between the steps.
+//! Attacks of each party at every message, and between the steps.
 
 use super::*;
 use brickwork_testing::Replayable as _;
@@ -14,13 +14,13 @@ use brickwork_wire::Tag;
 
 type Alter = Box<dyn Fn(&mut Vec<u8>) + Send>;
 
-/// Inputs that are always the same.
+/// Returns inputs that are the same in every test.
 fn fixed(program: &Program) -> [Vec<bool>; 2] {
     let [a, b] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
     [(0..a).map(|k| k % 3 == 0).collect(), (0..b).map(|k| k % 2 == 1).collect()]
 }
 
-/// The end of a run of both parties, of which one alters its `nth` message with this tag.
+/// Returns the error of a run in which one party alters its `nth` message with this tag.
 fn altered(
     unit: Unit,
     party: Party,
@@ -51,7 +51,7 @@ fn altered(
     ends
 }
 
-/// Flips the bits of `mask` in a byte, counted from the end if that is negative.
+/// Flips the bits of `mask` in a byte. A negative position counts from the end.
 fn flip(at: isize, mask: u8) -> impl Fn(&mut Vec<u8>) + Send + 'static {
     move |message| {
         let place = if at < 0 { message.len() as isize + at } else { at };
@@ -67,16 +67,16 @@ fn is_caught(end: &Result<Report, Error>, cheat: impl Into<brickwork_base::Cheat
     }
 }
 
-/// The values that open words are part of combinations: each of the garbler's openings is altered in one
-/// place, and each of its answers.
+/// Opened values and answers are parts of combinations. Each of the garbler's openings and answers is altered
+/// in one place.
 #[test]
 fn row_10_an_altered_opening_is_caught_by_its_check() {
     let program = library::millionaires().unwrap();
     for unit in Unit::ALL {
         let layout = Layout::new(&program, unit, 40, None).unwrap();
         let kinds = 0..layout.kinds.len();
-        // For opened copies the messages of inputs and of outputs, then labels: for gates those of inputs,
-        // for components also those of outputs and offsets.
+        // For each kind of opened copies, there are messages of inputs and of outputs, and then labels. Gates
+        // have labels of inputs, and components also labels of outputs and offsets.
         let mut all = vec![Cheat::Permutation; 2 * kinds.len()];
         let lists = if unit == Unit::Gates { 1 } else { 3 };
         all.extend(vec![Cheat::Label; lists * kinds.len()]);
@@ -84,10 +84,10 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
             solder::parts(pairs).for_each(|_| all.extend([Cheat::Permutation, Cheat::Soldering]));
         }
         if unit == Unit::Components {
-            // Offsets of copies.
+            // The offsets of copies.
             all.extend(vec![Cheat::Soldering; kinds.len()]);
         }
-        // Sums with the messages for reading, the garbler's inputs, and decoding values.
+        // The sums with the messages for reading, the garbler's inputs, and decoding values.
         all.extend([Cheat::Permutation, Cheat::InputLabel, Cheat::Permutation]);
         for (nth, &cheat) in all.iter().enumerate() {
             let opened = (ihash::msg::OPENED, nth);
@@ -117,7 +117,7 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
     }
 }
 
-/// Tables of components are fixed by their hash before the challenge; offsets have colour 1 only if the
+/// The hash of a component's tables binds the garbler before the challenge. Offsets have colour 1 only if the
 /// garbler's message is right.
 #[test]
 fn row_05_altered_components_are_caught() {
@@ -129,11 +129,11 @@ fn row_05_altered_components_are_caught() {
     assert!(altered(msg::TABLES, Box::new(flip(-1, 128))).is_cheat(Cheat::Tables));
     let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
     assert!(altered(msg::HASHES, Box::new(all)).is_cheat(Cheat::Tables));
-    // Offsets with the other colour than the opened ones: the opening is not the hashed value.
+    // If an offset has another colour than the opened one, the opening is not the hashed value.
     assert!(altered(msg::COLOURS, Box::new(all)).is_cheat(Cheat::Label));
 }
 
-/// Hashes of labels and of permutation messages, and the hashes that replace drawn words.
+/// Alters hashes of labels and of permutation messages, and hashes that replace drawn words.
 #[test]
 fn row_03_altered_hashes_are_caught() {
     let altered = |party, tag, nth, alter: fn(&mut Vec<u8>)| altered(Unit::Gates, party, (tag, nth), alter);
@@ -148,13 +148,13 @@ fn row_03_altered_hashes_are_caught() {
         let ends = altered(Party::Evaluator, ihash::msg::SECRET, nth, |secret| secret[0] ^= 1);
         is_caught(&ends[0], ihash::Cheat::Watched);
     }
-    // The last word of labels is the offset: with another one no label of an OT is right whose choice is 1.
+    // The last word of labels is the offset. With another offset, no OT label of choice 1 is right.
     let other = |words: &mut Vec<u8>| *words.last_mut().expect("a byte") ^= 1;
     let ends = altered(Party::Garbler, ihash::msg::CHOSEN, 0, other);
     is_caught(&ends[1], Cheat::OtOffset);
 }
 
-/// The seed of the challenge is sent after all proofs: a garbler that may still choose its answered symbols
+/// The seed of the challenge is sent after all proofs. A garbler that may still choose its answered symbols
 /// does not know it.
 #[test]
 fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
@@ -184,14 +184,14 @@ fn row_15_altered_messages_of_the_evaluator_are_caught() {
             is_caught(&garbler, Cheat::OutputLabel);
             assert!(evaluator.is_ok());
         }
-        // Bits after the last one.
+        // Appends bits after the last one.
         let ends = altered(unit, Party::Evaluator, (msg::COMBINED, 0), |message| message.push(0));
         is_caught(&ends[0], Malformed::UnexpectedMessage);
     }
 }
 
-/// Rows of all gates are wrong: an opened one shows it. For a single gate: it may be opened, or the others of
-/// its bucket are good, and the outputs are right.
+/// If the rows of all gates are wrong, an opened gate shows it. A single bad gate may be opened; otherwise
+/// the other gates of its bucket are good, and the outputs are right.
 #[test]
 fn row_05_wrong_rows_are_caught_or_do_no_harm() {
     let altered = |alter: Alter| altered(Unit::Gates, Party::Garbler, (msg::GATES, 0), alter);
@@ -217,8 +217,8 @@ fn ends_as(case: Case, cheater: Party) -> Ending {
     case.run().ending(cheater).unwrap()
 }
 
-/// Another Δ than that of the OTs, and labels of OTs that are not the hashed ones: they are refused for any
-/// input of the evaluator, with the same end.
+/// The garbler uses another Δ than that of the OTs, or hashes other labels. Both are refused for any input of
+/// the evaluator, with the same error.
 #[test]
 fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     let (program, mut rng) = (Arc::new(library::millionaires().unwrap()), Rng::replayable("test inputs"));
@@ -228,14 +228,14 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
         let mut case = || Case::new(&program, sizes(&program, unit), &mut rng).inputs(&x, &y);
         let offset = case().lie(Party::Garbler, Point::Offset, |_, offset| offset[16 + 9] ^= 1);
         assert_eq!(ends_as(offset, Party::Garbler), caught);
-        // The label of bit 1 instead of that of 0.
+        // Hashes the label of bit 1 instead of that of 0.
         let label = case().lie(Party::Garbler, Point::OtLabels, |delta, labels| add(labels, delta, [0]));
         assert_eq!(ends_as(label, Party::Garbler), caught);
     }
 }
 
-/// Repair (iii): the points that compress labels, and the point of the permutation bits, are sent only after
-/// the peer has proven its watched symbols of both hashes.
+/// Repair (iii): the garbler sends the seeds of the points only after the peer has proven its watched symbols
+/// of both hashes. The points are those that compress labels, and the point of the permutation bits.
 #[test]
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -249,7 +249,7 @@ fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     }
 }
 
-/// x·y for each bit, told to both.
+/// Returns a program that computes x·y for each bit, for both parties.
 fn products(width: u32) -> Arc<Program> {
     let port = |name: &str| Port::new(name, Type::Uint(width));
     let mut builder = Builder::new(2 * width);
@@ -269,18 +269,18 @@ fn products(width: u32) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// The program's sizes, with other ones for its only kind of copies.
+/// Returns the program's sizes, with other sizes for its only kind of copies.
 fn cut(program: &Program, unit: Unit, slots: u32, [bucket, opened]: [u32; 2]) -> Sizes {
     Sizes { copies: vec![Bucketing { slots, bucket, opened }], ..sizes(program, unit) }
 }
 
-/// Gates that give the other label: in a bucket with a good one the evaluator gets Δ, and with it the
-/// garbler's input. Its outputs are right, so are the garbler's, and its messages are the same as always.
+/// Bad gates give the other label. In a bucket with a good gate, the evaluator learns Δ, and reads the
+/// garbler's input. Both parties' outputs are right, and the evaluator's messages are the same as always.
 #[test]
 fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_sees() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
     for k in 0..8 {
-        // One of 12 gates computes NAND; with k = 0 none does.
+        // One of 12 gates computes NAND; for k = 0 none does.
         let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng);
         let case = case.lie(Party::Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, (k > 0).then_some(k));
@@ -288,13 +288,13 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
         let outcome = case.run();
         let expected = if k > 0 { Ending::Recovered } else { Ending::Survived };
         assert_eq!(outcome.ending(Party::Garbler), Ok(expected));
-        // The garbler's outputs are right, too: to it the evaluator is honest.
+        // The garbler's outputs are right, so the evaluator behaves like an honest one.
         assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Survived));
     }
 }
 
-/// The same for a copy of a component whose rows give the wrong label of an output. It differs by the copy's
-/// own offset, and the evaluator knows the sum of this offset and the session's.
+/// The same for a copy of a component whose rows give the wrong label of an output. The label differs by the
+/// copy's own offset, and the evaluator knows the sum of this offset and the session's offset.
 #[test]
 fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
@@ -305,7 +305,7 @@ fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
         assert_eq!(outcome.ending(Party::Garbler), Ok(expected));
         assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Survived));
     }
-    // A copy that is opened shows it for certain.
+    // A bad copy that is opened is always detected.
     for _ in 0..3 {
         let case = Case::new(&program, cut(&program, Unit::Components, 1, [1, 3]), &mut rng);
         let outcome = case.opposite(0, 0..4, 2).run();
@@ -313,8 +313,8 @@ fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     }
 }
 
-/// With small numbers: a garbler whose first gates compute NAND is detected when one is opened, and wins when
-/// a bucket has no other ones; otherwise the evaluator recovers.
+/// With few gates: a garbler whose first gates compute NAND is detected if one of them is opened, and wins if
+/// a bucket contains only bad gates. Otherwise the evaluator recovers.
 #[test]
 fn row_05_bad_gates_win_as_often_as_they_must() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -333,24 +333,25 @@ fn row_05_bad_gates_win_as_often_as_they_must() {
             other => panic!("{other:?}"),
         }
     }
-    // Both in buckets: 6 of 15 ways, of which 2 in the same. By 0.025 more or less.
+    // Both bad gates are in buckets in 6 of 15 ways, and in 2 of these in the same bucket. The standard
+    // deviations are at most 0.025.
     let [wins, caught, recovered] = [wins, caught, recovered].map(|n| f64::from(n) / f64::from(trials));
     assert!((wins - 2.0 / 15.0).abs() < 0.09, "{wins}");
     assert!((caught - 9.0 / 15.0).abs() < 0.11, "{caught}");
     assert!((recovered - 4.0 / 15.0).abs() < 0.1, "{recovered}");
 }
 
-/// A word that is read with Δ is the sum with a message of its own. A sum that is off would give a party that
-/// knows Δ another input of the garbler's, or another output, than the true one. Each wrong sum is found
-/// before anything is read, by an evaluator with Δ and by one without.
+/// A word that is read with Δ is the sum with a message of its own. With a wrong sum, a party that knows Δ
+/// would read another input or output of the garbler. Each wrong sum is detected before anything is read, by
+/// an evaluator with Δ and by one without.
 #[test]
 fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset() {
     let (program, mut rng) = (products(6), Rng::replayable("test sums"));
     let layout = Layout::new(&program, Unit::Gates, 40, None).unwrap();
     let (bits, readable) = (layout.level().permutations.bits() as usize, layout.readable().count());
     assert_eq!(readable, 12, "the garbler's inputs and outputs");
-    // The values that open gates, none here, messages and labels; solderings of inputs and of outputs; then
-    // the sums.
+    // The messages that open gates (empty here), with messages and labels; then the solderings of inputs and
+    // of outputs; then the sums.
     let sums = 3 + 2 * 2;
     let mut ends = |gets_offset: bool, differences: Vec<(usize, u8)>| {
         let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).dealt(&mut rng);
@@ -372,12 +373,12 @@ fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset()
         let honest = if gets_offset { Ending::Recovered } else { Ending::Survived };
         assert_eq!(ends(gets_offset, Vec::new()), honest);
         for wire in 0..readable {
-            // The bit that would be read, and another one that would not.
+            // The bit that would be read, and another bit.
             for difference in [1, 1 << (1 + wire % 5), 63] {
                 assert_eq!(ends(gets_offset, vec![(wire, difference)]), caught, "{wire} {difference}");
             }
         }
-        // All of them, and two that cancel where they are added up.
+        // All wrong sums at once, and two that cancel when they are added up.
         assert_eq!(ends(gets_offset, (0..readable).map(|wire| (wire, 1)).collect()), caught);
         assert_eq!(ends(gets_offset, vec![(2, 1), (9, 1)]), caught);
     }

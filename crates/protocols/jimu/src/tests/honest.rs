@@ -5,7 +5,8 @@ use brickwork_primitives::ihash::{self, Words};
 use brickwork_session::Model;
 use brickwork_testing::Replayable as _;
 
-/// Runs a program; its outputs are the plain ones, and the bytes of both directions are the predicted ones.
+/// Runs a program. Its outputs are those of the plain computation, and the bytes of both directions are the
+/// predicted ones.
 #[track_caller]
 fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     let program = Arc::new(program);
@@ -59,8 +60,8 @@ fn programs_of_the_library_give_what_they_should() {
     }
 }
 
-/// Each block of the offset of gates costs a bit: three blocks at s = 40, four above. The offsets of
-/// components are compressed, and all of them together cost one.
+/// Each block of the gates' offset costs a bit of security: three blocks at s = 40, four above. The offsets
+/// of components are compressed, and all of them together cost one.
 #[test]
 fn what_computing_gains_is_reported() {
     for (security, bits) in [(40, 108.0), (64, 107.0), (80, 107.0)] {
@@ -70,7 +71,7 @@ fn what_computing_gains_is_reported() {
     }
 }
 
-/// The rank of these rows of 128 bits and four more.
+/// Returns the rank of these rows, which have 128 bits and four more.
 fn rank(mut rows: Vec<(u128, u8)>) -> usize {
     let bit = |row: &(u128, u8), k: usize| match k {
         0..128 => (row.0 >> k) as u8 & 1,
@@ -91,18 +92,18 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
     rank
 }
 
-/// The lowest bits of the blocks of an offset tell this much of its compression, beside the watched symbols:
-/// a bit seldom, two with a probability below 2^-10, three below 2^-19, for any symbols that are watched when
-/// the points are drawn. Here these are symbols of the word itself, and none is the first of a block, which
-/// would be known anyway.
+/// The lowest bits of an offset's blocks, together with the watched symbols, reveal little about its
+/// compression. They reveal one bit rarely, two with probability below 2^-10, and three below 2^-19. This
+/// holds for any symbols that are watched when the points are drawn. Here these are symbols of the word
+/// itself, and none is the first of a block, which would be known anyway.
 #[test]
 fn known_bits_of_an_offset_tell_little_of_its_compression() {
     let mut rng = Rng::replayable("test watched symbols");
     for security in [40, 80] {
         let hash = parameters::Level::of(security).unwrap().labels;
         let code = ihash::Code::new(&hash);
-        // The frequency of a known bit, the frequency of more than one, and the gain of a guess at the
-        // offset: 2^lost.
+        // Counts how often a bit is known and more than one, and adds up the gain of a guess at the offset:
+        // 2^lost.
         let (mut told, mut more, mut gained, draws) = (0, 0, 0, 400);
         for _ in 0..draws {
             let mut hidden: Vec<usize> = (0..hash.l()).collect();
@@ -130,7 +131,7 @@ fn known_bits_of_an_offset_tell_little_of_its_compression() {
             gained += 1 << lost;
         }
         assert!(told > 0 && told < draws / 8 && more <= 4, "{security}: {told}, {more}");
-        // All together much less than the one bit that the promise leaves out, a factor of 2.
+        // The gain is much less than the factor of 2 of the one bit that the promise leaves out.
         assert!(4 * gained < 5 * draws, "{security}: {gained} of {draws}");
     }
 }
