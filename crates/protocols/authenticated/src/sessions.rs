@@ -163,7 +163,9 @@ fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Resul
     let small = forced.level.is_some() || forced.pool.is_some();
     match small || budget.log2() <= -f64::from(level.security) {
         true => Ok(budget),
-        false => Err(Error::Limit("more is asked for than the security of a session allows".into())),
+        false => {
+            Err(Error::Limit("the request exceeds the security bound of a session; ask for less".into()))
+        }
     }
 }
 
@@ -177,7 +179,7 @@ impl<C: Role> Standing<C> {
         made.suffices(&layout)?;
         member.run.phase("build");
         member.run.program();
-        agree(&mut member.run.channel, &step.digest(), "the peer means another step of this session")?;
+        agree(&mut member.run.channel, &step.digest(), "the peer runs another step of this session")?;
         let (outputs, wires) = C::execute(member, &layout, made, input)?;
         member.keep_of(&layout, &wires)?;
         let promise = promise_of(&layout, member.level, *cot, budget, pools.iter().copied());

@@ -36,7 +36,7 @@ impl Linking {
     pub fn garbled(self) -> &'static str {
         match self {
             Linking::Naive => "nothing is garbled ahead of time",
-            Linking::Standard => "components are garbled ahead of time, whatever will be computed with them",
+            Linking::Standard => "components are garbled ahead of time, for any program",
             Linking::Scmc => "components are garbled ahead of time, for this program alone",
         }
     }

@@ -152,6 +152,7 @@ mod cheating {
     use brickwork_primitives::ot::base::Keys;
     use brickwork_stock::Ranges;
 
+    /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
 
     /// Alters tables as they are garbled. The arguments are the component, the copy's number in its batch,

@@ -540,6 +540,7 @@ impl Prices {
         ..Prices::FREE
     };
 
+    /// Every price is zero.
     pub const FREE: Prices = Prices {
         byte: 0.0,
         and: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },

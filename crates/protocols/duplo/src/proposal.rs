@@ -111,7 +111,7 @@ impl Proposal {
         run.phase("preprocess");
         let program = cut.make(&job.program, limits.decompose)?;
         run.phase("setup");
-        let others = || Error::Mismatch("the peer's cut-and-choose parameters are others".into());
+        let others = || Error::Mismatch("the peer's cut-and-choose parameters are different".into());
         let proposal = run.channel.receive(PROPOSAL, Parameters::proposal_bytes(&program))?;
         let parameters = match hooks.parameters() {
             Some(unsafe_ones) if unsafe_ones.proposal() == proposal => unsafe_ones.clone(),
@@ -182,7 +182,7 @@ impl Decomposition {
         if *self != Decomposition::NONE && program.digest() != *digest {
             return Err(Error::Mismatch(match &name[..] {
                 "" => OTHER_PROGRAM.into(),
-                name => format!("the program cut by {name:?} is another one here than at the garbler"),
+                name => format!("the cut {name:?} gives another program here than at the garbler"),
             }));
         }
         same_interface(given, &program)?;
@@ -205,9 +205,7 @@ fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
     };
     match inputs(Party::Garbler) && inputs(Party::Evaluator) && outputs(given) == outputs(cut) {
         true => Ok(()),
-        false => Err(Error::Mismatch(
-            "what is proposed as a cut of the program has other inputs or outputs".into(),
-        )),
+        false => Err(Error::Mismatch("the proposed cut of the program has other inputs or outputs".into())),
     }
 }
 

@@ -68,7 +68,7 @@ impl Garbler {
         agree(
             &mut self.run.channel,
             &filling(request, &parameters),
-            "the peer is asked to preprocess something else",
+            "the peer has another request to preprocess",
         )?;
         self.fill_agreed(request, &parameters)?;
         Ok(self)
@@ -255,7 +255,7 @@ impl Evaluator {
         agree(
             &mut self.core.run.channel,
             &filling(request, &parameters),
-            "the peer is asked to preprocess something else",
+            "the peer has another request to preprocess",
         )?;
         self.fill_agreed(request, &parameters)?;
         Ok(self)

@@ -252,7 +252,7 @@ fn message_by_message(
 }
 
 fn lost() -> Error {
-    Error::Resource("a thread that kept tables failed".into())
+    Error::Resource("a thread that writes tables failed".into())
 }
 
 /// The tables of a few copies, for one evaluation.
@@ -280,7 +280,9 @@ impl TableSource for Source<'_> {
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
         let files = match &*self.tables.storage {
             TableStorage::Memory(_) => return Ok(()),
-            TableStorage::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
+            TableStorage::Segment(_) => {
+                return Err(Error::Stock("tables in a segment cannot be evaluated".into()));
+            }
             TableStorage::Files(files) => files,
         };
         self.section = bytes.len();

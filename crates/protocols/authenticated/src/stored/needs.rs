@@ -74,7 +74,7 @@ impl Request {
         match u32::try_from(most) {
             Ok(_) => Ok(Request { components, inputs }),
             Err(_) => Err(Error::Limit(
-                "a program from stock has at most 2^32 input bits, and as many copies of a component".into(),
+                "a program from stock has fewer than 2^32 input bits and copies of each component".into(),
             )),
         }
     }

@@ -68,7 +68,7 @@ impl Role for extension::Sender {
     }
 
     fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let none = || Error::Stock("a garbler without an offset".into());
+        let none = || Error::Stock("the garbler's stored secrets have no offset".into());
         CotSender::restored(series, offset.ok_or_else(none)?, keys)
     }
 
@@ -323,7 +323,7 @@ impl<C: Role> Member for Session<C> {
                 };
                 keeper.put(serial, &batch, copies)
             }
-            _ => Err(Error::Usage("something else was made than the step asks for".into())),
+            _ => Err(Error::Usage("the step made other items than it asks for".into())),
         }
     }
 

@@ -90,7 +90,7 @@ pub fn scripts_of_workers(
     let parameters = Parameters::for_steps(&shares, security)?;
     let binding = stock_ot_binding(security) as u64;
     let one = |(share, parameters): (&Request, &Parameters)| {
-        let own = share.ots.ok_or_else(|| Error::Usage("a worker that makes no OTs".into()))?;
+        let own = share.ots.ok_or_else(|| Error::Usage("a worker has no OTs to make".into()))?;
         let mut writer = Writer::new(&level(security.level())?, 0, true);
         let hello = GREETING_BYTES as u64;
         writer.script.phase("setup");

@@ -28,7 +28,7 @@ struct Told {
 }
 
 fn malformed() -> Error {
-    Error::Mismatch("the coordinator's share is of another release; install the same one".into())
+    Error::Mismatch("the coordinator runs another release; install the same one here".into())
 }
 
 /// Returns the program with one slot of a component.
@@ -94,7 +94,10 @@ impl Maker {
     pub fn hear(channel: Channel) -> Result<Self, Error> {
         let maker = makers::Maker::hear(channel)?;
         if maker.meeting().protocol != Duplo::NAME {
-            let other = format!("makers make stock of duplo, and this is {}", maker.meeting().protocol);
+            let other = format!(
+                "makers make stock for duplo only, and the coordinator makes it for {}",
+                maker.meeting().protocol
+            );
             return Err(maker.gives_up(Error::Mismatch(other)));
         }
         Ok(Maker(maker))

@@ -478,7 +478,7 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
     for (program, name, accepts, why) in [
         (&whole, "whole", false, "no other than its own"),
         (&whole, "other", true, "no such cut"),
-        (&given, "whole", true, "another one here"),
+        (&given, "whole", true, "another program here"),
     ] {
         assert!(
             matches!(met(program, name, accepts), Err(Error::Mismatch(reason)) if reason.contains(why)),
