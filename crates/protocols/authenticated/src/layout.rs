@@ -117,7 +117,7 @@ pub(super) struct Layout<'p> {
     pub digests: Vec<[u8; 32]>,
     /// For each component the first component that computes the same. Both share their copies.
     pub kinds: Vec<usize>,
-    /// For each component of `kinds` the number of copies that slots take.
+    /// The number of copies that slots take, counted at the first of equal components.
     pub copies: Vec<usize>,
     /// The number of input wires of all slots.
     pub ports: usize,
