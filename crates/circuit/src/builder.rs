@@ -1,4 +1,4 @@
-//! Building circuits gate by gate, with the folding that costs nothing.
+//! A builder of circuits, gate by gate, which folds constants and mostly reuses equal gates.
 
 use super::{Circuit, Gate, MAX_WIRES, Wire};
 use brickwork_base::Error;
@@ -37,7 +37,7 @@ impl Bit {
         Bit(self.0 & !1)
     }
 
-    /// The wire, ignoring inversion; only for bits that are no constants.
+    /// Returns the wire of a bit that is no constant, without its inversion.
     const fn index(self) -> Wire {
         (self.0 >> 1) - 1
     }
@@ -50,13 +50,13 @@ impl std::ops::Not for Bit {
     }
 }
 
-/// Builds one [`Circuit`]. A gate that was built before is mostly not built again.
+/// Builds one [`Circuit`]. If an equal gate exists, the builder mostly returns its wire.
 pub struct Builder {
     inputs: u32,
     gates: Vec<Gate>,
     and_gates: usize,
-    /// Where a recent gate equal to a new one may be: at the new one's hash. Entries are overwritten, so the
-    /// memory is bounded; only gates built long ago are missed.
+    /// A recent gate for each hash, to find an equal gate. Entries are overwritten, so the memory is bounded,
+    /// and only equal gates from long ago are missed.
     recent: Vec<u32>,
     /// True if a gate was left out because no wire number was left.
     full: bool,
@@ -92,7 +92,7 @@ impl Builder {
     }
 
     fn push(&mut self, gate: Gate) -> Bit {
-        // One order for both operands, so that `a & b` is found as `b & a` too.
+        // The operands are sorted, so that `a & b` and `b & a` are equal gates.
         let gate = match gate {
             Gate::Xor(a, b) => Gate::Xor(a.min(b), a.max(b)),
             Gate::And(a, b) => Gate::And(a.min(b), a.max(b)),
@@ -138,7 +138,7 @@ impl Builder {
         Bit(out.0 ^ flip)
     }
 
-    /// Adds a conjunction, the gate that costs; returns its wire.
+    /// Adds a conjunction, the one kind of gate that costs ciphertexts; returns its wire.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         if a == Bit::ZERO || b == Bit::ZERO || a == !b {
             return Bit::ZERO;
@@ -165,7 +165,7 @@ impl Builder {
         self.xor(masked, otherwise)
     }
 
-    /// The wire that carries exactly this bit.
+    /// Returns a wire that carries this bit: constants and inversions become gates.
     fn materialise(&mut self, bit: Bit) -> Wire {
         if bit.inverted() == 0 { bit.index() } else { self.push(Gate::Inv(bit.index())).index() }
     }
@@ -203,7 +203,7 @@ impl Builder {
     }
 }
 
-/// A place in a table of `size` entries, a power of two.
+/// Returns the place of a gate in a table of `size` entries, a power of two.
 fn hash(gate: &Gate, size: usize) -> usize {
     let (kind, a, b) = match *gate {
         Gate::Xor(a, b) => (0, a, b),
@@ -211,7 +211,7 @@ fn hash(gate: &Gate, size: usize) -> usize {
         Gate::Inv(a) => (2, a, a),
     };
     let key = (u64::from(a) << 32 | u64::from(b)) ^ kind << 62;
-    // Multiplicative hashing: the high bits depend on all of the key.
+    // The high bits of a product depend on all bits of the key.
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (size - 1)
 }
 

@@ -29,7 +29,7 @@ use super::{
 };
 use brickwork_base::Error;
 
-/// First bytes of a `.bwp` file; the last of them is the version.
+/// The first bytes of a `.bwp` file, of which the last one is the version.
 pub(super) const MAGIC: &[u8; 8] = b"brickwp\x01";
 
 /// Version of `.bwp` files.
@@ -38,8 +38,8 @@ pub const FILE_VERSION: u8 = MAGIC[7];
 const DIGEST_CONTEXT: &str = "brickwork program encoding 1";
 const DIGEST_LEN: usize = 32;
 
-/// Runs make a file far smaller than its program. This many wires may be named by any file, and as many more
-/// for each of its bytes; a file that asks for more would only exhaust the memory.
+/// Any file may name this many wires, and [`WIRES_PER_BYTE`] more for each of its bytes. Wires come in runs,
+/// so without a bound a small file could exhaust the memory.
 const FREE_WIRES: u64 = 1 << 26;
 const WIRES_PER_BYTE: u64 = 1 << 10;
 
@@ -143,7 +143,7 @@ impl Component {
     }
 }
 
-/// The tag of the first order of rows, in the place of a type's tag. The field of the rule follows.
+/// The tag of a rule with the first order of rows; the tags of types are smaller.
 const RULE: u8 = 6;
 
 const TRUNCATED: &str = "the file ends too early";
@@ -245,7 +245,7 @@ impl Writer {
 
 struct Reader<'b> {
     bytes: &'b [u8],
-    /// How many wires the rest of the file may still name.
+    /// The number of wires that the rest of the file may still name.
     wires: u64,
 }
 
@@ -260,7 +260,7 @@ impl<'b> Reader<'b> {
         Ok(self.take(1)?[0])
     }
 
-    /// No number in a valid file needs more than 35 bits.
+    /// Reads a number of at most 35 bits; a valid file has no larger one.
     fn number(&mut self) -> Result<u64, Error> {
         let mut value = 0;
         for shift in (0..35).step_by(7) {
@@ -278,7 +278,7 @@ impl<'b> Reader<'b> {
         u32::try_from(value).or_else(|_| bad(format!("the number {value} is too large")))
     }
 
-    /// A number of things, each of which takes at least `bytes` bytes.
+    /// Reads the length of a list whose elements take at least `bytes` bytes each.
     fn count(&mut self, bytes: usize) -> Result<usize, Error> {
         let count = self.number()?;
         if count > (self.bytes.len() / bytes) as u64 { bad(TRUNCATED) } else { Ok(count as usize) }
@@ -344,7 +344,7 @@ impl<'b> Reader<'b> {
     fn circuit(&mut self, inputs: u64, outputs: u64) -> Result<Circuit, Error> {
         let count = self.count(1)?;
         let mut gates = Vec::with_capacity(count);
-        // Budgeted above, and `Circuit::new` checks the exact limit.
+        // The caller has bounded the number of gates, and `Circuit::new` checks the exact limit.
         for driven in inputs..inputs + count as u64 {
             let first = self.number()?;
             let mut operand = |distance: Option<u64>| {
@@ -368,7 +368,7 @@ impl<'b> Reader<'b> {
         Circuit::new(inputs, gates, outputs)
     }
 
-    /// `count` wires; the caller has budgeted them or does it here.
+    /// Reads `count` wires, in runs.
     fn wires(&mut self, count: u64, origin: u64) -> Result<Vec<Wire>, Error> {
         let mut wires = Vec::new();
         self.append_wires(&mut wires, count, origin)?;

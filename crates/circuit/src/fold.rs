@@ -1,13 +1,13 @@
-//! Circuits without constants inside and without gates that nobody reads.
+//! Circuits without inner constants and without gates that no output needs.
 //!
-//! Files may hold both: `EQ` gates of Bristol Fashion, `w XOR w`, sums that cancel. Such gates cost, and a
-//! protocol that masks wires cannot hide an operand that is constant. So a [`Program`](super::Program)
-//! garbles the folded form of each circuit, while its file and its digest keep the original circuit.
+//! Files may hold such gates: `EQ` gates of Bristol Fashion, `w XOR w`, sums that cancel. These gates cost,
+//! and a protocol that masks wires cannot hide a constant operand. So a [`Program`](super::Program) garbles
+//! the folded form of each circuit, while its file and its digest keep the original circuit.
 //!
-//! A wire is a sum of inputs and of outputs of AND gates, its terms, and perhaps 1. Each term has a random
-//! word, and the word of a wire is the sum of the words of its terms. A constant wire has the word 0, since
-//! each of its terms comes an even number of times. Another wire has it with a probability of one in the
-//! number of words.
+//! A wire is a sum of terms, which are inputs, outputs of AND gates, and perhaps the constant 1. Each input
+//! and each output of an AND gate has a random word, and the word of a wire is the sum of the words of its
+//! terms. A constant wire has the word 0, since each of its terms comes an even number of times. Any other
+//! wire has the word 0 with a probability of 2^-n for words of n bits.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use super::{Circuit, Gate, MARK, Wire};
 use brickwork_base::Error;
 use brickwork_base::stop::looking;
 
-/// Returns a word for the `count`th term. Everybody knows these, but they decide about time alone.
+/// Returns a word for the `count`th term. Anybody can compute these words, but they only decide whether the
+/// slow search for constants runs.
 fn quick(count: u32) -> u32 {
     let mixed = count.wrapping_mul(0x9e37_79b9);
     let mixed = (mixed ^ mixed >> 16).wrapping_mul(0x21f0_aaad);
@@ -24,7 +25,7 @@ fn quick(count: u32) -> u32 {
     mixed ^ mixed >> 15
 }
 
-/// Returns the words of all wires, 0 of a constant one.
+/// Returns the words of all wires; a constant wire has the word 0.
 fn quick_words(circuit: &Circuit) -> Vec<u32> {
     let mut terms = (1..).map(quick);
     let mut next = || terms.next().unwrap_or_default();
@@ -40,12 +41,12 @@ fn quick_words(circuit: &Circuit) -> Vec<u32> {
     words
 }
 
-/// Returns whether a gate may read a constant. If one does, it never says no.
+/// Returns whether a gate may read a constant; false is always right.
 fn may_read_constants(circuit: &Circuit) -> bool {
     let words = quick_words(circuit);
     let constant = |wire: Wire| words[wire as usize] == 0;
     circuit.gates().any(|gate| match gate {
-        // The constant false itself.
+        // The gate is the constant false.
         Gate::Xor(a, b) => a != b && (constant(a) || constant(b)),
         Gate::And(a, b) => constant(a) || constant(b),
         Gate::Inv(a) => constant(a),
@@ -58,8 +59,8 @@ struct Folding {
     gates: Vec<Gate>,
     /// The word of each wire of the circuit.
     words: Vec<u128>,
-    /// For each wire its number among the remaining wires, and in the top bit the value of the wire if all
-    /// terms of its sum are 0. For a constant, the top bit is its value, and there is no number.
+    /// For each wire its number among the remaining wires, and in the top bit its value if all terms of its
+    /// sum are 0. A constant has only the top bit, its value.
     places: Vec<Wire>,
     /// The wires of false and true, once an output needs them.
     constants: [Option<Wire>; 2],
@@ -85,7 +86,7 @@ impl Folding {
         self.places.push(place | if inverted { MARK } else { 0 });
     }
 
-    /// Lets the next wire be an earlier one, or its inverse.
+    /// Makes the next wire an alias of an earlier wire or of its inverse.
     fn alias(&mut self, wire: Wire, inverted: bool) {
         let flipped = (self.places[wire as usize] & MARK != 0) ^ inverted;
         let place = match inverted && self.constant(wire).is_none() {
@@ -123,7 +124,7 @@ impl Folding {
         }
     }
 
-    /// Returns the place of a wire that is an output.
+    /// Returns the new number of a wire that is an output.
     fn output(&mut self, wire: Wire) -> Wire {
         let Some(value) = self.constant(wire) else { return self.place(wire) };
         if let Some(place) = self.constants[usize::from(value)] {
@@ -140,7 +141,7 @@ impl Folding {
 
 /// Returns the gates and outputs without gates that read constants; all others stay unchanged.
 fn without_constants(circuit: &Circuit) -> (Vec<Gate>, Vec<Wire>) {
-    // The words of wires depend on all gates, so nobody can choose gates whose words cancel.
+    // The words depend on all gates, so nobody can choose gates whose words cancel.
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-12 words of wires");
     hasher.update(&circuit.inputs.to_le_bytes());
     for gates in circuit.gates.chunks(1 << 10) {
@@ -165,7 +166,7 @@ fn without_constants(circuit: &Circuit) -> (Vec<Gate>, Vec<Wire>) {
     (folding.gates, outputs)
 }
 
-/// Returns whether an output needs each gate.
+/// Returns whether an output needs each of the gates.
 fn all_live(circuit: &Circuit) -> bool {
     let mut live = vec![false; circuit.wires()];
     circuit.outputs.iter().for_each(|wire| live[*wire as usize] = true);
@@ -190,7 +191,7 @@ impl Circuit {
     /// which every term comes an even number of times is a constant.
     ///
     /// # Errors
-    /// [`Error::Input`] if the constants that its outputs need are too many wires for it.
+    /// [`Error::Input`] if the constants that the outputs need make too many wires for a circuit.
     pub fn folded(self: &Arc<Self>) -> Result<Arc<Self>, Error> {
         let (gates, outputs) = match (may_read_constants(self), all_live(self)) {
             (false, true) => return Ok(Arc::clone(self)),
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn constants_and_dead_gates_go_and_others_stay() {
         use Gate::{And, Inv, Xor};
-        // Nothing to fold, and outputs that are constants.
+        // Nothing is folded, or outputs are constants.
         for (gates, outputs) in [
             (vec![And(0, 1), Xor(2, 0), Inv(3)], vec![4, 2]),
             (vec![And(0, 0)], vec![2]),
@@ -248,16 +249,16 @@ mod tests {
             assert!(Arc::ptr_eq(&circuit, &folded(&circuit)), "{:?}", circuit.gates().collect::<Vec<_>>());
         }
         for (gates, outputs, rest) in [
-            // w XOR w, and true, as operands.
+            // The operands are `w XOR w`, and the constant true.
             (vec![Xor(0, 0), And(2, 1)], vec![3], vec![Xor(0, 0)]),
             (vec![Xor(0, 0), Inv(2), And(3, 1)], vec![4], vec![]),
             (vec![Xor(0, 0), Inv(2), Xor(3, 1)], vec![4], vec![Inv(1)]),
             (vec![Xor(1, 1), Inv(2), Inv(3), Xor(4, 1)], vec![5, 3], vec![Xor(0, 0), Inv(2)]),
-            // Sums that cancel, with inversions.
+            // Sums cancel, with inversions.
             (vec![Inv(0), Xor(2, 0), And(3, 1)], vec![4], vec![]),
             (vec![Xor(0, 1), Xor(2, 0), Xor(3, 1), And(4, 0)], vec![5], vec![Xor(0, 0)]),
             (vec![And(0, 1), Xor(2, 0), Xor(3, 2), Xor(4, 0), Inv(5), And(6, 2)], vec![7], vec![And(0, 1)]),
-            // Dead gates.
+            // No output needs a gate.
             (vec![And(0, 1), Xor(0, 1), Inv(2)], vec![3], vec![Xor(0, 1)]),
         ] {
             let circuit = circuit(2, gates, outputs);
@@ -292,10 +293,10 @@ mod tests {
         assert!(smaller > 100 && same > 100, "{smaller} {same}");
     }
 
-    /// A sum of terms whose quick words cancel is no constant, and is not taken for one.
+    /// A sum of terms whose quick words cancel is not taken for a constant.
     #[test]
     fn known_words_that_cancel_are_no_constant() {
-        // By Gaussian elimination: each row is a word and the set of inputs that it is the sum of.
+        // Gaussian elimination: each row has a word, and the set of inputs whose words add up to it.
         let mut rows: Vec<(u32, u64)> = Vec::new();
         let cancels = (0..64).find_map(|input| {
             let mut new = (quick(input + 1), 1u64 << input);

@@ -18,11 +18,11 @@ pub struct Info {
     pub garbler_inputs: Vec<PortInfo>,
     /// The evaluator's inputs.
     pub evaluator_inputs: Vec<PortInfo>,
-    /// The outputs of all.
+    /// The outputs for all recipients.
     pub outputs: Vec<OutputInfo>,
     /// The kinds of component, in the program's order.
     pub components: Vec<ComponentInfo>,
-    /// The solderings by kind: sorted, each pair once.
+    /// The number of wires for each pair of a source and a destination, sorted.
     pub solderings: Vec<SolderingInfo>,
     /// Slots of all components together.
     pub slots: u64,
@@ -82,7 +82,7 @@ pub struct ComponentInfo {
     pub wires: u64,
     /// Most AND gates on a path through one slot.
     pub and_depth: u64,
-    /// Slots it has in the program.
+    /// Slots of the component in the program.
     pub slots: u64,
     /// Its input ports.
     pub input_ports: Vec<PortInfo>,
@@ -90,14 +90,14 @@ pub struct ComponentInfo {
     pub output_ports: Vec<PortInfo>,
 }
 
-/// Wires of one kind that are soldered to wires of another one, or that are an output.
+/// The wires that lead from one source to one destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SolderingInfo {
-    /// Where they come from.
+    /// The source.
     pub from: End,
-    /// Where they go to.
+    /// The destination.
     pub to: End,
-    /// How many.
+    /// The number of wires.
     pub wires: u64,
 }
 
@@ -211,7 +211,7 @@ impl Program {
     fn solderings_by_kind(&self) -> Vec<SolderingInfo> {
         let garblers = self.input_width(Party::Garbler) as Wire;
         let inputs = garblers + self.input_width(Party::Evaluator) as Wire;
-        // Returns the source of each wire, and its destinations.
+        // Returns the source of a wire, and all wires of that source.
         let source = |wire: Wire| {
             if wire < garblers {
                 return (End::Party("garbler"), 0..garblers);
@@ -227,7 +227,7 @@ impl Program {
         let mut join = |wires: &[Wire], to: End| {
             let mut rest = wires;
             while let Some(&first) = rest.first() {
-                // Neighbours mostly come from the same.
+                // Neighbours mostly have the same source.
                 let (from, known) = source(first);
                 let same = rest.iter().take_while(|&wire| known.contains(wire)).count();
                 *joined.entry((from, to)).or_default() += same as u64;
@@ -241,8 +241,8 @@ impl Program {
         joined.into_iter().map(|((from, to), wires)| SolderingInfo { from, to, wires }).collect()
     }
 
-    /// Most AND gates on a path, if a component's outputs all come as late as its last one; so an upper bound
-    /// that is exact for programs of one slot.
+    /// Most AND gates on a path, if every output of a component depends on its deepest gate: an upper bound,
+    /// which is exact for programs of one slot.
     fn and_depth(&self, components: &[ComponentInfo]) -> u64 {
         self.longest_path(|component| components[component.0 as usize].and_depth)
     }
@@ -309,8 +309,7 @@ mod tests {
     use super::*;
     use crate::formats;
 
-    /// For each component, the wires that are soldered to its inputs are as many as its slots have, from any
-    /// source; those that lead to outputs are as many as the outputs' wires.
+    /// Every input of a slot, and every wire of an output, is soldered exactly once.
     #[test]
     fn solderings_are_all_wires_by_kind() {
         for name in ["millionaires.bwp", "aes-128.bwp", "cbc-mac-16.bwp"] {
@@ -330,7 +329,7 @@ mod tests {
             for to in ["garbler", "evaluator", "both", "nobody"] {
                 assert_eq!(wires(&|one| one.to == End::Party(to)), widths(to), "{name}: {to}");
             }
-            // Each pair once; and from the stated source, slot by slot.
+            // The pairs are sorted, and each occurs once.
             let pairs: Vec<_> = info.solderings.iter().map(|one| (one.from, one.to)).collect();
             assert!(pairs.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
             let mut owners = vec![End::Party("garbler"); program.input_width(Party::Garbler)];

@@ -2,7 +2,7 @@
 //!
 //! A [`Circuit`] is a list of XOR, AND and INV gates in static single assignment: wires `0..inputs` are the
 //! inputs, gate `k` drives wire `inputs + k`. A [`Component`] gives a circuit a name and typed ports; a
-//! [`Program`] places components into slots and says how their wires are soldered.
+//! [`Program`] places components into slots and solders the slots' wires.
 #![forbid(unsafe_code)]
 
 mod builder;
@@ -33,11 +33,11 @@ use zeroize::Zeroizing;
 /// Index of a wire.
 pub type Wire = u32;
 
-/// Largest number of wires of a circuit: two bits of a packed gate are taken by its kind.
+/// The largest number of wires of a circuit: of a packed operand's 32 bits, the top bit is a mark.
 pub const MAX_WIRES: u32 = 1 << 31;
 
-/// A program has fewer solderings than this, inputs of slots and outputs together: they are numbered in 32
-/// bits.
+/// The exclusive bound of a program's solderings, inputs of slots and outputs together, which are numbered in
+/// 32 bits.
 const MAX_SOLDERINGS: u64 = 1 << 32;
 
 /// One gate; the wire it drives follows from its position.

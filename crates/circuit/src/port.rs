@@ -45,7 +45,7 @@ impl Type {
         matches!(self, Type::Uint(_) | Type::Int(_) | Type::Fixed { .. })
     }
 
-    /// Refuses types without wires in some part, so that the parts of a value are never more than its bits.
+    /// Checks that every part of a type has wires, so that a value never has more parts than bits.
     fn check(&self, depth: usize) -> Result<(), String> {
         if depth == MAX_TYPE_DEPTH {
             return Err(format!("its type is nested more than {MAX_TYPE_DEPTH} levels deep"));
@@ -74,7 +74,7 @@ impl Type {
     }
 }
 
-/// Names are printed on terminals, so they must not hold control characters.
+/// Checks that a name has no control characters, because names are printed on terminals.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("a name is empty".into());
@@ -108,16 +108,16 @@ impl std::fmt::Display for Type {
 /// A condition on the rows of a party's table, or on the elements of its list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// The field of numbers that is compared: one of the rows of an array, or the name of an array itself.
-    /// The names of the structs around it may stand before it, each with a dot, and must where the name alone
-    /// means several fields.
+    /// The compared field of numbers: a field of an array's rows, or the name of an array of numbers. The
+    /// names of the structs around the field may precede it, each with a dot; they must if several fields
+    /// have its name.
     pub field: String,
-    /// The condition on it.
+    /// The condition on the field.
     pub order: RowOrder,
 }
 
-/// A condition on a field in all rows. For the first two, a field `count` beside the array says how many rows
-/// there are.
+/// A condition on a field in all rows. For the first two, a field `count` beside the array may give the
+/// number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowOrder {
@@ -127,9 +127,9 @@ pub enum RowOrder {
     Ascending,
     /// No row has a smaller value than the row before it.
     Sorted,
-    /// The rows are sorted. A row with the value 0 is no row, so it is 0 in all of its fields.
+    /// The rows are sorted, and a row with the value 0 is an empty row. All fields of an empty row are 0.
     Grouped,
-    /// The rows are grouped, and no two of them have the same value, except 0.
+    /// The rows are grouped, and no two rows have the same value, except 0.
     Keyed,
 }
 
@@ -138,7 +138,7 @@ impl RowOrder {
     pub const ALL: [RowOrder; 5] =
         [RowOrder::Unique, RowOrder::Ascending, RowOrder::Sorted, RowOrder::Grouped, RowOrder::Keyed];
 
-    /// Returns its word in a source.
+    /// Returns the order's word in a source.
     pub fn word(self) -> &'static str {
         match self {
             RowOrder::Unique => "unique",
@@ -153,11 +153,11 @@ impl RowOrder {
 /// A named value on consecutive wires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Port {
-    /// The name users give values by.
+    /// The name, by which users give values.
     pub name: String,
-    /// The meaning of the wires.
+    /// The type of the value.
     pub ty: Type,
-    /// The rules that a value must keep, if this is a party's input.
+    /// The rules for the values of a party's input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
 }
@@ -175,7 +175,7 @@ impl Port {
         self
     }
 
-    /// Returns a port of one field of this struct, with the rules that are about it.
+    /// Returns a port for one field of this struct, with the rules about that field.
     pub(super) fn of_field(&self, name: &str, ty: &Type) -> Self {
         let rules = self.rules.iter().filter_map(|rule| rule.of_field(&self.ty, name)).collect();
         Port { rules, ..Port::new(name, ty.clone()) }
@@ -186,8 +186,7 @@ impl Port {
         self.ty.width()
     }
 
-    /// Checks that every part of the type has at least one wire, its depth is bounded, its names are
-    /// printable and distinct.
+    /// Checks the type and all names, and that each rule has exactly one field.
     pub(super) fn check(&self) -> Result<(), Error> {
         let fits = |rule: &Rule| match rule.meanings(&self.ty, &self.name) {
             0 => Err(format!("no table in it has a field {:?} of numbers", rule.field)),
@@ -200,7 +199,7 @@ impl Port {
     }
 }
 
-/// Returns the wires of all the ports together.
+/// Returns the number of wires of all the ports together.
 pub(super) fn total_width(ports: &[Port]) -> u64 {
     ports.iter().fold(0, |sum, p| sum.saturating_add(p.width()))
 }

@@ -1,7 +1,7 @@
 //! Components and the programs made of them.
 //!
 //! A program numbers its wires globally: first the garbler's input bits, then the evaluator's, then the
-//! output wires of each slot, slot after slot. Every input wire of a slot names the wire it is soldered to.
+//! output wires of each slot, slot after slot. Every input wire of a slot is soldered to an earlier wire.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ pub enum Recipient {
     Evaluator,
     /// Both parties.
     Both,
-    /// Nobody: it stays garbled, for later steps of the session.
+    /// Nobody: the output stays garbled, for later steps of the session.
     Nobody,
 }
 
@@ -40,29 +40,29 @@ impl Recipient {
 pub struct Component {
     /// Name, unique in a program.
     pub name: String,
-    /// Input ports; their widths add up to the circuit's inputs.
+    /// Input ports, whose total width is the circuit's number of inputs.
     pub inputs: Vec<Port>,
-    /// Output ports; their widths add up to the circuit's outputs.
+    /// Output ports, whose total width is the circuit's number of outputs.
     pub outputs: Vec<Port>,
     /// The circuit.
     pub circuit: Arc<Circuit>,
 }
 
-/// Identifies the function of a component, in any program.
+/// The digest of a component's function, the same in every program.
 pub type ComponentDigest = [u8; 32];
 
 /// Index of a component in its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u32);
 
-/// One place in a program where a component sits.
+/// A use of a component in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot<'p> {
     /// The component.
     pub component: ComponentId,
-    /// For each of its input wires the global wire soldered to it.
+    /// The global wire soldered to each input wire of the component.
     pub inputs: &'p [Wire],
-    /// Global wire of its first output; the others follow.
+    /// The global wire of the first output; the other outputs follow.
     pub first_output: Wire,
 }
 
@@ -73,22 +73,22 @@ pub struct OutputPort {
     pub port: Port,
     /// The party that learns it.
     pub to: Recipient,
-    /// Its global wires.
+    /// The global wires of the output.
     pub wires: Vec<Wire>,
 }
 
 /// The function that the parties compute, with its components. Every instance is well formed: slots read only
-/// wires before them, so there is no cycle, and every input wire is soldered exactly once.
+/// earlier wires, so there is no cycle, and every input wire is soldered exactly once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     name: String,
     components: Vec<Component>,
-    /// The circuits of the components as they were given; in `components` they are folded.
+    /// The original circuits of the components, before they are folded.
     given: Vec<Arc<Circuit>>,
     garbler_inputs: Vec<Port>,
     evaluator_inputs: Vec<Port>,
     slot_components: Vec<ComponentId>,
-    /// Start of each slot's list in `solderings`, and its first output wire.
+    /// For each slot the start of its list in `solderings`, and its first output wire.
     slot_offsets: Vec<(u64, Wire)>,
     solderings: Vec<Wire>,
     outputs: Vec<OutputPort>,
@@ -96,7 +96,7 @@ pub struct Program {
     digests: Digests,
 }
 
-/// The digests of a program and of its components, once somebody has asked for them.
+/// The digests of a program and of its components, once they are computed.
 #[derive(Clone, Debug, Default)]
 struct Digests {
     program: OnceLock<[u8; 32]>,
@@ -105,7 +105,7 @@ struct Digests {
 
 impl PartialEq for Digests {
     fn eq(&self, _: &Self) -> bool {
-        // They follow from the other compared fields.
+        // Digests follow from the other fields.
         true
     }
 }
@@ -113,7 +113,7 @@ impl PartialEq for Digests {
 impl Eq for Digests {}
 
 impl Program {
-    /// Names the program: BLAKE3 over its canonical encoding.
+    /// Returns the program's digest: BLAKE3 over its canonical encoding.
     pub fn digest(&self) -> [u8; 32] {
         *self.digests.program.get_or_init(|| self.encoded_digest())
     }
@@ -123,7 +123,7 @@ impl Program {
         self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
     }
 
-    /// Refuses a program with an output for nobody, for formats that cannot say it.
+    /// Refuses a program with an output for nobody, for formats without such outputs.
     pub(crate) fn refuse_kept_outputs(&self) -> Result<(), Error> {
         match self.outputs.iter().find(|output| output.to == Recipient::Nobody) {
             Some(kept) => {
@@ -220,20 +220,20 @@ impl Program {
     }
 }
 
-/// Puts a [`Program`] together.
+/// Builds a [`Program`].
 pub struct ProgramBuilder {
     program: Program,
     component_names: HashSet<String>,
     /// Names of the outputs so far, for each party that learns them, or for none.
     output_names: HashSet<(Option<Party>, String)>,
-    /// Places so far that a wire leads to: inputs of slots, and outputs.
+    /// The number of solderings so far: inputs of slots, and outputs.
     solderings: u64,
 }
 
-/// Solderings of a program, and this many more.
+/// Returns the number of solderings after this many more.
 ///
 /// # Errors
-/// [`Error::Limit`] if they cannot be numbered in 32 bits any more.
+/// [`Error::Limit`] if 32 bits cannot number all solderings.
 fn more_solderings(solderings: u64, more: usize) -> Result<u64, Error> {
     let solderings = solderings + more as u64;
     if solderings < MAX_SOLDERINGS {
@@ -244,7 +244,7 @@ fn more_solderings(solderings: u64, more: usize) -> Result<u64, Error> {
 }
 
 impl ProgramBuilder {
-    /// Makes a program with these inputs and nothing else yet.
+    /// Makes a program with these inputs and no slot.
     ///
     /// # Errors
     /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too
@@ -282,8 +282,8 @@ impl ProgramBuilder {
         })
     }
 
-    /// Adds a kind of component, whose circuit is [folded](Circuit::folded). The program's digest stays that
-    /// of the circuit as it is given.
+    /// Adds a kind of component, whose circuit is [folded](Circuit::folded). The program's digest is computed
+    /// from the original circuit.
     ///
     /// # Errors
     /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is
@@ -354,7 +354,8 @@ impl ProgramBuilder {
         Ok(first)
     }
 
-    /// Makes room for this many slots with this many input wires in all, because memory that grows is copied.
+    /// Makes room for this many slots with this many input wires in all, so that lists need not be moved as
+    /// they grow.
     pub fn reserve(&mut self, slots: usize, inputs: usize) {
         self.program.slot_components.reserve_exact(slots);
         self.program.slot_offsets.reserve_exact(slots);

@@ -1,8 +1,7 @@
-//! Rules that a party's own values must keep, as the program says: they are checked before the values leave
-//! the party.
+//! Rules of a program for a party's input, which the party checks before the values leave it.
 //!
-//! A program that joins tables, for example, gives wrong sums if a key is there twice. The party that has the
-//! table can check this itself, so it need not find it out from a wrong result.
+//! For example, a program that joins tables gives wrong sums if a key occurs twice. The party that has the
+//! table can check the keys itself, so it need not find the error by a wrong result.
 
 use std::cmp::Ordering;
 
@@ -10,28 +9,28 @@ use super::{RowOrder, Rule, Type};
 use brickwork_base::Error;
 use brickwork_base::stop::looking;
 
-/// The place of the values that a rule is about.
+/// The place of the field in a rule.
 struct Column<'t> {
     /// The first wire of row 0.
     start: usize,
-    /// The first wire of the value in row 0.
+    /// The first wire of the field in row 0.
     first: usize,
     /// Wires from a row to the next one.
     stride: usize,
     rows: usize,
     ty: &'t Type,
-    /// The wires of the number of rows, if there is one.
+    /// The wires of the field `count`, if there is one.
     count: Option<std::ops::Range<usize>>,
 }
 
 impl Column<'_> {
-    /// Returns the one place of the field, if there is one and no other.
+    /// Returns the place of the field, if the field is unambiguous.
     fn of<'t>(ty: &'t Type, first: usize, name: &str, field: &str) -> Option<Column<'t>> {
         let mut all = Column::all(ty, first, name, field);
         all.pop().filter(|_| all.is_empty())
     }
 
-    /// Returns all places that the field can mean.
+    /// Returns all places of fields that the name may mean.
     fn all<'t>(ty: &'t Type, first: usize, name: &str, field: &str) -> Vec<Column<'t>> {
         match ty {
             Type::Array(element, rows) => {
@@ -76,7 +75,7 @@ impl Column<'_> {
             let first = self.first + row * self.stride;
             &bits[first..first + self.ty.width() as usize]
         });
-        // The sign of a negative number is 1.
+        // The sign bit of a negative number is 1, so the larger sign bit means the smaller number.
         let signs = a.last().cmp(&b.last());
         match self.ty {
             Type::Int(_) | Type::Fixed { signed: true, .. } if signs != Ordering::Equal => signs.reverse(),
@@ -85,7 +84,7 @@ impl Column<'_> {
     }
 }
 
-/// Returns the name of a field without that of the struct around it, if it has that.
+/// Returns the name of a field without the name of the struct around it.
 fn within<'n>(field: &'n str, outer: &str) -> &'n str {
     field.strip_prefix(outer).and_then(|rest| rest.strip_prefix('.')).unwrap_or(field)
 }
@@ -101,7 +100,7 @@ fn place(fields: &[(String, Type)], is: impl Fn(&str) -> bool) -> Option<(usize,
 }
 
 impl Rule {
-    /// Returns the rule for one field of this struct, if it is about that field.
+    /// Returns the rule for one field of this struct, if the rule is about a part of that field.
     pub(super) fn of_field(&self, ty: &Type, name: &str) -> Option<Rule> {
         let Type::Struct(fields) = ty else { return None };
         let (first, of) = place(fields, |field| field == name)?;
@@ -116,7 +115,7 @@ impl Rule {
         self.meanings(ty, name) == 1
     }
 
-    /// Returns how many fields it can be about.
+    /// Returns the number of fields that the rule's name may mean.
     pub(super) fn meanings(&self, ty: &Type, name: &str) -> usize {
         let inner = if let Type::Array(one, _) = ty { self.meanings(one, name) } else { 0 };
         Column::all(ty, 0, name, &self.field).len() + inner
@@ -125,13 +124,13 @@ impl Rule {
     /// Checks a value.
     ///
     /// # Errors
-    /// [`Error::Input`] if its rows break the rule. The message has the numbers of rows, counted from 1, and
+    /// [`Error::Input`] if its rows break the rule. The message has the numbers of rows, counted from 1, but
     /// no value.
     pub(super) fn check(&self, ty: &Type, name: &str, bits: &[bool]) -> Result<(), Error> {
         self.check_at(ty, name, name, bits)
     }
 
-    /// Checks a value of a port of this name, which messages call `place`.
+    /// Checks a value of the port `name`; messages call the value `place`.
     fn check_at(&self, ty: &Type, name: &str, place: &str, bits: &[bool]) -> Result<(), Error> {
         let Some(column) = Column::of(ty, 0, name, &self.field) else {
             let Type::Array(one, _) = ty else { return Ok(()) };
@@ -182,7 +181,7 @@ impl Rule {
         })
     }
 
-    /// Returns whether this row is none by its value, but has another field that is not 0.
+    /// Returns whether this row is empty by its field, but another field of it is not 0.
     fn hides(&self, column: &Column, bits: &[bool], row: usize) -> bool {
         matches!(self.order, RowOrder::Grouped | RowOrder::Keyed)
             && column.is_zero(bits, row)
@@ -216,8 +215,8 @@ mod tests {
         Type::Struct(vec![("count".into(), Type::Uint(3)), ("rows".into(), rows)])
     }
 
-    /// A list of numbers has no field, so its rule has the name of the port: also where the port holds such a
-    /// list for each execution.
+    /// The rule of a list of numbers has the name of the port, also if the port holds such a list for each
+    /// execution.
     #[test]
     fn lists_of_each_execution_are_checked() {
         let list = Type::Array(Box::new(Type::Uint(3)), 2);
@@ -232,7 +231,7 @@ mod tests {
         Port::new("t", ty).with_rule(Rule { field: field.into(), order })
     }
 
-    /// Returns the rows that an error names.
+    /// Returns the error about these rows, if the rule is broken.
     fn broken(port: &Port, count: u32, keys: [i32; 4]) -> Option<String> {
         let rows: Vec<_> = keys.iter().map(|key| json!({ "amount": 5, "key": key })).collect();
         let value = json!({ "count": count, "rows": rows });
@@ -265,7 +264,7 @@ mod tests {
             let message = broken(&ascending, 3, [1, 2, 2, 0]).unwrap();
             assert!(message.contains("key 3 is not larger than key 2"), "{message}");
         }
-        // A list of numbers has the name of its field, or of its port.
+        // The rule of a list of numbers has the name of the field, or of the port.
         let items = Type::Array(Box::new(Type::Uint(8)), 3);
         let list =
             Port::new("t", items.clone()).with_rule(Rule { field: "t".into(), order: RowOrder::Ascending });
@@ -275,7 +274,7 @@ mod tests {
         assert!(encode(&[list], &json!({ "items": [1, 2, 1] })).is_err());
     }
 
-    /// Rows of zeros may fill a table up. The count does not include such rows.
+    /// Empty rows may fill a table up, and `count` does not include them.
     #[test]
     fn a_row_with_the_key_0_is_no_row() {
         let rows = |field: &str, order, rows: [(u32, i32); 4]| {
@@ -303,7 +302,8 @@ mod tests {
         assert!(says.contains("key 2 says that there is no row") && !says.contains('5'), "{says}");
     }
 
-    /// Each table of an input has rules of its own, which follow it into a port of its own and into an array.
+    /// Each table of an input has its own rules, which remain if the table becomes a port of its own or an
+    /// element of an array.
     #[test]
     fn rules_follow_their_tables() {
         let both = Type::Struct(vec![("a".into(), table(Type::Uint(8))), ("b".into(), table(Type::Uint(8)))]);
@@ -346,7 +346,7 @@ mod tests {
             (table(Type::Fixed { width: 8, point: 3, signed: false }), "key", true),
             (table(nested.clone()), "key", false),
             (nested.clone(), "key", true),
-            // Two tables have such a field, or a struct and its table: `rows.key` says which one is meant.
+            // Two tables have the field, or a struct and its table: `rows.key` names one of them.
             (both(table(Type::Uint(8)), table(Type::Uint(8))), "key", false),
             (both(table(Type::Uint(8)), table(Type::Uint(8))), "b.key", true),
             (Type::Array(Box::new(keyed.clone()), 2), "key", false),

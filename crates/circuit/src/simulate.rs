@@ -1,15 +1,15 @@
-//! Programs in the clear.
+//! Evaluation of programs in the clear.
 
 use brickwork_base::stop::looking;
 use zeroize::Zeroizing;
 
 use super::{Circuit, ComponentId, Gate, Party, Program, Slot, Wire};
 
-/// As many evaluations of one circuit run side by side, a bit of a word each.
+/// The number of evaluations of one circuit that run side by side, a bit of a word each.
 const LANES: usize = 64;
 
 impl Program {
-    /// Evaluates the program in the clear: the bits of each output port, in the order of
+    /// Evaluates the program in the clear; returns the bits of each output port, in the order of
     /// [`Program::outputs`].
     ///
     /// # Panics
@@ -41,7 +41,7 @@ impl Program {
         own.flat_map(|(_, bits)| bits.iter().copied()).collect()
     }
 
-    /// For each slot the length of the longest chain of slots that ends before it.
+    /// Returns for each slot the length of the longest chain of slots that ends before the slot.
     fn levels(&self) -> Vec<u32> {
         self.path_lengths(|_| 1)
     }
@@ -55,7 +55,7 @@ impl Program {
         ends.max().unwrap_or(0)
     }
 
-    /// For each slot the weight of the heaviest chain of slots that ends before it.
+    /// Returns for each slot the weight of the heaviest chain of slots that ends before the slot.
     fn path_lengths<W: Copy + Ord + Default + std::ops::Add<Output = W>>(
         &self,
         weight: impl Fn(ComponentId) -> W,
@@ -84,7 +84,7 @@ impl Program {
         lengths
     }
 
-    /// Returns the slot, one of the first `slots`, that drives a wire which is no input.
+    /// Returns the slot, among the first `slots`, that drives a wire which is no input.
     pub(super) fn producer(&self, wire: Wire, slots: usize) -> usize {
         let (mut low, mut high) = (0, slots);
         while high - low > 1 {
@@ -94,12 +94,12 @@ impl Program {
         low
     }
 
-    /// Evaluates slots of one component that do not depend on one another.
+    /// Evaluates slots of one component that do not read each other's outputs.
     fn simulate_group(&self, slots: &[u32], wires: &mut [bool], scratch: &mut Zeroizing<Vec<u64>>) {
         let component: ComponentId = self.slot(slots[0] as usize).component;
         let circuit = &self.component(component).circuit;
         if let [slot] = *slots {
-            // A circuit may be large enough that words instead of bools would not fit into the memory.
+            // A single slot takes bools, because the words of a large circuit might not fit into the memory.
             let Slot { inputs, first_output, .. } = self.slot(slot as usize);
             let inputs: Zeroizing<Vec<bool>> =
                 Zeroizing::new(inputs.iter().map(|&w| wires[w as usize]).collect());
@@ -108,7 +108,7 @@ impl Program {
             return;
         }
         if scratch.capacity() < circuit.wires() {
-            // A growing vector leaves copies behind.
+            // A growing vector would leave copies of secrets in freed memory.
             *scratch = Zeroizing::new(Vec::with_capacity(circuit.wires()));
         }
         scratch.clear();
@@ -129,8 +129,7 @@ impl Program {
 }
 
 impl Circuit {
-    /// Appends the wires that gates drive to those of the inputs; each bit of a word is a separate
-    /// evaluation.
+    /// Appends the wires that gates drive to the input wires; each bit of a word is a separate evaluation.
     fn run(&self, wires: &mut Vec<u64>) {
         wires.reserve(self.gate_count());
         for gate in looking(self.gates()) {

@@ -1,4 +1,4 @@
-//! Programs made from programs.
+//! Programs made from other programs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Program {
             (self.input_width(Party::Garbler) as u64, self.input_width(Party::Evaluator) as u64);
         let (inputs, inner) = (garbler + evaluator, self.wires() as u64 - garbler - evaluator);
         let n = u64::from(count);
-        // Below MAX_WIRES, as checked above.
+        // The number fits, since all wires are below MAX_WIRES, as checked above.
         let moved = |wire: Wire, execution: u64| {
             let wire = u64::from(wire);
             let moved = if wire < garbler {
@@ -66,9 +66,9 @@ impl Program {
         program.finish()
     }
 
-    /// Returns `executions` evaluations as one program with the input of one party, `held`, there once: its
-    /// wires lead into each of them. Every port of the other party, and every output, becomes an array with
-    /// an element for each evaluation.
+    /// Returns `executions` evaluations as one program in which the party `held` has its input once, wired to
+    /// all evaluations. Every port of the other party, and every output, becomes an array with an element for
+    /// each evaluation.
     ///
     /// # Errors
     /// As [`Program::repeat`].
@@ -84,7 +84,8 @@ impl Program {
         let mut program = ProgramBuilder::new(self.name(), inputs(Party::Garbler), inputs(Party::Evaluator))?;
         let ids =
             self.components().iter().map(|c| program.component(c.clone())).collect::<Result<Vec<_>, _>>()?;
-        // Where each input wire is in the first evaluation, and how far it moves from one to the next.
+        // The place of each input wire in the first evaluation, and its distance from one evaluation to the
+        // next.
         let mut places: Vec<(u64, u64)> = Vec::new();
         let mut first = 0;
         for party in [Party::Garbler, Party::Evaluator] {
@@ -95,7 +96,7 @@ impl Program {
             }
         }
         let (inputs, inner) = (places.len() as u64, self.wires() as u64 - places.len() as u64);
-        // Below MAX_WIRES, since there are no more than in executions without anything in common.
+        // The number fits: the program is no larger than separate executions.
         let moved = |wire: Wire, execution: u64| match places.get(wire as usize) {
             Some((first, step)) => (first + execution * step) as Wire,
             None => (first + execution * inner + u64::from(wire) - inputs) as Wire,
@@ -109,7 +110,7 @@ impl Program {
         program.finish()
     }
 
-    /// Returns this number of executions, if one program can hold them.
+    /// Returns the number of executions in 32 bits, if one program can hold so many.
     fn count_of(&self, executions: usize) -> Result<u32, Error> {
         let count = u32::try_from(executions).ok().filter(|&n| n > 0);
         let count =
@@ -128,7 +129,7 @@ impl Program {
         Ok(count)
     }
 
-    /// Adds the slots of this many executions, one after another. A wire moves as `moved` says.
+    /// Adds the slots of this many executions, one after another; `moved` gives the wire of an execution.
     fn place_slots(
         &self,
         program: &mut ProgramBuilder,
@@ -149,9 +150,9 @@ impl Program {
         Ok(())
     }
 
-    /// Makes these programs side by side as one: no wire leads from one to another. Port
-    /// `x` of the first is `1.x`, of the second `2.x` and so on; ports and outputs keep their order. A
-    /// component that several use is one.
+    /// Returns these programs side by side as one program: no wire leads from one to another. Port `x` of the
+    /// first program becomes `1.x`, of the second `2.x` and so on; ports and outputs keep their order.
+    /// Programs share equal components.
     ///
     /// # Errors
     /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if
@@ -170,7 +171,7 @@ impl Program {
         let mut known = std::collections::HashMap::new();
         let mut firsts = [0, programs.iter().map(|program| program.input_width(Party::Garbler)).sum()];
         for (number, program) in (1..).zip(programs) {
-            // The number of the first wire of either party's inputs, and then of each slot's outputs.
+            // The new first wire of each party's inputs, and then of each slot's outputs.
             let mut places: Vec<Wire> = Vec::with_capacity(program.wires());
             for (first, party) in firsts.iter_mut().zip([Party::Garbler, Party::Evaluator]) {
                 let width = program.input_width(party);
@@ -204,8 +205,8 @@ impl Program {
         all.finish()
     }
 
-    /// Returns the program as a step of a session. Inputs from earlier steps are like the garbler's, except
-    /// that nobody knows them: the evaluator's ports at `carried` are moved after the garbler's own. The
+    /// Returns the program as a step of a session. An input from an earlier step is an input of the garbler
+    /// that nobody knows, so the evaluator's ports at `carried` are moved behind the garbler's ports. The
     /// outputs at `kept` go to nobody.
     ///
     /// # Errors
@@ -218,7 +219,7 @@ impl Program {
         let theirs = [self.input_ports(Party::Garbler), &ports(&moved)].concat();
         let mut program = ProgramBuilder::new(self.name(), theirs, ports(&own))?;
 
-        // The new positions of the wires of the evaluator's ports.
+        // The new numbers of the wires of the evaluator's ports.
         let garbler = self.input_width(Party::Garbler);
         let inputs = garbler + self.input_width(Party::Evaluator);
         let firsts: Vec<usize> = evaluator
@@ -247,8 +248,8 @@ impl Program {
         program.finish()
     }
 
-    /// Returns the program with fields as ports: of a party whose only input is a struct, and of recipients
-    /// whose only output is one. No wire moves.
+    /// Returns the program with the fields of structs as ports, wherever a struct is the only input of a
+    /// party or the only output of a set of recipients. No wire moves.
     ///
     /// # Errors
     /// [`Error::Input`] if outputs of one party then share a name.
@@ -315,8 +316,7 @@ impl Program {
         Circuit::new(inputs, gates, outputs)
     }
 
-    /// Returns the same computation as one component in one slot, without the constants and dead gates that
-    /// there are in one piece.
+    /// Returns the same computation as one component in one slot, without constants and dead gates.
     ///
     /// # Errors
     /// As [`Program::flatten`].
@@ -349,7 +349,7 @@ impl Program {
 mod tests {
     use super::*;
 
-    /// A program whose parties have two ports each and whose outputs are of all recipients.
+    /// A program with two ports for each party, and outputs for all sets of recipients.
     fn program() -> Program {
         let port = |name: &str, width| Port::new(name, Type::Uint(width));
         let garbler = vec![port("a", 1), port("b", 2)];
@@ -374,7 +374,7 @@ mod tests {
         (0..count).map(|bit| number >> bit & 1 == 1).collect()
     }
 
-    /// The input of one party is there once, and leads into every evaluation.
+    /// A held input exists once, and leads into every evaluation.
     #[test]
     fn an_input_may_be_held_over_all_executions() {
         let one = program();
@@ -414,7 +414,7 @@ mod tests {
         assert!(one.repeat_holding(1 << 30, Party::Garbler).is_err());
     }
 
-    /// Programs side by side compute the same as each alone, and share their common components.
+    /// Programs side by side compute the same as each alone, and share components.
     #[test]
     fn programs_side_by_side_compute_the_same() {
         let (one, empty) = (program(), Program::beside(&[]));
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(names(Party::Evaluator), ["1.c", "1.d", "2.d", "3.c", "3.d"]);
         for number in 0..1 << 6 {
             let inputs = [number, number ^ 0b101101, 63 - number].map(|number| bits(number, 6));
-            // For the second program the garbler has five bits.
+            // The garbler's ports of the second program have five bits together.
             let split = [3, 5, 3];
             let (x, y): (Vec<_>, Vec<_>) = inputs
                 .iter()
@@ -446,8 +446,8 @@ mod tests {
         assert_eq!(recipients, expected.concat());
     }
 
-    /// Moving any of the evaluator's ports to the garbler does not change the function; kept outputs belong
-    /// to nobody.
+    /// If ports of the evaluator move to the garbler, the function stays the same; nobody learns a kept
+    /// output.
     #[test]
     fn a_step_computes_the_same() {
         let program = program();
@@ -468,14 +468,14 @@ mod tests {
                 assert_eq!(step.simulate(&theirs, &own), program.simulate(&x, &y), "{ports} {input}");
             }
         }
-        // A name that the garbler has.
+        // The garbler already has a port of this name.
         let same = |name: &str| vec![Port::new(name, Type::Uint(1))];
         let mut clash = ProgramBuilder::new("p", same("a"), same("a")).unwrap();
         clash.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![0]).unwrap();
         assert!(clash.finish().unwrap().step(&BTreeSet::from([0]), &BTreeSet::new()).is_err());
     }
 
-    /// Fields of a single struct become ports at the positions of their wires; others stay unchanged.
+    /// Fields of a single struct become ports at the positions of their wires; other ports stay unchanged.
     #[test]
     fn fields_come_apart() {
         let two = Type::Struct(vec![("p".into(), Type::Uint(1)), ("q".into(), Type::Uint(2))]);

@@ -1,14 +1,13 @@
-//! Values as users write them, in JSON, and as bits on wires.
+//! Values in JSON, as users write them, and as bits on wires.
 //!
-//! An integer is a number or a string, decimal or `0x…`; an array is an array and a struct an object. A
-//! number of fixed point is a decimal, such as `2.5`, that its type holds exactly; `0x…` gives the integer
-//! behind it.
-//! `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative numbers are for signed types
-//! only; hexadecimal without a sign gives the bits of a signed type, so that every output is a valid input. A
-//! party with one port gives its value bare, one with several an object by port name, one without ports
-//! [`Value::Null`].
+//! An integer is a number or a string, decimal or `0x…`; JSON arrays and objects give arrays and structs. A
+//! number of fixed point is a decimal, such as `2.5`, that its type represents exactly; `0x…` gives the
+//! number's bits as an integer. `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative
+//! numbers are for signed types only; hexadecimal without a sign gives the bits of a signed type, so that
+//! every output is a valid input. A party with one port gives a bare value, a party with several ports an
+//! object by port name, a party without ports [`Value::Null`].
 //!
-//! Messages say which value was expected and where, but never repeat the given value, which may be secret.
+//! Errors name the expected value and its place, but never repeat the given value, which may be secret.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -23,10 +22,10 @@ const NUMBER_BITS: usize = 53;
 /// The prefix of wire bits.
 const BITS: &str = "bits:";
 
-/// Understands a value as given on a command line or in a file: JSON, or a bare `0x…` or `bits:…`.
+/// Parses a value from a command line or a file: JSON, or a bare `0x…` or `bits:…`.
 ///
 /// # Errors
-/// [`Error::Input`] if it is none of these.
+/// [`Error::Input`] if the text has neither form.
 pub fn parse(text: &str) -> Result<Value, Error> {
     // Some editors write a byte order mark before a text.
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -42,7 +41,7 @@ pub fn parse(text: &str) -> Result<Value, Error> {
                 e.column()
             ));
         }
-        // The error's own text could repeat a part of the value.
+        // The parser's own message could repeat a part of the value.
         let at =
             if e.line() > 0 { format!(" (line {}, column {})", e.line(), e.column()) } else { String::new() };
         Error::Input(format!(
@@ -53,8 +52,8 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 
 const SAME_NAME: &str = "an object gives one name twice";
 
-/// Any JSON in which no object has a name twice: [`Value`] by itself would silently keep the last of them.
-/// Reading it can be stopped.
+/// Any JSON in which no object has a name twice; [`Value`] would silently keep the last value of the name. A
+/// stop request ends the parsing.
 struct Distinct(Value);
 
 impl<'de> Deserialize<'de> for Distinct {
@@ -65,8 +64,7 @@ impl<'de> Deserialize<'de> for Distinct {
 
 struct Reader;
 
-/// The name under which `serde_json` gives the digits of a number that is long, or has a point, as if it were
-/// an object.
+/// `serde_json` gives the digits of a long or fractional number as an object with this field.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Reader {
@@ -113,7 +111,7 @@ impl<'de> Visitor<'de> for Reader {
         while let Some(name) = fields.next_key::<String>()? {
             if name == NUMBER {
                 let digits: String = fields.next_value()?;
-                // The error's own text is not shown.
+                // No message shows this error.
                 return digits.parse().map(Value::Number).map_err(serde::de::Error::custom);
             }
             if read.contains_key(&name) {
@@ -153,8 +151,8 @@ fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the bits of a party's input to `executions` evaluations, an array of as many values or the wire
-/// bits of them all, for the program that [`Program::repeat`] makes.
+/// Returns the bits of a party's input to `executions` evaluations, for the program of [`Program::repeat`]:
+/// the value is an array with one value for each evaluation, or the wire bits of all values.
 ///
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.
@@ -191,7 +189,7 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     Ok(bits)
 }
 
-/// Appends wire bits to a text as digits, wire 0 first, as they follow `bits:` in a value.
+/// Appends wire bits to a text as digits, wire 0 first: the text after `bits:` in a value.
 pub fn write_bits(bits: &[bool], text: &mut String) {
     text.extend(bits.iter().map(|&bit| if bit { '1' } else { '0' }));
 }
@@ -220,7 +218,8 @@ pub fn decode_executions(program: &Program, executions: usize, party: Party, bit
     if ports.is_empty() {
         return Value::Null;
     }
-    // The repeated program has a port for each set of recipients, and in it one group of bits an execution.
+    // The repeated program has a port for each set of recipients, and in the port a group of bits for each
+    // execution.
     let mut widths = [0; 3];
     for output in program.outputs_of(party) {
         widths[output.to.group()] += output.wires.len();
@@ -256,7 +255,7 @@ impl Recipient {
     }
 }
 
-/// Where in a value we are, for messages.
+/// A place in a value, for error messages.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Top(Option<usize>),
@@ -284,7 +283,8 @@ impl Place<'_> {
     }
 }
 
-/// A struct may have a million fields; nobody wants to read their names.
+/// Returns a type for an error message, without the fields of a struct, because a struct may have a million
+/// fields.
 fn shortened(ty: &Type) -> String {
     let text = ty.to_string();
     match text.char_indices().nth(80) {
@@ -432,7 +432,7 @@ fn raw_bits(
     Ok(())
 }
 
-/// Appends an integer, least significant bit first.
+/// Appends an integer's bits, least significant bit first.
 fn integer(
     text: &str,
     width: u32,
@@ -482,7 +482,7 @@ fn integer(
 fn fits(limbs: &[u64], width: u32, signed: bool, negative: bool) -> bool {
     let (used, width) = (bit_length(limbs), u64::from(width));
     let is_power = || limbs.iter().map(|limb| limb.count_ones()).sum::<u32>() == 1;
-    // -2^(width-1) is the one magnitude of `width` bits that fits a signed type.
+    // The only magnitude of `width` bits that fits a signed type is that of -2^(width-1).
     used + u64::from(signed) <= width || (negative && signed && used == width && is_power())
 }
 
@@ -503,9 +503,9 @@ fn is_hex(text: &str) -> bool {
     magnitude.starts_with("0x") || magnitude.starts_with("0X")
 }
 
-/// Returns the number of a fixed-point type that is nearest to a decimal, as its wire bits; nothing if the
-/// type is none of fixed point, if the text is no decimal, or if it does not fit. Between two equally near
-/// numbers it takes the larger one.
+/// Returns the number of a fixed-point type that is nearest to a decimal, as its wire bits. Of two equally
+/// near numbers it returns the larger; it returns nothing if the type has no fixed point, the text is no
+/// decimal, or the number does not fit.
 pub fn nearest(text: &str, ty: &Type) -> Option<String> {
     let &Type::Fixed { width, point, signed } = ty else { return None };
     let bits = fixed(text, width, point, signed, true).ok()?;
@@ -514,7 +514,7 @@ pub fn nearest(text: &str, ty: &Type) -> Option<String> {
     Some(written)
 }
 
-/// More digits behind the point are of no use to anybody.
+/// The largest number of digits behind the point.
 const MAX_FRACTION: usize = 10_000;
 
 /// Returns the bits of a decimal as a number of fixed point: exactly, or rounded to the nearest.
@@ -538,10 +538,10 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
         let least = if signed { format!("-2^{whole}") } else { "0".into() };
         format!("the number does not fit; expected {least} to less than 2^{whole}")
     };
-    // A digit is some 3.3 bits.
+    // A digit has fewer than 4 bits.
     let digits = from_decimal(&format!("0{whole}{fraction}"), width + 4 * fraction.len() as u32);
     let Ok(mut limbs) = digits else { return Err(too_large()) };
-    // Twice the number that it is with all its bits before the point, so that a half shows.
+    // The integer 2^(point + 1) times the number, whose lowest bit is the first bit that rounding removes.
     let doubled = point as usize + 1;
     limbs.splice(0..0, std::iter::repeat_n(0, doubled / 64));
     multiply_add(&mut limbs, 1 << (doubled % 64), 0);
@@ -554,7 +554,8 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
         return Err(between());
     }
     divide(&mut limbs, 2);
-    // Between two equally near ones the larger: upwards from a half, and downwards from less than one.
+    // Of two equally near numbers the larger: a half rounds a positive number's magnitude up, and a negative
+    // one's only with a further rest.
     if is_odd && (!negative || rest) {
         multiply_add(&mut limbs, 1, 1);
     }
@@ -565,7 +566,7 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
     Ok(bits_of(&mut limbs, width, negative).collect())
 }
 
-/// Decimal digits that 64 bits hold, and powers of 5.
+/// Decimal digits, and powers of 5, that 64 bits hold.
 const DIGITS: usize = 19;
 const FIVES: usize = 27;
 
@@ -581,7 +582,7 @@ fn multiply_add(limbs: &mut Vec<u64>, by: u64, add: u64) {
     }
 }
 
-/// Divides, and returns the remainder.
+/// Divides; returns the remainder.
 fn divide(limbs: &mut [u64], by: u64) -> u64 {
     limbs.iter_mut().rev().fold(0, |rest, limb| {
         let wide = u128::from(rest) << 64 | u128::from(*limb);
@@ -597,7 +598,7 @@ fn bit_length(limbs: &[u64]) -> u64 {
     }
 }
 
-/// Why digits are no integer of the width asked for.
+/// The reasons why digits are no integer of the given width.
 enum Digits {
     Invalid,
     TooLarge,
@@ -622,7 +623,7 @@ fn from_decimal(digits: &str, width: u32) -> Result<Vec<u64>, Digits> {
         return Err(Digits::Invalid);
     }
     let digits = digits.trim_start_matches('0').as_bytes();
-    // A digit is more than 3 bits; without this bound a long number would take quadratic time to refuse.
+    // A digit has more than 3 bits; without this bound, refusing a long number would take quadratic time.
     if digits.len() as u64 > u64::from(width) / 3 + 2 {
         return Err(Digits::TooLarge);
     }
@@ -668,7 +669,7 @@ fn decode_integer(bits: &[bool], signed: bool) -> Value {
     })
 }
 
-/// Writes a number of fixed point with all of its digits: it has as many behind the point as bits, or fewer.
+/// Writes a number of fixed point exactly: it has at most as many digits behind the point as bits there.
 fn decode_fixed(bits: &[bool], point: usize, signed: bool) -> Value {
     let negative = signed && bits.last() == Some(&true);
     let mut limbs: Vec<u64> = bits

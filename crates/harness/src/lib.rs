@@ -1,10 +1,10 @@
-//! Runs two parties in two threads, either of which may cheat, and checks what must hold for every cheat. For
-//! tests and the adversary alone: a protocol has this in builds with its feature `adversary`, and adds its
-//! points, its cuts and its lies.
+//! Runs two parties in two threads, one of which may cheat, and checks rules that every run must keep. It is
+//! for tests and the adversary only: a protocol with the feature `adversary` adds its own points, cuts and
+//! lies.
 //!
-//! A party that detects a cheat ends with a typed error, does not panic, does not hang, and sends not one
-//! message more: its transcript is the beginning of an honest one. The other side sees a closed connection,
-//! whatever the cause.
+//! A party that detects a cheat ends with a typed error, does not panic or hang, and sends no further
+//! message: its transcript is the beginning of an honest transcript. The cheater sees a closed connection,
+//! whatever its cheat was.
 #![forbid(unsafe_code)]
 
 pub mod measured;
@@ -21,14 +21,16 @@ use brickwork_primitives::ot::base::Keys;
 use brickwork_session::{Observer, Protocol, Report};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
-/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
+/// A run takes a fraction of a second; a party waits for a message for at most a minute, so this time tells a
+/// hanging party.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// Every byte of the seeds of a challenge that tests know.
+/// Every byte of the seeds of a challenge that a test knows in advance.
 pub const SEED: u8 = 0x5e;
 
-/// Returns a party's keys of the base OTs. A dealer draws them for both parties, which is faster than running
-/// the OTs, for thousands of runs. The party sends `send` OTs and chooses in others.
+/// Returns a party's keys of the base OTs. A dealer draws the keys of both parties, which is faster than base
+/// OTs in thousands of runs. The party is the sender of `send` OTs, and the receiver of an OT for each of
+/// `choices`.
 pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Keys {
     let key = |garbler_sends: bool, index: usize, bit: u8| {
         let mut hasher = blake3::Hasher::new_keyed(dealer);
@@ -42,17 +44,17 @@ pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Key
     }
 }
 
-/// The actions of a party, in order. Of messages the tag and the length: all that an onlooker or the peer can
-/// tell apart before it looks at values.
+/// An action of a party. A message counts by its tag and length, which an onlooker and the peer can see
+/// before its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A phase began.
     Phase(&'static str),
-    /// It sent a message of so many bytes.
+    /// The party sent a message of this length.
     Sent(Tag, usize),
 }
 
-/// Actions of a party are written down here while it runs.
+/// A list of a party's actions, recorded while the party runs.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Mutex<Vec<Event>>>);
 
@@ -61,7 +63,7 @@ impl Events {
         self.0.lock().expect("no panic").push(event);
     }
 
-    /// Writes down each message of a channel, after `rewrite` has had it in its hands.
+    /// Records each message of a channel, after `rewrite` may have changed it.
     pub fn watch(&self, channel: &mut Channel, mut rewrite: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) {
         let log = self.clone();
         channel.set_tamper(Box::new(move |tag, payload| {
@@ -83,11 +85,11 @@ pub fn other(party: Party) -> Party {
     if party == Party::Garbler { Party::Evaluator } else { Party::Garbler }
 }
 
-/// The results of both parties, and the actions of either, garbler first.
+/// The results and the actions of both parties, garbler first.
 pub type Ran<R> = ([Result<R, Error>; 2], [Vec<Event>; 2]);
 
-/// Runs the garbler and the evaluator in two threads. If this thread has entered a pool, both compute on it:
-/// who plays thousands of runs makes its threads once.
+/// Runs the garbler and the evaluator in two threads. If this thread has entered a pool, both parties compute
+/// on it, so that thousands of runs share its threads.
 ///
 /// # Panics
 /// If a party panics or hangs.
@@ -124,7 +126,7 @@ fn on<T>(pool: Option<Pool>, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A protocol that is played.
+/// A protocol whose runs the adversary can judge.
 pub trait Played: Protocol {
     /// The tag of the message in which the evaluator sends the labels of the garbler's outputs.
     const OUTPUT_LABELS: Tag;
@@ -133,51 +135,51 @@ pub trait Played: Protocol {
     fn recovered(aside: &Self::Aside) -> bool;
 }
 
-/// How a run ended for the party that does not cheat.
+/// How a run ended for the honest party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It detected a cheat.
+    /// The party detected a cheat.
     Caught(Cheat),
-    /// It did not agree to what the other wanted.
+    /// The party did not agree to the peer's terms.
     Refused,
-    /// It found the connection closed.
+    /// The party found the connection closed.
     Gone,
-    /// It has the right outputs and noticed nothing.
+    /// The party has the right outputs and noticed nothing.
     Survived,
-    /// It has the right outputs, and the cheater's offset.
+    /// The party has the right outputs, and the cheater's offset.
     Recovered,
-    /// It has wrong outputs: the cheater won.
+    /// The party has wrong outputs: the cheater won.
     Fooled,
 }
 
 impl Ending {
-    /// Returns whether the party knows that something is wrong, and has no outputs.
+    /// Returns whether the party noticed a fault, and has no outputs.
     pub fn is_noticed(self) -> bool {
         !matches!(self, Ending::Fooled | Ending::Recovered | Ending::Survived)
     }
 }
 
-/// How a run ended.
+/// The results and actions of a run, beside an honest run.
 pub struct Outcome<P: Protocol> {
     /// The results of the garbler and the evaluator.
     pub results: [Result<Report<P>, Error>; 2],
-    /// The actions of either.
+    /// The actions of the garbler and the evaluator.
     pub events: [Vec<Event>; 2],
-    /// The actions of either in an honest run of the same.
+    /// Their actions in an honest run.
     pub honest: [Vec<Event>; 2],
-    /// The right outputs of either.
+    /// Their right outputs.
     pub expected: [Vec<bool>; 2],
 }
 
 impl<P: Played> Outcome<P> {
-    /// Returns how it ended for the party that does not cheat, after it has checked the rules that hold for
-    /// every cheat. The party sent the beginning of an honest transcript, and nothing after it noticed, least
-    /// of all a message that depends on an output. The cheater sees a closed connection and no more. If the
-    /// party noticed nothing, or recovered, it sent all of an honest transcript. (That nobody panics or hangs
-    /// [`play`] has seen.)
+    /// Returns how the run ended for the honest party, after checks of the rules for all runs. The honest
+    /// party sent the beginning of an honest transcript, and nothing after it noticed the cheat, least of all
+    /// a message that depends on an output. The cheater sees a closed connection and nothing else. If the
+    /// honest party noticed nothing, or recovered, it sent a whole honest transcript. ([`play`] has checked
+    /// that no party panics or hangs.)
     ///
     /// # Errors
-    /// The rule that was broken.
+    /// The broken rule.
     pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
         let victim = other(cheater);
         let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
@@ -199,7 +201,7 @@ impl<P: Played> Outcome<P> {
         if ending.is_noticed() && self.said_too_much(victim, ending) {
             return Err(format!("{ending:?}: the {victim:?} had said too much"));
         }
-        // The party that sends last is done before the other one looks.
+        // The party that sends last may end before the other party notices the cheat.
         match &self.results[cheater as usize] {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
             Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
@@ -207,9 +209,9 @@ impl<P: Played> Outcome<P> {
         }
     }
 
-    /// A party that noticed something has not said all, and an evaluator nothing of the garbler's outputs.
-    /// But the garbler's last message leaves before the evaluator's arrives: an error in the latter, or its
-    /// absence, shows only at the end.
+    /// Returns whether a party that noticed a cheat has sent all its messages, or an evaluator the labels of
+    /// the garbler's outputs. An exception is a garbler whose last message leaves before the evaluator's last
+    /// message arrives, because it notices an error there only at the end.
     fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
         let is_output = |event: &Event| matches!(event, Event::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
         let outputs = self.events[Party::Evaluator as usize].iter().any(is_output);
@@ -221,7 +223,7 @@ impl<P: Played> Outcome<P> {
     }
 }
 
-/// The actions of honest parties in runs that are known by a key: each is run once.
+/// The actions of honest parties, by a key of the run; each run is played once.
 pub struct Known<K>(Mutex<Vec<(K, [Vec<Event>; 2])>>);
 
 impl<K> Known<K> {
@@ -238,10 +240,10 @@ impl<K> Default for Known<K> {
 }
 
 impl<K: PartialEq> Known<K> {
-    /// Returns what either party does in the run of this key, which is run if it is not known yet.
+    /// Returns the actions of both parties in the run of this key; plays the run at its first use.
     ///
     /// # Panics
-    /// If it fails, gives wrong outputs or recovers.
+    /// If the run fails, gives wrong outputs or recovers.
     pub fn of<P: Played>(&self, key: K, run: impl FnOnce() -> Outcome<P>) -> [Vec<Event>; 2] {
         let known = || {
             let known = self.0.lock().expect("no panic");

@@ -1,14 +1,14 @@
-//! Machines that are measured for a protocol.
+//! Checks of measured machines.
 
 use brickwork_plan::{KNOWN_KERNELS, Machine, Measure, Work, measure};
 use brickwork_primitives::cost::{Primitives, probe};
 
-/// Measures this machine for a protocol and checks the result. Every kind of work has a name of its own and
-/// takes some time, here and on the machines that are known. The time of a run `beyond` the sum of its parts
-/// may be nothing.
+/// Measures this machine for a protocol and checks the result. Every kind of work has a unique name and takes
+/// some time, on this machine and on the machines in the tables. A run's time `beyond` the sum of its parts
+/// may be 0.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If a check fails.
 pub fn check_all_work_is_measured(protocol: &'static dyn Measure, beyond: &[Work]) {
     let machine = measure(probe, &[&Primitives, protocol]).expect("a machine that can be measured");
     assert!(machine.is_sound(), "{machine:?}");

@@ -1,5 +1,4 @@
-//! Two parties with a store each, for tests of protocols with stock: the state of the stores after honest
-//! runs, after a party dies, and after one sends an invalid message.
+//! Two parties with a store each, for tests of protocols with stock.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,13 +18,13 @@ pub const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-/// The garbler's end of a connection, and the evaluator's.
+/// The two ends of a connection, the garbler's and the evaluator's.
 pub type Lines = (Channel, Channel);
 
-/// Messages that passed on connections, in order.
+/// Messages of several connections, in order.
 pub type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Returns terms between two parties that know each other.
+/// Returns terms between two parties that know each other's keys.
 pub fn terms() -> Terms {
     Terms {
         security: Security::of(40),
@@ -36,11 +35,11 @@ pub fn terms() -> Terms {
     }
 }
 
-/// A folder for each party's store; both are removed in the end.
+/// A folder with a store for each party, removed in the end.
 pub struct Stores(tempfile::TempDir);
 
 impl Stores {
-    /// Makes empty ones.
+    /// Makes two empty folders.
     ///
     /// # Panics
     /// If the disk fails.
@@ -61,12 +60,12 @@ impl Stores {
         Store::open(&self.folder(party), &KEY).expect("a store")
     }
 
-    /// Runs both parties, each in a thread of its own with its store, its end of the connection, and what it
-    /// brings. One that is [`dying`] ends there: its store stays as it is, and the other one finds the
-    /// connection closed.
+    /// Runs both parties, each on a thread of its own with its store, its end of the connection, and a
+    /// further argument. A party of [`dying`] ends at the death: its store stays as it is, and the other
+    /// party finds the connection closed.
     ///
     /// # Panics
-    /// If a party does.
+    /// If a party panics.
     pub fn meet<B: Send, T: Send>(
         &self,
         (left, right): Lines,
@@ -85,11 +84,11 @@ impl Stores {
         })
     }
 
-    /// Returns how many items are left in epochs that are not burned, by the names of their batches. Each
-    /// epoch is one of those that `inventory` lists, and is looked at.
+    /// Returns the number of items left in epochs that are not burned, by batch name. `look` is called for
+    /// each epoch of `inventory`.
     ///
     /// # Panics
-    /// If the parties do not have the same, or a store cannot be read.
+    /// If the parties differ, or a store cannot be read.
     #[track_caller]
     pub fn left(
         &self,
@@ -112,8 +111,8 @@ impl Stores {
         evaluator
     }
 
-    /// Takes out at both parties, as if they were damaged, the second and the fourth of the next items of
-    /// each batch that has five. Returns how many batches have.
+    /// Takes the second and the fourth of the next items out of each batch of at least five, at both parties,
+    /// as if these items were damaged. Returns the number of such batches.
     ///
     /// # Panics
     /// If the disk fails.
@@ -150,7 +149,7 @@ impl Stores {
         }
     }
 
-    /// Puts an epoch into both stores that a protocol of this name has begun, and a step in it.
+    /// Adds an epoch of this protocol to both stores, with a step that has begun.
     ///
     /// # Panics
     /// If the disk fails.
@@ -176,11 +175,11 @@ impl Stores {
     }
 }
 
-/// Checks that a store keeps no key of its OTs by which an entry of a log has drawn: a receiver's choices of
-/// that entry would follow from it.
+/// Checks that a store keeps no key from which a drawn entry of a log follows: the key would tell a
+/// receiver's choices of that entry.
 ///
 /// # Panics
-/// Does nothing if the store keeps no key.
+/// If the store keeps such a key.
 #[track_caller]
 pub fn check_keys_went_forward(store: &Store) {
     for (id, _) in store.epochs().expect("a store that can be read") {
@@ -195,37 +194,35 @@ pub fn check_keys_went_forward(store: &Store) {
     }
 }
 
-/// Checks that a batch was made by cut-and-chooses of these items, and has a bound if there are any.
+/// Checks that a batch was made by cut-and-chooses of these items, and has a bound if there is any item.
 ///
 /// # Panics
-/// If it is otherwise.
+/// If a check fails.
 #[track_caller]
 pub fn check_cuts(batch: &BatchInventory, expected: &[&str]) {
     assert!(batch.cuts.iter().map(|cut| cut.of).eq(expected.iter().copied()), "{batch:?}");
     assert_eq!(batch.bound_log2.is_none(), expected.is_empty());
 }
 
-/// Checks that a bound is within 2^-40, and the sum of what was spent.
+/// Checks that a bound is at most 2^-40, and the sum of the budget.
 ///
 /// # Panics
-/// If it is not.
+/// If a check fails.
 #[track_caller]
 pub fn check_bound(bound_log2: f64, budget: &[Spent]) {
     let parts = budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
     assert!(bound_log2 <= -40.0 && (parts.log2() - bound_log2).abs() < 1e-6, "{bound_log2} of {budget:?}");
 }
 
-/// Makes a list of what is left, as [`Stores::left`] returns it.
+/// Makes a list of items left, like [`Stores::left`].
 pub fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
     expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
 }
 
-/// The payload with which a party unwinds that a test lets die: nobody is told, as of a panic, and only
-/// [`Stores::meet`] takes it for a death.
+/// The payload of the panic by which a test lets a party die; only [`Stores::meet`] handles it.
 struct Dies;
 
-/// Makes a connection of which one party's end dies where it would send its message number `count` of this
-/// name, from 1; the numbers of messages of other names are noted.
+/// Makes a connection on which a party dies before it sends its `count`th message `tag`, counted from 1.
 pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -> Lines {
     let (mut left, mut right) = memory_pair();
     for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
@@ -245,7 +242,7 @@ pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -
     (left, right)
 }
 
-/// Makes a connection on which one party's messages of this name are a byte longer, or shorter.
+/// Makes a connection on which a party's messages `tag` are a byte too long, or too short.
 pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
     let (mut left, mut right) = memory_pair();
     [&mut left, &mut right][party as usize].set_tamper(Box::new(move |sent: Tag, bytes| {
@@ -258,11 +255,10 @@ pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
     (left, right)
 }
 
-/// Checks that secrets of another version or length are refused, by a garbler whose session is a sender of
-/// OTs and no more.
+/// Checks that a garbler with only a sender of OTs refuses secrets of another version or length.
 ///
 /// # Panics
-/// If they are not, or good ones are.
+/// If wrong secrets are accepted or right ones refused.
 pub fn check_secrets_of_a_sender<P: Protocol, S: Side<Carried = ()>>() {
     let restored = |secrets: &Secrets| {
         let run = Metered::new::<P>(memory_pair().0, Party::Garbler, Box::new(Unobserved));

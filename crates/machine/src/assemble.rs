@@ -1,5 +1,5 @@
-//! From instructions to a program of components: with wires between them where the program is public, and as
-//! a chain of universal steps where it is secret.
+//! From instructions to a program of components: soldered instructions if the program is public, a chain of
+//! universal steps if it is secret.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use crate::source::{Assembly, Place};
 /// The wires of a word, the least significant bit first.
 type Word = [Wire; WORD];
 
-/// Name of the holder's port for a secret program.
+/// The name of the holder's port for a secret program.
 pub(crate) const PROGRAM: &str = "program";
 
 impl Assembly {
-    /// Returns the program in which both parties see every instruction: a slot for each one that is not mere
-    /// wiring.
+    /// Returns the program in which both parties see every instruction: a slot for each instruction that is
+    /// more than wiring.
     ///
     /// # Errors
-    /// A [`Problem`] if there is no instruction or no input.
+    /// A [`Problem`] if the source has no instruction or no input.
     pub fn public(&self, name: &str) -> Result<Program, Problem> {
         if self.instructions.is_empty() {
             return Err(Problem::new(
@@ -36,8 +36,9 @@ impl Assembly {
         })
     }
 
-    /// Returns the program for any secret one with this interface and number of steps, which its holder gives
-    /// as an input. It contains none of this assembly's instructions.
+    /// Returns the program that executes any secret program with this interface and number of steps; the
+    /// holder gives the secret program as an input. The program does not depend on this source's
+    /// instructions.
     ///
     /// # Errors
     /// A [`Problem`] if `.steps` is missing or too small for the instructions, or the holder's other inputs
@@ -59,10 +60,11 @@ impl Assembly {
             }
             ports
         });
-        // The program comes first in its holder's wires, so what comes before it is the garbler's.
+        // The secret program comes first among its holder's wires, after the garbler's wires if the holder is
+        // the evaluator.
         let first = if holder == Party::Garbler { 0 } else { width(&ports[0]) };
         let each = instruction_type().width() as Wire;
-        // Both parties assemble, each from a file of its own: its name must not make a difference.
+        // Each party assembles a file of its own, whose name must not change the program.
         self.wire("machine", ports, Some((holder, steps * each)), |wiring| {
             (0..steps).try_for_each(|step| wiring.step(first + step * each..first + (step + 1) * each))
         })
@@ -100,14 +102,14 @@ impl Assembly {
         }
     }
 
-    /// Returns a party's inputs, a secret program left out.
+    /// Returns a party's inputs, without a secret program.
     pub fn ports(&self, party: Party) -> Vec<Port> {
         let own = self.inputs.iter().filter(|input| input.party == party);
         own.map(|input| Port::new(&*input.name, input.place.ty())).collect()
     }
 
-    /// Wires the inputs to registers and memory, has `body` go on from there, and wires the outputs. The
-    /// holder of a secret program has so many wires of it before its inputs.
+    /// Wires the inputs to registers and memory, calls `body`, and wires the outputs. `program` gives the
+    /// holder of a secret program and the program's number of wires.
     fn wire(
         &self,
         name: &str,
@@ -157,13 +159,13 @@ fn instruction_type() -> Type {
     Type::Struct(fields.map(|(name, width)| (name.to_owned(), Type::Uint(width))).into())
 }
 
-/// A program under construction: the wires of each register and each word of memory.
+/// A program in the making: the wires of each register and each word of memory.
 struct Wiring {
     program: ProgramBuilder,
     ids: HashMap<&'static str, ComponentId>,
     /// Registers, then memory.
     cells: [Word; REGISTERS + MEMORY],
-    /// A wire that is 0 and one that is 1.
+    /// A wire that is 0 and a wire that is 1.
     constants: [Wire; 2],
 }
 
@@ -181,7 +183,7 @@ impl Wiring {
         Ok(wiring)
     }
 
-    /// Places a component; returns its first output.
+    /// Adds a slot of a component; returns its first output.
     fn slot(&mut self, name: &'static str, inputs: impl IntoIterator<Item = Wire>) -> Result<Wire, Error> {
         let id = match self.ids.get(name) {
             Some(id) => *id,
@@ -194,7 +196,7 @@ impl Wiring {
         self.program.slot(id, &inputs.into_iter().collect::<Vec<_>>())
     }
 
-    /// [`Wiring::slot`] of a component with one word or, the rest being 0, one bit for an output.
+    /// Adds a slot of a component whose output is a word, or one bit, which becomes the last bit of a word.
     fn computed(
         &mut self,
         operation: Operation,
@@ -206,7 +208,7 @@ impl Wiring {
         Ok(std::array::from_fn(|bit| if bit < width { first + bit as Wire } else { zero }))
     }
 
-    /// One instruction that both parties know.
+    /// Adds one instruction that both parties know.
     fn instruction(&mut self, instruction: Instruction) -> Result<(), Error> {
         use Operation::*;
         let a = self.cells[usize::from(instruction.first)];
@@ -260,7 +262,7 @@ impl Wiring {
         Ok(())
     }
 
-    /// One instruction that these wires say.
+    /// Adds one step, whose instruction is on these wires.
     fn step(&mut self, instruction: std::ops::Range<Wire>) -> Result<(), Error> {
         let state = self.cells.as_flattened().to_vec();
         let first = self.slot(STEP, instruction.chain(state))?;
@@ -272,7 +274,7 @@ impl Wiring {
 }
 
 impl Place {
-    /// One word by itself, several as an array.
+    /// Returns the type: a single word, or an array of words.
     fn ty(&self) -> Type {
         let word = Type::Uint(WORD as u32);
         match self.cells().len() {

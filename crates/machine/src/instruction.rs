@@ -1,4 +1,4 @@
-//! Instructions, and a machine in the clear that obeys them.
+//! Instructions, and a machine that executes them in the clear.
 
 use serde_json::{Value, json};
 
@@ -15,21 +15,21 @@ pub const WORD: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
-    /// Nothing.
+    /// Does nothing.
     Nop,
     /// Writes a register to memory.
     Store,
     /// 1 if two words are equal, else 0, as for all comparisons.
     Eq,
-    /// 1 if the first is less, both unsigned.
+    /// 1 if the first operand is less, both unsigned.
     Lt,
-    /// Copies.
+    /// Copies a word.
     Mov,
-    /// Copies if the last bit of the first operand is 1.
+    /// Copies a word if the last bit of the first operand is 1.
     Sel,
     /// Reads memory.
     Load,
-    /// 1 if the first is less, both signed.
+    /// 1 if the first operand is less, both signed.
     Lts,
     /// Sum modulo 2^32.
     Add,
@@ -50,13 +50,13 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them, in the order of their numbers.
+    /// All operations, in the order of their numbers.
     pub const ALL: [Operation; 16] = {
         use Operation::*;
         [Nop, Store, Eq, Lt, Mov, Sel, Load, Lts, Add, Sub, Mul, And, Or, Xor, Shl, Shr]
     };
 
-    /// Names it as a program writes it, and as its component is called where it has one.
+    /// Returns the name in sources, which is also the name of the operation's component.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 16] = [
             "nop", "store", "eq", "lt", "mov", "sel", "load", "lts", "add", "sub", "mul", "and", "or", "xor",
@@ -69,19 +69,19 @@ impl Operation {
 /// The second operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// The contents of a register, by its number.
+    /// The word in this register.
     Register(u8),
-    /// This word.
+    /// This word itself.
     Value(u32),
 }
 
 /// One instruction: `target` becomes the result of the operation on the registers `first` and `second`. A
-/// `store` writes `first` to the address `second`; what an operation does not use is 0.
+/// `store` writes `first` to the address `second`; unused fields are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Its operation.
     pub operation: Operation,
-    /// The register that it writes.
+    /// The register of the result.
     pub target: u8,
     /// The register of its first operand.
     pub first: u8,
@@ -94,7 +94,7 @@ impl Instruction {
     pub const NOP: Instruction =
         Instruction { operation: Operation::Nop, target: 0, first: 0, second: Operand::Value(0) };
 
-    /// Returns it as an input of the secret form.
+    /// Returns the instruction as a part of a secret program's input.
     pub(crate) fn value(self) -> Value {
         let (immediate, second) = match self.second {
             Operand::Register(register) => (0, u32::from(register)),
@@ -110,8 +110,8 @@ impl Instruction {
     }
 }
 
-/// The machine in the clear: computes the result of a program, for tests and for readers who want to try it.
-/// Everything begins as 0.
+/// The machine in the clear, which computes a program's results for tests and for readers. Registers and
+/// memory are 0 at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The registers.
@@ -121,7 +121,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Does one instruction.
+    /// Executes one instruction.
     pub fn step(&mut self, instruction: Instruction) {
         let a = self.registers[usize::from(instruction.first)];
         let b = match instruction.second {

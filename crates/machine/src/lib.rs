@@ -1,9 +1,9 @@
-//! The garbled machine: an instruction set whose instructions are stocked components, so that its program is
-//! chosen after preprocessing.
+//! The garbled machine: an instruction set whose instructions are components in stock, so that a program can
+//! be chosen after preprocessing.
 //!
 //! [`Assembly::parse`] reads a source. [`Assembly::public`] makes a program in which each instruction is a
-//! slot of its component, and [`Assembly::secret`] one that does whatever instructions one of the parties
-//! gives as an input. All programs take their components from one [`library`].
+//! slot of its component, and [`Assembly::secret`] a program that executes the instructions in one party's
+//! input. All programs take their components from one [`library`].
 //!
 //! ```
 //! use brickwork_machine::Assembly;

@@ -10,16 +10,16 @@ use brickwork_lang::{NoFiles, Options, compile};
 /// The source of all components but [`CONSTANTS`].
 const SOURCE: &str = include_str!("isa.wir");
 
-/// The component that makes a 0 and a 1, which immediate values are wired to.
+/// The component that makes a 0 and a 1, the sources of immediate values.
 pub(crate) const CONSTANTS: &str = "constants";
 
-/// The component that does any instruction.
+/// The component that executes any instruction.
 pub(crate) const STEP: &str = "step";
 
 /// Input wires of each party in [`library`]: a word of input for every four uses of an instruction.
 const INPUT_WIRES: u32 = 8;
 
-/// Returns all components, the same for every program, so that stock of them serves any.
+/// Returns all components; every program uses these, so stock of them serves any program.
 pub(crate) fn components() -> &'static [Component] {
     static COMPONENTS: OnceLock<Vec<Component>> = OnceLock::new();
     COMPONENTS.get_or_init(|| {
@@ -42,12 +42,12 @@ pub(crate) fn component(name: &str) -> &'static Component {
     components().iter().find(|c| c.name == name).expect("the instruction set has a component of this name")
 }
 
-/// Returns the instruction set as a program with one slot of each component. It is not meant to be run: it
-/// lists the components to make stock of, and shows the costs of each instruction. Each party has 8 bits of
-/// input in it.
+/// Returns the instruction set as a program with one slot of each component. The program is not meant to be
+/// run: it lists the components for stock, and shows the cost of each instruction. Each party has 8 bits of
+/// input in the program.
 ///
 /// # Errors
-/// None that anybody has seen: whatever the builder of programs refuses.
+/// Any error of the builder of programs; none is known to occur.
 pub fn library() -> Result<Program, Error> {
     let ports = |party| match party {
         Party::Garbler => vec![Port::new("garbler", Type::Uint(INPUT_WIRES))],

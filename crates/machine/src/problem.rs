@@ -1,15 +1,15 @@
-//! A fault of a source.
+//! An error in a source.
 
 use std::fmt;
 
-/// An error in a source: where, what, and what to write instead.
+/// An error in a source: its line, its description, and a correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line, from 1.
     pub line: usize,
-    /// The fault.
+    /// A description of the error.
     pub message: String,
-    /// The text to write instead.
+    /// The suggested correction.
     pub hint: String,
 }
 

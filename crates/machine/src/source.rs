@@ -1,4 +1,5 @@
-//! Sources: read line by line, loops unrolled, and what would read nothing or miss memory refused.
+//! Reads sources line by line and unrolls loops; refuses reads of unwritten cells and addresses outside
+//! memory.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use brickwork_circuit::{Party, Recipient};
 use crate::instruction::{Instruction, MEMORY, Machine, Operand, Operation, REGISTERS};
 use crate::problem::Problem;
 
-/// Most instructions of a program, and most rounds of all its loops, once these are unrolled.
+/// Most instructions of a program, and most rounds of all its loops, after unrolling.
 pub const MAX_INSTRUCTIONS: usize = 1 << 16;
 
 /// Most steps of a secret program.
@@ -23,7 +24,7 @@ pub struct Assembly {
     pub(crate) outputs: Vec<Output>,
     /// Each instruction with its line.
     pub(crate) instructions: Vec<(Instruction, usize)>,
-    /// How many steps a secret program has, and the line that says it.
+    /// The number of steps of a secret program, and the line with that number.
     pub(crate) steps: Option<(u32, usize)>,
     /// Number of lines.
     pub(crate) last_line: usize,
@@ -47,7 +48,7 @@ pub(crate) struct Output {
     pub line: usize,
 }
 
-/// Registers or words of memory next to each other: numbers of cells, registers before memory.
+/// Adjacent registers or words of memory: numbers of cells, registers before memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place(Range<usize>);
 
@@ -57,7 +58,7 @@ impl Place {
     }
 }
 
-/// How a cell is called.
+/// Returns the name of a cell.
 fn cell_name(cell: usize) -> String {
     if cell < REGISTERS { format!("r{cell}") } else { format!("m{}", cell - REGISTERS) }
 }
@@ -78,7 +79,8 @@ impl Assembly {
             steps: None,
             last_line,
         };
-        // The bodies of the loops that are open, the innermost last, under that of the whole source.
+        // The bodies of the loops that are not closed, the innermost last, after the body of the whole
+        // source.
         let mut open: Vec<(Option<Loop>, Vec<Node>)> = vec![(None, Vec::new())];
         for (line, text) in (1..).zip(text.lines()) {
             let line = Line { number: line, text: text.split([';', '#']).next().unwrap_or_default().trim() };
@@ -125,7 +127,7 @@ impl Assembly {
         Ok(all)
     }
 
-    /// Runs the program in the clear on the words of both parties' inputs; the words of each output.
+    /// Runs the program in the clear on the words of both parties' inputs; returns the words of each output.
     ///
     /// # Panics
     /// If a party has fewer words than its inputs take.
@@ -222,7 +224,7 @@ impl Assembly {
             let hint = "name an output, such as `.output both result r0`";
             return Err(Problem::new(self.last_line, "nobody learns anything", hint));
         }
-        // A source with the interface alone is what the peer of a secret program's holder has.
+        // The peer of a secret program's holder has a source with the interface only.
         if self.instructions.is_empty() && self.steps.is_some() {
             return Ok(());
         }
@@ -264,7 +266,7 @@ impl Line<'_> {
         Problem::new(self.number, message, hint)
     }
 
-    /// A name of an input, an output or a loop's round.
+    /// Reads the name of an input, an output or a loop's round.
     fn name(self, word: &str) -> Result<String, Problem> {
         let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
         match word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(letters) {
@@ -276,7 +278,7 @@ impl Line<'_> {
         }
     }
 
-    /// `r0`, `m15`, or several: `m0..m7`.
+    /// Reads a place: `r0`, `m15`, or a range such as `m0..m7`.
     fn place(self, word: &str) -> Result<Place, Problem> {
         let cell = |word: &str| {
             register(word).or_else(|| {
@@ -301,7 +303,7 @@ impl Line<'_> {
     }
 }
 
-/// The number of a register.
+/// Returns the number of a register.
 fn register(word: &str) -> Option<usize> {
     word.strip_prefix('r')?.parse().ok().filter(|number| *number < REGISTERS)
 }
@@ -310,7 +312,7 @@ fn register(word: &str) -> Option<usize> {
 struct Loop {
     line: usize,
     rounds: usize,
-    /// The name of its round in it.
+    /// The name of the round's number.
     name: Option<String>,
 }
 
@@ -349,7 +351,7 @@ struct Draft {
 
 enum Second {
     Known(Operand),
-    /// The number of this loop's round, from 0, and so much more.
+    /// The number of a loop's round, from 0, plus a constant.
     Round(String, u32),
 }
 
@@ -402,7 +404,7 @@ impl Draft {
         Ok(Draft { line: line.number, operation, target, first, second })
     }
 
-    /// The registers that it reads.
+    /// Returns the registers that the instruction reads.
     fn reads(&self, second: Operand) -> impl Iterator<Item = u8> {
         use Operation::*;
         let first = (!matches!(self.operation, Nop | Mov | Load)).then_some(self.first);
@@ -440,7 +442,7 @@ impl Second {
     }
 }
 
-/// A word: decimal, negative or hexadecimal.
+/// Reads a word: decimal, negative or hexadecimal.
 fn number(word: &str) -> Option<u32> {
     let digits = |text: &str, radix: u32| {
         text.starts_with(|c: char| c.is_digit(radix)).then(|| u32::from_str_radix(text, radix).ok()).flatten()
@@ -456,11 +458,11 @@ fn number(word: &str) -> Option<u32> {
 
 /// The state while loops are unrolled.
 struct Unrolling<'s> {
-    /// The names of the rounds around, the innermost last, and their numbers.
+    /// The names of the enclosing loops' rounds, the innermost last, and the rounds' numbers.
     names: Vec<(&'s str, u32)>,
-    /// Rounds so far.
+    /// The number of rounds so far.
     rounds: usize,
-    /// The cells that hold something.
+    /// The cells that were written.
     written: [bool; REGISTERS + MEMORY],
 }
 
@@ -527,8 +529,8 @@ impl<'s> Unrolling<'s> {
         Ok(Instruction { operation, target, first, second })
     }
 
-    /// Checks addresses. One in a register is taken modulo the words of memory, and what was never written
-    /// there is 0.
+    /// Checks addresses and marks the words of memory that a store writes. An address in a register is taken
+    /// modulo the size of memory; unwritten words there are 0.
     fn memory(&mut self, draft: &Draft, second: Operand) -> Result<(), Problem> {
         let place = match (draft.operation, second) {
             (Operation::Load | Operation::Store, Operand::Value(address)) => {

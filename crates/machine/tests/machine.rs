@@ -7,7 +7,7 @@ use brickwork_circuit::{Party, Program, value};
 use brickwork_machine::{Assembly, library};
 use proptest::prelude::*;
 
-/// The words of each output of a program.
+/// Returns the words of each output of a program.
 fn simulate(program: &Program, garbler: &[bool], evaluator: &[bool]) -> Vec<Vec<u32>> {
     let outputs = program.simulate(garbler, evaluator);
     outputs.iter().map(|bits| bits.chunks(32).map(word).collect()).collect()
@@ -41,7 +41,7 @@ fn agree(source: &str, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
     expected
 }
 
-/// Everything is an input, and everything an output.
+/// All registers and words are inputs, and all are outputs.
 const INTERFACE: &str = "
     .input garbler   g r0..r3
     .input evaluator e r4..r7
@@ -69,7 +69,7 @@ fn each_instruction_on_edges() {
         "{INTERFACE}load r0, r3\nload r1, 15\nstore r7, r4\nstore r6, 0\nnot r2, r2\nmov r5, r0\nnop"
     );
     let outputs = agree(&source, &garbler, &evaluator);
-    // r3 is 31, which is 15 modulo 16; r4 is 33, which is 1.
+    // The address in r3 is 31, which is 15 modulo 16; the address in r4 is 33, which is 1.
     assert_eq!(outputs[0], [EDGES[7], EDGES[7], !2, 31, 33, EDGES[7], 0x8000_0000, 0xffff_ffff]);
     assert_eq!(outputs[1][..2], [0x8000_0000, 0xffff_ffff]);
 }
@@ -91,7 +91,7 @@ fn what_a_program_computes_is_what_it_says() {
     ";
     let below = 30u32.wrapping_neg();
     assert_eq!(agree(source, &[4], &[7]), [vec![below], vec![1, 1 << 31, !(1 << 31)]]);
-    // An editor may write a byte order mark before it.
+    // An editor may write a byte order mark before the source.
     assert_eq!(agree(&format!("\u{feff}{source}"), &[7], &[4]), [vec![30], vec![0, 0, u32::MAX]]);
 }
 
@@ -117,7 +117,7 @@ fn loops_are_unrolled_and_name_their_rounds() {
     assert_eq!(agree(source, &[1000, 1000, 1, 2], &[100]), [[607]]);
 }
 
-/// The holder's peer has the interface, and it gives the same program.
+/// The peer of the secret program's holder has the interface only, which gives the same program.
 #[test]
 fn the_interface_is_enough_for_the_peer() {
     let body = "add r0, r0, r1\nmov r2, r0\n";
@@ -196,7 +196,7 @@ fn errors_say_where_and_what_to_write() {
     assert!(nobody.message.contains("nobody gives an input"), "{nobody}");
 }
 
-/// AND gates of one slot of each component, and AND gates and slots of the examples, are those of the page.
+/// The page has the AND gates of each component, and the AND gates and slots of the examples.
 #[test]
 fn costs_are_those_of_the_page() {
     let page = include_str!("../../../docs/guides/machine.md");
@@ -233,7 +233,7 @@ fn costs_are_those_of_the_page() {
                 _ => assembly.public(name),
             };
             let program = program.expect("a program");
-            // Every component of it is one of the instruction set, under the same digest.
+            // Every component of the program belongs to the instruction set, with the same digest.
             assert!(
                 program.component_digests().iter().all(|d| library.component_digests().contains(d)),
                 "{name}"
@@ -244,7 +244,7 @@ fn costs_are_those_of_the_page() {
     assert_eq!(rows("| program | AND gates | slots |\n"), measured);
 }
 
-/// An instruction of a random program. All registers and memory hold something from the start.
+/// Draws an instruction of a random program. All registers and memory are inputs.
 fn instruction() -> impl Strategy<Value = String> {
     let names = prop::sample::select(vec![
         "eq", "lt", "lts", "add", "sub", "mul", "and", "or", "xor", "shl", "shr", "sel", "mov", "load",
@@ -283,7 +283,6 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Any source is read or refused.
     #[test]
     fn any_text_is_read_or_refused(
         words in prop::collection::vec(prop::sample::select(vec![

@@ -1,7 +1,7 @@
-//! `brickwork._native`: the native part of the Python package. It starts a command on a thread and says how
-//! far it is; everything that has a face is written in Python.
+//! `brickwork._native`: the native part of the Python package. A task runs a command on a thread and reports
+//! its progress; the interface for users is written in Python.
 //!
-//! A [`Task`] never takes Python's lock. Python waits for it in slices, so that Ctrl-C is heard.
+//! A [`Task`] never takes Python's lock. Python waits for a task in short slices, so that Ctrl-C is handled.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,17 +18,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use zeroize::Zeroizing;
 
-/// Inputs and keys pass through libraries that erase nothing.
+/// Some libraries do not erase inputs and keys, so the allocator erases freed memory.
 #[global_allocator]
 static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
 
 create_exception!(_native, Failed, PyException, "A command failed; its argument is the JSON of its error.");
 
-/// The state of a thread so far.
+/// The state of a task's thread so far.
 #[derive(Default)]
 struct State {
     listens: Option<SocketAddr>,
-    /// The JSON and the text, or the JSON of the error.
+    /// The JSON and the text of a result, or the JSON of an error.
     answer: Option<Result<(String, String), String>>,
     done: bool,
 }
@@ -50,7 +50,7 @@ impl Shared {
     }
 }
 
-/// A command that runs on a thread of its own. In a fork, which has no such thread, it has failed.
+/// A command that runs on a thread of its own. A forked child has no such thread, so the command fails there.
 #[pyclass(frozen, module = "brickwork._native")]
 struct Task(Owned<Arc<Shared>>);
 
@@ -59,7 +59,7 @@ impl Task {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
         let body = move || {
-            // Written down here, and not by the thread that waits with Python's lock in its hands.
+            // This thread writes the JSON, because the waiting thread holds Python's lock.
             let answered = || match work(&of_thread) {
                 Ok((json, human)) => Ok((json.to_string(), human)),
                 Err(error) => Err(error.to_string()),
@@ -78,8 +78,7 @@ impl Task {
         Ok(Task(Owned::new(shared)))
     }
 
-    /// Starts work on an object that belongs to this process; in a forked child, which does not own the
-    /// object, this fails.
+    /// Starts work on an object of this process; fails in a forked child, which does not own the object.
     fn with<T: Clone + Send + 'static>(
         of: &Owned<T>,
         work: impl FnOnce(&T, &Shared) -> Answer + Send + 'static,
@@ -95,7 +94,7 @@ impl Task {
 
 #[pymethods]
 impl Task {
-    /// Starts a command, as its command line says; with the program that it names, if it was read.
+    /// Starts a command by its command line, with its program if that has been read.
     #[staticmethod]
     #[pyo3(signature = (arguments, program=None))]
     fn call(arguments: Vec<String>, program: Option<&Program>) -> PyResult<Self> {
@@ -135,7 +134,7 @@ impl Task {
         Task::start(move |shared| embedded::run_both(&arguments, program, inputs, &shared.line))
     }
 
-    /// Starts to coordinate a job, with workers that `hands` has.
+    /// Starts to coordinate a job with the workers of `hands`.
     #[staticmethod]
     fn coordinate(flags: Vec<String>, hands: Py<PyAny>) -> PyResult<Self> {
         Task::start(move |shared| {
@@ -158,14 +157,14 @@ impl Task {
         Task::start(move |shared| embedded::simulate(&arguments, program, inputs, &shared.line))
     }
 
-    /// Starts to describe a program in a cut: the arguments are those of `info` or of a plan.
+    /// Starts to describe a program with its cut; the arguments are those of `info` or of a plan.
     #[staticmethod]
     fn describe(arguments: Vec<String>, program: &Program, cut: String) -> PyResult<Self> {
         let program = loaded(Some(program));
         Task::start(move |shared| embedded::describe(&arguments, program, &cut, &shared.line))
     }
 
-    /// Waits for the end, so many seconds at most, and returns whether it has come.
+    /// Waits for the end, for so many seconds at most; returns whether the task has ended.
     fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         let Ok(shared) = self.0.get() else { return true };
         py.detach(|| {
@@ -175,7 +174,7 @@ impl Task {
         })
     }
 
-    /// Asks it to stop, unless it has ended.
+    /// Asks the task to stop, unless it has ended.
     fn stop(&self) {
         let Ok(shared) = self.0.get() else { return };
         let state = shared.state();
@@ -184,17 +183,17 @@ impl Task {
         }
     }
 
-    /// Where a party listens, as host and port, once it does.
+    /// Returns a party's address, as host and port, once the party listens.
     fn address(&self) -> Option<(String, u16)> {
         self.0.get().ok()?.state().listens.map(|address| (address.ip().to_string(), address.port()))
     }
 
-    /// The phase, and how many bytes of how many have passed.
+    /// Returns the phase, the bytes so far, and all bytes.
     fn progress(&self) -> (&'static str, u64, u64) {
         self.0.get().map_or(("", 0, 0), |shared| shared.line.progress.now())
     }
 
-    /// Takes the result of what has ended: the JSON of its `--json`, and its text for people.
+    /// Takes the result of an ended task: the JSON of `--json`, and the text for people.
     fn result(&self) -> PyResult<(String, String)> {
         let Ok(shared) = self.0.get() else { return Err(Failed::new_err(embedded::forked().to_string())) };
         match shared.state().answer.take() {
@@ -205,7 +204,7 @@ impl Task {
     }
 }
 
-/// A program, or nothing before it has been read. It is compiled once for all calls.
+/// A program, or nothing before the program has been read. All calls share the compiled program.
 #[pyclass(frozen, module = "brickwork._native")]
 struct Program(Arc<OnceLock<brickwork::Program>>);
 
@@ -216,19 +215,19 @@ fn loaded(program: Option<&Program>) -> Option<brickwork::Program> {
 
 #[pymethods]
 impl Program {
-    /// A program that has not been read.
+    /// Makes a program that has not been read.
     #[new]
     fn new() -> Self {
         Program(Arc::default())
     }
 
-    /// Starts to read it, and to find what it takes and gives, as `info` with these arguments would.
+    /// Starts to read the program, and to describe its inputs and outputs, as `info` with these arguments.
     fn load(&self, arguments: Vec<String>) -> PyResult<Task> {
         let keeps = self.0.clone();
         Task::start(move |shared| embedded::ports(&arguments, &keeps, &shared.line))
     }
 
-    /// Starts to tell what output bits mean.
+    /// Starts to decode output bits.
     fn outputs(
         &self,
         executions: Option<u32>,
@@ -245,19 +244,19 @@ impl Program {
     }
 }
 
-/// A session, or nothing before it has begun. One thread at a time has it.
+/// A session, or nothing before it has begun. Only one thread uses it at a time.
 #[pyclass(frozen, module = "brickwork._native")]
 struct Session(Owned<Arc<Mutex<Option<Standing>>>>);
 
 #[pymethods]
 impl Session {
-    /// A session that has not begun.
+    /// Makes a session that has not begun.
     #[new]
     fn new() -> Self {
         Session(Owned::default())
     }
 
-    /// Starts to meet the peer.
+    /// Starts to connect to the peer.
     fn connect(&self, role: &str, flags: Vec<String>, identity: Option<&Identity>) -> PyResult<Task> {
         let role = party(role)?;
         let pem = identity.map(|identity| identity.pem.clone());
@@ -298,7 +297,7 @@ impl Session {
         })
     }
 
-    /// Starts to end it.
+    /// Starts to end the session.
     fn close(&self) -> PyResult<Task> {
         Task::with(&self.0, |session, shared| {
             match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -308,9 +307,10 @@ impl Session {
         })
     }
 
-    /// Releases it without a message to the peer, who sees a closed connection. A step must have ended.
+    /// Drops the session without a message to the peer, who sees a closed connection. A step must not be
+    /// running.
     fn leave(&self, py: Python<'_>) {
-        // Dropping it closes a connection and a store. A fork has neither.
+        // Dropping it closes a connection and a store. A forked child has neither.
         let Ok(session) = self.0.get() else { return };
         py.detach(|| drop(session.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
@@ -349,14 +349,14 @@ struct Identity {
 
 #[pymethods]
 impl Identity {
-    /// Makes a new one.
+    /// Makes a new key pair.
     #[staticmethod]
     fn generate() -> PyResult<Self> {
         let (key, pem) = Key::generate().map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
         Ok(Identity { public_key: key.public_key().to_string(), pem })
     }
 
-    /// The public key, for the peer.
+    /// Returns the public key, for the peer.
     #[getter]
     fn public_key(&self) -> &str {
         &self.public_key
@@ -373,13 +373,13 @@ impl Identity {
     }
 }
 
-/// A worker of one lane of a job. One thread at a time has it.
+/// A worker of one lane of a job. Only one thread uses it at a time.
 #[pyclass(frozen, module = "brickwork._native")]
 struct Worker(Owned<Arc<Mutex<embedded::Worker>>>);
 
 #[pymethods]
 impl Worker {
-    /// A worker with the flags of `brickwork worker`, which has met nobody.
+    /// Makes a worker with the flags of `brickwork worker`, not yet connected.
     #[new]
     fn new(py: Python<'_>, flags: Vec<String>) -> PyResult<Self> {
         match py.detach(|| embedded::worker(&flags)) {
@@ -388,7 +388,7 @@ impl Worker {
         }
     }
 
-    /// Starts to meet the peer's worker.
+    /// Starts to connect to the peer's worker.
     fn meet(&self) -> PyResult<Task> {
         self.start(WorkerTask::Meet)
     }
@@ -403,7 +403,7 @@ impl Worker {
         self.start(WorkerTask::Run(partition, input.map(Zeroizing::new)))
     }
 
-    /// Starts to look whether stock may have been taken for a partition.
+    /// Starts to check whether stock may have been taken for a partition.
     fn look(&self, partition: u32) -> PyResult<Task> {
         self.start(WorkerTask::Look(partition))
     }
@@ -423,7 +423,8 @@ impl Worker {
     }
 }
 
-/// Workers that Python has: an object with the methods of [`embedded::Hands`], which take and give JSON.
+/// The workers of a Python program: an object with the methods of [`embedded::Hands`], which take and return
+/// JSON.
 struct Hands(Py<PyAny>);
 
 impl Hands {
@@ -435,11 +436,11 @@ impl Hands {
     ) -> Result<T, String> {
         Python::attach(|py| {
             let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
-            // An exception of Python's stays Python's; only its kind is noted here.
+            // Python keeps the exception; only its kind is noted here.
             called.and_then(read).map_err(|error| {
                 let kind =
                     error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());
-                // The waiter for the task is told of an error of this package.
+                // The task's result carries an error of this package.
                 if !is_ours(&error, py) {
                     error.print(py);
                 }
@@ -487,31 +488,31 @@ impl embedded::Hands for Hands {
     }
 }
 
-/// Lines of the log that nobody has taken, the oldest of which go if nobody does.
+/// Lines of the log that Python has not yet taken; the oldest are dropped.
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 const LONGEST_LOG: usize = 1000;
 
-/// Takes the lines of the log, JSON each.
+/// Takes the lines of the log, each a JSON object.
 #[pyfunction]
 fn log() -> Vec<String> {
     std::mem::take(&mut LOG.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Keeps what is in memory out of dumps, and from other processes of this user.
+/// Keeps this process's memory out of dumps, and from other processes of this user.
 #[pyfunction]
 fn harden() {
     embedded::harden();
 }
 
-/// Hears that this process was forked a moment ago.
+/// Notes that this process was forked a moment ago.
 #[pyfunction]
 fn forked() {
     process::forked();
 }
 
-/// The page about what a command gave, from its JSON, with its outputs if they are to be shown. With a path
-/// it is written there, for its owner alone.
+/// Returns the page of a command's JSON, with the outputs if so asked. If a path is given, the page is
+/// written there, for its owner only.
 #[pyfunction]
 #[pyo3(signature = (record, outputs, path))]
 fn page(py: Python<'_>, record: &str, outputs: bool, path: Option<PathBuf>) -> PyResult<String> {
@@ -519,13 +520,13 @@ fn page(py: Python<'_>, record: &str, outputs: bool, path: Option<PathBuf>) -> P
         .map_err(|error| Failed::new_err(error.to_string()))
 }
 
-/// The flags of a command, and whether each takes a value.
+/// Returns the flags of a command, and whether each takes a value.
 #[pyfunction]
 fn flags(command: &str) -> Vec<(String, bool)> {
     embedded::flags(command)
 }
 
-/// Every check that a peer can fail: the part that it belongs to, its name, and its description.
+/// Returns every check that a peer can fail: its part, name and description.
 #[pyfunction]
 fn checks() -> Vec<(&'static str, &'static str, String)> {
     embedded::checks().into_iter().map(|cheat| (cheat.part(), cheat.check(), cheat.to_string())).collect()

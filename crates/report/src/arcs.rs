@@ -1,4 +1,4 @@
-//! Solderings between kinds of component: kinds one below the other, and an arc for each pair of them.
+//! Draws solderings between kinds of component: a list of kinds, and an arc for each pair of kinds.
 
 use std::fmt::Write as _;
 
@@ -14,23 +14,22 @@ pub(crate) struct Arc {
 
 const WIDTH: f64 = 400.0;
 const ROW: f64 = 24.0;
-/// Where arcs begin and end, and how far to the right they may reach.
+/// The abscissa where arcs begin and end, and the limit on the right.
 const LEFT: f64 = 222.0;
 const REACH: f64 = 170.0;
-/// Letters of a name.
+/// The length of a name.
 const NAME: usize = 28;
 
-/// Draws an SVG element with these attributes, which begins with `first`. Arcs of wires that go down lie to
-/// the right as whole lines; those that go up or come back to their own kind are broken.
+/// Draws an SVG element with these attributes, which begins with `first`. Arcs of wires that lead down the
+/// list are whole lines; arcs of wires that lead up or back to their own kind are broken.
 pub(crate) fn draw(attributes: &str, first: &str, names: &[String], arcs: &[Arc]) -> String {
     let height = ROW * names.len() as f64 + 8.0;
     let mut svg = format!("<svg {attributes} class=\"arcs\" viewBox=\"0 0 {WIDTH} {height}\">{first}\n");
     let y = |place: usize| ROW * place as f64 + 16.0;
-    // Writing to a string does not fail.
     for arc in arcs {
         let (from, to) = (y(arc.from) + 3.0, y(arc.to) - 3.0);
         let span = arc.from.abs_diff(arc.to) as f64 / names.len().max(2) as f64;
-        // A cubic reaches three quarters as far as its handles.
+        // A cubic curve reaches three quarters as far as its control points.
         let reach = LEFT + (24.0 + (REACH - 24.0) * span) / 0.75;
         let class = if arc.from < arc.to { "arc" } else { "arc back" };
         let width = 1.0 + (arc.wires.max(1) as f64).log10() * 0.7;

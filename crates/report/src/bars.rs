@@ -1,18 +1,18 @@
-//! Rows of bars: their lengths follow the width of the page, their letters do not.
+//! Rows of bars, whose lengths scale with the width of the page while their text does not.
 
 use std::fmt::Write as _;
 
 use crate::html::escaped;
 use crate::words::shortened;
 
-/// A stretch of a bar, from 0 to 1 of the width, in one of the classes of the style.
+/// A segment of a bar, from 0 to 1 of the width, and its class in the style sheet.
 pub(crate) struct Segment {
     pub from: f64,
     pub to: f64,
     pub class: &'static str,
 }
 
-/// A row: what it is about, its value in words, and bars one below the other.
+/// A row: its label, its value in words, and bars one below the other.
 pub(crate) struct Row {
     pub label: String,
     pub value: String,
@@ -30,14 +30,14 @@ impl Row {
 /// The axis below the rows.
 #[derive(Default)]
 pub(crate) struct Axis {
-    /// Where, from 0 to 1, and what.
+    /// Positions from 0 to 1, and their labels.
     pub ticks: Vec<(f64, String)>,
-    /// A limit across all rows.
+    /// The position of a limit, a line across all rows.
     pub limit: Option<f64>,
 }
 
 impl Axis {
-    /// Returns three or four round values from 0 up to this one.
+    /// Makes an axis with three or four round values from 0 to `most`.
     pub fn up_to(most: f64, show: impl Fn(f64) -> String) -> Self {
         if most <= 0.0 || !most.is_finite() {
             return Axis::default();
@@ -49,7 +49,7 @@ impl Axis {
         Axis { ticks: places.map(|tick| (tick / most, show(tick))).collect(), limit: None }
     }
 
-    /// Returns round numbers of bytes: of the unit in which the largest is a small number.
+    /// Makes an axis with round numbers of bytes, in the unit in which the largest is a small number.
     pub fn of_bytes(most: f64) -> Self {
         let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
         let power = (most.max(1.0).log2() / 10.0).floor().clamp(0.0, units.len() as f64 - 1.0);
@@ -58,7 +58,7 @@ impl Axis {
     }
 }
 
-/// Letters of a label and the value beside it, as many as a phone has room for.
+/// The room on a phone for a label and the value beside it, in letters.
 const LETTERS: usize = 46;
 const BAR: f64 = 12.0;
 const GAP: f64 = 4.0;
@@ -70,7 +70,6 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> 
     let height = if axis.ticks.is_empty() { bottom } else { bottom + 24.0 };
     let mut svg = format!("<svg {attributes} width=\"100%\" height=\"{height}\">{first}\n");
     let percent = |place: f64| format!("{:.3}%", 100.0 * place.clamp(0.0, 1.0));
-    // Writing to a string does not fail.
     let mut top = 0.0;
     for (row, height) in rows.iter().zip(heights) {
         let _ = writeln!(
@@ -81,7 +80,7 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> 
             escaped(&shortened(&row.label, LETTERS.saturating_sub(row.value.chars().count()).max(12))),
             escaped(&row.value)
         );
-        // Lines across the bars alone: words lie between.
+        // Lines cross only the bars, since words are between the rows.
         let across = |svg: &mut String, class: &str, place: f64| {
             let (x, from, to) = (percent(place), top + 22.0, top + height - 6.0);
             let _ =
@@ -92,7 +91,7 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> 
             let y = top + 25.0 + (BAR + GAP) * k as f64;
             let _ = writeln!(svg, "<rect class=\"rail\" x=\"0\" y=\"{y}\" width=\"100%\" height=\"{BAR}\"/>");
             for segment in segments.iter().filter(|segment| segment.to > segment.from) {
-                // A short bar is still to be seen.
+                // A short bar stays visible.
                 let width = (segment.to.min(1.0) - segment.from).max(0.003);
                 let from = segment.from.min(1.0 - width);
                 let _ = writeln!(
@@ -146,7 +145,7 @@ mod tests {
         assert_eq!(ticks(2048.0), ["0 KiB", "0.5 KiB", "1 KiB", "1.5 KiB", "2 KiB"]);
     }
 
-    /// Nothing lies outside or is no number, for any numbers, and names are text.
+    /// Nothing lies outside the drawing for any numbers, and names are only text.
     #[test]
     fn bars_stay_within() {
         let rows: Vec<Row> = [-1.0, 0.0, 1e-12, 0.5, 1.0, 7.0, f64::NAN, f64::INFINITY]

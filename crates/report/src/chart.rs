@@ -1,4 +1,4 @@
-//! Drawings in SVG: curves over a linear or a logarithmic axis, several charts one below the other.
+//! Drawings in SVG: curves over linear or logarithmic axes, several charts one below the other.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ pub struct Point {
     pub x: f64,
     /// Its position on the second axis.
     pub y: f64,
-    /// Its meaning, shown when a pointer rests on it.
+    /// Its meaning, shown below a pointer.
     pub title: String,
     /// A short label, written beside it.
     pub label: String,
-    /// Drawn larger, as a diamond and in red.
+    /// True if the point is drawn larger, as a red diamond.
     pub marked: bool,
 }
 
 /// Points that belong together.
 pub struct Series {
-    /// Their meaning; shown where there are several series.
+    /// Their meaning, shown if there are several series.
     pub name: String,
     /// In the order in which the curve runs.
     pub points: Vec<Point>,
@@ -42,16 +42,16 @@ pub struct Chart {
 pub struct Axis {
     /// The quantity that it measures.
     pub label: String,
-    /// How.
+    /// The scale of the axis.
     pub scale: Scale,
 }
 
-/// How values become places.
+/// How values become positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0.
+    /// Starts at 0.
     Linear,
-    /// Of positive values.
+    /// Has positive values only.
     Logarithmic,
 }
 
@@ -67,27 +67,27 @@ impl Axis {
     }
 }
 
-/// How large a chart is, and where its axes stand.
+/// The size of a chart, and the positions of its axes.
 struct Frame {
     width: f64,
     height: f64,
     left: f64,
-    /// Room on the right: for the names of several series, and without.
+    /// Room on the right: `names` if several series are named there, else `right`.
     names: f64,
     right: f64,
     top: f64,
     bottom: f64,
 }
 
-/// In a file, where it has a title.
+/// A chart in a file, with a title.
 const FILE: Frame =
     Frame { width: 720.0, height: 420.0, left: 80.0, names: 170.0, right: 40.0, top: 50.0, bottom: 60.0 };
 
-/// On a page, which may be on a phone and says the title itself.
+/// A chart on a page, for the width of a phone; the page has the title.
 const PAGE: Frame =
     Frame { width: 400.0, height: 300.0, left: 58.0, names: 130.0, right: 18.0, top: 28.0, bottom: 46.0 };
 
-/// Of middle lightness: they are seen on white and on black.
+/// Colours of middle lightness, visible on white and on black.
 const COLOURS: [&str; 6] = ["#3f7fc1", "#c9742b", "#4f9a55", "#9a72c7", "#a0745a", "#808890"];
 
 /// Draws a file with these charts.
@@ -108,8 +108,8 @@ pub fn document(charts: &[Chart]) -> String {
     svg + "</svg>\n"
 }
 
-/// Draws an element of a page with this chart, which has these attributes and begins with `first`. Its title
-/// is the page's to say.
+/// Draws an element of a page with this chart, these attributes, and `first` as its beginning. The page
+/// itself shows the chart's title.
 pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
     let Frame { width, height, .. } = PAGE;
     let mut svg = format!(
@@ -119,7 +119,7 @@ pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
     svg + "</svg>\n"
 }
 
-/// Where values lie on an axis, from 0 to 1.
+/// The values along an axis, which map to positions from 0 to 1.
 struct Range {
     scale: Scale,
     low: f64,
@@ -144,7 +144,7 @@ impl Range {
             (low, high) = (if low.is_finite() { low } else { 0.0 }, low.max(0.0) + 1.0);
         }
         if scale == Scale::Linear {
-            // No point lies on the upper end.
+            // A margin keeps points off the upper end.
             high *= 1.04;
         }
         Range { scale, low, high }
@@ -155,7 +155,7 @@ impl Range {
         (value - self.low) / (self.high - self.low)
     }
 
-    /// Values that are written beside the axis.
+    /// Returns the values that are written beside the axis.
     fn ticks(&self) -> Vec<f64> {
         if self.scale == Scale::Logarithmic {
             let step = ((self.high - self.low) / 8.0).ceil().max(1.0) as usize;
@@ -180,11 +180,11 @@ fn text(svg: &mut String, at: [f64; 2], anchor: &str, text: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
 }
 
-/// A number as short as it stays right.
+/// Returns a number in its shortest exact form.
 fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
-        // Powers of thousand have names.
+        // Powers of a thousand have names.
         size if (1e4..1e15).contains(&size) => {
             let (unit, name) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
                 .into_iter()
@@ -278,23 +278,23 @@ impl Chart {
     }
 }
 
-/// Size of the letters of a label, and how wide one is on the average in wide fonts.
+/// The size of the letters of a label, and their average width in wide fonts.
 const LABEL: f64 = 11.0;
 const LETTER: f64 = 7.0;
 
-/// In how many steps a line between two points is followed.
+/// The number of steps along the line between two points.
 const STEPS: u32 = 40;
 
-/// Where the labels of points are: beside them, and not on each other as long as there is room.
+/// The positions of labels: beside their points, and not on each other as long as there is room.
 struct Labels {
-    /// The axes' ends: left, top, right, bottom.
+    /// The ends of the axes: left, top, right, bottom.
     frame: [f64; 4],
-    /// The areas that are taken, as left, top, right, bottom.
+    /// The occupied areas, as left, top, right, bottom.
     taken: Vec<[f64; 4]>,
 }
 
 impl Labels {
-    /// Every point and the curves between them are inside the frame.
+    /// Marks points and curves as occupied areas.
     fn new(series: &[Series], frame: [f64; 4], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> Self {
         let points = series.iter().flat_map(|series| &series.points);
         let taken = points.map(|point| {
@@ -314,8 +314,8 @@ impl Labels {
         Labels { frame, taken }
     }
 
-    /// Where the label of the point at a place begins or ends, and which; none for no label, or for a point
-    /// that is nowhere.
+    /// Returns the position of a label and which end of the label is there; nothing for an empty label, or a
+    /// point without a position.
     fn place(&mut self, [x, y]: [f64; 2], label: &str) -> Option<([f64; 2], &'static str)> {
         if label.is_empty() || !(x.is_finite() && y.is_finite()) {
             return None;
@@ -326,12 +326,13 @@ impl Labels {
             let along = |k: usize| (one[k + 2].min(other[k + 2]) - one[k].max(other[k])).max(0.0);
             along(0) * along(1)
         };
-        // To the right and to the left of the point, at its height and then ever further above and below it.
+        // Candidates are to the right and to the left of the point, at its height and then ever further above
+        // and below.
         let rows = ((bottom - top) / (0.75 * LABEL)) as i32;
         let heights = (0..rows).flat_map(|k| [f64::from(k), f64::from(-k)]).map(|k| 0.75 * LABEL * k);
         let boxes = heights.flat_map(|up| {
             let base = y - up + 0.35 * LABEL;
-            // Where none of the three has room, so that it ends within the frame.
+            // A further candidate lies within the frame even where the others do not.
             let within = (x - width / 2.0).min(right - width).max(left);
             [(x + 11.0, "start"), (x - 11.0, "end"), (x, "middle"), (within, "start")].map(|(at, anchor)| {
                 let from = match anchor {
@@ -350,7 +351,7 @@ impl Labels {
         };
         let cost =
             |b: &[f64; 4]| self.taken.iter().map(|other| overlap(b, other)).sum::<f64>() + 100.0 * outside(b);
-        // The first one of the best.
+        // The first of the best candidates is taken.
         let mut best: Option<(f64, _)> = None;
         for candidate in boxes {
             let cost = cost(&candidate.2);
@@ -372,7 +373,8 @@ mod tests {
         Point { x, y, title: "a < b & \"c\"".into(), label: "<p>".into(), marked: false }
     }
 
-    /// Also where points lie close together, no label lies on another or on a point, and all are inside.
+    /// Even if points lie close together, no label lies on another label or on a point, and all are inside
+    /// the frame.
     #[test]
     fn labels_are_beside_their_points() {
         for near in [0.0, 0.001, 0.02] {
@@ -396,7 +398,7 @@ mod tests {
         }
     }
 
-    /// All configurations of a comparison, one of which takes so much longer that the others are all at the
+    /// One configuration of a comparison takes so much longer that the points of all others are at the
     /// bottom.
     #[test]
     fn long_labels_have_room_on_a_phone() {
@@ -443,7 +445,8 @@ mod tests {
                 let chart = Chart { title: "<t>".into(), x: axis("x"), y: axis("y"), series };
                 let svg = document(&[chart]);
                 assert!(svg.contains("&lt;t&gt;") && svg.ends_with("</svg>\n"));
-                // A logarithmic axis has a place for what has no logarithm, a linear one none for NaN.
+                // A logarithmic axis places a value without a logarithm at its end; a linear axis does not
+                // draw NaN.
                 let is_drawn = |v: &&f64| v.is_finite() || axis("").scale == Scale::Logarithmic;
                 let drawn = values.iter().filter(is_drawn).count();
                 assert_eq!(svg.matches("&lt;p&gt;").count(), drawn, "{svg}");

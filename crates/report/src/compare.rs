@@ -8,7 +8,7 @@ use crate::parts::{self, list, real, text};
 use crate::plan::draw;
 use crate::run::holds_against;
 
-/// Returns the page of what `bench compare` prints.
+/// Returns the page of the output of `bench compare`.
 pub(crate) fn page(record: &Value) -> String {
     let (name, rows) = (text(record, "program"), list(record, "rows"));
     let mut page = Page::new(record, name, "Protocols compared: the same program on the same inputs");
@@ -108,7 +108,7 @@ fn time_table(rows: &[Value]) -> Table {
     }
 }
 
-/// Returns the drawings of what `bench compare` prints: bytes online against bytes in all, and time against
+/// Returns the drawings of a `bench compare` record: bytes online against bytes in all, and time against
 /// bytes.
 pub fn charts(record: &Value) -> [Chart; 2] {
     let bytes = |row: &Value, of: &str| -> f64 {
@@ -125,7 +125,7 @@ pub fn charts(record: &Value) -> [Chart; 2] {
                 marked: row["model"] == "malicious",
             }
         };
-        // Protocols have no order, and so no line: each is a series of its own.
+        // Protocols have no order, so no line joins them, and each is a series of its own.
         let series =
             list(record, "rows").iter().map(|row| Series { name: String::new(), points: vec![point(row)] });
         Chart {

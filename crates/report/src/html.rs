@@ -1,4 +1,4 @@
-//! Text, tables and frames of pages.
+//! Text, tables and figures of pages.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::words::{self, number};
 
-/// Escapes text within HTML or SVG, in an attribute too. Characters that move a cursor or turn the direction
-/// of writing are replaced: by them a name could pretend to be another one.
+/// Escapes text within HTML or SVG, also in attributes. Characters that move a cursor or change the direction
+/// of writing are replaced, because a name could imitate another name by them.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -29,9 +29,9 @@ pub fn escaped(text: &str) -> String {
 
 /// A cell of a table or of the facts: text, or a number with its exact value.
 pub(crate) struct Cell {
-    /// As in the record.
+    /// The exact value, as in the record.
     exact: Option<String>,
-    /// For people.
+    /// The value as people read it.
     shown: String,
 }
 
@@ -40,7 +40,7 @@ impl Cell {
         Cell { exact: None, shown: text.into() }
     }
 
-    /// A number of the record in another form; nothing if the value is not a number.
+    /// Shows a number of the record in another form; nothing if the value is not a number.
     fn shown(value: &Value, show: impl Fn(&Value) -> String) -> Self {
         match value {
             Value::Number(exact) => Cell { exact: Some(exact.to_string()), shown: show(value) },
@@ -65,7 +65,7 @@ impl Cell {
         Cell::shown(value, |value| words::at_most(value.as_f64().unwrap_or_default()))
     }
 
-    /// Shows whatever a field holds: text, a number, a list of them, yes or no.
+    /// Shows any value of a field: text, a number, a list of numbers, yes or no.
     pub fn any(value: &Value) -> Self {
         match value {
             Value::Number(_) => Cell::number(value),
@@ -94,16 +94,16 @@ pub(crate) struct Table {
 
 /// A page in the making.
 pub(crate) struct Page {
-    /// Begins the names of all elements of this page, so that several of them may stand in one document.
+    /// The prefix of the names of all elements of this page, so that one document may contain several pages.
     id: String,
     named: usize,
     body: String,
 }
 
 impl Page {
-    /// Begins a page about a record, with a sentence that describes it.
+    /// Begins a page about a record, with a title and a sentence that describes the page.
     pub fn new(record: &Value, title: &str, kind: &str) -> Self {
-        // Not a hash for security: pages of different records get different names.
+        // This hash is not for security: it only gives pages of different records different names.
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = record.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, fold);
         let body =
@@ -111,13 +111,13 @@ impl Page {
         Page { id: format!("b{hash:016x}"), named: 0, body }
     }
 
-    /// A new name of an element.
+    /// Returns a new name of an element.
     fn name(&mut self) -> String {
         self.named += 1;
         format!("{}-{}", self.id, self.named)
     }
 
-    /// Adds what matters most, in a row of boxes; those without anything to show are left out.
+    /// Adds the most important values, in a row of boxes; facts without a value are left out.
     pub fn facts(&mut self, facts: &[(&str, Cell)]) {
         self.body.push_str("<dl class=\"facts\">\n");
         for (what, cell) in facts.iter().filter(|(_, cell)| cell.exact.is_some() || cell.shown != "–") {
@@ -138,18 +138,18 @@ impl Page {
         let _ = writeln!(self.body, "<p>{}</p>", escaped(text));
     }
 
-    /// Adds what nobody is to overlook.
+    /// Adds a warning.
     pub fn warning(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p class=\"warning\" role=\"note\">{}</p>", escaped(text));
     }
 
-    /// Adds a digest or a name that is long.
+    /// Adds a digest or a long name.
     pub fn code(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p><code>{}</code></p>", escaped(text));
     }
 
-    /// Adds a picture: what it shows, in a sentence or two, what its parts mean, and its data as a table that
-    /// is opened. `draw` is given the attributes and the first elements of its SVG element.
+    /// Adds a picture with a title, a description, a legend, and its data as a table that the reader can
+    /// open; `draw` takes the attributes and the first elements of the SVG element.
     pub fn figure(
         &mut self,
         title: &str,
@@ -188,16 +188,16 @@ impl Page {
         self.body.push_str("</figure>\n");
     }
 
-    /// Adds a table that is opened by who wants to see it.
+    /// Adds a table that the reader can open.
     pub fn details(&mut self, table: &Table) {
         let _ = writeln!(self.body, "<details><summary>{}</summary>", escaped(&table.caption));
         self.table(table);
         self.body.push_str("</details>\n");
     }
 
-    /// Adds a table that is seen.
+    /// Adds a visible table.
     pub fn table(&mut self, table: &Table) {
-        // It may be wider than a phone: then it moves in its frame, with the keyboard, too.
+        // A table wider than the screen scrolls in its frame, also with the keyboard.
         let _ = write!(
             self.body,
             "<div class=\"wide\" tabindex=\"0\" role=\"group\" \
@@ -240,8 +240,8 @@ impl Page {
     }
 }
 
-/// Colours are never alone: what is drawn in one has a pattern of its own, too.
+/// Each colour has a pattern of its own, for readers who do not see colours.
 const PATTERNS: &str = include_str!("patterns.svg");
 
-/// All of it is said of `.brickwork`, as a page may stand in a notebook.
+/// All rules are about `.brickwork`, because a page may be part of a notebook.
 const STYLE: &str = include_str!("style.css");

@@ -1,9 +1,9 @@
-//! Pages of a run, a plan, a comparison or a program: one file of HTML each, which can be looked at anywhere.
+//! Pages of a run, a plan, a comparison or a program: one HTML file each.
 //!
-//! [`page`] makes it only from what the command prints with `--json`. The page is one file: no script, no
-//! address, nothing that is loaded. Each picture has a title, a description and its data as a table, and what
-//! has a colour has a pattern, too. Outputs are shown by [`page_with_outputs`] alone; inputs and what an
-//! evaluator must not let show are in no record.
+//! [`page`] needs only the JSON that the command prints with `--json`. The page has no script and no link,
+//! and loads nothing. Each picture has a title, a description and its data as a table, and each colour a
+//! pattern. Only [`page_with_outputs`] shows outputs; records contain no inputs, and nothing that an
+//! evaluator must hide.
 #![forbid(unsafe_code)]
 
 mod arcs;
@@ -25,7 +25,7 @@ use serde_json::Value;
 pub use compare::charts as charts_of_comparison;
 pub use plan::charts as charts_of_plan;
 
-/// The JSON is none of the records that have a page.
+/// The JSON is no record that has a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown;
 
@@ -37,9 +37,9 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Makes the page of what `brickwork run`, `garbler`, `evaluator`, `plan`, `bench compare` or `info` print as
-/// JSON. A run's and a plan's record may have a `program`, which is what `info` prints of it: then the page
-/// shows its solderings and digest, too.
+/// Makes the page of the JSON of `brickwork run`, `garbler`, `evaluator`, `plan`, `bench compare` or `info`.
+/// If the record of a run or a plan has a `program`, the JSON of `info`, the page also shows solderings and
+/// the digest.
 ///
 /// # Errors
 /// [`Unknown`] if the record is none of these.
@@ -47,7 +47,7 @@ pub fn page(record: &Value) -> Result<String, Unknown> {
     write(record, None)
 }
 
-/// Does what [`page`] does, with the outputs of the run.
+/// Makes the same page as [`page`], with the outputs of the run.
 ///
 /// # Errors
 /// As [`page`].

@@ -1,4 +1,4 @@
-//! The parts that pages of several kinds share.
+//! Parts of several kinds of pages.
 
 use serde_json::Value;
 
@@ -26,12 +26,12 @@ pub(crate) fn sum(of: &[Value], field: &str) -> f64 {
     of.iter().map(|one| real(one, field)).sum()
 }
 
-/// Returns the largest of these, for lengths of bars; never 0.
+/// Returns the largest length, for the scale of bars; never 0.
 pub(crate) fn longest(lengths: impl Iterator<Item = f64>) -> f64 {
     lengths.fold(f64::MIN_POSITIVE, f64::max)
 }
 
-/// A count of bytes as bars and axes say it.
+/// Returns a count of bytes as bars and axes show it.
 fn bytes(count: f64) -> String {
     words::bytes(count as u64)
 }
@@ -56,7 +56,7 @@ pub(crate) fn durations(
     });
 }
 
-/// Adds what each party sent in each phase.
+/// Adds the bytes that each party sent in each phase.
 pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     let both = |phase: &Value| [real(phase, "garbler_sent_bytes"), real(phase, "evaluator_sent_bytes")];
     let most = longest(phases.iter().flat_map(both));
@@ -111,7 +111,7 @@ pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
     });
 }
 
-/// Adds a picture of the promise: how the bound is shared out, and each check by itself.
+/// Adds a picture of the promise: the shares of the bound, and each check by itself.
 pub(crate) fn budget(page: &mut Page, promise: &Value) {
     let Some(bound) = promise["bound_log2"].as_f64() else { return };
     page.section("Security budget");
@@ -146,7 +146,7 @@ fn checks_table(promise: &Value) -> Table {
     }
 }
 
-/// Adds the same as a table that can be opened, if there is any.
+/// Adds the table of checks, which the reader can open, if there is any check.
 pub(crate) fn budget_table(page: &mut Page, promise: &Value) {
     if !list(promise, "budget").is_empty() {
         page.details(&checks_table(promise));
@@ -155,7 +155,7 @@ pub(crate) fn budget_table(page: &mut Page, promise: &Value) {
 
 const SHARES: [&str; 5] = ["share0", "share1", "share2", "share3", "share4"];
 
-/// One bar: the budget, and which check spends how much of it.
+/// Adds one bar: the budget, and the part of each check.
 fn shares(
     page: &mut Page,
     spent: &[&Value],
@@ -203,10 +203,10 @@ fn shares(
     );
 }
 
-/// Checks that have a bar of their own.
+/// Most checks with a bar of their own.
 const MOST_CHECKS: usize = 24;
 
-/// A bar for each check, in bits.
+/// Adds a bar for each check, in bits.
 fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
     let bits = |one: &Value| -real(one, "bound_log2");
     let most = longest(spent.iter().map(|one| bits(one)).chain([asked])) * 1.02;
@@ -236,7 +236,7 @@ fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
     );
 }
 
-/// One kind of item that is made, opened and put into buckets, whatever its protocol calls the fields.
+/// A kind of item that is made, opened and put into buckets, with the same fields for every protocol.
 struct Bucketing<'a> {
     name: String,
     slots: &'a Value,
@@ -246,7 +246,7 @@ struct Bucketing<'a> {
 }
 
 impl<'a> Bucketing<'a> {
-    /// Reads a batch of a promise, or its triples, which have no name.
+    /// Reads a batch of a promise, or the promise's triples, which have no name.
     fn of(value: &'a Value) -> Self {
         Bucketing {
             name: value["name"].as_str().unwrap_or("triples").to_owned(),
@@ -286,7 +286,7 @@ fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
     }
 }
 
-/// Adds the same as a table that can be opened, if there is any.
+/// Adds the table of items, which the reader can open, if there is any item.
 pub(crate) fn bucketings_table(page: &mut Page, promise: &Value) {
     let bucketings = bucketings(promise);
     if !bucketings.is_empty() {
@@ -294,10 +294,10 @@ pub(crate) fn bucketings_table(page: &mut Page, promise: &Value) {
     }
 }
 
-/// Bucketings that have a bar of their own.
+/// Most kinds of item with a bar of their own.
 const MOST_BUCKETINGS: usize = 24;
 
-/// Adds what was made, opened and put into buckets.
+/// Adds the numbers of copies made, opened and put into buckets.
 pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
     let bucketings = bucketings(promise);
     if bucketings.is_empty() {
@@ -332,7 +332,7 @@ pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
     );
 }
 
-/// Adds the other fields of a promise: a line each.
+/// Adds the other fields of a promise as a table.
 pub(crate) fn promise(page: &mut Page, promise: &Value) {
     let mut rows = Vec::new();
     promise_rows("", promise, &mut rows);
@@ -363,7 +363,7 @@ fn promise_rows(of: &str, fields: &Value, rows: &mut Vec<Vec<Cell>>) {
     }
 }
 
-/// Fields of an object whose values are numbers, as a table that can be opened.
+/// Adds the numbers of an object, as a table that the reader can open.
 pub(crate) fn constants(page: &mut Page, caption: &str, of: &[(&str, &Value)]) {
     let mut rows = Vec::new();
     for (name, value) in of {

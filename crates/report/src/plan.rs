@@ -9,7 +9,7 @@ use crate::program;
 use crate::run::{holds_against, totals};
 use crate::words::{self, plural};
 
-/// Returns the page of what `plan` prints.
+/// Returns the page of the JSON of `plan`.
 pub(crate) fn page(record: &Value) -> String {
     let (phases, program) = (list(record, "phases"), &record["program"]);
     let name = program["name"].as_str().unwrap_or("A plan");
@@ -47,7 +47,7 @@ pub(crate) fn page(record: &Value) -> String {
     page.document(&format!("{name}: a plan"))
 }
 
-/// Seconds of each phase.
+/// Adds the seconds of each phase.
 fn duration(page: &mut Page, phases: &[Value]) {
     let cells = |phase: &Value| {
         vec![
@@ -66,12 +66,12 @@ fn duration(page: &mut Page, phases: &[Value]) {
     parts::durations(page, phases, about, ("phase", "predicted"), &table);
 }
 
-/// Returns the drawings of what `plan` prints: time against the size of components, and of buckets.
+/// Returns the drawings of a plan: time against the size of components, and of buckets.
 pub fn charts(record: &Value) -> [Chart; 2] {
     [cuts_chart(list(record, "decompositions")), buckets_chart(list(record, "alternatives"))]
 }
 
-/// Time against the size of a component: the sweet spot.
+/// Draws time against the size of a component.
 fn cuts_chart(cuts: &[Value]) -> Chart {
     let count = |cut: &Value, field: &str| cut[field].as_u64().unwrap_or_default();
     let point = |cut: &Value| Point {
@@ -94,7 +94,7 @@ fn cuts_chart(cuts: &[Value]) -> Chart {
     }
 }
 
-/// Time against the size of the buckets.
+/// Draws time against the size of the buckets.
 fn buckets_chart(options: &[Value]) -> Chart {
     let point = |option: &Value| Point {
         x: real(option, "bucket_size"),
@@ -103,7 +103,7 @@ fn buckets_chart(options: &[Value]) -> Chart {
             "B = {}, {} opened: {} bytes",
             option["bucket_size"], option["opened"], option["bytes"]
         ),
-        // The axis says the others.
+        // The axis shows the sizes of the other options.
         label: if option["chosen"] == true {
             format!("B = {}", option["bucket_size"])
         } else {
@@ -121,7 +121,7 @@ fn buckets_chart(options: &[Value]) -> Chart {
     }
 }
 
-/// Adds the other choices.
+/// Adds the alternatives to the chosen cut and bucket size.
 fn alternatives(page: &mut Page, record: &Value) {
     let (cuts, buckets) = (list(record, "decompositions"), list(record, "alternatives"));
     if cuts.len() < 2 && buckets.is_empty() {
@@ -200,7 +200,7 @@ pub(crate) fn draw(page: &mut Page, title: &str, about: &str, chart: &Chart, tab
     page.figure(title, about, &[], table, |attributes, first| chart::element(attributes, first, chart));
 }
 
-/// Adds the constants that the predictions rest on.
+/// Adds the constants behind the predictions.
 fn machine(page: &mut Page, record: &Value) {
     page.section("What this rests on");
     let (link, machine) = (&record["link"], &record["machine"]);
@@ -220,7 +220,7 @@ fn machine(page: &mut Page, record: &Value) {
     );
 }
 
-/// Returns the page of what `plan --model` prints.
+/// Returns the page of the JSON of `plan --model`.
 pub(crate) fn page_of_proposal(record: &Value) -> String {
     let program = &record["program"];
     let name = program["name"].as_str().unwrap_or("A proposal");

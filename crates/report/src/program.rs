@@ -1,4 +1,4 @@
-//! The page of a program, and what pages of runs and plans show of theirs.
+//! The page of a program, and the section about the program in pages of runs and plans.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::html::{Cell, Page, Table};
 use crate::parts::{list, longest, real, text};
 use crate::words::{self, plural, thousands};
 
-/// Returns the page of what `info` prints.
+/// Returns the page of the JSON of `info`.
 pub(crate) fn page(record: &Value) -> String {
     let name = text(record, "name");
     let mut page = Page::new(record, name, "A program");
@@ -29,7 +29,7 @@ pub(crate) fn page(record: &Value) -> String {
     page.document(&format!("{name}: a program"))
 }
 
-/// Returns the table of its inputs and outputs.
+/// Returns the table of the program's inputs and outputs.
 fn ports(program: &Value) -> Table {
     let fields = [("garbler_inputs", "the garbler gives"), ("evaluator_inputs", "the evaluator gives")];
     let mut rows = Vec::new();
@@ -51,10 +51,10 @@ fn ports(program: &Value) -> Table {
     Table { caption: "Inputs and outputs".into(), head: vec!["name", "whose", "type", "bits"], rows }
 }
 
-/// Kinds that have a bar of their own.
+/// Most kinds with a bar of their own.
 const MOST_BARS: usize = 24;
 
-/// Adds the table of its kinds of component.
+/// Adds the chart and the table of the kinds of component.
 fn kinds(page: &mut Page, program: &Value) {
     let components = list(program, "components");
     let ands = |component: &Value| real(component, "and_gates") * real(component, "slots");
@@ -93,7 +93,7 @@ fn components_table(components: &[Value]) -> Table {
     }
 }
 
-/// Adds what the page of a run or a plan shows of its program.
+/// Adds the section about the program to the page of a run or a plan.
 pub(crate) fn section(page: &mut Page, program: &Value) {
     solderings(page, program);
     let fields = ["and_gates", "slots", "and_depth", "gates", "wires"];
@@ -113,11 +113,11 @@ fn digest(page: &mut Page, program: &Value) {
     page.code(text(program, "digest"));
 }
 
-/// Most kinds of component that are drawn; the others are drawn as one.
+/// Most kinds of component that are drawn by themselves; the others are drawn as one.
 const MOST_KINDS: usize = 60;
 
-/// An end of a soldering: where it stands in the list of kinds. Inputs come first, then components in the
-/// order of the program, then outputs.
+/// Returns the place of a soldering's end in the list of kinds, and its name. Inputs come first, then
+/// components in the order of the program, then outputs.
 fn name(end: &Value, is_source: bool, components: &[Value]) -> (u8, u64, String) {
     match (end.as_u64(), is_source) {
         (Some(place), _) => {
@@ -144,7 +144,7 @@ fn solderings(page: &mut Page, program: &Value) {
     let ends = |soldering: &Value| {
         [name(&soldering["from"], true, components), name(&soldering["to"], false, components)]
     };
-    // The kinds of component with most wires are drawn by themselves.
+    // The kinds of component with most wires are drawn by themselves; the others are drawn as one.
     let mut busy = BTreeMap::<u64, f64>::new();
     for soldering in solderings {
         for (kind, place, _) in ends(soldering) {

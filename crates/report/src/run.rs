@@ -7,8 +7,7 @@ use crate::html::{Cell, Page, Table};
 use crate::parts::{self, list, longest, real, sum, text};
 use crate::{program, timeline, words};
 
-/// Returns the page of what `run`, `garbler` or `evaluator` print, with these outputs, if they are to be
-/// shown.
+/// Returns the page of the JSON of `run`, `garbler` or `evaluator`, with the outputs if so asked.
 pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     let (phases, promise, program) = (list(record, "phases"), &record["promise"], &record["program"]);
     let name = program["name"].as_str().unwrap_or("A run");
@@ -60,7 +59,7 @@ pub(crate) fn holds_against(promise: &Value) -> &'static str {
     }
 }
 
-/// Adds the outputs of the parties, which are there only if they were asked for.
+/// Adds the outputs of the parties, if so asked.
 fn show_outputs(page: &mut Page, outputs: &Value) {
     page.section("Outputs");
     page.warning("This page holds what was computed. Show it to nobody who may not know that.");
@@ -74,7 +73,7 @@ fn show_outputs(page: &mut Page, outputs: &Value) {
     }
 }
 
-/// Seconds and bytes of each phase beside what was predicted.
+/// Adds the seconds and bytes of each phase beside the predictions.
 fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
     let of = |name: &Value| {
         let found = list(predicted, "phases").iter().find(|phase| phase["name"] == *name);
@@ -133,7 +132,7 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
     totals(page, predicted);
 }
 
-/// Seconds of each phase of a run of which nothing was predicted.
+/// Adds the seconds of each phase of a run without predictions.
 fn durations(page: &mut Page, phases: &[Value]) {
     let cells = |phase: &Value| vec![Cell::text(text(phase, "name")), Cell::seconds(&phase["seconds"])];
     let table = Table {
@@ -145,7 +144,7 @@ fn durations(page: &mut Page, phases: &[Value]) {
     parts::durations(page, phases, about, ("measured", "measured"), &table);
 }
 
-/// Adds what was predicted of the whole run.
+/// Adds the predictions for the whole run.
 pub(crate) fn totals(page: &mut Page, cost: &Value) {
     let memory = &cost["memory_bytes"];
     let rows = vec![

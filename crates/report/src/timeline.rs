@@ -1,4 +1,4 @@
-//! When which phase ran, and what went over the line meanwhile.
+//! The times of phases and of messages.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use crate::html::{Cell, Page, Table};
 use crate::parts::{list, longest, real, sum, text};
 use crate::words;
 
-/// A flight of one phase, and when.
+/// A flight in one phase, with its times.
 struct Leg<'a> {
     phase: &'a str,
     span: &'a Value,
     flight: &'a Value,
 }
 
-/// All flights in their order.
+/// Returns all flights in their order.
 fn legs(phases: &[Value]) -> Vec<Leg<'_>> {
     let of_phase = |phase| list(phase, "spans").iter().map(move |span| (text(phase, "name"), span));
     let spans = phases.iter().flat_map(of_phase);
@@ -28,13 +28,13 @@ fn legs(phases: &[Value]) -> Vec<Leg<'_>> {
     legs
 }
 
-/// Returns how many flights there were in all: a flight that belongs to several spans counts once.
+/// Returns the number of all flights; a flight that belongs to several spans counts once.
 pub(crate) fn flights(phases: &[Value]) -> usize {
     let legs = legs(phases);
     legs.chunk_by(|one, other| one.flight["from"] == other.flight["from"]).count()
 }
 
-/// Draws the phases, or nothing if the record has no times.
+/// Draws the phases, if the record has times.
 pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     let spans = || phases.iter().flat_map(|phase| list(phase, "spans"));
     if spans().next().is_none() {

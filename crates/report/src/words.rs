@@ -25,7 +25,6 @@ pub fn bytes(count: u64) -> String {
     if unit == "bytes" { format!("{count} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// Returns `1 slot`, `2 slots`, `2 copies`.
 pub fn plural(count: u64, noun: &str) -> String {
     let number = thousands(count);
     match noun.strip_suffix('y') {
@@ -52,7 +51,7 @@ pub fn at_most(log2: f64) -> String {
     format!("2^{:.1}", (log2 * 10.0).ceil() / 10.0)
 }
 
-/// Returns a number that is given as JSON: integers in groups of three, others with few digits.
+/// Returns a number of a JSON value: integers in groups of three digits, other numbers with few digits.
 pub(crate) fn number(value: &Value) -> String {
     match (value.as_u64(), value.as_f64()) {
         (Some(integer), _) => thousands(integer),
@@ -65,7 +64,7 @@ pub(crate) fn number(value: &Value) -> String {
     }
 }
 
-/// Returns the first letters of a name that is too long for a place of so many.
+/// Returns a name, shortened to `most` letters.
 pub(crate) fn shortened(name: &str, most: usize) -> String {
     if name.chars().count() <= most {
         return name.into();

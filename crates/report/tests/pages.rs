@@ -1,9 +1,9 @@
-//! Pages show everything that they should, and never a secret.
+//! Pages show everything that they should, and no secret.
 
 use brickwork_report::{Unknown, page, page_with_outputs};
 use serde_json::{Value, json};
 
-/// Texts that a hostile name may try.
+/// Texts of hostile names.
 const HOSTILE: [&str; 5] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -74,7 +74,7 @@ fn cost() -> Value {
     })
 }
 
-/// A record of a run, all of whose names are the same.
+/// A record of a run, with the same name everywhere.
 fn run(name: &str) -> Value {
     json!({
         "role": "evaluator",
@@ -86,12 +86,12 @@ fn run(name: &str) -> Value {
         "cut": name, "and_gates": 62, "protocol": name, "made_on_the_spot": name,
         "cpu_seconds": 0.515_625, "peak_rss_bytes": 7_654_321,
         "program": program(name),
-        // No record has these; were there one that has, they would not be shown.
+        // No record has these fields; if a record had them, no page would show their values.
         "inputs": {"evaluator": "secret-input"}, "recovered": true, "aside": {"recovered": "yes-recovered"},
     })
 }
 
-/// One of which nothing was predicted, as of those that take from stock.
+/// A record of a run without predictions, like the runs that take from stock.
 fn unpredicted(name: &str) -> Value {
     let mut record = run(name);
     record["predicted"] = Value::Null;
@@ -158,7 +158,7 @@ fn comparison(name: &str) -> Value {
     })
 }
 
-/// Records of all kinds, all of whose names are the same.
+/// Records of all kinds, with the same name everywhere.
 fn records(name: &str) -> [(&'static str, Value); 6] {
     [
         ("run", run(name)),
@@ -170,13 +170,13 @@ fn records(name: &str) -> [(&'static str, Value); 6] {
     ]
 }
 
-/// All numbers below these fields, as they stand in the record, and where.
+/// Gathers all numbers below these fields, with their places.
 fn numbers(value: &Value, at: &str, into: &mut Vec<(String, String)>) {
     match value {
         Value::Number(number) => into.push((at.into(), number.to_string())),
         Value::Array(all) => all.iter().for_each(|value| numbers(value, at, into)),
         Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-            // The places of wires belong to `info`; places of components are shown by their names.
+            // Only `info` has the places of wires; places of components appear as names.
             if !["input_map", "output_map", "input_ports", "output_ports", "from", "to"].contains(&&**name) {
                 numbers(value, &format!("{at}.{name}"), into);
             }
@@ -202,7 +202,7 @@ fn all_numbers_are_there_exactly() {
 
 #[test]
 fn hostile_names_are_text() {
-    // The tags of the page itself do not depend on the names.
+    // The tags of the page do not depend on the names.
     let tags = |html: &str| {
         let mut tags: Vec<String> = html
             .split('<')
@@ -226,7 +226,7 @@ fn hostile_names_are_text() {
                 "{kind}, {name}"
             );
             assert!(!html.chars().any(|c| c == '\u{202e}' || c == '\u{7}'), "{kind}, {name}");
-            // No name ends an attribute: within a tag none of its quotes is left.
+            // No name ends an attribute, because quotes are escaped within a tag.
             for tag in html.split('<').skip(1).map(|tag| tag.split('>').next().unwrap_or_default()) {
                 assert!(!tag.contains("onerror") || tag.contains("&quot;"), "{kind}: {tag}");
                 assert!(tag.matches('"').count() % 2 == 0, "{kind}: {tag}");
@@ -263,7 +263,7 @@ fn nothing_runs_and_nothing_is_loaded() {
             });
             assert!(!found, "{kind}: {word}");
         }
-        // Patterns are the page's own.
+        // References to patterns lead into the page.
         assert!(html.match_indices("url(").all(|(at, _)| html[at..].starts_with("url(#bw-")), "{kind}");
     }
 }
@@ -280,7 +280,7 @@ fn what_is_secret_is_in_no_page() {
     assert!(with.contains("deadbeef") && !with.contains("110011101110001"));
 }
 
-/// Each picture has a title, a description and a table, and no name of an element is given twice.
+/// Each picture has a title, a description and a table, and no two elements have the same name.
 #[test]
 fn pictures_are_described() {
     for (kind, record) in records("name") {
@@ -306,7 +306,7 @@ fn pictures_are_described() {
         ids.dedup();
         assert_eq!(ids.len(), all, "{kind}");
     }
-    // Two of them may stand in one document: only the patterns, which are alike, have the same names.
+    // Two pages in one document share only the names of the patterns, which are the same.
     let ids = |record| {
         let html = page(&record).unwrap();
         let ids = html.split(" id=\"b").skip(1).filter_map(|rest| rest.split('"').next());
@@ -323,7 +323,7 @@ fn what_is_no_record_is_refused() {
     }
 }
 
-/// Records with missing fields, or with other values in them, still give a page: no field can make it panic.
+/// Records with missing fields, or with other values, give a page: no field can cause a panic.
 #[test]
 fn odd_records_give_pages() {
     let odd =
@@ -339,7 +339,7 @@ fn odd_records_give_pages() {
                 assert!(!html.contains("NaN") && !html.contains("=\"inf"), "{kind}.{field} {value}");
             }
         }
-        // And one step deeper.
+        // The same for fields one level deeper.
         for (field, inner) in record.as_object().unwrap() {
             let Some(inner) = inner.as_object() else { continue };
             for (deep, value) in inner.keys().flat_map(|deep| odd.iter().map(move |value| (deep, value))) {
@@ -351,7 +351,7 @@ fn odd_records_give_pages() {
     }
 }
 
-/// Of very many kinds of component the busiest are drawn; the table has all.
+/// Of very many kinds of component the chart has the busiest; the table has all.
 #[test]
 fn sixty_kinds_are_drawn_at_most() {
     let mut program = program("name");
@@ -366,7 +366,7 @@ fn sixty_kinds_are_drawn_at_most() {
     assert!(html.contains("<th scope=\"row\">kind 3</th><td>kind 4</td>"));
 }
 
-/// Of a long session only the first spans are kept, and the page mentions this.
+/// The record of a long session keeps only the first spans, and the page mentions the others.
 #[test]
 fn what_is_not_drawn_is_said() {
     let mut record = run("name");

@@ -1,5 +1,5 @@
-//! Tests that secrets stay secret: erased when freed, never shown. The library plays a run and tells what its
-//! secrets were.
+//! Tests that secrets stay secret: freed memory is erased, and no output shows a secret. The library plays a
+//! run and returns its secrets.
 #![forbid(unsafe_code)]
 
 pub mod welch;
@@ -22,19 +22,19 @@ use zeroize::Zeroizing;
 /// The secrets of a run that is being played.
 pub type Shared = Arc<Mutex<Secrets>>;
 
-/// The secrets of a run, as the hooks report them; bytes that were sent are not secrets.
+/// The secrets of a run, as the hooks report them; sent bytes are not secrets.
 #[derive(Default)]
 pub struct Secrets {
-    /// Byte strings at points: who noted each, the party's session or one of its makers, from 1.
+    /// The values at each point, and the number of their reporter: 0 for the party's session, from 1 for its
+    /// makers.
     at: Vec<(usize, Point, Vec<u128>)>,
-    /// Hashes of all 16 bytes in a row that were sent. The set is freed while it grows, in the memory that is
-    /// searched for secrets: so it holds none of the bytes themselves.
+    /// Hashes of every 16 consecutive sent bytes. The set is freed while it grows, in the memory that is
+    /// searched for secrets, so it must not contain the bytes themselves.
     sent: HashSet<u64>,
     hasher: BuildHasherDefault<DefaultHasher>,
 }
 
-/// The place of the session, which notes secrets where there is no maker; and of an epoch's offsets where
-/// there are.
+/// The number of the session, which reports secrets if there is no maker, and otherwise the epoch's offsets.
 const SESSION: usize = 0;
 
 impl Secrets {
@@ -46,7 +46,7 @@ impl Secrets {
         }
     }
 
-    /// Every label that the noted values stand for, and every offset.
+    /// Returns every label behind the reported values, and every offset.
     fn finish(&self) -> HashMap<u128, &'static str> {
         let who: HashSet<usize> = self.at.iter().map(|(who, ..)| *who).collect();
         let mut known: HashMap<_, _> = who.into_iter().flat_map(|who| self.noted_by(who)).collect();
@@ -60,7 +60,7 @@ impl Secrets {
         let offset = |point| find(SESSION, point).expect("the offsets of an epoch").2[0];
         let mut known = HashMap::new();
         let wires = |name, values: &[u128], offset: &dyn Fn(usize) -> u128| -> Vec<(u128, &'static str)> {
-            // Values under an offset that was opened are no secrets any more.
+            // Values under an opened offset are not secret any more.
             let hidden = values
                 .iter()
                 .enumerate()
@@ -90,10 +90,10 @@ impl Secrets {
     }
 }
 
-/// Components of the program.
+/// The number of the program's components.
 const COMPONENTS: usize = 2;
 
-/// 64 bits from either party, two kinds of component, outputs of all kinds.
+/// Returns a program with 64 bits from either party, two kinds of component, and outputs for all recipients.
 fn program() -> Arc<Program> {
     let component = |name: &str, circuit: &dyn Fn(&mut Builder, &[Bit]) -> Vec<Bit>| {
         let mut builder = Builder::new(2);
@@ -131,15 +131,15 @@ pub fn evaluator_input() -> Zeroizing<Vec<bool>> {
     Zeroizing::new(input(5))
 }
 
-/// Bits without a pattern that comes by chance.
+/// Returns bits without a pattern that might occur by chance.
 fn input(seed: u64) -> Vec<bool> {
     (0..64u64)
         .map(|i| (i + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 1 == 1)
         .collect()
 }
 
-/// Runs a program at the security that is offered, over these ends of a channel; what is secret in it is
-/// noted. The reports of the garbler and the evaluator.
+/// Runs a program at the offered security over these ends of a channel, and notes its secrets. Returns the
+/// reports of the garbler and the evaluator.
 ///
 /// # Panics
 /// If the run fails.
@@ -157,8 +157,8 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
     })
 }
 
-/// Makes stock and, over another connection, runs the program from it; what is secret in that is noted.
-/// Returns the outputs of the garbler and the evaluator.
+/// Makes stock and, over another connection, runs the program from the stock; notes the secrets. Returns the
+/// outputs of the garbler and the evaluator.
 ///
 /// # Panics
 /// If anything fails.
@@ -186,11 +186,11 @@ pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) 
     connect([Some(garbler_input()), Some(evaluator_input())])
 }
 
-/// Makes stock by two workers of each party: both of the garbler's are makers, and one of the evaluator's.
-/// `home` makes the lines to them; what passes on these is secret.
+/// Makes stock by two workers of each party: both of the garbler's workers are makers, and one of the
+/// evaluator's.
 ///
 /// # Panics
-/// If anything fails.
+/// `home` makes the connections to the makers, whose messages are secret.
 pub fn play_by_makers(
     ends: impl Fn() -> (Channel, Channel),
     home: impl Fn() -> (Channel, Channel) + Sync,
@@ -229,7 +229,7 @@ const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// Returns the stock that a run of the program takes.
+/// Returns the stock for a run of the program.
 fn stock_for(program: &Program) -> Request {
     Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) }
 }
@@ -238,12 +238,12 @@ fn store(folder: &Path, party: Party) -> Result<Store, Error> {
     Store::open(&folder.join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))
 }
 
-/// The ends of a channel; what is sent is noted as no secret.
+/// Returns these ends of a channel, after a hook notes all sent bytes as not secret.
 fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Channel, Channel) {
     for channel in [&mut left, &mut right] {
         let secrets = secrets.clone();
         channel.set_tamper(Box::new(move |_, payload| {
-            // Tables are large and hold nothing that is looked for.
+            // Tables are large and contain no secret.
             if payload.len() < 100_000 {
                 let mut secrets = secrets.lock().unwrap();
                 let hasher = secrets.hasher.clone();
@@ -255,7 +255,7 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
     (left, right)
 }
 
-/// Hooks that note the secrets and the party that they belong to.
+/// Returns hooks that note secrets under the reporter's number.
 fn noting(secrets: &Shared, who: usize) -> Hooks {
     let secrets = secrets.clone();
     Hooks {
@@ -264,7 +264,7 @@ fn noting(secrets: &Shared, who: usize) -> Hooks {
     }
 }
 
-/// Returns what the secrets of a run were: labels and offsets, with their names.
+/// Returns the secrets of a run, labels and offsets, with their names.
 pub fn known(secrets: &Shared) -> HashMap<u128, &'static str> {
     secrets.lock().expect("no panic").finish()
 }

@@ -2,7 +2,7 @@
 //! classes of secrets, timed in random order, compared by Welch's t-test, with the slowest measurements cut
 //! off at several places.
 
-/// |t| from which a difference is certain: by chance it comes once in 10^23 tests.
+/// The least |t| of a certain difference: by chance it occurs once in 10^23 tests.
 pub const CERTAIN: f64 = 10.0;
 
 /// Mean and variance of a stream of numbers (Welford).
@@ -28,9 +28,9 @@ pub struct Times(Vec<(bool, f64)>);
 
 /// The result of a comparison.
 pub struct Comparison {
-    /// t where it is largest in absolute value, over all cuts.
+    /// The t of the largest absolute value, over all cuts.
     pub t: f64,
-    /// Difference of the means there, class 1 less class 0, in nanoseconds.
+    /// The difference of the means at that cut, class 1 less class 0, in nanoseconds.
     pub difference: f64,
     /// Median time of both classes together, in nanoseconds.
     pub median: f64,
@@ -67,15 +67,15 @@ impl Times {
         let variance = |m: Moments| m.squares / (m.count - 1.0) / m.count;
         let deviation = (variance(zero) + variance(one)).sqrt();
         let difference = one.mean - zero.mean;
-        // Clocks are coarse: all times may be the same.
+        // Clocks are coarse, so all times may be the same.
         let t = if deviation > 0.0 { difference / deviation } else { 0.0 };
         (t, difference)
     }
 }
 
 impl Times {
-    /// Does the rank sum test of Mann and Whitney: how many standard deviations the ranks of class 1 are
-    /// above those of class 0. It assumes nothing about the distribution of times.
+    /// Computes the rank sum test of Mann and Whitney: by how many standard deviations the ranks of class 1
+    /// exceed those of class 0. It assumes nothing about the distribution of times.
     pub fn rank_test(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -105,7 +105,7 @@ impl Times {
 mod tests {
     use super::*;
 
-    /// Numbers that look random, between 0 and 1.
+    /// Returns numbers that look random, between 0 and 1.
     fn noise() -> impl Iterator<Item = f64> {
         let mut x = 1u64;
         std::iter::from_fn(move || {
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// By hand: means 2 and 5, variances 1 and 1, ten values each.
+    /// Computed by hand: means 2 and 5, variances 1 and 1, ten values each.
     #[test]
     fn t_is_welchs() {
         let mut times = Times::default();
@@ -148,8 +148,8 @@ mod tests {
         assert!((t - expected).abs() < 1e-9 && (difference - 3.0).abs() < 1e-9, "{t}");
     }
 
-    /// By hand: without ties U = 9 of 9, mean 4.5, variance 9 (7 - 0) / 12; the other way round; and the same
-    /// on both sides.
+    /// Computed by hand: U = 9 of 9 without ties, mean 4.5, variance 9 (7 - 0) / 12; then with swapped
+    /// classes; then with equal classes.
     #[test]
     fn ranks_are_mann_and_whitneys() {
         let test = |zero: &[f64], one: &[f64]| {

@@ -1,4 +1,4 @@
-//! No secret is shown: in logs, in errors, by `Debug`.
+//! Logs, errors and `Debug` show no secret.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -16,7 +16,7 @@ use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork_kernels::Aes128;
 use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
 
-/// Where the log goes.
+/// The destination of the log.
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 
@@ -31,11 +31,11 @@ impl Write for Buffer {
     }
 }
 
-/// The ways in which 16 bytes could be written.
+/// Returns the possible spellings of 16 bytes.
 fn spellings(secret: u128) -> Vec<String> {
     let bytes = secret.to_le_bytes();
     let hex = |bytes: &mut dyn Iterator<Item = u8>| bytes.map(|b| format!("{b:02x}")).collect::<String>();
-    // A part is enough to be recognised, and a list may be broken.
+    // A part is enough to be recognised, since a list may be broken into lines.
     vec![
         hex(&mut bytes.into_iter().take(8)),
         hex(&mut bytes.into_iter().rev().take(8)),
@@ -46,7 +46,8 @@ fn spellings(secret: u128) -> Vec<String> {
     ]
 }
 
-/// Returns whether a text has one of the secrets in it. Words are looked up, as secrets are many.
+/// Returns a secret that a text contains. The words of the text are looked up, because there are many
+/// secrets.
 fn shows(text: &str, secrets: &HashSet<String>) -> Option<String> {
     let text = text.to_lowercase();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).flat_map(|word| {
@@ -64,7 +65,7 @@ fn all_spellings(secrets: impl IntoIterator<Item = u128>) -> HashSet<String> {
     secrets.into_iter().flat_map(spellings).collect()
 }
 
-/// A whole run over the network with everything logged that the code has to say.
+/// A whole run over the network at the most detailed level of the log.
 #[test]
 fn a_run_at_trace_level_shows_no_secret() {
     let buffer = Buffer::default();
@@ -81,7 +82,7 @@ fn a_run_at_trace_level_shows_no_secret() {
     let listener =
         Listener::bind("127.0.0.1:0", &garbler, evaluator.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    // A stranger, so that there is something to warn of.
+    // A stranger connects, which causes a warning.
     drop(std::net::TcpStream::connect(&address).unwrap());
     let ends = std::thread::scope(|scope| {
         let accepted = scope.spawn(|| listener.accept().unwrap());
@@ -91,7 +92,7 @@ fn a_run_at_trace_level_shows_no_secret() {
     });
     let secrets = Shared::default();
     let reports = play(ends, &secrets);
-    // An error, of a party whose peer never was there.
+    // A party whose peer never connects ends with an error.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let patience = Options { timeout: Duration::from_millis(200), ..options(Party::Evaluator) };
     let error =
@@ -141,7 +142,7 @@ fn what_is_shown_is_found() {
     assert!(shows("in 12 of 1234567 copies, 0, 1, 2, 3", &secrets).is_none());
 }
 
-/// A type that holds a secret prints none of its bytes, or cannot be printed.
+/// `Debug` of a secret type prints none of its bytes.
 #[test]
 fn secrets_have_no_debug_output() {
     let secret = 0xfedc_ba98_7654_3210_0f1e_2d3c_4b5a_6979_u128;
@@ -165,11 +166,11 @@ fn secrets_have_no_debug_output() {
         assert!(text.len() < 200, "{text}");
     }
     assert_eq!(SEED_BYTES, 16);
-    // These have no `Debug` at all, which the compiler keeps so.
+    // These types must not implement `Debug`, which the compiler checks.
     static_assertions_no_debug();
 }
 
-/// Compiles as long as none of these types has `Debug`: else the call below would be ambiguous.
+/// Compiles only if none of these types implements `Debug`: otherwise the call below is ambiguous.
 fn static_assertions_no_debug() {
     trait Ambiguous<A> {
         fn check() {}

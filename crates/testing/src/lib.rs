@@ -1,8 +1,7 @@
-//! Draws of tests, which a failed one can have again.
+//! Random draws of tests, which can be replayed after a failure.
 //!
-//! A test that draws asks [`seed`] for the seed of each of its generators. The first time it prints to
-//! stderr, which is shown where the test fails, the value of [`SEED_VARIABLE`] with which the same test draws
-//! the same numbers again:
+//! A test takes the seed of each of its generators from [`seed`]. The first call prints to stderr, which is
+//! shown if the test fails, the value of [`SEED_VARIABLE`] with which the test draws the same numbers again:
 //!
 //! ```text
 //! BRICKWORK_TEST_SEED=8a0c… cargo test -p brickwork --lib name_of_the_test
@@ -17,28 +16,28 @@ use std::thread;
 
 use brickwork_base::random::{Rng, Seed};
 
-/// The environment variable that replays what tests drew: 32 hexadecimal digits.
+/// The environment variable that replays the draws of tests: 32 hexadecimal digits.
 pub const SEED_VARIABLE: &str = "BRICKWORK_TEST_SEED";
 
 /// Bytes of a seed.
 const BYTES: usize = 16;
 
-/// Returns the seed of a test's next generator: another one in each test and at each call, and all of them
-/// follow from the one that is said.
+/// Returns the seed of a test's next generator: each call in each test has its own, and all follow from the
+/// printed seed.
 ///
 /// # Panics
-/// Where no test runs, as on a thread that a test started: what is drawn there depends on which thread comes
-/// first. Draw on the test's own thread and hand it on. And if [`SEED_VARIABLE`] is no seed, or the operating
-/// system gives none.
+/// If the thread belongs to no test, such as a thread that a test started: its draws would depend on the
+/// order of the threads. Draw on the test's own thread and pass the values on. Also if [`SEED_VARIABLE`] is
+/// no seed, or the operating system gives no randomness.
 pub fn seed() -> [u8; BYTES] {
     seed_of_test().expect("drawn on the thread of a test")
 }
 
-/// Returns a [`seed`], or none outside of tests: for what programs draw, too. Tests run on threads with their
-/// names.
+/// Returns a [`seed`], or nothing outside of tests, for draws of programs. Tests run on threads with the
+/// tests' names.
 ///
 /// # Panics
-/// As [`seed`], but not for the thread.
+/// As [`seed`], except for the thread.
 pub fn seed_of_test() -> Option<[u8; BYTES]> {
     thread_local! {
         static DRAWN: Cell<u64> = const { Cell::new(0) };
@@ -56,10 +55,10 @@ pub fn seed_of_test() -> Option<[u8; BYTES]> {
     hasher.finalize().as_bytes().first_chunk().copied()
 }
 
-/// Generators that a failed test can have again.
+/// Generators whose numbers a test can replay.
 pub trait Replayable {
-    /// Makes the generator of what a test draws for a purpose, from its next [`seed`]. Outside of tests,
-    /// where the adversary plays, it is one that the operating system seeds.
+    /// Makes the generator for a purpose, from the test's next [`seed`]. Outside of tests, such as in the
+    /// adversary, the operating system seeds the generator.
     ///
     /// # Panics
     /// If the operating system gives no randomness.
@@ -75,12 +74,12 @@ impl Replayable for Rng {
     }
 }
 
-/// Returns what a digest of this domain over these bytes is, for tests that write them out.
+/// Returns a digest of this domain over these bytes, for tests with fixed digests.
 pub fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
     blake3::derive_key(domain, &parts.concat())
 }
 
-/// Returns the seed that all seeds of this process follow from.
+/// Returns the seed from which all seeds of this process follow.
 fn of_process() -> [u8; BYTES] {
     static ALL: OnceLock<[u8; BYTES]> = OnceLock::new();
     *ALL.get_or_init(|| match std::env::var_os(SEED_VARIABLE) {

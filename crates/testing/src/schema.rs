@@ -1,11 +1,11 @@
-//! Holds the output of `--json` against `docs/reference/cli.schema.json`.
+//! Checks the output of `--json` against `docs/reference/cli.schema.json`.
 
 use serde_json::Value;
 
-/// Reads the schema of what the command prints.
+/// Reads the schema of the command's output.
 ///
 /// # Panics
-/// If it is not there, or no JSON.
+/// If the schema does not exist or is no JSON.
 pub fn of_the_command() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.schema.json");
     serde_json::from_str(&std::fs::read_to_string(path).expect("a page")).expect("the schema is JSON")
@@ -14,7 +14,7 @@ pub fn of_the_command() -> Value {
 /// Asserts that the output of a command agrees with the schema.
 ///
 /// # Panics
-/// If it is not.
+/// If it does not agree.
 pub fn holds(schema: &Value, name: &str, printed: &Value) {
     let part = &schema["$defs"][name];
     assert!(part.is_object(), "docs/reference/cli.schema.json does not know {name}");
@@ -23,14 +23,14 @@ pub fn holds(schema: &Value, name: &str, printed: &Value) {
     }
 }
 
-/// Checks a value by the part of JSON Schema that the file is written in. `all` has the definitions, `at`
-/// says where the value stands.
+/// Checks a value by the part of JSON Schema that the file uses; `all` has the definitions, `at` the place of
+/// the value.
 ///
 /// # Errors
-/// Says where a value does not fit, and why.
+/// The place that does not fit, and the reason.
 ///
 /// # Panics
-/// If the schema has a keyword beyond that part, as it would not be checked.
+/// If the schema has a keyword beyond that part, because the keyword would not be checked.
 pub fn check(all: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let fail = |why: String| Err(format!("{at}: {why}"));
     for (keyword, says) in schema.as_object().expect("a schema is an object") {
@@ -88,16 +88,16 @@ pub fn check(all: &Value, schema: &Value, value: &Value, at: &str) -> Result<(),
                     check(all, says, value, &format!("{at}[{index}]"))?;
                 }
             }
-            // The fields of an object with names that are not described are each of one kind.
+            // The remaining fields of an object, whose names are not described, have one type.
             ("additionalProperties", Value::Object(fields)) if says.is_object() => {
                 assert!(schema.get("properties").is_none(), "{at}: some are described, and others not");
                 for (name, value) in fields {
                     check(all, says, value, &format!("{at}.{name}"))?;
                 }
             }
-            // It is for people.
+            // Descriptions are for people.
             ("description", _) => {}
-            // By `properties`; and of values of other types, by `type`.
+            // These keywords are checked under `properties`, or under `type` for values of other types.
             ("additionalProperties" | "required" | "properties" | "items", _) => {}
             (other, _) => panic!("the keyword {other} is not checked"),
         }

@@ -1,9 +1,9 @@
-//! The list of code that draws from the operating system and cannot be replayed: programs, and the few tests
-//! that are about just that.
+//! Lists the code that draws from the operating system and cannot be replayed: programs, and a few tests of
+//! such code.
 
 use std::path::{Path, PathBuf};
 
-/// The generators that are made by `Rng::new`: the file's path ends with, the purpose begins with.
+/// The calls of `Rng::new`: the ends of the files' paths, and the beginnings of the purposes.
 const GENERATORS: [(&str, &str, &str); 5] = [
     ("", "brickwork ", "what a party, the command or its measurements draw, also where a test runs them"),
     ("crates/secrets/src/bin/constant-time/main.rs", "constant time", "a measurement"),
@@ -12,14 +12,14 @@ const GENERATORS: [(&str, &str, &str); 5] = [
     ("crates/base/src/random.rs", "test", "the tests that two generators differ"),
 ];
 
-/// The files that ask the operating system themselves.
+/// The files that ask the operating system directly.
 const SOURCES: [&str; 6] = [
     "crates/base/src/random.rs",
     "crates/stock/src/chain.rs",
     "crates/stock/src/seal.rs",
     "crates/stock/src/segment.rs",
     "crates/wire/src/tls/identity.rs",
-    // The seed that is printed.
+    // Draws the seed that is printed.
     "crates/testing/src/lib.rs",
 ];
 
@@ -34,8 +34,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A test that draws otherwise could not be replayed. (Real processes, as those of the command's tests, make
-/// keys and play sessions with randomness of their own, like everybody's.)
+/// A test with another source of randomness could not be replayed. (Processes that the command's tests start
+/// make keys and play sessions with their own randomness.)
 #[test]
 fn nothing_else_draws_from_the_operating_system() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1,10 +1,10 @@
-//! A test that failed can be replayed, from what it printed.
+//! A failed test can be replayed by its printed seed.
 
 use std::process::{Command, Output};
 
 use brickwork_testing::{SEED_VARIABLE, seed, seed_of_test};
 
-/// Fails, if it is asked to, and shows what it drew.
+/// Fails if the environment asks for it, and prints the drawn values.
 #[test]
 fn drawing() {
     let drawn = [seed(), seed(), seed()];
@@ -12,14 +12,13 @@ fn drawing() {
     assert!(std::env::var_os("FAIL").is_none(), "drawn: {drawn:?}");
 }
 
-/// Another test.
 #[test]
 fn drawing_too() {
     let drawn = [seed()];
     assert!(std::env::var_os("FAIL").is_none(), "drawn: {drawn:?}");
 }
 
-/// A test of this file, failing in another process.
+/// Runs a test of this file, which fails, in another process.
 fn failing(arguments: &[&str], seed: Option<&str>) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments).env("FAIL", "1").env_remove(SEED_VARIABLE);
@@ -40,13 +39,13 @@ fn a_failed_test_prints_its_seed_and_draws_the_same_again() {
     let (seeds, drawn) = (values(&first, "BRICKWORK_TEST_SEED=", ' '), values(&first, "drawn: ", '\n'));
     assert_eq!((seeds.len(), drawn.len()), (1, 1), "{first}");
     assert_eq!(drawn, values(&failing(&["--exact", "drawing"], Some(seeds[0])), "drawn: ", '\n'));
-    // Alone on its thread or beside others.
+    // A test may run alone on its thread or beside other tests.
     for threads in ["--test-threads=1", "--test-threads=2"] {
         let both = failing(&["drawing", threads], Some(seeds[0]));
         let again = values(&both, "drawn: ", '\n');
         assert!(again.len() == 2 && again.contains(&drawn[0]) && again[0] != again[1], "{both}");
     }
-    // And otherwise something else.
+    // Without the seed, the draws differ.
     assert_ne!(drawn, values(&failing(&["--exact", "drawing"], None), "drawn: ", '\n'));
 }
 
@@ -61,7 +60,7 @@ fn what_is_no_seed_is_not_ignored() {
     }
 }
 
-/// Threads come in any order.
+/// The order of threads is not deterministic, so they must not draw.
 #[test]
 fn other_threads_do_not_draw() {
     std::thread::scope(|scope| {

@@ -1,9 +1,10 @@
 //! Circuits in Bristol Fashion, and in the older format with two inputs and one output.
 //!
-//! Both begin with the numbers of gates and wires. Then Bristol Fashion has a line with the number of inputs
-//! and their widths and one for the outputs, the old format the widths of both inputs and of the output in
-//! one line. Each gate follows on a line: numbers of input and output wires, the wires, the name in letters
-//! of either case. Inputs are the first wires, outputs the last. Files of both formats may have all gates.
+//! Both begin with the numbers of gates and wires. In Bristol Fashion, a line with the number of inputs and
+//! their widths follows, and such a line for the outputs; in the old format, one line has the widths of both
+//! inputs and of the output. Each gate follows on a line: numbers of input and output wires, the wires, the
+//! name in letters of either case. Inputs are the first wires, outputs the last. Files of both formats may
+//! have all gates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,8 +23,8 @@ pub(super) enum Dialect {
     Old,
 }
 
-/// Reads a circuit as a program of one component. Gates are kept one for one but for those that the program
-/// folds: gates that read a constant, and gates that no output needs.
+/// Reads a circuit as a program of one component. Gates are kept one for one, except gates that read a
+/// constant and gates that no output needs.
 pub(super) fn read(
     mut lines: Lines<'_>,
     name: &str,
@@ -73,7 +74,7 @@ fn widths(lines: &mut Lines<'_>, what: &str) -> Result<Vec<u32>, Error> {
     Ok(numbers)
 }
 
-/// The gates so far.
+/// The gates of the circuit so far.
 struct Body {
     /// For each wire of the file the wire of the circuit.
     map: Vec<Option<Wire>>,
@@ -108,7 +109,7 @@ impl Body {
         }
     }
 
-    /// A constant, derived from an input wire.
+    /// Returns the wire of a constant, derived from an input wire.
     fn constant(&mut self, line: &Line<'_>, value: u32) -> Result<Wire, Error> {
         if self.inputs == 0 {
             return line.fail("a circuit without inputs cannot be garbled");
@@ -155,7 +156,8 @@ impl Body {
             }
             ("MAND", wires) if fan_out > 0 && fan_in / 2 == fan_out && fan_in % 2 == 0 => {
                 let n = fan_out as usize;
-                // All are read before any is driven: the gates are simultaneous.
+                // All inputs are read before any output is driven, because the ANDs of a MAND are
+                // simultaneous.
                 let read =
                     wires[..2 * n].iter().map(|&w| self.read(line, w)).collect::<Result<Vec<_>, _>>()?;
                 for (i, &out) in wires[2 * n..].iter().enumerate() {
@@ -243,8 +245,8 @@ pub(super) fn program(
     program.finish()
 }
 
-/// Returns the whole program in Bristol Fashion: one input for each party, of width 0 if the garbler gives
-/// none, and the outputs in order. This format cannot say which party learns an output.
+/// Returns the whole program in Bristol Fashion, with one input for each party and the outputs in order. An
+/// input without bits has width 0; the format has no recipients of outputs.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: a reader of the
@@ -253,8 +255,8 @@ pub fn write(program: &Program) -> Result<String, Error> {
     program.refuse_kept_outputs()?;
     let circuit = program.flatten()?;
     let (inputs, outputs) = (circuit.inputs(), circuit.outputs());
-    // The outputs must be the last wires: gates that drive one are numbered there, and an input, or an output
-    // that occurs twice, is copied there.
+    // The outputs must be the last wires, so gates that drive an output get those numbers. An input that is
+    // an output is copied there, and so is an output that occurs twice.
     let mut position = vec![None; circuit.wires()];
     let mut copies = Vec::new();
     for (place, &wire) in outputs.iter().enumerate() {
@@ -275,7 +277,6 @@ pub fn write(program: &Program) -> Result<String, Error> {
     }
 
     let mut text = String::new();
-    // Writing to a string cannot fail.
     let _ = writeln!(text, "{} {}", circuit.gate_count() + copies.len(), first_output + outputs.len());
     let _ = match (program.input_width(Party::Garbler), program.input_width(Party::Evaluator)) {
         (garbler, 0) => writeln!(text, "1 {garbler}"),

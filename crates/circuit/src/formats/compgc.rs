@@ -1,4 +1,4 @@
-//! Functions of CompGC: JSON that says which components there are, and how their wires are chained.
+//! Functions of CompGC: JSON that lists components and chains their wires.
 //!
 //! ```json
 //! {
@@ -20,9 +20,10 @@
 //! }
 //! ```
 //!
-//! All ranges hold their ends. A copy of a component has an id from 1 on; 0 is the input, the garbler's bits
-//! and then the evaluator's. The file does not contain the components: `type` names each one, and the reader
-//! of a function must provide it. An output goes to the evaluator, unless `to` is `garbler` or `both`.
+//! Both ends of a range belong to it. A copy of a component has an id from 1 on; id 0 is the input, first the
+//! garbler's bits, then the evaluator's. The file does not contain the components: `type` names each one, and
+//! the reader of a function must provide it. An output goes to the evaluator, unless `to` is `garbler` or
+//! `both`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -115,11 +116,12 @@ enum To {
 ///
 /// # Errors
 /// [`Error::Input`] that names the wrong entry: an id that is missing or occurs twice, a range outside its
-/// component, an input wire that is set twice or not at all, or a chain from something that is not evaluated;
-/// and those of `component`.
+/// component, an input wire that is set twice or not at all, or a chain from a component that is not
+/// evaluated; and errors of `component`.
 pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error>) -> Result<Program, Error> {
     let function: Function = serde_json::from_slice(unmarked(bytes)).map_err(|e| {
-        // The error's own text could repeat a part of the file, which may have been given by mistake.
+        // The parser's own message could repeat a part of a file, and the user may have named a secret file
+        // by mistake.
         let (line, column) = (e.line(), e.column());
         Error::Input(format!("not a function of CompGC (line {line}, column {column})"))
     })?;
@@ -130,7 +132,8 @@ pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error
         )));
     }
     let Metadata { num_garb_inputs: garblers, num_eval_inputs: evaluators, .. } = function.metadata;
-    // A file of few bytes does not reserve much memory: not by inputs, nor by outputs of the same wires.
+    // A small file must not reserve much memory, neither by many inputs nor by many outputs of the same
+    // wires.
     let mut room = FREE_WIRES + bytes.len() as u64;
     let mut reserve = |wires: u64| {
         room = room.checked_sub(wires).ok_or_else(|| {
@@ -188,7 +191,7 @@ fn wrong(what: &dyn Fn() -> String, why: &str) -> Error {
     Error::Input(format!("{}: {why}", what()))
 }
 
-/// Both ends belong to a range of this many wires.
+/// Returns a range, both ends included, of so many wires.
 fn range([start, end]: [u32; 2], wires: u32, what: &dyn Fn() -> String) -> Result<Range<u32>, Error> {
     if start > end || end >= wires {
         return Err(wrong(what, &format!("{start} to {end} is no range of {wires} wires")));
@@ -199,16 +202,16 @@ fn range([start, end]: [u32; 2], wires: u32, what: &dyn Fn() -> String) -> Resul
 /// A copy of a component.
 struct Copy {
     component: ComponentId,
-    /// The value of each input.
+    /// The wire that each input reads, once it is set.
     inputs: Vec<Option<Wire>>,
     outputs: u32,
-    /// Its first output, once it is evaluated.
+    /// The wire of the copy's first output, once the copy is evaluated.
     first: Option<Wire>,
 }
 
 struct Reader {
     program: ProgramBuilder,
-    /// Wires of the inputs of both parties.
+    /// The number of input wires of both parties.
     inputs: u32,
     copies: HashMap<u32, Copy>,
 }
@@ -242,7 +245,7 @@ impl Reader {
                 if copy == 0 || copy as usize > all {
                     return Err(wrong(&what, &format!("id {copy} is not one of 1 to {all}")));
                 }
-                // A file of few bytes does not reserve much memory.
+                // A small file must not reserve much memory.
                 room = room.checked_sub(inputs).ok_or_else(|| {
                     Error::Limit(format!("a function of CompGC has at most {MAX_ENTRIES} inputs of copies"))
                 })?;
@@ -260,7 +263,7 @@ impl Reader {
         self.copies.get_mut(&id).ok_or_else(|| wrong(what, &format!("there is no component {id}")))
     }
 
-    /// The wires of a range of a copy's outputs, or of the input.
+    /// Returns the wires of a range of a copy's outputs, or of the input.
     fn wires(&mut self, id: u32, ends: [u32; 2], what: &dyn Fn() -> String) -> Result<Range<Wire>, Error> {
         if id == 0 {
             return range(ends, self.inputs, what);
@@ -312,9 +315,9 @@ impl Reader {
     }
 }
 
-/// Writes a program as a function: its slots become copies 1, 2, …, named after their components, which are
-/// not written. Ports are lost; the numbers of each party's input bits and the parties that learn each wire
-/// are kept.
+/// Writes a program as a function: its slots become copies 1, 2, …, named after their components, whose
+/// circuits are not written. Ports are lost; the numbers of each party's input bits and the parties that
+/// learn each wire are kept.
 ///
 /// # Errors
 /// [`Error::Input`] if the function has no JSON form.
@@ -326,7 +329,7 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
         .iter()
         .map(|component| Copies { name: component.name.clone(), num: 0, circuit_ids: Vec::new() })
         .collect();
-    // Where the outputs of each slot begin.
+    // The first output wire of each slot.
     let firsts: Vec<Wire> = program.slots().map(|slot| slot.first_output).collect();
     let source = |wire: Wire| match firsts.partition_point(|&first| first <= wire) {
         0 => (0, wire),
@@ -340,7 +343,7 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
         let mut input = 0;
         for (from, first, last) in runs(slot.inputs, |wire| {
             let (from, index) = source(wire);
-            // The two parties' inputs are told apart.
+            // The inputs of the two parties form separate runs.
             (from, u32::from(from == 0 && wire >= garblers), index)
         }) {
             let end = input + (last - first);
@@ -400,7 +403,7 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(&function).map_err(|e| Error::Input(format!("no function of CompGC: {e}")))
 }
 
-/// Returns runs of consecutive wires: their source, and the first and last wire.
+/// Returns runs of consecutive wires: the source of each run, and its first and last wire.
 fn runs(wires: &[Wire], source: impl Fn(Wire) -> (u32, u32, u32)) -> Vec<((u32, u32), u32, u32)> {
     let mut runs: Vec<((u32, u32), u32, u32)> = Vec::new();
     for &wire in wires {
@@ -444,7 +447,7 @@ mod tests {
         }
     }
 
-    /// The example of the module, with components that are XORs of two bits and two.
+    /// The example in the module's documentation; its components are the XORs of two words of two bits.
     fn example() -> Value {
         json!({
             "metadata": { "type": "pair", "num_garb_inputs": 2, "num_eval_inputs": 4, "anything": [] },
@@ -485,7 +488,7 @@ mod tests {
         let bits = |n: u8, count: u32| (0..count).map(|i| n >> i & 1 == 1).collect::<Vec<bool>>();
         assert_eq!(good.simulate(&bits(0b01, 2), &bits(0b1011, 4)).concat(), bits(0b01 ^ 0b11 ^ 0b10, 2));
         assert!(good.outputs()[0].to == Recipient::Evaluator);
-        // The input as the start of a chain.
+        // A chain may start at the input.
         let mut chained = example();
         chained["input_mapping"].as_array_mut().unwrap().pop();
         let chain = json!({ "type": "CHAIN", "from_gc_id": 0, "from_wire_id_start": 4, "from_wire_id_end": 5,
@@ -531,7 +534,8 @@ mod tests {
             let said = words(path, value);
             assert!(said.contains(why), "{path}: {said}");
         }
-        // Few bytes that ask for much memory: inputs, or outputs of the same wires again and again.
+        // A small file must not ask for much memory by its inputs, or by outputs of the same wires again and
+        // again.
         assert!(words("/metadata/num_eval_inputs", json!(1 << 25)).contains("wires of inputs and outputs"));
         let mut many = example();
         many["metadata"]["num_garb_inputs"] = json!(1 << 22);
@@ -539,13 +543,13 @@ mod tests {
         many["output"] = json!(vec![output; 4]);
         let said = parse(&many).expect_err("too many outputs").to_string();
         assert!(said.contains("wires of inputs and outputs"), "{said}");
-        // Cut anywhere, it is no function.
+        // Any part of the file from its beginning is refused.
         let whole = serde_json::to_vec(&example()).unwrap();
         assert!((0..whole.len()).all(|end| read(&whole[..end], |_| Err(Error::Input("no".into()))).is_err()));
     }
 
     /// If any field is missing or has a wrong type, the file is refused. The function's name may be missing,
-    /// and fields that are nobody's are left alone.
+    /// and unknown fields are ignored.
     #[test]
     fn every_field_is_needed_and_typed() {
         let example = example();
@@ -577,7 +581,7 @@ mod tests {
         assert!(parse(&more).is_ok());
     }
 
-    /// The pointers of all fields and elements below a value.
+    /// Appends the pointers of all fields and elements below a value.
     fn walk(value: &Value, path: String, paths: &mut Vec<String>) {
         let below: Vec<(String, &Value)> = match value {
             Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
@@ -591,8 +595,7 @@ mod tests {
         }
     }
 
-    /// A flipped bit causes an error or gives another valid function: a function that is read can be written
-    /// and read again.
+    /// A flipped bit causes an error or gives another valid function, which can be written and read again.
     #[test]
     fn flipped_bits_do_no_harm() {
         let whole = serde_json::to_vec(&example()).unwrap();

@@ -12,9 +12,9 @@
 //! …
 //! ```
 //!
-//! Wires inside a component begin with inputs, outputs, the constants 1 and 0; those of `main` with the
-//! garbler's and the evaluator's inputs and the outputs. A wire may be driven again, so lines are executed in
-//! order. The garbler learns the first bits of the output, the evaluator the last.
+//! Wires inside a component begin with its inputs, its outputs, and the constants 1 and 0; wires of `main`
+//! begin with the garbler's inputs, the evaluator's inputs, and the outputs. A wire may be driven again, so
+//! lines are executed in order. The garbler learns the first bits of the output, the evaluator the last.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -62,7 +62,7 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
         _ => return main.fail(format!("expected FN {}, the beginning of main", u64::from(components) + 1)),
     }
 
-    // For each wire of the file that is no input the wire of the program.
+    // The program's wire for each wire of the file that is no input.
     let mut global: HashMap<u32, Wire> = HashMap::new();
     for index in 0..calls {
         let line = lines.expect(format_args!("call {} of {calls}", index + 1))?;
@@ -107,7 +107,7 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
     program.finish()
 }
 
-/// The next line, which has `count` wires.
+/// Reads the next line, which has `count` wires.
 fn list<'b>(lines: &mut Lines<'b>, what: &str, count: usize) -> Result<(Line<'b>, Vec<u32>), Error> {
     let line = lines.expect(what)?;
     let wires = line.numbers()?;
@@ -125,7 +125,7 @@ fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
     };
     let numbers =
         rest.split_ascii_whitespace().map(|word| header.number(word)).collect::<Result<Vec<_>, _>>()?;
-    // The number of AND gates is a statistic; nothing depends on it.
+    // The unused number counts AND gates.
     let [k, inputs, outputs, wires, _, gates] = numbers[..] else {
         return header.fail("a component has six numbers: its own, inputs, outputs, wires, AND gates, gates");
     };
@@ -170,7 +170,7 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
         return line.fail("a truth table is four digits 0 or 1");
     }
     let table = table.bytes().fold(0u8, |t, c| t << 1 | (c - b'0'));
-    // Tables that ignore an operand carry a dummy there.
+    // A gate may ignore an operand; the file then names any wire, driven or not.
     let (needs_left, needs_right) = (table >> 2 != table & 3, table >> 1 & 5 != table & 5);
     let operand = |word: &str, needed: bool| {
         let wire = line.number(word)?;
@@ -196,7 +196,8 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
             }
         },
         ones => {
-            // An AND of operands that may be inverted, inverted itself if three of the four results are 1.
+            // A table with an odd number of ones is an AND of operands that may be inverted, itself inverted
+            // if three of the four results are 1.
             let single = (if ones == 1 { table } else { !table & 15 }).trailing_zeros();
             let product = builder.and(invert(l, single & 2 == 0), invert(r, single & 1 == 0));
             invert(product, ones == 3)
@@ -211,11 +212,10 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
     }
 }
 
-/// Returns the program for DUPLO. Names and types are lost, and of a component that has no slot nothing
-/// remains.
+/// Returns the program for DUPLO, without names and types, and without components that have no slot.
 ///
-/// DUPLO's own reader takes the inputs of a call producer by producer; of a call whose wires come from one
-/// producer with those of another between them it would change the order.
+/// DUPLO's own reader takes the inputs of a call grouped by producer, so it would change the order of inputs
+/// where wires of one producer surround wires of another one.
 ///
 /// # Errors
 /// [`Error::Input`] if the program has more wires than the format's 32-bit numbers can name, or outputs for
@@ -223,7 +223,7 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
 pub fn write(program: &Program) -> Result<String, Error> {
     let group = |to| program.outputs().iter().filter(move |o| o.to == to);
     program.refuse_kept_outputs()?;
-    // The garbler learns a prefix of the output and the evaluator a suffix, so the part for both is in the
+    // The garbler learns a prefix of the output and the evaluator a suffix, so the bits for both are in the
     // middle.
     let outputs: Vec<&OutputPort> =
         group(Recipient::Garbler).chain(group(Recipient::Both)).chain(group(Recipient::Evaluator)).collect();
@@ -231,7 +231,7 @@ pub fn write(program: &Program) -> Result<String, Error> {
     let learns = |party| program.outputs_of(party).map(|o| o.wires.len()).sum::<usize>();
     let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
 
-    // Numbers in the order of the first call.
+    // Components are numbered in the order of their first calls.
     let mut order: Vec<ComponentId> = Vec::new();
     let mut number = vec![0; program.components().len()];
     for slot in program.slots() {
@@ -245,7 +245,6 @@ pub fn write(program: &Program) -> Result<String, Error> {
     let kinds = order.len() + usize::from(!direct);
 
     let mut text = String::new();
-    // Writing to a string cannot fail.
     let _ = writeln!(text, "{kinds} {}", program.slot_count() + usize::from(!direct));
     let (garbler, evaluator) = (program.input_width(Party::Garbler), program.input_width(Party::Evaluator));
     let _ = writeln!(
@@ -276,7 +275,7 @@ pub fn write(program: &Program) -> Result<String, Error> {
     }
     let list = |text: &mut String, wires: &mut dyn Iterator<Item = u64>| {
         for wire in wires {
-            // DUPLO's own reader wants the blank after the last number too.
+            // DUPLO's own reader needs a blank after the last number, too.
             let _ = write!(text, "{wire} ");
         }
         text.push('\n');
@@ -297,8 +296,8 @@ pub fn write(program: &Program) -> Result<String, Error> {
     Ok(text)
 }
 
-/// DUPLO's own reader takes all outputs of a call that drives an output wire, in the order of the calls, and
-/// wants consecutive wires for each call. Anything else goes through a component that copies its inputs.
+/// Returns whether DUPLO's own reader can take the outputs directly from the calls: all outputs of each call,
+/// in order, calls in order. Otherwise the outputs go through a component that copies its inputs.
 fn outputs_are_whole_slots(program: &Program, results: &[Wire]) -> bool {
     let mut rest = results;
     for slot in program.slots() {
@@ -318,7 +317,8 @@ fn write_component(text: &mut String, k: usize, component: &Component) {
     let circuit = &component.circuit;
     let (inputs, outputs) = (circuit.inputs(), circuit.outputs());
     let (one, zero) = (inputs + outputs.len(), inputs + outputs.len() + 1);
-    // A gate that drives an output drives it directly; inputs, and outputs that are there twice, are copied.
+    // A gate drives its output wire directly; an input that is an output is copied, and so is an output that
+    // occurs twice.
     let mut place = vec![None; circuit.wires()];
     let mut copies = Vec::new();
     for (i, &wire) in outputs.iter().enumerate() {

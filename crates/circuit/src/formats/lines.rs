@@ -1,4 +1,4 @@
-//! Text files line by line, with messages that say where.
+//! Reads text files line by line; errors name the line.
 
 use brickwork_base::Error;
 
@@ -10,22 +10,22 @@ pub(super) fn unmarked(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
-/// Returns the lines of a text that are neither blank nor comments, without the blanks around them, and their
-/// numbers. A comment begins with `#`.
+/// Returns the lines of a text except blank lines and comments, each trimmed and with its number. A comment
+/// begins with `#`.
 pub(super) fn said(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = (1..).zip(text.lines().map(str::trim));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The lines of a file that are neither blank nor comments.
+/// The lines of a file, without blank lines and comments.
 pub(super) struct Lines<'b> {
     name: &'b str,
-    /// How many wires may still be declared.
+    /// The number of wires that the file may still declare.
     wires: u64,
     lines: Box<dyn Iterator<Item = (usize, &'b str)> + 'b>,
 }
 
-/// One of them.
+/// A line of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'b> {
     name: &'b str,
@@ -40,7 +40,7 @@ impl<'b> Lines<'b> {
         Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: Box::new(said(text)) })
     }
 
-    /// Returns the next line, or an error that says that `expected` is missing.
+    /// Returns the next line.
     pub fn expect(&mut self, expected: impl std::fmt::Display) -> Result<Line<'b>, Error> {
         self.next()
             .ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
@@ -51,7 +51,7 @@ impl<'b> Lines<'b> {
         self.next().map_or(Ok(()), |line| line.fail("the file should end before this line"))
     }
 
-    /// Refuses more wires than a file of this size can sensibly have, before memory is set aside for them.
+    /// Refuses more wires than a file of this size can have, before memory is reserved for these wires.
     pub fn allow_wires(&mut self, line: &Line<'_>, wires: u64) -> Result<(), Error> {
         let rest = self.wires.checked_sub(wires);
         self.wires =
@@ -78,7 +78,7 @@ impl<'b> Line<'b> {
     }
 
     pub fn number(&self, word: &str) -> Result<u32, Error> {
-        // Not `parse` alone: it would take a plus sign.
+        // `parse` by itself would also accept a plus sign.
         match word.parse() {
             Ok(number) if word.as_bytes()[0].is_ascii_digit() => Ok(number),
             _ => self.fail(format!("{:?} is not a number of at most 32 bits", shortened(word))),
@@ -89,7 +89,7 @@ impl<'b> Line<'b> {
         self.words().map(|word| self.number(word)).collect()
     }
 
-    /// Reads exactly `N` numbers, which are `what`.
+    /// Reads exactly `N` numbers; errors call these numbers `what`.
     pub fn exactly<const N: usize>(&self, what: &str) -> Result<[u32; N], Error> {
         self.numbers()?.try_into().or_else(|found: Vec<u32>| {
             self.fail(format!("expected {N} numbers, {what}, not {}", found.len()))

@@ -1,4 +1,4 @@
-//! Reading circuits and programs from files of any kind, and writing those of others.
+//! Readers and writers of circuits and programs in all file formats.
 //!
 //! | kind | read | written |
 //! | --- | --- | --- |
@@ -9,8 +9,8 @@
 //! | SCD, of JustGarble | [`load`], [`scd::Scd::read`] | [`scd::write`] |
 //! | functions of CompGC | [`compgc::read`]; [`load`] knows the library's components only | [`compgc::write`] |
 //!
-//! Readers accept bytes from anybody: every count is bounded by the existing bytes, and anything that is not
-//! exactly understood is refused with its line.
+//! Files may be hostile: readers bound every count by the size of the file, and refuse, with its line,
+//! anything that they do not understand exactly.
 
 pub mod bristol;
 pub mod compgc;
@@ -48,7 +48,7 @@ pub fn kind(bytes: &[u8]) -> Option<FileKind> {
     if bytes.starts_with(&super::bwp::MAGIC[..7]) {
         return Some(FileKind::Bwp);
     }
-    // A MessagePack array, which text cannot start with.
+    // A text cannot start with the first byte of a MessagePack array.
     if matches!(bytes.first(), Some(0x90..=0x9f | 0xdc | 0xdd)) {
         return Some(FileKind::Scd);
     }
@@ -82,19 +82,20 @@ pub fn kind(bytes: &[u8]) -> Option<FileKind> {
     }
 }
 
-/// Reads a program or circuit; `name` is the file's, without its folder.
+/// Reads a program or circuit; `name` is the file's name, without its folder.
 ///
 /// # Errors
-/// [`Error::Input`] if the file is of no kind that can be read, or not a valid one of its kind.
+/// [`Error::Input`] if the format is unknown or the file is not valid.
 pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// Does the same as [`load`], with the parties that have the inputs of a Bristol or SCD circuit. Without an
-/// entry `in0` is the garbler's and `in1` the evaluator's.
+/// Does the same as [`load`], with a map that assigns the inputs of a Bristol or SCD circuit to the parties.
+/// Without an entry in the map, `in0` belongs to the garbler and `in1` to the evaluator.
 ///
 /// # Errors
-/// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
+/// As [`load`]; also if the map names an input that does not exist, or the format itself assigns inputs to
+/// parties.
 pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, Error> {
     let bytes = lines::unmarked(bytes);
     let kind = kind(bytes);
@@ -125,13 +126,14 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
     }
 }
 
-/// Reads a program or circuit in one piece, as a component: whose its inputs are does not matter there.
+/// Reads a program or circuit as one component, whose inputs belong to no party.
 ///
 /// # Errors
-/// As [`load`]; also if nothing is computed.
+/// As [`load`]; also if the circuit is empty.
 pub fn load_component(bytes: &[u8], name: &str) -> Result<Component, Error> {
     let map = match kind(bytes) {
-        // The number of inputs and their widths come after the numbers of gates and wires.
+        // Bristol files begin with the numbers of gates and wires; the number of inputs and their widths
+        // follow.
         Some(FileKind::BristolFashion) => {
             let text = std::str::from_utf8(lines::unmarked(bytes)).unwrap_or_default();
             let inputs = lines::said(text).nth(1);
@@ -156,8 +158,7 @@ fn stem(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// A component has inputs and no parties, so a circuit may have any number of them; as a program it needs
-    /// to know whose they are.
+    /// A component may have any number of inputs, while a program needs a party for each of them.
     #[test]
     fn a_component_may_have_any_number_of_inputs() {
         let text = "2 5\n3 1 1 1\n1 1\n\n2 1 0 1 3 AND\n2 1 3 2 4 XOR\n";
@@ -169,7 +170,7 @@ mod tests {
             let [a, b, c] = [0, 1, 2].map(|k| inputs >> k & 1 == 1);
             assert_eq!(component.circuit.evaluate(&[a, b, c]), [(a & b) ^ c]);
         }
-        // With two inputs it is the same as it was as a program.
+        // With two inputs, the component has the same circuit as the program.
         let text = "1 3\n2 1 1\n1 1\n\n2 1 0 1 2 AND\n";
         let whole = load(text.as_bytes(), "two.txt").expect("a program").whole().expect("one piece");
         let two = load_component(text.as_bytes(), "two.txt").expect("a component");

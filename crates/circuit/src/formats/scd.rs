@@ -1,18 +1,19 @@
 //! SCD, the Simple Circuit Description of JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, IEEE S&P 2013,
-//! section V): one flat MessagePack array of integers, as the paper's program writes it.
+//! section V): one flat MessagePack array of integers, as JustGarble itself writes files.
 //!
 //! ```text
 //!   n, m, q, A[q], B[q], G[q], O[m]
 //! ```
 //!
-//! Inputs are wires 0 to n - 1 and gate i drives wire n + 1 + i: the program leaves wire n out. G holds truth
-//! tables (bit 2a + b): 8 is AND, 14 OR, 6 XOR, 5 the negation of the second input (the program gives a wire
-//! twice for it), 0 and 15 the constants. O are the wires of the outputs. Without G the array is 3 + 2q + m
-//! long and describes a topological circuit, which is the part that an evaluator of Ga needs. Wires that the
-//! program fixes, numbers and does not write are in no file: one that reads them cannot be read by anybody.
+//! Inputs are wires 0 to n - 1, and gate i drives wire n + 1 + i: JustGarble leaves wire n out. G holds truth
+//! tables (bit 2a + b): 8 is AND, 14 OR, 6 XOR, 5 the negation of the second input (JustGarble names the same
+//! wire twice), 0 and 15 the constants. O names the wires of the outputs. Without G, the array has 3 + 2q + m
+//! numbers and describes a topological circuit, the part that an evaluator of the scheme Ga needs. JustGarble
+//! does not write its fixed wires, so nobody can read a file whose gates name them.
 //!
-//! Such a file does not say whose its inputs are. Without a map all are the garbler's, as one integer `in0`;
-//! a map gives ranges of wires to parties (`in0-63` and `in64-127`), which become `in0`, `in1` and so on.
+//! SCD does not assign inputs to parties. Without a map all inputs belong to the garbler, as one integer
+//! `in0`; a map assigns ranges of wires to parties (`in0-63` and `in64-127`), and the ranges become the
+//! inputs `in0`, `in1` and so on.
 
 use brickwork_base::Error;
 
@@ -21,8 +22,8 @@ use super::bristol::program;
 use super::lines::FREE_WIRES;
 use crate::{Circuit, Gate, Party, Program, Wire};
 
-/// The contents of an SCD file. Every gate reads wires before it and every output is a wire, as [`Scd::new`]
-/// and [`Scd::read`] see to; inputs come first, then a wire for each gate.
+/// The contents of an SCD file. Every gate reads earlier wires and every output is a wire, which [`Scd::new`]
+/// and [`Scd::read`] check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scd {
     inputs: u32,
@@ -36,8 +37,8 @@ impl Scd {
     /// reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate reads a later wire, a function has more than four bits, the number of
-    /// functions differs from that of gates, an output is no wire, or there are 2^32 wires or more.
+    /// [`Error::Input`] if a gate reads a later wire, a truth table has more than four bits, the numbers of
+    /// tables and gates differ, an output is no wire, or there are 2^32 - 1 wires or more.
     pub fn new(
         inputs: u32,
         gates: Vec<[u32; 2]>,
@@ -45,7 +46,7 @@ impl Scd {
         outputs: Vec<u32>,
     ) -> Result<Self, Error> {
         let wires = u64::from(inputs) + gates.len() as u64;
-        // The file numbers one more.
+        // The file's numbers of wires go one higher, because SCD leaves a wire out.
         if wires >= u64::from(u32::MAX) {
             return fail("an SCD circuit has fewer than 2^32 - 1 wires".into());
         }
@@ -68,11 +69,11 @@ impl Scd {
         Ok(Scd { inputs, gates, functions, outputs })
     }
 
-    /// Reads a file. Every gate and output takes bytes, and inputs are bounded, so that no number asks for
-    /// more memory than a file of this size can sensibly have.
+    /// Reads a file. Gates and outputs are bounded by the file's bytes, and inputs have a bound of their own,
+    /// so a small file cannot ask for much memory.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is no such array, or a number is out of its bounds.
+    /// [`Error::Input`] if the array is malformed or a number is out of bounds.
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {
         let mut numbers = Numbers::new(bytes)?;
         let [inputs, outputs, gates] = [numbers.next("n")?, numbers.next("m")?, numbers.next("q")?];
@@ -96,7 +97,7 @@ impl Scd {
         let tables = if has_functions { Some(row("G", gates)?) } else { None };
         let driven = row("O", outputs)?;
         numbers.end()?;
-        // Wire n of the file is nobody's.
+        // Wire n of the file does not exist.
         let wire = |number: u32| match number {
             number if number < inputs => Ok(number),
             number if number > inputs => Ok(number - 1),
@@ -105,7 +106,7 @@ impl Scd {
         let pairs = first.into_iter().zip(second).map(|(a, b)| Ok([wire(a)?, wire(b)?]));
         let pairs = pairs.collect::<Result<_, Error>>()?;
         let outputs = driven.into_iter().map(wire).collect::<Result<_, _>>()?;
-        // A number that is too large for a byte is no function either.
+        // A number above a byte becomes an invalid table, too.
         let tables = tables
             .map(|tables| tables.into_iter().map(|table| u8::try_from(table).unwrap_or(u8::MAX)).collect());
         Scd::new(inputs, pairs, tables, outputs)
@@ -144,17 +145,17 @@ impl Scd {
         bytes
     }
 
-    /// Returns n: how many inputs.
+    /// Returns n, the number of inputs.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// Returns a and B: the wires that each gate reads.
+    /// Returns A and B: the wires that each gate reads.
     pub fn gates(&self) -> &[[u32; 2]] {
         &self.gates
     }
 
-    /// Returns G: the truth table of each gate, bit 2a + b; none of a topological circuit.
+    /// Returns G, the truth table of each gate, bit 2a + b; a topological circuit has none.
     pub fn functions(&self) -> Option<&[u8]> {
         self.functions.as_deref()
     }
@@ -164,13 +165,12 @@ impl Scd {
         &self.outputs
     }
 
-    /// Returns the topological circuit: the part that an evaluator of Ga knows.
+    /// Returns the topological circuit, the part that an evaluator of the scheme Ga knows.
     pub fn topology(&self) -> Self {
         Scd { functions: None, ..self.clone() }
     }
 
-    /// Returns the same circuit of AND, XOR and INV gates: one AND for each function that is not linear, none
-    /// else.
+    /// Returns the same circuit of AND, XOR and INV gates, with one AND for each function that is not linear.
     ///
     /// # Errors
     /// [`Error::Input`] if it is a topological circuit, or too large.
@@ -194,7 +194,7 @@ impl Scd {
 }
 
 impl From<&Circuit> for Scd {
-    /// The circuit gate for gate; a negation reads one wire twice, as the paper's program has it.
+    /// Converts gate for gate; a negation names one wire twice, as JustGarble writes it.
     fn from(circuit: &Circuit) -> Self {
         let (gates, functions) = circuit
             .gates()
@@ -209,7 +209,7 @@ impl From<&Circuit> for Scd {
     }
 }
 
-/// Gates so far.
+/// The gates so far.
 struct Made {
     inputs: u32,
     gates: Vec<Gate>,
@@ -218,7 +218,7 @@ struct Made {
 impl Made {
     fn push(&mut self, gate: Gate) -> Wire {
         self.gates.push(gate);
-        // More wires than a circuit can have are refused when it is made.
+        // If the numbers of wires saturate, the circuit is refused in the end.
         self.inputs.saturating_add(self.gates.len() as u32 - 1)
     }
 
@@ -226,10 +226,10 @@ impl Made {
         if is_inverted { self.push(Gate::Inv(wire)) } else { wire }
     }
 
-    /// The wire of a function of two wires.
+    /// Returns the wire of a function of two wires.
     fn gate(&mut self, a: Wire, b: Wire, table: u8) -> Wire {
         let value = |place: u8| table >> place & 1 == 1;
-        // The function as a sum: constant, a, b, and a times b.
+        // The function is a sum: a constant, a, b, and a times b.
         let constant = value(0);
         let (of_a, of_b) = (value(2) ^ constant, value(1) ^ constant);
         let product = value(0) ^ value(1) ^ value(2) ^ value(3);
@@ -258,9 +258,9 @@ pub(super) fn read(bytes: &[u8], file: &str, name: &str, map: &InputMap) -> Resu
     program(name, &widths, &[scd.outputs.len() as u32], circuit, &owners)
 }
 
-/// The widths of the inputs, and whose each of them is.
+/// Returns the widths of the inputs, and the party of each.
 fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
-    // The single port for all inputs.
+    // One port has all inputs.
     if map.is_empty() || map.len() == 1 && map.contains_key("in0") {
         return Ok((vec![inputs], map.clone()));
     }
@@ -301,8 +301,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     }
 }
 
-/// Returns the whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. This
-/// format cannot say to which party an input belongs.
+/// Returns the whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. The
+/// format does not assign inputs to parties.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: a reader of the
@@ -319,7 +319,7 @@ fn fail<T>(why: String) -> Result<T, Error> {
 /// The numbers of a MessagePack array.
 struct Numbers<'b> {
     rest: &'b [u8],
-    /// How many the array says that it has.
+    /// The number of elements in the array's header.
     count: u64,
 }
 
@@ -350,11 +350,11 @@ impl<'b> Numbers<'b> {
         (0..bytes).try_fold(0, |number, _| Ok(number << 8 | u64::from(self.byte()?)))
     }
 
-    /// The next one, which fits into 32 bits and is not negative.
+    /// Reads the next number, which fits into 32 bits and is not negative.
     fn next(&mut self, what: &str) -> Result<u32, Error> {
         let number = match self.byte()? {
             small @ 0..=0x7f => u64::from(small),
-            // Unsigned numbers, and positive signed ones.
+            // Unsigned numbers, and positive signed numbers.
             0xcc => self.big_endian(1)?,
             0xcd => self.big_endian(2)?,
             0xce => self.big_endian(4)?,

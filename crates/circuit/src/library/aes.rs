@@ -1,13 +1,13 @@
 //! AES (FIPS 197) as circuits and as programs of components.
 //!
-//! A block, a key or a round key is one integer, whose most significant byte is the standard's first; so
-//! values read as in the standard's examples.
+//! A block, a key or a round key is one integer, whose most significant byte is the first byte in the
+//! standard; so hexadecimal values read as in the standard's examples.
 
 use super::{circuit, component, uint, xor};
 use crate::{Bit, Builder, Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::Error;
 
-/// Equations `z = x ^ y` and `z = x & y`, in order.
+/// Assigns equations `z = x ^ y` and `z = x & y`, in order.
 macro_rules! straight_line {
     ($b:ident: $($z:ident = $x:ident $op:tt $y:ident),* $(,)?) => {
         $(let $z = straight_line!(@ $b $x $op $y);)*
@@ -18,34 +18,34 @@ macro_rules! straight_line {
 
 /// Does SubBytes on one byte: 32 AND gates.
 ///
-/// The circuit is that of Boyar and Peralta ("A new combinational logic minimization technique with
-/// applications to cryptology", SEA 2010): a linear layer into a tower of fields, the inversion there, a
-/// linear layer back. The inversion in GF(2^4) takes 5 AND gates, and three products in GF(2^4), one before
-/// and two after it, 9 each.
+/// The circuit is by Boyar and Peralta ("A new combinational logic minimization technique with applications
+/// to cryptology", SEA 2010): a linear layer into a tower of fields, the inversion there, a linear layer
+/// back. The inversion in GF(2^4) takes 5 AND gates; each of the three products in GF(2^4), one before and
+/// two after the inversion, takes 9.
 pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let &[x7, x6, x5, x4, x3, x2, x1, x0] = byte else { panic!("a byte has 8 bits, not {}", byte.len()) };
-    // The basis change, with the sums that the products need.
+    // The basis change, with the sums for the products.
     straight_line! { b:
         y14 = x3 ^ x5, y13 = x0 ^ x6, y9 = x0 ^ x3, y8 = x0 ^ x5, t0 = x1 ^ x2, y1 = t0 ^ x7, y4 = y1 ^ x3,
         y12 = y13 ^ y14, y2 = y1 ^ x0, y5 = y1 ^ x6, y3 = y5 ^ y8, t1 = x4 ^ y12, y15 = t1 ^ x5,
         y20 = t1 ^ x1, y6 = y15 ^ x7, y10 = y15 ^ t0, y11 = y20 ^ y9, y7 = x7 ^ y11, y17 = y10 ^ y11,
         y19 = y10 ^ y8, y16 = t0 ^ y11, y21 = y13 ^ y16, y18 = x0 ^ y16,
     }
-    // The first product and the other parts of the element of GF(2^4) to invert: t21 to t24.
+    // The first product, and the rest of the element of GF(2^4) to invert: t21 to t24.
     straight_line! { b:
         t2 = y12 & y15, t3 = y3 & y6, t4 = t3 ^ t2, t5 = y4 & x7, t6 = t5 ^ t2, t7 = y13 & y16, t8 = y5 & y1,
         t9 = t8 ^ t7, t10 = y2 & y7, t11 = t10 ^ t7, t12 = y9 & y11, t13 = y14 & y17, t14 = t13 ^ t12,
         t15 = y8 & y10, t16 = t15 ^ t12, t17 = t4 ^ t14, t18 = t6 ^ t16, t19 = t9 ^ t14, t20 = t11 ^ t16,
         t21 = t17 ^ y20, t22 = t18 ^ y19, t23 = t19 ^ y21, t24 = t20 ^ y18,
     }
-    // Its inverse: t29, t33, t37, t40; and the sums of these.
+    // The inverse t29, t33, t37, t40, and sums of its bits.
     straight_line! { b:
         t25 = t21 ^ t22, t26 = t21 & t23, t27 = t24 ^ t26, t28 = t25 & t27, t29 = t28 ^ t22, t30 = t23 ^ t24,
         t31 = t22 ^ t26, t32 = t31 & t30, t33 = t32 ^ t24, t34 = t23 ^ t33, t35 = t27 ^ t33, t36 = t24 & t35,
         t37 = t36 ^ t34, t38 = t27 ^ t36, t39 = t29 & t38, t40 = t25 ^ t39, t41 = t40 ^ t37, t42 = t29 ^ t33,
         t43 = t29 ^ t40, t44 = t33 ^ t37, t45 = t42 ^ t41,
     }
-    // The two products.
+    // The two products after the inversion.
     straight_line! { b:
         z0 = t44 & y15, z1 = t37 & y6, z2 = t33 & x7, z3 = t43 & y16, z4 = t40 & y1, z5 = t29 & y7,
         z6 = t42 & y11, z7 = t45 & y17, z8 = t41 & y10, z9 = t44 & y12, z10 = t37 & y3, z11 = t33 & y4,
@@ -62,7 +62,7 @@ pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     vec![!s7, !s6, s5, s4, s3, !s2, !s1, s0]
 }
 
-/// Multiplies by x in the field of AES; free.
+/// Multiplies by x in the field of AES, without AND gates.
 pub(super) fn double(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let top = byte[7];
     (0..8)
@@ -74,7 +74,7 @@ pub(super) fn double(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
         .collect()
 }
 
-/// The bytes of a word, most significant first.
+/// Returns the bytes of a word, most significant first.
 fn bytes(word: &[Bit]) -> Vec<Vec<Bit>> {
     word.rchunks(8).map(<[Bit]>::to_vec).collect()
 }
@@ -101,7 +101,7 @@ fn mix_column(b: &mut Builder, column: &[Vec<Bit>]) -> Vec<Vec<Bit>> {
 /// Does ShiftRows: no gates at all.
 pub(super) fn shift_rows(state: &[Bit]) -> Vec<Bit> {
     let state = bytes(state);
-    // Byte 4c + r is row r of column c; row r moves r columns.
+    // Byte 4c + r is in row r and column c; row r moves by r columns.
     from_bytes(&(0..16).map(|i| state[(i + 4 * (i % 4)) % 16].clone()).collect::<Vec<_>>())
 }
 
@@ -165,7 +165,7 @@ fn block(name: &str) -> Port {
 /// Returns AES-128 with its key schedule as one component: 6400 AND gates.
 ///
 /// # Errors
-/// None but those of the circuits' limits, as for all programs here.
+/// Only if a circuit exceeds its limits.
 pub fn aes_128_component() -> Result<Component, Error> {
     component("aes_128", vec![block("key"), block("block")], vec![block("ciphertext")], |b, words| {
         let round_keys = expand_key(b, words[0]);
@@ -199,7 +199,7 @@ pub fn aes_128_expanded() -> Result<Program, Error> {
     of_one_component("aes-128-expanded", component)
 }
 
-/// The first input is the garbler's, the second the evaluator's.
+/// Makes a program of one component, whose first input is the garbler's and the second the evaluator's.
 fn of_one_component(name: &str, component: Component) -> Result<Program, Error> {
     let (garbler, evaluator, result) =
         (component.inputs[0].clone(), component.inputs[1].clone(), component.outputs[0].clone());
@@ -217,7 +217,7 @@ pub fn round_keys(key: &[bool]) -> Result<Vec<bool>, Error> {
     Ok(schedule.evaluate(key))
 }
 
-/// How long a key is.
+/// The length of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeySize {
     /// 128 bits, 10 rounds.
@@ -266,7 +266,7 @@ pub fn aes_from_rounds(size: KeySize) -> Result<Program, Error> {
     program.finish()
 }
 
-/// The wires of each word of the key schedule, least significant bit first.
+/// Returns the wires of each word of the key schedule, least significant bit first.
 fn schedule_from_steps(
     program: &mut ProgramBuilder,
     length: usize,
@@ -281,7 +281,7 @@ fn schedule_from_steps(
     while words.len() < count {
         let old = words.len() - length;
         let mut last = words[words.len() - 1].clone();
-        // Soldering rotates the bytes.
+        // The solderings rotate the bytes, without gates.
         last.rotate_right(8);
         round_constant = steps.four(program, &mut words, old, &last, &round_constant)?;
         if words.len() >= count {
@@ -313,7 +313,7 @@ struct KeySteps {
 
 impl KeySteps {
     fn new(program: &mut ProgramBuilder, pairs: bool) -> Result<Self, Error> {
-        // Constants must come from a wire; which one does not matter.
+        // A constant is derived from any input wire.
         let constants = component(
             "aes_constants",
             vec![uint("any", 1)],
@@ -348,8 +348,8 @@ impl KeySteps {
         })
     }
 
-    /// The next four words, from the four that begin at `old`, the substituted `last` and a constant; returns
-    /// the next constant.
+    /// Adds the next four words, computed from the four words from `old` on, the substituted `last` and a
+    /// constant; returns the next constant.
     fn four(
         &self,
         program: &mut ProgramBuilder,
@@ -368,7 +368,7 @@ impl KeySteps {
     }
 }
 
-/// Returns for each word, the last one first, its sum with the word returned before it.
+/// Returns for each word its sum with the result for the word after it, from the last word to the first.
 pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
     let mut new: Vec<Vec<Bit>> = Vec::new();
     for word in words.rchunks(32) {
@@ -379,7 +379,7 @@ pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> V
 }
 
 /// Returns CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's
-/// message, the tag for both. Only for messages of this one length is CBC-MAC a secure MAC.
+/// message, the tag for both. CBC-MAC is a secure MAC only if all messages have the same length.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no block.
@@ -390,7 +390,7 @@ pub fn cbc_mac(blocks: u32) -> Result<Program, Error> {
     let message = Port::new("message", Type::Array(Box::new(Type::Uint(128)), blocks));
     let mut program = ProgramBuilder::new(format!("cbc-mac-{blocks}"), vec![block("key")], vec![message])?;
     let aes = program.component(aes_128_component()?)?;
-    // One kind of AES component for all blocks; the sums between them cost nothing.
+    // All blocks share one kind of AES component; the XORs between them are free.
     let add = component("xor_128", vec![block("x"), block("y")], vec![block("sum")], |b, w| {
         vec![xor(b, w[0], w[1])]
     })?;

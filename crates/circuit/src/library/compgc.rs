@@ -5,12 +5,12 @@ use super::{add, component, equal, less_than, select, uint, xor};
 use crate::{Bit, Builder, Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::Error;
 
-/// Wires in a row.
+/// Returns `width` wires from `first` on.
 fn wires(first: Wire, width: u32) -> std::ops::Range<Wire> {
     first..first + width
 }
 
-/// The next round key: 128 AND gates.
+/// Returns the next round key: 128 AND gates.
 fn next_key(b: &mut Builder, key: &[Bit], constant: &[Bit]) -> Vec<Bit> {
     let mut last = key[..32].to_vec();
     last.rotate_right(8);
@@ -20,8 +20,8 @@ fn next_key(b: &mut Builder, key: &[Bit], constant: &[Bit]) -> Vec<Bit> {
     chain(b, key, previous)
 }
 
-/// The components of AES-128: its first round, the eight in the middle, the last one. Each makes the round
-/// key for itself.
+/// The components of AES-128: its first round, the eight in the middle, the last one. Each one also computes
+/// its round key.
 struct Rounds {
     first: ComponentId,
     middle: ComponentId,
@@ -52,7 +52,7 @@ impl Rounds {
         })
     }
 
-    /// Encrypts a block under a key; the first wires of all three.
+    /// Encrypts a block under a key; takes and returns the first of 128 wires.
     fn encrypt(&self, program: &mut ProgramBuilder, block: Wire, key: Wire) -> Result<Wire, Error> {
         let inputs: Vec<Wire> = wires(block, 128).chain(wires(key, 128)).collect();
         let mut state = program.slot(self.first, &inputs)?;
@@ -67,7 +67,7 @@ impl Rounds {
 /// evaluator's block, the ciphertext for both.
 ///
 /// # Errors
-/// None but those of the circuits' limits, as for all programs here.
+/// Only if a circuit exceeds its limits.
 pub fn aes() -> Result<Program, Error> {
     let mut program = ProgramBuilder::new("compgc-aes", vec![uint("key", 128)], vec![uint("block", 128)])?;
     let rounds = Rounds::new(&mut program)?;
@@ -125,7 +125,7 @@ fn step(width: u32, symbol: u32) -> Result<Component, Error> {
     component("levenshtein", given, vec![word("distance")], |b, w| {
         let above = less_than(b, w[1], w[2]);
         let side = select(b, above, w[1], w[2]);
-        // On a tie the diagonal one, which may cost nothing.
+        // On a tie the diagonal neighbour is taken, because it may cost nothing.
         let beside = less_than(b, &side, w[0]);
         let least = select(b, beside, &side, w[0]);
         let same = equal(b, w[3], w[4]);
@@ -150,7 +150,7 @@ pub fn levenshtein(symbols: [u32; 2], bits: u32) -> Result<Program, Error> {
     let text = |count| vec![Port::new("text", Type::Array(Box::new(Type::Uint(bits)), count))];
     let name = format!("compgc-levenshtein-{rows}-{columns}-{bits}");
     let mut program = ProgramBuilder::new(name, text(rows), text(columns))?;
-    // Constants must come from a wire; which one does not matter.
+    // A constant is derived from any input wire.
     let borders: Vec<Port> = (0..=longest).map(|k| uint(&format!("d{k}"), width)).collect();
     let borders = component("borders", vec![uint("any", 1)], borders, |_, _| {
         (0..=longest).map(|k| (0..width).map(|i| Bit::constant(k >> i & 1 == 1)).collect()).collect()
@@ -213,7 +213,7 @@ mod tests {
         assert!(cbc(0).is_err());
     }
 
-    /// The distance as the textbook has it.
+    /// The textbook algorithm.
     fn distance(x: &[u64], y: &[u64]) -> usize {
         let mut row: Vec<usize> = (0..=y.len()).collect();
         for (i, a) in x.iter().enumerate() {
@@ -226,7 +226,7 @@ mod tests {
         row[y.len()]
     }
 
-    /// For any alphabet and any two lengths, also where texts share much.
+    /// Distances are right for several alphabets and any two lengths, also for texts that share much.
     #[test]
     fn distances_are_right() {
         let mut rng = Rng::replayable("test");

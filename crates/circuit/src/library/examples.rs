@@ -32,7 +32,7 @@ impl Example {
 /// Returns all example programs.
 ///
 /// # Errors
-/// None but those of the circuits' limits.
+/// Only if a circuit exceeds its limits.
 pub fn examples() -> Result<Vec<Example>, Error> {
     let millionaires = Example {
         program: millionaires()?,
@@ -68,11 +68,11 @@ fn hex(bytes: &[u8]) -> Value {
     Value::String(format!("0x{digits}"))
 }
 
-/// Returns Yao's question: which of two people is richer, without telling either the other's wealth. If they
-/// are equally rich, neither is.
+/// Returns Yao's millionaires' problem: which of two people is richer, while neither learns the other's
+/// wealth. If they are equally rich, the result is that neither is richer.
 ///
 /// # Errors
-/// None but those of the circuits' limits.
+/// Only if a circuit exceeds its limits.
 pub fn millionaires() -> Result<Program, Error> {
     let richer = Type::Struct(vec![("alice".into(), Type::Uint(1)), ("bob".into(), Type::Uint(1))]);
     let compare = component(

@@ -57,7 +57,7 @@ pub fn product(size: u32, width: u32, block: u32) -> Result<Program, Error> {
     let blocks = size / block;
     let cells = block * block * width;
     let matrix_wires = size * size * width;
-    // The wires of block (r, c) of a matrix of which each row of integers has consecutive wires.
+    // The wires of block (r, c) of a matrix whose rows have consecutive wires.
     let wires_of = |start: Wire, r: u32, c: u32| {
         (0..block).flat_map(move |i| {
             let first = start + ((r * block + i) * size + c * block) * width;

@@ -1,7 +1,7 @@
 //! Words, ciphers and matrices as circuits, and the example programs made of them.
 //!
 //! A word is a slice of [`Bit`]s, least significant first. The documentation of each function gives its cost
-//! in AND gates; constants among the inputs make it cheaper.
+//! in AND gates; constant inputs make it cheaper.
 
 pub mod aes;
 pub mod compgc;
@@ -19,7 +19,7 @@ use brickwork_base::Error;
 /// Returns the bitwise exclusive or; free.
 ///
 /// # Panics
-/// Like all functions on two words here, if their lengths differ.
+/// If the lengths of the words differ, as in all functions on two words here.
 pub fn xor(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     same_width(x, y);
     x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect()
@@ -30,8 +30,7 @@ pub fn add(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     add_with_carry(b, x, y, Bit::ZERO)
 }
 
-/// Returns the difference of two words of n bits, modulo 2^n: n AND gates, one less than for a carry that is
-/// not known.
+/// Returns the difference of two words of n bits, modulo 2^n: n - 1 AND gates.
 pub fn subtract(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     let complement: Vec<Bit> = y.iter().map(|&y| !y).collect();
     add_with_carry(b, x, &complement, Bit::ONE)
@@ -51,7 +50,7 @@ fn add_with_carry(b: &mut Builder, x: &[Bit], y: &[Bit], mut carry: Bit) -> Vec<
     sum
 }
 
-/// At least two of the three; one AND gate.
+/// Returns whether at least two of the three are true; one AND gate.
 fn majority(b: &mut Builder, x: Bit, y: Bit, z: Bit) -> Bit {
     let (xz, yz) = (b.xor(x, z), b.xor(y, z));
     let differ = b.and(xz, yz);
@@ -99,7 +98,7 @@ fn same_width(x: &[Bit], y: &[Bit]) {
 /// Returns a component whose inputs and outputs are given word by word.
 ///
 /// # Errors
-/// [`Error::Input`] if outputs are constant although there is no input.
+/// [`Error::Input`] if an output is constant and there is no input.
 pub fn component(
     name: &str,
     inputs: Vec<Port>,

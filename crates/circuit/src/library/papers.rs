@@ -1,4 +1,4 @@
-//! Workloads that the papers measure, cut as they cut them.
+//! Workloads that papers measure, cut into components as in the papers.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ fn block(name: &str) -> Port {
 /// Returns a random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates,
 /// 256 inputs and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A
 /// slot reads the outputs of the slot before it and 128 random wires of the 256 before these. Both parties
-/// bring 128 bits, and both learn the last 128. A gate that no other one reads is added to one of the
-/// outputs, so that all gates count. The same in every call.
+/// bring 128 bits, and both learn the last 128. A gate that no other gate reads is added to one of the
+/// outputs, so that no gate is dropped. Every call returns the same program.
 ///
 /// # Errors
 /// [`Error::Usage`] if `t` is greater than `n`, or `n` than 24.
@@ -66,7 +66,7 @@ pub fn random(n: u32, t: u32) -> Result<Program, Error> {
     program.finish()
 }
 
-/// Does CBC-MAC of `blocks` blocks as [`cbc_mac`], cut into components of `each` blocks.
+/// Returns the CBC-MAC of [`cbc_mac`], cut into components of `each` blocks.
 ///
 /// # Errors
 /// [`Error::Usage`] if `each` is 0 or does not divide `blocks`.
@@ -74,7 +74,7 @@ pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
     if each == 0 || blocks == 0 || !blocks.is_multiple_of(each) {
         return Err(Error::Usage(format!("no CBC-MAC of {blocks} blocks in components of {each}")));
     }
-    // Makes a CBC-MAC of this many blocks, whose first block comes with the sum so far.
+    // The component: a CBC-MAC of `each` blocks, whose first block has the previous sum added.
     let whole = cbc_mac(each)?;
     let message = |blocks| Port::new("message", Type::Array(Box::new(Type::Uint(128)), blocks));
     let blocks_each = Component {
@@ -116,7 +116,7 @@ fn round_keys(name: &str, count: u32) -> Port {
 /// with the initial round, the nine rounds, and the last one.
 ///
 /// # Errors
-/// None but those of the circuits' limits, as for all programs here.
+/// Only if a circuit exceeds its limits.
 pub fn aes_in_rounds() -> Result<Program, Error> {
     let in_out = || (vec![block("state"), block("round_key")], vec![block("state")]);
     let first = component(
@@ -180,8 +180,8 @@ pub fn aes_in_functions() -> Result<Program, Error> {
     program.finish()
 }
 
-/// Makes AES-128 like [`aes::aes_128_expanded`], cut into its 160 SubBytes and the parts between these, which
-/// have no AND gates (JIMU, figure 11).
+/// Returns AES-128 like [`aes::aes_128_expanded`], cut into its 160 SubBytes and the parts between them,
+/// which have no AND gates (JIMU, figure 11).
 ///
 /// # Errors
 /// See [`aes_in_rounds`].
@@ -216,12 +216,12 @@ pub fn aes_in_sub_bytes() -> Result<Program, Error> {
     program.finish()
 }
 
-/// Bytes of a party.
+/// Returns a party's input of bytes.
 fn bytes(name: &str, bits: u32) -> Vec<Port> {
     vec![Port::new(name, Type::Array(Box::new(Type::Uint(8)), bits / 8))]
 }
 
-/// Makes a program of one component, for which each party gives this many bits, as bytes.
+/// Makes a program of one component, to which each party gives this many bits, as bytes.
 fn of_bits(
     name: &str,
     bits: u32,
@@ -240,8 +240,8 @@ fn of_bits(
     program.finish()
 }
 
-/// Compares the garbler's number with the evaluator's ("less than"), of this many bits, a multiple of 8, with
-/// as many AND gates (JIMU, figure 10).
+/// Returns the comparison "less than" of the garbler's number with the evaluator's, of `bits` bits, a
+/// multiple of 8, with as many AND gates (JIMU, figure 10).
 ///
 /// # Errors
 /// See [`aes_in_rounds`].
@@ -249,8 +249,8 @@ pub fn comparison(bits: u32) -> Result<Program, Error> {
     of_bits("comparison", bits, 1, |b, x, y| vec![less_than(b, x, y)])
 }
 
-/// Tells in how many of 2^`log2` bits two words differ, `log2` being 3 at least: fewer AND gates than bits
-/// (JIMU, figure 10).
+/// Returns the number of differing bits of two words of 2^`log2` bits, `log2` being 3 at least: fewer AND
+/// gates than bits (JIMU, figure 10).
 ///
 /// # Errors
 /// See [`aes_in_rounds`].

@@ -1,4 +1,4 @@
-//! Loops over lists of words of authenticated masks: what is added is chosen by bits, or by colours.
+//! Loops over lists of words of authenticated masks, which add a word or not by secret bits or colours.
 
 use std::hint::black_box;
 
@@ -8,14 +8,14 @@ use brickwork::random::Rng;
 
 use crate::subjects::{Call, Subject, bits, secret, subject};
 
-/// Words of a list.
+/// The words of a list.
 const COUNT: usize = 512;
 
 fn random(rng: &mut Rng) -> Vec<Label> {
     (0..COUNT).map(|_| rng.label()).collect()
 }
 
-/// Makes subjects of both: shares of masks are the bits, and the offset is the word.
+/// Makes both subjects: the secret is the bits of shares of masks, or an offset word.
 pub fn subjects() -> Vec<Subject> {
     let by_bits = |class: bool, rng: &mut Rng| -> Call<'static> {
         let (mut sums, words, word) = (random(rng), random(rng), rng.label());

@@ -20,14 +20,14 @@ use crate::subjects::{Call, Subject, bits, secret, subject};
 const GATES: usize = 64;
 const BUCKET: usize = 4;
 
-/// Words of blocks of either class.
+/// Returns words of blocks of either class.
 fn words(class: bool, symbols: usize, count: usize, rng: &mut Rng) -> Words {
     let mut words = Words::zeros(symbols, count);
     words.data_mut().iter_mut().for_each(|block| *block = secret(class, rng));
     words
 }
 
-/// The two parties of a hash, and what each of them does besides on its end of a channel.
+/// Runs both parties of a hash, and a further function for each party, on the two ends of a channel.
 fn parties<T: Send>(
     parameters: &Parameters,
     rng: &mut Rng,
@@ -53,12 +53,12 @@ fn parties<T: Send>(
     })
 }
 
-/// A party that holds hashes.
+/// Returns a party that holds hashes.
 fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
     parties(parameters, rng, |_, _| Ok(()), |_, _| Ok(())).1
 }
 
-/// Returns a reader of words with the seeds of all symbols: a function that is given the seeds.
+/// Returns the seeds of all symbols, and a function that reads words with given seeds.
 fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]) -> Words + use<>) {
     let (sender, receiver, readable) = parties(
         parameters,
@@ -78,7 +78,7 @@ fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]
     (sender.seeds().to_vec(), move |seeds: &[Seed]| readable.1.read(&receiver, seeds, &point))
 }
 
-/// Makes the source of the seeds of all symbols of an offset, of so many blocks.
+/// Makes the seeds of all symbols of an offset, with so many blocks.
 fn all_seeds(symbols: usize, blocks: usize, rng: &mut Rng) -> AllSeeds {
     let again = (0..blocks).map(|block| {
         let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
@@ -99,7 +99,7 @@ struct Copies {
     symbols: usize,
 }
 
-/// Buckets of copies.
+/// The number of buckets.
 const SLOTS: usize = 4;
 
 impl Copies {
@@ -117,7 +117,7 @@ impl Copies {
         }
     }
 
-    /// Labels of inputs and outputs, and offsets, of either class.
+    /// Makes a call that garbles, with labels and offsets of either class.
     fn garble(self: &Rc<Self>, class: bool, rng: &mut Rng) -> Call<'static> {
         let copies = self.clone();
         let numbers: Vec<u32> = (0..(BUCKET * SLOTS) as u32).collect();
@@ -135,7 +135,8 @@ impl Copies {
         })
     }
 
-    /// Labels of inputs of either class, and what a copy of each bucket gives: the other label, or the same.
+    /// Makes a call that evaluates, with input labels of either class; one copy of each bucket gives the
+    /// other label, or the same.
     fn evaluate(self: &Rc<Self>, class: bool, rng: &mut Rng) -> Call<'static> {
         let copies = self.clone();
         let numbers: Vec<u32> = (0..(BUCKET * SLOTS) as u32).collect();
@@ -147,7 +148,7 @@ impl Copies {
         let offset = Words::random(self.symbols, 1, rng);
         let hashed = [&labels, &own, &offset].map(|words| self.receiver.hashes(words));
         let mut results = labels;
-        // One of each bucket's is the other label, or is not.
+        // One copy of each bucket gives the other label in class 1, the same in class 0.
         for k in (0..count * outputs).filter(|k| k / outputs % BUCKET == 1) {
             results.add_to(k, own.word(k / outputs), u8::from(class));
         }
@@ -180,7 +181,7 @@ impl Copies {
     }
 }
 
-/// Four products of sums, of eight bits.
+/// Returns a circuit of four products of sums, of eight bits.
 fn products() -> Circuit {
     let mut builder = Builder::new(8);
     let wires = builder.all_inputs();
@@ -194,9 +195,8 @@ fn products() -> Circuit {
     builder.finish(&outputs).expect("a circuit")
 }
 
-/// Makes the subjects. They are gates, with labels of either class; labels with bits of either class; buckets
-/// with one label or with two; the same of copies of a component; the seeds of all symbols, by an offset and
-/// choices of either class; and reading with the offset or without.
+/// Makes the subjects. They are gates with labels of either class, labels with bits of either class, and
+/// buckets of gates or of copies with one label or with two.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = Level::of(40).expect("a level");
@@ -244,7 +244,7 @@ pub fn subjects() -> Vec<Subject> {
         let labels = Words::random(symbols, GATES, rng);
         let [hashed_offset, outputs]: [Hashes; 2] = [&offset, &labels].map(|words| receiver.hashes(words));
         let mut results = labels.select((0..BUCKET * GATES).map(|k| k / BUCKET));
-        // One of each bucket's is the other label, or is not.
+        // One gate of each bucket gives the other label in class 1, the same in class 0.
         (0..GATES).for_each(|k| results.add_to(BUCKET * k + 1, offset.word(0), u8::from(class)));
         Box::new(move || {
             let checks = Checks::new(&receiver, &hashed_offset).expect("an offset");
@@ -278,7 +278,8 @@ pub fn subjects() -> Vec<Subject> {
     let (seeds, reader) = reader(&level.permutations, &mut rng);
     let reader = Rc::new(reader);
     let read = move |class: bool, rng: &mut Rng| -> Call<'static> {
-        // The seeds of all symbols, or others: whether the offset is known.
+        // The seeds of class 1 are the right ones, as if the offset was known; the seeds of class 0 are
+        // random.
         let others: Vec<Seed> = seeds.iter().map(|_| rng.seed()).collect();
         let (reader, seeds) = (reader.clone(), if class { seeds.clone() } else { others });
         Box::new(move || {

@@ -11,11 +11,11 @@ use crate::subjects::{Call, Subject, subject};
 
 const BUCKETS: usize = 64;
 
-/// Gates and wire authenticators in a bucket, and input authenticators.
+/// The size of a bucket of gates and wire authenticators, and of input authenticators.
 const SIZES: [usize; 2] = [5, 4];
 const INPUTS: usize = 9;
 
-/// Makes the subjects: buckets whose gates agree, or with one that gives the other label; labels of inputs
+/// Makes the subjects: buckets whose gates agree, or with a gate that gives the other label; labels of inputs
 /// with Δ, or with another offset.
 pub fn subjects() -> Vec<Subject> {
     let judge = |class: bool, rng: &mut Rng| -> Call<'static> {

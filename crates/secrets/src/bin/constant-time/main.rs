@@ -1,13 +1,13 @@
-//! Measures whether times depend on secrets: `cargo xtask constant-time [SECONDS]`, so many for each subject
-//! (default 5).
+//! Measures whether times depend on secrets: `cargo xtask constant-time [SECONDS]`, where SECONDS is the time
+//! for each subject (default 5).
 //!
-//! Secrets of two classes, a fixed one and random ones, are timed in random order. Before anything is said,
-//! two functions that leak must be seen to leak and one that does not must not: else the machine is too
-//! noisy, and that is an error.
+//! Secrets of two classes, a fixed one and random ones, are timed in random order. The machine is quiet
+//! enough only if two functions that leak are seen to leak and a function that does not leak is not;
+//! otherwise the program ends with an error.
 //!
-//! `--quick` is for the tests of the project, during which others may be at work on the same machine. It
-//! takes a fifth of a second for each subject, and the loops of the chosen kernel alone. A suspicious subject
-//! is measured once more, for longer, before it counts.
+//! `--quick` is for tests, during which other processes may use the machine. It measures only the loops of
+//! the chosen kernel, for a fifth of a second each. A subject that seems to leak is measured again, for
+//! longer.
 #![forbid(unsafe_code)]
 
 mod authenticated;
@@ -23,10 +23,10 @@ use brickwork_kernels::Kernel;
 use brickwork_secrets::welch::{CERTAIN, Comparison, Times};
 use subjects::{Call, Subject};
 
-/// Calls that are prepared at a time.
+/// The number of calls that are prepared before they are timed.
 const BATCH: usize = 200;
 
-/// The first calls warm up caches and predictors.
+/// The first calls, which warm up caches and predictors.
 const COLD: usize = 50;
 
 fn measure(subject: &mut Subject, time: Duration) -> (usize, Comparison) {
@@ -52,12 +52,12 @@ fn measure(subject: &mut Subject, time: Duration) -> (usize, Comparison) {
     (count, times.compare())
 }
 
-/// How long, and how much.
+/// The effort of a measurement.
 struct Effort {
     time: Duration,
-    /// Those whose loops are measured.
+    /// The kernels whose loops are measured.
     kernels: Vec<Kernel>,
-    /// How many times as long something is measured again whose result is not the expected one.
+    /// The factor of time for a repeated measurement, after an unexpected result.
     again: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Effort {
         Some(Effort { time, kernels: Kernel::all_available(), again: None })
     }
 
-    /// Measures a subject that should leak, or should not; whether it does.
+    /// Measures a subject that should leak, or should not; returns the times, and whether the subject leaks.
     fn look(&self, subject: &mut Subject, should: bool) -> ((usize, Comparison), bool) {
         let leaks = |result: &(usize, Comparison)| result.1.t.abs() > CERTAIN;
         let mut result = measure(subject, self.time);

@@ -1,5 +1,5 @@
-//! The subjects: all code that touches an offset, a label, a choice bit or an indicator bit, and three
-//! functions that tell whether the machine is quiet enough to see anything.
+//! The subjects: all code that computes with an offset, a label, a choice bit or an indicator bit, and three
+//! functions that tell whether the machine is quiet enough.
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -20,10 +20,10 @@ use brickwork_kernels::{
     Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, Wires, complete_tree, sum_where,
 };
 
-/// One call, ready to be timed: everything that is not to be timed has been done.
+/// A call that is ready to be timed.
 pub type Call<'a> = Box<dyn FnOnce() + 'a>;
 
-/// Something to be timed: a call with a secret of class 0, which is fixed, or of class 1, which is random.
+/// A function to time, with a secret of class 0, which is fixed, or of class 1, which is random.
 pub struct Subject {
     pub name: String,
     pub prepare: Prepare,
@@ -51,7 +51,7 @@ pub fn bits(class: bool, count: usize, rng: &mut Rng) -> Vec<u8> {
     random.iter().map(|b| if class { b & 1 } else { 0 }).collect()
 }
 
-/// Makes the subject of a comparison that stops at the first difference: the fixed label is the right one.
+/// Makes the subject of a comparison that stops at the first difference; the fixed label is equal.
 pub fn leaky_comparison() -> Subject {
     subject("a comparison that stops early", |class, rng| {
         let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
@@ -81,7 +81,7 @@ pub fn leaky_branch() -> Subject {
     })
 }
 
-/// Makes a subject in which there is nothing to be seen: both classes are the same.
+/// Makes a subject without a leak: both classes are the same.
 pub fn nothing() -> Subject {
     subject("the same on both sides", |_, rng| {
         let labels: Vec<u128> = (0..64).map(|_| rng.block()).collect();
@@ -91,7 +91,7 @@ pub fn nothing() -> Subject {
     })
 }
 
-/// 64 AND gates and as many XORs over 16 inputs.
+/// Returns a script of 64 AND gates and as many XORs over 16 inputs.
 fn script() -> GateList {
     let mut builder = GateListBuilder::new(145);
     for batch in 0..8u32 {
@@ -143,7 +143,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
     vec![subject(name("garble"), garble), subject(name("evaluate"), evaluate)]
 }
 
-/// Makes subjects of wires, solderings, authenticators: labels of either class.
+/// Makes the subjects of wires, solderings and authenticators, with labels of either class.
 pub fn labels() -> Vec<Subject> {
     const COUNT: usize = 256;
     let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -178,7 +178,7 @@ pub fn labels() -> Vec<Subject> {
             }
         })
     };
-    // Class 0 is accepted, class 1 refused; and both colours.
+    // The label of class 0 is accepted and that of class 1 refused, for both colours.
     let accept = |class: bool, rng: &mut Rng, by_colour: bool| -> Call<'static> {
         let hasher = Hasher::new(&[3; 32], AuthenticatorKind::Plain);
         let wires: Vec<(Label, Delta)> =
@@ -213,7 +213,7 @@ pub fn labels() -> Vec<Subject> {
     ]
 }
 
-/// A peer that always says the same.
+/// A peer that always sends the same messages.
 struct Replay {
     bytes: Vec<u8>,
     position: usize,
@@ -241,7 +241,7 @@ impl Write for Replay {
 
 impl Stream for Replay {}
 
-/// A channel on which these messages come.
+/// Returns a channel that receives these messages.
 fn replay(messages: &[(u8, &[u8])]) -> Channel {
     let mut bytes = Vec::new();
     for (tag, payload) in messages {
@@ -258,7 +258,7 @@ fn random_bytes(count: usize, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Both ends of a series of SoftSpokenOT, of random base OTs.
+/// Returns both ends of a series of SoftSpokenOT, from random base OTs.
 fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>, softspoken::Receiver<4>) {
     let delta = Delta::new(offset);
     let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
@@ -270,8 +270,8 @@ fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>
     (sender, receiver)
 }
 
-/// Makes subjects of OTs and commitments, each against a peer that sends random bytes: using them must take
-/// the same time whatever the secret is, and whether the check that follows passes or fails.
+/// Makes the subjects of OTs and commitments, each against a peer that sends random bytes: the time must not
+/// depend on the secret, whether the following check passes or fails.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let series = Series::new(&[1; 32], Direction::GarblerSends);
@@ -291,7 +291,7 @@ pub fn protocols() -> Vec<Subject> {
             drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
         })
     };
-    // The trees are another party's: completing them must take the same time for every offset, too.
+    // The trees come from another party: completing the trees must take the same time for every offset, too.
     let trees = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let delta = Delta::new(secret(class, rng));
         let (seeds, setup) = (seeds(128, rng), random_bytes(4128, rng));
@@ -319,7 +319,7 @@ pub fn protocols() -> Vec<Subject> {
             drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
         })
     };
-    // A sender's message about its trees is public; the path of each is not.
+    // The sender's message about trees is public; the path in each tree is secret.
     let path = |class: bool, rng: &mut Rng| -> Call<'static> {
         let path = (secret(class, rng) >> 64) as usize % 1024;
         let (key, known) = (Aes128::new(rng.block()), (0..10).map(|_| rng.block()).collect::<Vec<u128>>());
@@ -405,10 +405,10 @@ pub fn protocols() -> Vec<Subject> {
     ]
 }
 
-/// Makes subjects of the texts of keys. Random texts have random digits, so a branch for letters or a table
-/// shows.
+/// Makes the subjects of keys as text. Random texts have random digits, so a branch or a table for letters
+/// would show.
 pub fn keys() -> Vec<Subject> {
-    // Both classes of either subject are made alike, so that neither finds the processor's caches warmer.
+    // Both classes of a subject are made alike, so that the caches are equally warm.
     let fixed_hex = "5e".repeat(32);
     let hex = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let fresh = [rng.block(), rng.block()].map(|block| format!("{block:032x}")).concat();

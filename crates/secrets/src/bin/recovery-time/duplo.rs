@@ -10,7 +10,7 @@ use brickwork::random::Rng;
 
 use crate::session::{self, Session};
 
-/// Returns sessions of AES-128 in buckets of three, honest ones and some in which a copy lies.
+/// Returns the sessions of AES-128 in buckets of three: honest ones, and sessions with a bad copy.
 pub fn session(program: &Arc<Program>) -> Session {
     let parameters = small(program, [3, 2], [3, 2], [3, 2]);
     let outputs = program.components()[0].circuit.outputs().len();

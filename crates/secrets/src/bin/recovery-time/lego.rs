@@ -1,4 +1,4 @@
-//! LEGO: gates compute NAND, one in each of one or of many buckets.
+//! LEGO: one gate of one bucket or of many buckets computes NAND.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::session::{self, Session};
 /// LEGO's buckets for the 6 400 gates of AES-128 and s = 40, or nearly so.
 const CUTS: Bucketings = Bucketings { gates: [5, 8256], authenticators: [4, 8256], inputs: [5, 64] };
 
-/// Buckets with a bad gate where there are many: about as many bad gates as ever get past a challenge.
+/// The number of buckets with a bad gate in the large case: about as many bad gates as ever pass a challenge.
 const MANY: usize = 300;
 
-/// Returns sessions of AES-128, honest ones and some in which gates lie.
+/// Returns the sessions of AES-128: honest ones, and sessions with bad gates.
 pub fn session(program: &Arc<Program>) -> Session {
     let [beta, opened] = CUTS.gates;
     let gates = chosen(program.and_gates() as u32, [beta, opened]);
-    // The second gate of each bucket.
+    // The second gate of each bucket is bad.
     let bad: Vec<usize> = gates.chunks(beta as usize).take(MANY).map(|bucket| bucket[1]).collect();
     let program = program.clone();
     Session {
@@ -35,7 +35,7 @@ fn one(program: &Arc<Program>, bad: Vec<usize>, rng: &mut Rng) -> (f64, bool) {
     let hooks = |alter: StateHook| Hooks { alter: Some(alter), cuts: Some(CUTS), dealer: Some([7; 32]) };
     let mut first = 0;
     let lies = hooks(Box::new(move |point, bytes| {
-        // The outputs of all gates come in parts.
+        // The outputs of all gates arrive in parts.
         if point == Point::GateOutputs {
             let here = first..first + bytes.len() / 16;
             bad.iter().filter(|gate| here.contains(gate)).for_each(|gate| bytes[16 * (gate - first)] ^= 1);

@@ -1,9 +1,9 @@
 //! Measures whether a garbler can tell by the clock that the evaluator has recovered its input: `cargo xtask
 //! recovery-time [duplo|lego] [RUNS]`.
 //!
-//! Sessions in which valid labels of both bits come out and honest ones take turns in random order. The
-//! garbler can measure the time from its last message to the evaluator's. Two tests compare the times of both
-//! kinds, Welch's and that of ranks. The challenge is known to the garbler, so it is never caught.
+//! Honest sessions and sessions with valid labels of both bits take turns in random order. The garbler can
+//! measure the time from its last message to the evaluator's. Two tests compare the times of the two kinds of
+//! session, Welch's and a rank test. The garbler knows the challenge in advance, so it is never caught.
 #![forbid(unsafe_code)]
 
 mod duplo;
@@ -18,10 +18,10 @@ use brickwork::random::Rng;
 use brickwork_secrets::welch::{CERTAIN, Comparison, Times};
 use session::Session;
 
-/// Runs that warm up caches.
+/// The first runs, which warm up caches.
 const COLD: usize = 10;
 
-/// Plays so many sessions of each kind. Returns whether the times of none differ for certain.
+/// Plays so many sessions of each kind. Returns whether no times differ for certain.
 fn compare(Session { about, cheats, play }: &Session, runs: usize, rng: &mut Rng) -> bool {
     let mut times: Vec<Times> = cheats.iter().map(|_| Times::default()).collect();
     let all = runs * (1 + cheats.len()) / 2;

@@ -1,4 +1,4 @@
-//! Sessions whose end is timed.
+//! Sessions whose last messages are timed.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -9,8 +9,8 @@ use brickwork::random::Rng;
 use brickwork::session::Job;
 use brickwork::wire::{Channel, memory_pair};
 
-/// Plays a session: an honest one, or the cheat of this number. Returns what the garbler measures, in
-/// nanoseconds, and whether the evaluator recovered.
+/// Plays an honest session, or the cheat of this number. Returns the time at the garbler, in nanoseconds, and
+/// whether the evaluator recovered.
 pub type Play = dyn Fn(Option<usize>, &mut Rng) -> (f64, bool);
 
 /// Sessions of one protocol.
