@@ -1,5 +1,6 @@
-//! For tests and the adversary: both parties with hooks into their state, and a harness that plays attacks.
-//! Only in builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
+//! For tests and the adversary: both parties with hooks into their state, and a harness that runs attacks. It
+//! exists only in builds with the feature `adversary`; code outside this module cannot make hooks with an
+//! effect.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
-/// Does the same as [`super::garbler`], with hooks. It proposes the cuts of its hooks, if there are some.
+/// Does the same as [`super::garbler`], with hooks. The garbler proposes the cuts of its hooks, if there are
+/// any.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -59,8 +61,8 @@ fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
     }
 }
 
-/// Returns the items in buckets for the challenge that tests know, bucket after bucket: with this many
-/// buckets, this bucket size and this number of opened items.
+/// Returns the items in buckets for the challenge that tests know, bucket after bucket. `slots` is the number
+/// of buckets; the list has the bucket size and the number of opened items.
 pub fn chosen(slots: u32, [bucket, opened]: [u32; 2]) -> Vec<usize> {
     let cut = Bucketing { slots, bucket, opened };
     let assigned = Assignment::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &cut);
@@ -72,7 +74,7 @@ pub fn port(name: &str, width: u32) -> Port {
     Port::new(name, Type::Uint(width))
 }
 
-/// A component of random gates.
+/// Returns a component of random gates.
 fn component(name: &str, inputs: u32, outputs: u32, gates: u64, rng: &mut Rng) -> Component {
     let mut builder = Builder::new(inputs);
     let mut wires = builder.all_inputs();
@@ -94,11 +96,11 @@ fn component(name: &str, inputs: u32, outputs: u32, gates: u64, rng: &mut Rng) -
     }
 }
 
-/// Makes a few components in slots that read any wires, and outputs to everybody of any wires, also of inputs
-/// and twice of the same.
+/// Returns a program with a few components in slots that read random wires. Its outputs go to both parties;
+/// some are inputs, and some occur twice.
 ///
 /// # Panics
-/// Never: it is a program.
+/// Never: the program is valid.
 pub fn random_program(rng: &mut Rng) -> Program {
     let (x, y) = (1 + rng.below(6) as u32, 1 + rng.below(6) as u32);
     let mut program = ProgramBuilder::new("random", vec![port("x", x)], vec![port("y", y)]).unwrap();
@@ -125,11 +127,11 @@ pub fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Makes four AND gates in two layers, with outputs to everybody: `((x0 ∧ y0) ⊕ y1) ∧ ¬(x1 ∧ y1)` and the
-/// like.
+/// Returns a program with four AND gates in two layers and outputs for both parties, such as `((x0 ∧ y0) ⊕
+/// y1) ∧ ¬(x1 ∧ y1)`.
 ///
 /// # Panics
-/// Never: it is a program.
+/// Never: the program is valid.
 pub fn toy() -> Program {
     let mut builder = Builder::new(4);
     let w = builder.all_inputs();
@@ -152,7 +154,7 @@ pub fn toy() -> Program {
     program.finish().unwrap()
 }
 
-/// Lists the opened items for that challenge, each with its challenged colours, `each` of them.
+/// Lists the items that the known challenge opens, each with its `each` challenged colours.
 pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize, Vec<u8>)> {
     let (cut, seed) = (Bucketing { slots, bucket, opened }, Seed::from_bytes([SEED; SEED_BYTES]));
     let asked = colours(&seed, each * opened as usize);
@@ -163,7 +165,7 @@ pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize
 type Alter = Box<dyn FnMut(&mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
-/// How one party cheats.
+/// The cheats of one party.
 #[derive(Default)]
 struct Side {
     input: Vec<bool>,
@@ -171,7 +173,7 @@ struct Side {
     rewrites: Vec<Rewrite>,
 }
 
-/// A run, and the lies in it.
+/// A run with its cheats.
 pub struct Case {
     jobs: [Job; 2],
     cuts: [Option<Bucketings>; 2],
@@ -179,7 +181,7 @@ pub struct Case {
     dealer: Option<[u8; 32]>,
 }
 
-/// How a run ended.
+/// The result of a run.
 pub type Outcome = brickwork_harness::Outcome<Lego>;
 
 impl Played for Lego {
@@ -197,31 +199,31 @@ pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 }
 
 impl Case {
-    /// Makes an honest run with random inputs; without `cuts`, with those of a real run.
+    /// Makes an honest run with random inputs. Without `cuts`, it uses the secure ones.
     pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
         let job = || Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let sides = random_inputs(program, rng).map(|input| Side { input, ..Side::default() });
         Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
     }
 
-    /// Lets the evaluator draw a challenge that tests know: [`chosen`].
+    /// Makes the evaluator draw a challenge that tests know ([`chosen`]).
     pub fn known(self) -> Case {
         self.lie(Party::Evaluator, Point::Challenge, |seeds| seeds.fill(SEED))
     }
 
-    /// Lets a party alter its state.
+    /// Changes a party's state at a point.
     pub fn lie(mut self, party: Party, point: Point, alter: impl FnMut(&mut [u8]) + Send + 'static) -> Case {
         self.sides[party as usize].lies.push((point, Box::new(alter)));
         self
     }
 
-    /// Lets a party alter its messages on their way out.
+    /// Changes a party's messages when it sends them.
     pub fn tampers(mut self, party: Party, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Case {
         self.sides[party as usize].rewrites.push(Box::new(tamper));
         self
     }
 
-    /// Lets a party alter its `nth` message of this tag.
+    /// Changes the `nth` message of a party with this tag.
     pub fn sends(
         self,
         party: Party,
@@ -240,13 +242,13 @@ impl Case {
         })
     }
 
-    /// Takes base OTs from lattices.
+    /// Uses base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
         self
     }
 
-    /// Gives other inputs than random ones.
+    /// Uses these inputs instead of random ones.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
         self
@@ -264,7 +266,7 @@ impl Case {
         self
     }
 
-    /// Deals the base OTs: for runs by the thousand.
+    /// Deals the base OTs instead of running them, because tests make thousands of runs.
     pub fn dealt(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -272,10 +274,10 @@ impl Case {
         self
     }
 
-    /// Runs it, and an honest one of the same program to compare it with.
+    /// Runs the case, and compares it with an honest run of the same program.
     ///
     /// # Panics
-    /// If a party panics or hangs, or the honest run fails.
+    /// If a party panics or blocks, or the honest run fails.
     pub fn run(self) -> Outcome {
         let honest = honest_events(&self.jobs[1], self.cuts[1], self.dealer.is_some());
         let mut outcome = self.run_alone();
@@ -325,7 +327,7 @@ impl Side {
     }
 }
 
-/// Returns the actions of honest parties in such a run.
+/// Returns the events of an honest run.
 fn honest_events(job: &Job, cuts: Option<Bucketings>, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Option<Bucketings>, [bool; 2])> = Known::new();
     KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {

@@ -1,4 +1,5 @@
-//! The evaluator's challenges: which items are opened, at which colours, and where the others go.
+//! The evaluator's challenges: the opened items, the colours at which they are opened, and the buckets of all
+//! other items.
 
 use bytemuck::Pod;
 
@@ -7,21 +8,21 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
 use brickwork_primitives::spill::SpilledVec;
 
-/// The fate of the items of a batch. Both parties derive it from the evaluator's seed; the counts follow from
-/// the parameters and nothing that the peer says.
+/// The effect of a challenge on the items of a batch. Both parties derive it from the evaluator's seed. The
+/// numbers of items follow from the parameters, not from messages of the peer.
 pub(super) struct Assignment {
     /// The opened items, in ascending order.
     pub opened: Vec<u32>,
-    /// Items in buckets, bucket after bucket; of gates the first of each is the head.
+    /// Items in buckets, bucket after bucket. The first gate of each bucket is its head.
     pub chosen: Vec<u32>,
-    /// Items in a bucket.
+    /// The number of items in a bucket.
     pub size: usize,
-    /// For each item its number among the opened ones or, after these, among the chosen ones.
+    /// For each item, its number among the opened items, followed by the items in buckets.
     places: Vec<u32>,
 }
 
 impl Assignment {
-    /// Derives it from the evaluator's seed.
+    /// Derives the assignment from the evaluator's seed.
     pub fn expand(seed: &Seed, cut: &Bucketing) -> Self {
         let challenge = Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), cut);
         let (opened, chosen) = challenge.into_parts();
@@ -30,17 +31,18 @@ impl Assignment {
         Assignment { opened, chosen, size: cut.bucket as usize, places }
     }
 
-    /// Returns the number of an item among the opened or, if it was not opened, among the chosen ones.
+    /// Returns the number of an item among the opened items, or, if it was not opened, among the items in
+    /// buckets.
     #[inline]
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         let place = self.places[item] as usize;
         place.checked_sub(self.opened.len()).map_or(Ok(place), Err)
     }
 
-    /// Returns the values of the opened items, of those of all.
+    /// Returns the values of the opened items, selected from the values of all items.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the values cannot be read.
     pub fn of_opened<T: Pod>(&self, values: &SpilledVec<T>) -> Result<Vec<T>, Error> {
         let mut opened = Vec::with_capacity(self.opened.len());
         values.in_parts(|first, part| {
@@ -50,10 +52,11 @@ impl Assignment {
         Ok(opened)
     }
 
-    /// Returns the values of the items in buckets, bucket after bucket, of those of all.
+    /// Returns the values of the items in buckets, bucket after bucket, selected from the values of all
+    /// items.
     ///
     /// # Errors
-    /// [`Error::Resource`] if they cannot be read.
+    /// [`Error::Resource`] if the values cannot be read.
     pub fn of_chosen<T: Pod>(&self, values: &SpilledVec<T>) -> Result<Vec<T>, Error> {
         let mut chosen = vec![T::zeroed(); self.chosen.len()];
         values.in_parts(|first, part| {
@@ -66,12 +69,12 @@ impl Assignment {
         Ok(chosen)
     }
 
-    /// Counts all items.
+    /// Returns the number of all items.
     pub fn items(&self) -> usize {
         self.places.len()
     }
 
-    /// Counts the buckets.
+    /// Returns the number of buckets.
     pub fn buckets(&self) -> usize {
         self.chosen.len() / self.size
     }
@@ -87,7 +90,7 @@ impl Assignment {
         self.chosen.iter().copied().step_by(self.size).collect()
     }
 
-    /// Returns the number of a chosen item among those that are no heads; none if it is a head.
+    /// Returns the number of an item in a bucket among those that are no heads, or `None` for a head.
     #[inline]
     pub fn other(&self, chosen: usize) -> Option<usize> {
         let (bucket, k) = (chosen as u32 / self.size as u32, chosen as u32 % self.size as u32);
@@ -95,7 +98,7 @@ impl Assignment {
     }
 }
 
-/// Draws the colours at which opened items are opened: random bits.
+/// Draws the colours of opened items: random bits.
 pub(super) fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     Rng::expand(seed, "brickwork colours of checked items").fill(&mut bytes);
@@ -110,7 +113,7 @@ mod tests {
     use super::*;
     use brickwork_primitives::spill::Spill;
 
-    /// The items may lie in memory or in a file, of which more than one part is read.
+    /// Values may be in memory, or in a file that is read in several parts.
     #[test]
     fn values_of_opened_and_chosen_items_are_theirs() {
         let cut = Bucketing { slots: 30_000, bucket: 2, opened: 9_000 };

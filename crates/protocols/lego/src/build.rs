@@ -1,4 +1,4 @@
-//! Build: the heads of buckets become the program.
+//! Build: connects the heads of buckets according to the program.
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to the wires of the outputs (random);
@@ -6,11 +6,11 @@
 //!                           claims: all of them
 //! ```
 //!
-//! A soldering takes the sum of some sources, by XOR gates, and perhaps its negation. With one offset, the
-//! labels of a sum are the sums of labels, and its commitment is the sum of commitments; this holds for both
-//! parts of `base|σ`. A negation flips σ, which everybody knows. So XOR and INV cost nothing. In a proof's
-//! combination each commitment needs its weight, the sum over all solderings of which it is a part. One pass
-//! from the outputs to the inputs computes all weights.
+//! The source of a soldering is a sum of wires, by XOR gates, and possibly its negation. All wires have one
+//! offset, so the label of a sum is the sum of the labels, and its commitment is the sum of the commitments.
+//! This holds for both parts of `base|σ`. A negation flips σ, which is public. So XOR and INV cost nothing.
+//! In a proof's combination, the weight of a commitment is the sum of the weights of all solderings that
+//! contain it. One pass from the outputs to the inputs computes all weights.
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,8 +28,8 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
-/// The ends of a program's solderings, on either side: commitments to the inputs and outputs of heads, to the
-/// wires of the garbler's and of the evaluator's inputs, and of the outputs.
+/// The commitments between which a program's solderings lead, at either party: inputs and outputs of heads,
+/// wires of both parties' inputs, and wires of the outputs.
 #[derive(Clone, Copy)]
 pub(super) struct Wires<'a> {
     pub heads: [&'a Shares; 2],
@@ -37,11 +37,11 @@ pub(super) struct Wires<'a> {
     pub outputs: &'a Shares,
 }
 
-/// The claims about a program's solderings, on either side.
+/// The claims about a program's solderings, at either party.
 pub(super) struct ProgramClaims {
     /// s of each soldering.
     flips: Bits,
-    /// For each soldering whether its sum is negated; the garbler needs none.
+    /// For each soldering, 1 if its sum is negated. Only the evaluator needs it.
     negated: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl ProgramClaims {
                 sums.iter_mut().zip(weights.from(solderings, offset + first)).for_each(|(sum, w)| *sum ^= w);
             });
         }
-        // Found once, for the proof that these claims are made for: another one draws other weights.
+        // Computed once, because the claims serve one proof. Another proof would have other weights.
         let sources = Arc::new(OnceLock::<Weighted>::new());
         let [of_garbler, of_evaluator] = wires.inputs;
         for (shares, of_inputs, before) in
@@ -87,7 +87,7 @@ impl ProgramClaims {
                 let found = sources.get_or_init(|| {
                     layout.weigh(|k| {
                         let left = layout.solderings() - k;
-                        // There is no weight after the last claim.
+                        // No weights follow the last claim.
                         (left > 0).then(|| weights.from(solderings, k).take(left)).into_iter().flatten()
                     })
                 });
@@ -109,7 +109,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     sender.commit_random(&mut run.channel, layout.outputs.len(), Lsb::Random)
 }
 
-/// Sends the solderings. `inputs` and `outputs` are the committed wires of those.
+/// Sends the solderings. `inputs` and `outputs` are the committed wires.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,

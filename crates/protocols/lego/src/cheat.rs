@@ -3,34 +3,34 @@ use brickwork_primitives::authenticator::NoLabel;
 use brickwork_primitives::{commit, ot};
 
 cheats! {
-    /// Every check that a peer can fail in LEGO.
+    /// The checks of LEGO that a peer can fail.
     pub enum Cheat of "lego" {
-        /// A message out of its place, or of a length that the protocol does not allow.
+        /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Base OT (Masny–Rindal 2019): a message holds an encoding of no point of the group.
+        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is no point of the group.
         BaseOtPoint = ot::Cheat::BaseOtPoint,
-        /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
+        /// Base OT (Masny–Rindal 2019): a message contains the identity, whose key everybody knows.
         BaseOtIdentity = ot::Cheat::BaseOtIdentity,
-        /// Base OT from lattices: a message holds a number that is not below the modulus.
+        /// Base OT from lattices: a message contains a number that is not below the modulus.
         BaseOtVector = ot::Cheat::BaseOtVector,
-        /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
+        /// OT extension (Roy 2022): the receiver's rows contain different choices.
         OtExtension = ot::Cheat::OtExtension,
-        /// Commitments (FJNT16): something that was sent as a commitment is none.
+        /// A new commitment is no codeword (FJNT16).
         Commitment = commit::Cheat::Commitment,
-        /// Commitments: an opened value is not the committed one. Also an opened gate whose output under the
+        /// An opened value is not the committed one. Also for an opened gate whose output under the
         /// challenged labels is not the committed one.
         Opening = commit::Cheat::Opening,
-        /// Commitments: the offset ends in 0, or an indicator bit is not the committed one.
+        /// The committed offset ends in 0, or an indicator bit is not the committed one.
         Indicator = commit::Cheat::Indicator,
-        /// The OTs: the evaluator names a label that they did not give it.
+        /// The evaluator names a label that the OTs did not give it.
         OtBinding = "the OT offset: a label that the OT did not give",
         /// A checked wire authenticator refuses the label of the challenged colour.
         WireAuthenticator = "a checked wire authenticator refuses its label",
         /// A checked input authenticator does not follow from its offset.
         InputAuthenticator = "a checked input authenticator does not authenticate itself",
-        /// An offset of an input authenticator whose lowest bit is 0.
+        /// The offset of an input authenticator has the lowest bit 0.
         OffsetColour = "an offset ends in 0",
-        /// The sum of two offsets whose lowest bit is 1.
+        /// The sum of two offsets has the lowest bit 1.
         DeltaDifferenceColour = "the sum of two offsets ends in 1",
         /// The authenticators refuse the label of one of the garbler's inputs.
         InputLabel = "the label of an input is not valid",
@@ -38,7 +38,7 @@ cheats! {
         NoValidLabel = "a bucket gives no valid label",
         /// The majority of a bucket accepts a third label.
         ThirdLabel = "three labels of one wire are accepted",
-        /// The evaluator does not hold the labels of the garbler's outputs.
+        /// The evaluator does not have the labels of the garbler's outputs.
         ForgedOutput = "forged labels of the garbler's outputs",
     }
 }

@@ -1,7 +1,6 @@
-//! The claims about gates and wire authenticators after their challenges. Each of their wires is in one claim
-//! of its own: an opened wire has the opened value, and another one differs by its soldering from the wire of
-//! the head of its bucket. So claims follow the commitments in the order in which they were made, and only
-//! the heads are weighted.
+//! The claims about gates and wire authenticators after their challenges. Each of their wires is in exactly
+//! one claim. An opened wire has the opened value. Any other wire differs by its soldering from a wire of its
+//! bucket's head. So claims are in the order of the commitments, and only the heads need weights.
 
 use std::sync::Arc;
 
@@ -12,38 +11,38 @@ use brickwork_base::pool;
 use brickwork_primitives::commit::{Claims, Each, Selection, Shares};
 use brickwork_primitives::solder::Soldering;
 
-/// The claims, on either side.
+/// The claims about gates and wire authenticators, at either party.
 pub(super) struct GateClaims {
     pub gates: Assignment,
     pub wires: Assignment,
-    /// Says whether the offset is part of a claim: about the inputs and outputs of gates, and about
+    /// For each claim, whether it contains the offset: for inputs of gates, outputs of gates, and
     /// authenticators.
     pub flips: [Bits; 3],
-    /// All commitments: to the inputs and outputs of gates, and to wires of authenticators.
+    /// All commitments: to inputs of gates, to outputs of gates, and to wires of authenticators.
     pub shares: [Shares; 3],
 }
 
 /// The items that the evaluator received after its challenge.
 pub(super) struct OpenedItems {
-    /// For opened gates, `[gate][side]`; these determine their outputs.
+    /// The labels of opened gates, `[gate][side]`, which determine the gates' outputs.
     pub inputs: Vec<Label>,
     pub outputs: Vec<Label>,
     /// The wires of opened authenticators.
     pub wires: Vec<Label>,
-    /// For each gate that is no head: left, right, output.
+    /// For each gate that is no head, the solderings of left, right and output wire.
     pub gate_solderings: Vec<[Soldering; 3]>,
-    /// For each authenticator in a bucket.
+    /// The soldering of each authenticator in a bucket.
     pub wire_solderings: Vec<Soldering>,
 }
 
 impl GateClaims {
-    /// Picks the commitments to the inputs and the outputs of heads.
+    /// Selects the commitments to the inputs and the outputs of heads.
     pub fn heads(&self) -> [Shares; 2] {
         let selected = |each| Arc::new(pool::compute(|| Selection::new(self.gates.heads(), each)));
         [self.shares[0].pick(&selected(2)), self.shares[1].pick(&selected(1))]
     }
 
-    /// Makes the claims; `heads` are those that [`GateClaims::heads`] selected.
+    /// States the claims. `heads` are those that [`GateClaims::heads`] selected.
     pub fn claim<'a>(
         &'a self,
         offset: &'a Shares,

@@ -1,16 +1,16 @@
-//! Decode: each party learns its own outputs, and the garbler makes sure that they are the ones that were
-//! computed.
+//! Decode: each party learns its own outputs, and the garbler verifies that its outputs are the computed
+//! ones.
 //!
 //! ```text
 //!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
 //! ```
 //!
-//! Outputs that the garbler alone learns are masked by an input of its own, so E may know σ of all outputs.
+//! An input of the garbler masks each output that only the garbler learns, so E may know σ of all outputs.
 //!
-//! **Recovery.** If a bucket gave two valid labels, their sum is Δ, and the garbler's inputs follow from the
-//! labels that it gave. E computes the function in the clear, and sends of each of G's outputs the label of
-//! the right bit. It always goes through all of this, with a random offset where there is nothing to recover,
-//! before it sends anything; the garbler sees the same bytes in the same order either way.
+//! **Recovery.** If a bucket gives two valid labels, their sum is Δ, and the labels of the garbler's inputs
+//! reveal their bits. Then E computes the function in the clear, and sends the label of the right bit for
+//! each output of G. E always performs these steps before it sends anything, with a random offset if there is
+//! nothing to recover. So the garbler sees the same bytes in the same order in both cases.
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -31,7 +31,7 @@ use brickwork_primitives::solder::GarblerWire;
 /// Bytes of a hash.
 const HASH: usize = 32;
 
-/// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
+/// Returns the hash that proves that the evaluator has the labels of all of the garbler's outputs.
 fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; HASH] {
     let key = blake3::derive_key("brickwork 2026-11 lego output labels", session);
     let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -41,12 +41,12 @@ fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 
     *hasher.finalize().as_bytes()
 }
 
-/// The outputs that a party learns, by their numbers.
+/// Returns the outputs that a party learns, with their numbers.
 fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usize, &'l Output)> + Clone {
     layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
 }
 
-/// Returns the garbler's outputs; `input` are its bits, with those that mask.
+/// Returns the garbler's outputs. `input` are its input bits, including masks.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -71,7 +71,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok(learned.map(bit).collect())
 }
 
-/// Returns the evaluator's outputs, and whether they had to be recovered.
+/// Returns the evaluator's outputs, and whether they were recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
@@ -83,7 +83,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     run.phase("decode");
     run.cover();
     let Evaluated { given, outputs: labels, sigma, delta: known } = evaluated;
-    // Every offset ends in 1.
+    // A known offset ends in 1, and zero stands for an unknown one.
     let recovered = known.colour();
     let delta = Zeroizing::new(Delta::new((*known ^ rng.delta().times(1 ^ recovered)).bits()));
     let mut theirs = Zeroizing::new(Vec::with_capacity(layout.garbler));

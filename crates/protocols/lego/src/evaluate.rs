@@ -1,4 +1,4 @@
-//! Evaluate: both parties' inputs become labels, and the evaluator carries them through every gate.
+//! Evaluate: both parties' inputs become labels, and the evaluator evaluates every gate.
 //!
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices;  seed
@@ -8,12 +8,12 @@
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
-//! For an input of E with the committed wire `base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends `V =
-//! base ⊕ R ⊕ e·Δ`. E holds `T = R ⊕ b·Δ`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and claims that `C ⊕ C_R ⊕ e·D`
-//! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. E's acceptance does not
-//! depend on y: it compares with a function of f, R and V (docs/concepts/security.md, section 7).
+//! An input of E has the committed wire `base|σ` and an OT with label R. Let `e = f ⊕ σ`. G sends `V = base ⊕
+//! R ⊕ e·Δ`. E has `T = R ⊕ b·Δ`, and reads `e = lsb(V) ⊕ lsb(T) ⊕ b`. It claims that `C ⊕ C_R ⊕ e·D` opens
+//! to V with the lowest bit replaced by `lsb(T) ⊕ y`. Its label is `V ⊕ T`. E's decision does not depend on
+//! y: the claim is a function of f, R and V (docs/concepts/security.md, section 7).
 //!
-//! After its seed, E sends nothing before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
+//! After its seed, E sends nothing until all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
 //! recovery is done (`decode`).
 
 use zeroize::Zeroizing;
@@ -32,12 +32,12 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Each, Proof, Receiver as _, Shares};
 use brickwork_primitives::solder::GarblerWire;
 
-/// A program that waits for the inputs alone, at the garbler.
+/// The garbler's state of a program that needs only the inputs.
 pub(super) struct GarblerReady {
-    /// The wires that the garbler's labels are on.
+    /// The wires on which the garbler's input labels are given.
     pub heads: Zeroizing<Vec<GarblerWire>>,
     pub ots: GarblerOts,
-    /// The wires of the outputs.
+    /// The committed wires of the outputs.
     pub outputs: Committed,
 }
 
@@ -51,11 +51,11 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// The claims about the inputs and outputs, at the garbler: e of each input of the evaluator's.
+/// The garbler's claims about the inputs and outputs: e for each input of the evaluator.
 pub(super) struct GivenLabels(Vec<u8>);
 
-/// Gives the labels of both inputs, and σ of the outputs. `input` are the bits of its ports and of the masks
-/// of its outputs.
+/// Sends the labels of both parties' inputs, and σ of the outputs. `input` are the bits of the garbler's
+/// ports and of the masks of its outputs.
 pub(super) fn garbler_gives<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -80,7 +80,7 @@ pub(super) fn garbler_gives<C: commit::Scheme>(
 }
 
 impl GivenLabels {
-    /// States the claims about them.
+    /// States the claims about the sent values.
     pub fn claim<'a>(&'a self, offset: &'a Shares, ready: &'a GarblerReady, claims: &mut Claims<'a>) {
         let GarblerReady { ots, outputs, .. } = ready;
         let e = &self.0;
@@ -93,7 +93,7 @@ impl GivenLabels {
     }
 }
 
-/// Sends f, which depends on nothing that the garbler has said, and tells nothing.
+/// Sends f, which reveals nothing and does not depend on the garbler's messages.
 pub(super) fn evaluator_sends<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     ots: &EvaluatorOts,
@@ -106,13 +106,13 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
 
 /// Labels of both inputs and indicator bits of the outputs, as the evaluator received them.
 pub(super) struct ReceivedLabels {
-    /// Labels of the garbler's inputs, then V of the evaluator's; σ of the outputs.
+    /// Labels of the garbler's inputs, then V of the evaluator's inputs, and σ of the outputs.
     claimed: Claimed<(Labels, Vec<u8>)>,
-    /// Inputs of the garbler.
+    /// The number of the garbler's inputs.
     garbler: usize,
 }
 
-/// Receives them.
+/// Receives the labels and indicator bits.
 pub(super) fn evaluator_receives<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
@@ -129,7 +129,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
 }
 
 impl ReceivedLabels {
-    /// States the claims about them.
+    /// States the claims about the received values.
     pub fn claim<'a>(
         &'a self,
         offset: &'a Shares,
@@ -155,7 +155,8 @@ impl ReceivedLabels {
         });
     }
 
-    /// Returns them, when they are proven: labels of the garbler's inputs, V of the evaluator's, σ.
+    /// Returns the values after their proof: labels of the garbler's inputs, V of the evaluator's inputs, and
+    /// σ.
     pub fn proven(self, proof: &Proof) -> (Labels, Labels, Vec<u8>) {
         let (sent, sigma) = self.claimed.proven(proof);
         let (given, theirs) = sent.split_at(self.garbler);
@@ -163,18 +164,18 @@ impl ReceivedLabels {
     }
 }
 
-/// The evaluator after evaluation.
+/// The evaluator's results.
 pub(super) struct Evaluated {
-    /// The labels that the garbler gave for its inputs, on the heads of authenticators.
+    /// The labels that the garbler gave for its inputs, on the heads of authenticators' buckets.
     pub given: Labels,
-    /// For each output a valid label, and σ.
+    /// A valid label for each output, and σ.
     pub outputs: Labels,
     pub sigma: Vec<u8>,
-    /// Δ if two valid labels of one wire came out of a bucket; else zero.
+    /// Δ if a bucket gave two valid labels, else zero.
     pub delta: Zeroizing<Label>,
 }
 
-/// Looks at the labels of the garbler's inputs, and evaluates all gates.
+/// Checks the labels of the garbler's inputs, and evaluates all gates.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,

@@ -1,7 +1,7 @@
-//! AND gates, garbled one by one with half-gates (Zahur, Rosulek, Evans 2015), all with one offset.
+//! AND gates, garbled one by one with half-gates (Zahur, Rosulek, Evans 2015). All have the same offset.
 //!
-//! The keys of the hash are those of a batch of copies of a circuit with one gate: 2^13 gates share a key,
-//! and so 2^15 calls.
+//! The hash keys are those of a batch of copies of a circuit with one gate. A key serves 2^13 gates, which is
+//! 2^15 calls.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ pub(super) use brickwork_primitives::garbling::AndTable as Table;
 /// Bytes of a table.
 pub(super) const TABLE_BYTES: usize = size_of::<Table>();
 
-/// Gates that one task garbles or evaluates.
+/// The number of gates that one task garbles or evaluates.
 const GATES_A_TASK: usize = 1 << 11;
 
-/// The keys that both parties garble and evaluate with.
+/// The hash keys of a batch of gates.
 #[derive(Clone)]
 pub(super) struct Gates(Arc<AndGates>);
 
 impl Gates {
-    /// Begins with `count` gates whose hash keys come from `start`.
+    /// Makes the keys of `count` gates, derived from `start`.
     pub fn new(start: u128, count: usize) -> Self {
         Gates(Arc::new(AndGates::new(start, count)))
     }
 
-    /// Garbles the gates from `first` on. `inputs` are the false labels `[gate][side]`. Returns those of the
-    /// outputs, and the tables.
+    /// Garbles the gates from `first` on. `inputs` are the false labels, `[gate][side]`. Returns the false
+    /// labels of the outputs, and the tables.
     pub fn garble(&self, first: usize, delta: Delta, inputs: &[Label]) -> (Labels, Vec<Table>) {
         let numbers: Vec<u32> = (first as u32..).take(inputs.len() / 2).collect();
         self.garble_these(&numbers, delta, inputs)
     }
 
-    /// Garbles the gates with these numbers in the same way.
+    /// Garbles the gates with these numbers.
     pub fn garble_these(&self, numbers: &[u32], delta: Delta, inputs: &[Label]) -> (Labels, Vec<Table>) {
         let count = numbers.len();
         let (mut outputs, mut tables) =
@@ -48,7 +48,7 @@ impl Gates {
         (outputs, tables)
     }
 
-    /// Evaluates gates of these numbers and tables. `inputs` are the active labels `[gate][side]`.
+    /// Evaluates gates with these numbers and tables. `inputs` are the active labels, `[gate][side]`.
     pub fn evaluate(&self, numbers: &[u32], tables: &[Table], inputs: &[Label]) -> Labels {
         let mut outputs = Labels::new(vec![Label::ZERO; numbers.len()]);
         let tasks = numbers.chunks(GATES_A_TASK).zip(tables.chunks(GATES_A_TASK));

@@ -1,61 +1,61 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
-//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
-//! this exists.
+//! The hooks of a cheater. Tests and the adversary run the real parties, and change a party's state before
+//! the party uses it, so that the rest of the run is consistent with the lie. In a normal build the hooks do
+//! nothing.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Bucketings, Hooks, StateHook};
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::{Bucketings, Hooks};
 
-/// A place where state can be altered.
+/// A point of the protocol at which a hook can change state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the offset that it commits to; the one in the OTs, gates and solderings stays.
+    /// Garbler: the offset that it commits to. The offset of the OTs, gates and solderings is unchanged.
     CommittedOffset,
-    /// Garbler: the offset that gates are garbled with.
+    /// Garbler: the offset with which gates are garbled.
     GateOffset,
-    /// Garbler: the committed output wires of the gates, before they are committed to.
+    /// Garbler: the output wires of the gates, before they are committed to.
     GateOutputs,
     /// Garbler: the tables of the gates, 32 bytes each.
     Tables,
-    /// Garbler: the wires that the hashes of wire authenticators are made of; the committed ones stay. Labels
-    /// of 16 bytes, of the first authenticators.
+    /// Garbler: the wires from which the hashes of wire authenticators are made, 16 bytes each, for the first
+    /// authenticators. The committed wires are unchanged.
     WireLabels,
     /// Garbler: the hashes of wire authenticators, 32 bytes each.
     WireHashes,
-    /// Garbler: the committed wires of the input authenticators, before they are committed to.
+    /// Garbler: the wires of the input authenticators, before they are committed to.
     InputWires,
     /// Garbler: the hashes of input authenticators, 32 bytes each.
     InputHashes,
     /// Garbler: its OT labels, before they are committed to.
     OtLabels,
-    /// Garbler: the openings of gates: both inputs of each, 32 bytes.
+    /// Garbler: the openings of gates, 32 bytes each: both inputs.
     OpenedGates,
     /// Garbler: the openings of wire authenticators.
     OpenedAuthenticators,
     /// Garbler: the offsets of opened input authenticators.
     OpenedInputs,
-    /// Garbler: solderings between the gates of buckets.
+    /// Garbler: the solderings between the gates of buckets.
     GateSolderings,
-    /// Garbler: solderings to the wire authenticators of buckets.
+    /// Garbler: the solderings to the wire authenticators of buckets.
     AuthenticatorSolderings,
-    /// Garbler: delta differences of input authenticators.
+    /// Garbler: the delta differences of input authenticators.
     DeltaDifferences,
-    /// Garbler: solderings between input authenticators, then to the wires of inputs.
+    /// Garbler: the solderings between input authenticators, then to the wires of inputs.
     InputSolderings,
-    /// Garbler: solderings of the program.
+    /// Garbler: the solderings of the program.
     Solderings,
-    /// Garbler: labels of its inputs and openings for the evaluator's.
+    /// Garbler: the labels of its inputs, and the openings for the evaluator's inputs.
     InputLabels,
-    /// Garbler: indicator bits of the outputs, a byte each.
+    /// Garbler: the indicator bits of the outputs, a byte each.
     Indicators,
     /// Evaluator: the seeds of its challenges.
     Challenge,
-    /// Evaluator: its message about the OTs.
+    /// Evaluator: its message that reveals combinations of the OTs.
     OtBinding,
-    /// Evaluator: colours of the garbler's outputs, packed, then the hash.
+    /// Evaluator: the packed colours of the garbler's outputs, then the hash.
     OutputLabels,
-    /// Evaluator: how many labels of a layer's gates were refused, 8 bytes.
+    /// Evaluator: the number of refused labels in a layer, 8 bytes.
     Refused,
 }
 
@@ -65,10 +65,10 @@ mod honest {
     use brickwork_base::Party;
     use brickwork_primitives::ot::base::Keys;
 
-    /// No cuts but safe ones.
+    /// Insecure cuts, which do not exist in normal builds.
     pub enum Bucketings {}
 
-    /// Nothing to hook.
+    /// Hooks without effect, for normal builds.
     pub struct Hooks;
 
     impl Hooks {
@@ -98,35 +98,35 @@ mod cheating {
     use brickwork_harness::dealt;
     use brickwork_primitives::ot::base::Keys;
 
-    /// Alters the bytes of a party's state at a point.
+    /// A function that changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
-    /// For each kind the bucket size, and the number of opened items.
+    /// For each kind of items, the bucket size and the number of opened items.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Bucketings {
-        /// AND gates.
+        /// The sizes of AND gates.
         pub gates: [u32; 2],
-        /// Wire authenticators.
+        /// The sizes of wire authenticators.
         pub authenticators: [u32; 2],
-        /// Input authenticators.
+        /// The sizes of input authenticators.
         pub inputs: [u32; 2],
     }
 
     /// The cheats of a party.
     #[derive(Default)]
     pub struct Hooks {
-        /// Alters the bytes of a party's state.
+        /// Changes the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Sizes of buckets instead of safe ones, so that cheating succeeds often enough to be counted. Both
-        /// parties must have the same.
+        /// Sizes instead of secure ones, so that cheats succeed often enough to be counted. Both parties must
+        /// have the same.
         pub cuts: Option<Bucketings>,
-        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
-        /// runs.
+        /// Deals the keys of the base OTs to both parties instead of running them, because tests make
+        /// thousands of runs.
         pub dealer: Option<[u8; 32]>,
     }
 
     impl Hooks {
-        /// Does nothing.
+        /// Returns hooks without effect.
         pub fn none() -> Self {
             Hooks::default()
         }
@@ -135,7 +135,7 @@ mod cheating {
             self.cuts.as_ref()
         }
 
-        /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
+        /// Returns the dealt keys of a party, if there is a dealer. The evaluator is the sender of the OTs.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }

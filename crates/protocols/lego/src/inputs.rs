@@ -1,5 +1,4 @@
-//! Prepare: input authenticators for the garbler's inputs, each bucket with the wire that the input will be
-//! on.
+//! Prepare: input authenticators for the garbler's inputs. Each bucket has the wire of one input.
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to offsets (random) and wires (chosen), pairs of hashes;
@@ -12,10 +11,11 @@
 //!                           claims: all of it
 //! ```
 //!
-//! A label of the garbler's is given on the head of a bucket of authenticators, whose majority accepts it,
-//! and carried to the wire of the input. Each authenticator has an offset of its own, from which its false
-//! label follows, `H(Δ_j)`. So a party that learns Δ learns every Δ_j by `S_j = Δ_j ⊕ Δ`, and from the
-//! garbler's label the bit for which it stands. An opened one is checked completely (DUPLO, section 5.2).
+//! The garbler gives the label of an input on the head of a bucket of authenticators. The label is valid if a
+//! majority of the bucket accepts it, and is soldered to the wire of the input. Each authenticator has its
+//! own offset, which determines its false label `H(Δ_j)`. So a party that learns Δ learns every Δ_j from `S_j
+//! = Δ_j ⊕ Δ`, and then the bit of the garbler's label. An opened authenticator is checked completely (DUPLO,
+//! section 5.2).
 
 use std::ops::Range;
 
@@ -41,25 +41,26 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
-/// The garbler's input authenticators, committed to, and the wires of the inputs.
+/// The garbler's input authenticators and the wires of the inputs, all committed to.
 pub(super) struct GarblerAuthenticators {
     at: Places,
     made: u64,
-    /// The block at which the commitments to the wires of the inputs begin.
+    /// The first block of the commitments to the wires of the inputs.
     inputs_row: u64,
     offsets: Committed,
     wires: Committed,
     inputs: Committed,
 }
 
-/// Shares of which single ones are quickly had, where they were made again before.
+/// Converts shares to columns, for quick access to single ones. They may have been recomputed before.
 fn gathered(mut committed: Committed) -> Committed {
     committed.shares = std::mem::take(&mut committed.shares).gathered();
     committed
 }
 
 impl GarblerAuthenticators {
-    /// Returns the same when they are proven to be commitments: claims name single ones.
+    /// Returns the same items after they are proven to be commitments. Claims need quick access to single
+    /// ones.
     pub fn gathered(self) -> Self {
         let GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs } = self;
         let [offsets, wires, inputs] = [offsets, wires, inputs].map(gathered);
@@ -76,14 +77,13 @@ impl GarblerAuthenticators {
     }
 }
 
-/// The garbler's inputs, as a program takes them: of each the head of its bucket, and the commitment to its
-/// wire.
+/// The garbler's inputs for a program: for each, the head of its bucket, and the commitment to its wire.
 pub(super) struct GarblerInputs {
-    /// The rows of offsets and of wires, and the heads' numbers.
+    /// The positions of offsets and wires, and the numbers of the heads.
     pub at: Places,
-    /// Authenticators that the session had made before these.
+    /// The number of earlier authenticators of the session.
     pub made: u64,
-    /// The block at which the commitments to the wires of the inputs begin, and their numbers there.
+    /// The first block of the commitments to the wires of the inputs, and the numbers of these commitments.
     pub inputs_row: u64,
     pub buckets: Vec<u32>,
     pub heads: Zeroizing<Vec<GarblerWire>>,
@@ -91,7 +91,7 @@ pub(super) struct GarblerInputs {
 }
 
 impl GarblerInputs {
-    /// Makes none of them.
+    /// Returns an empty list.
     pub fn none() -> Self {
         GarblerInputs {
             at: Places::default(),
@@ -103,14 +103,14 @@ impl GarblerInputs {
         }
     }
 
-    /// Appends others of any batch.
+    /// Appends inputs of any batch.
     pub fn append(&mut self, others: &Self) {
         self.heads = Zeroizing::new([&self.heads[..], &others.heads].concat());
         crate::ots::join(&mut self.wires, &others.wires);
     }
 }
 
-/// Makes the wires of input authenticators from their offsets: H(Δ_j) is the label for 0.
+/// Computes the wires of input authenticators from their offsets: H(Δ_j) is the label for 0.
 pub(super) fn wires_of(hasher: &Hasher, numbers: impl Fn(usize) -> u64 + Sync, deltas: &[Delta]) -> Labels {
     let mut values = Labels::new(hasher.false_labels(deltas.len(), |k| (numbers(k), deltas[k])));
     values
@@ -120,7 +120,7 @@ pub(super) fn wires_of(hasher: &Hasher, numbers: impl Fn(usize) -> u64 + Sync, d
     values
 }
 
-/// Returns the offsets that committed values are.
+/// Converts committed values to offsets.
 pub(super) fn offsets_of(committed: &Committed) -> Zeroizing<Vec<Delta>> {
     Zeroizing::new(committed.values.iter().map(|offset| Delta::new(offset.bits())).collect())
 }
@@ -150,28 +150,28 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok(GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs })
 }
 
-/// The claims about input authenticators, on either side.
+/// The claims about input authenticators, at either party.
 pub(super) struct InputClaims {
     assigned: Assignment,
-    /// s of the solderings in buckets, for each authenticator in a bucket that is no head; then of those to
-    /// the wires of inputs.
+    /// s of each soldering: first to the authenticators in buckets that are no heads, then to the wires of
+    /// inputs.
     flips: Bits,
 }
 
 /// The input authenticators that the evaluator received after its challenge.
 pub(super) struct OpenedInputs {
-    /// For opened ones: the offset, and the wire that follows.
+    /// For each opened authenticator, the offset, and the wire that follows from it.
     offsets: Vec<Label>,
     wires: Vec<Label>,
-    /// For those in buckets.
+    /// The delta difference of each authenticator in a bucket.
     delta_differences: Vec<Label>,
-    /// In buckets, then to the wires of the inputs.
+    /// The solderings within buckets, then to the wires of the inputs.
     solderings: Vec<Soldering>,
 }
 
 impl InputClaims {
-    /// States the claims. The commitments are those to offsets and wires of authenticators and to the wires
-    /// of inputs.
+    /// States the claims. The shares are those of the commitments to offsets of authenticators, to their
+    /// wires, and to the wires of inputs.
     fn claim<'a>(
         &'a self,
         offset: &'a Shares,
@@ -215,7 +215,7 @@ impl InputClaims {
     }
 }
 
-/// Opens the challenged items, and joins the others into buckets and to the wires of inputs.
+/// Opens the challenged authenticators, and solders the others into buckets and to the wires of inputs.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
     made: &GarblerAuthenticators,
@@ -253,14 +253,14 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
 }
 
 impl GarblerAuthenticators {
-    /// States the claims about these.
+    /// States the claims about the opened and soldered authenticators.
     pub fn claim<'a>(&'a self, offset: &'a Shares, made: &'a InputClaims, claims: &mut Claims<'a>) {
         let shares = [&self.offsets.shares, &self.wires.shares, &self.inputs.shares];
         made.claim(offset, shares, None, claims);
     }
 }
 
-/// The data that the evaluator received. `C` is [`Pending`] or, after the proof, [`Shares`].
+/// The evaluator's data about input authenticators. `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct ReceivedAuthenticators<C> {
     made: u64,
     hashes: Vec<Authenticator>,
@@ -278,7 +278,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     run.phase("prepare");
     let count = parameters.inputs.copies() as usize;
     let made = counters.authenticators(count as u64)?;
-    // LOAD-BEARING: random, as the wires of wire authenticators are.
+    // LOAD-BEARING: the commitments must be random, like those to wires of wire authenticators.
     let offsets = receiver.receive_random(&mut run.channel, count, Lsb::One)?;
     let wires = receiver.receive(&mut run.channel, count)?;
     let mut hashes = vec![Authenticator::default(); count];
@@ -292,7 +292,7 @@ impl ReceivedAuthenticators<Pending> {
         [&self.offsets, &self.wires, &self.inputs]
     }
 
-    /// Returns the received data after the proof: claims name single commitments.
+    /// Returns the data after the proof. Claims need quick access to single commitments.
     pub fn accept(self, proof: &Proof) -> ReceivedAuthenticators<Shares> {
         let ReceivedAuthenticators { made, hashes, offsets, wires, inputs } = self;
         let [offsets, wires, inputs] =
@@ -301,13 +301,13 @@ impl ReceivedAuthenticators<Pending> {
     }
 }
 
-/// The data that was received after the challenge.
+/// The data that the evaluator received after the challenge.
 pub(super) struct ClaimedInputs {
     claims: InputClaims,
     opened: Claimed<OpenedInputs>,
 }
 
-/// Receives the openings, and checks them.
+/// Receives the openings and solderings, and checks the opened authenticators.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     received: &ReceivedAuthenticators<Shares>,
@@ -347,7 +347,7 @@ impl ReceivedAuthenticators<Shares> {
         self.inputs.same()
     }
 
-    /// States the claims about these.
+    /// States the claims about the received data.
     pub fn claim<'a>(&'a self, offset: &'a Shares, claimed: &'a ClaimedInputs, claims: &mut Claims<'a>) {
         claims.about(&claimed.opened, |opened, claims| {
             let shares = [&self.offsets, &self.wires, &self.inputs];
@@ -355,7 +355,7 @@ impl ReceivedAuthenticators<Shares> {
         });
     }
 
-    /// Returns the authenticators in buckets, when all that was received is proven.
+    /// Returns the authenticators in buckets after the proof of all received data.
     pub fn proven(self, session: &[u8; 32], claimed: ClaimedInputs, proof: &Proof) -> InputBuckets {
         let ClaimedInputs { claims: InputClaims { assigned, .. }, opened } = claimed;
         let OpenedInputs { delta_differences, mut solderings, .. } = opened.proven(proof);
@@ -372,7 +372,7 @@ impl ReceivedAuthenticators<Shares> {
     }
 }
 
-/// Buckets of input authenticators of one batch, as the evaluator has them.
+/// Buckets of input authenticators of one batch, at the evaluator.
 pub(super) struct InputBuckets {
     pub hasher: Hasher,
     pub size: usize,
@@ -380,9 +380,9 @@ pub(super) struct InputBuckets {
     pub numbers: Vec<u32>,
     pub hashes: Vec<Authenticator>,
     pub delta_differences: Vec<Label>,
-    /// From the head of each bucket to its other authenticators.
+    /// The solderings from the head of each bucket to its other authenticators.
     pub solderings: Vec<Soldering>,
-    /// From the head of each bucket to the wire of its input.
+    /// The soldering from the head of each bucket to the wire of its input.
     pub to_wires: Vec<Soldering>,
 }
 
@@ -391,7 +391,7 @@ impl InputBuckets {
         self.to_wires.len()
     }
 
-    /// Selects some of them.
+    /// Selects a range of the buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let all = buckets.start * self.size..buckets.end * self.size;
         let others = buckets.start * (self.size - 1)..buckets.end * (self.size - 1);
@@ -415,7 +415,7 @@ impl InputBuckets {
         self.to_wires.extend(others.to_wires);
     }
 
-    /// Carries a label on the head of a bucket to another of its authenticators.
+    /// Solders a label on the head of a bucket to another authenticator of the bucket.
     fn carry(&self, bucket: usize, i: usize, label: Label) -> Label {
         let difference = |i: usize| self.delta_differences[bucket * self.size + i];
         match i {
@@ -426,8 +426,8 @@ impl InputBuckets {
         }
     }
 
-    /// Does InputG of the paper: returns of each label, one for the head of each bucket, whether a strict
-    /// majority accepts it.
+    /// Performs InputG of the paper. `labels` are on the heads of the buckets. Returns whether a strict
+    /// majority of each bucket accepts its label.
     pub fn accept(&self, labels: &[Label]) -> bool {
         let query = |k: usize| {
             let (bucket, i) = (k / self.size, k % self.size);
@@ -437,15 +437,15 @@ impl InputBuckets {
         votes.chunks_exact(self.size).all(|votes| 2 * votes.iter().filter(|&&vote| vote).count() > self.size)
     }
 
-    /// Carries labels on the heads to the wires of the inputs.
+    /// Solders labels on the heads to the wires of the inputs.
     pub fn carried<'b>(&'b self, labels: &'b [Label]) -> impl Iterator<Item = Label> + 'b {
         let differences = self.delta_differences.iter().step_by(self.size);
         let carried = labels.iter().zip(&self.to_wires).zip(differences);
         carried.map(|((&label, soldering), &offsets)| soldering.carry(label, offsets))
     }
 
-    /// Does RecoverInputBit of the paper for these inputs of the garbler's, from Δ: 1 where in a strict
-    /// majority of a bucket the label is H(Δ_j) ⊕ Δ_j.
+    /// Performs RecoverInputBit of the paper for these inputs of the garbler. With Δ, a bit is 1 if the label
+    /// is H(Δ_j) ⊕ Δ_j for a strict majority of the bucket.
     pub fn recover(&self, labels: &[Label], delta: Delta) -> Zeroizing<Vec<bool>> {
         let offset = |k: usize| Delta::new((self.delta_differences[k] ^ delta).bits());
         let false_labels = Labels::new(
@@ -465,7 +465,7 @@ impl InputBuckets {
     }
 }
 
-/// Splits the labels for all inputs into those of each batch of buckets.
+/// Splits the labels of all inputs into those of each batch of buckets.
 pub(super) fn by_batch<'l>(
     batches: &'l [InputBuckets],
     labels: &'l [Label],
@@ -486,8 +486,8 @@ mod tests {
 
     const SESSION: [u8; 32] = [3; 32];
 
-    /// Makes a bucket of this many authenticators of a session with this offset, and the labels of 0 and 1 on
-    /// its head.
+    /// Makes a bucket of `size` authenticators in a session with offset `delta`. Returns also the labels of 0
+    /// and 1 on its head.
     fn bucket(size: usize, delta: Delta, rng: &mut Rng) -> (InputBuckets, [Label; 2]) {
         let hasher = Hasher::new(&SESSION, AuthenticatorKind::Input);
         let differences: Vec<Label> = (0..size).map(|_| rng.label().with_colour(0)).collect();
@@ -514,7 +514,8 @@ mod tests {
         )
     }
 
-    /// Half of the authenticators of a bucket accept no label, and one more than half do, whichever they are.
+    /// A bucket refuses a label if half of its authenticators accept it, and accepts it with one more,
+    /// whichever they are.
     #[test]
     fn row_13_a_label_needs_more_than_half_of_a_bucket() {
         let mut rng = Rng::replayable("test buckets");
@@ -524,7 +525,7 @@ mod tests {
             for (label, first) in head.into_iter().flat_map(|label| (0..size).map(move |k| (label, k))) {
                 for accepting in [size / 2, size / 2 + 1] {
                     let mut bad = good.slice(0..1);
-                    // Others than `accepting` ones from number `first` on, around, refuse both labels.
+                    // The authenticators from number `first` on, except `accepting` ones, refuse both labels.
                     for k in (0..size - accepting).map(|k| (first + k) % size) {
                         bad.hashes[k] = Authenticator::default();
                     }
@@ -535,8 +536,8 @@ mod tests {
         }
     }
 
-    /// A bit is recovered as 1 if more than half of the authenticators have the label of 1, and not if half
-    /// have it, whichever they are: each by its own offset.
+    /// A bit is recovered as 1 if more than half of the authenticators have the label of 1, and not if
+    /// exactly half have it, whichever they are. Each has its own offset.
     #[test]
     fn row_14_a_bit_is_recovered_by_more_than_half_of_a_bucket() {
         let mut rng = Rng::replayable("test buckets");
@@ -548,8 +549,8 @@ mod tests {
             for ones in [size / 2, size / 2 + 1] {
                 for first in 0..size {
                     let mut bad = good.slice(0..1);
-                    // Others than `ones` of them from number `first` on, around, are carried the label of 0;
-                    // to the head it is given.
+                    // The authenticators from number `first` on, except `ones` of them, get the label of 0.
+                    // The head gets the given label.
                     let others: Vec<usize> = (0..size - ones).map(|k| (first + k) % size).collect();
                     let head_lies = others.contains(&0);
                     let label = head[usize::from(!head_lies)];

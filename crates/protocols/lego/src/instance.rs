@@ -1,20 +1,20 @@
-//! The instances that the protocol is made with. Its steps are written for any commitment scheme; here stands
-//! which one a session has, and which correlated OTs.
+//! The commitment scheme and the OTs of the protocol. The protocol's steps are generic over the commitment
+//! scheme; this module selects it.
 
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};
 use brickwork_primitives::ot::extension;
 
-/// The commitments.
+/// The commitment scheme.
 pub(super) type Commitments = split::Split;
 
-/// The garbler's commitments, which it computes again for items of a stock.
+/// The garbler's sender of commitments, which also recomputes the commitments of a stock.
 pub(super) type CommitmentSender = <Commitments as commit::Scheme>::Sender;
 
-/// The correlated OTs of the party that chooses the offset: the garbler.
+/// The garbler's correlated OTs: it chooses the offset.
 pub(super) type CotSender = extension::Sender;
 
-/// The correlated OTs of the party that chooses the bits: the evaluator.
+/// The evaluator's correlated OTs: it chooses the bits.
 pub(super) type CotReceiver = extension::Receiver;
 
 /// Returns the level of the commitments for this security.

@@ -1,7 +1,7 @@
-//! The facts that follow from the program: its inputs, its AND gates, its outputs, and how the gates between
-//! them are walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a
-//! sum of *sources*: inputs, and outputs of AND gates. Such a sum is soldered to another wire in each of the
-//! program's *solderings*: to both inputs of each AND gate, then to the outputs.
+//! The properties of a program that the protocol needs: its inputs, AND gates and outputs, and the order of
+//! its gates. XOR and INV are linear in the committed wires, so a wire of the program is a sum of *sources*:
+//! inputs, and outputs of AND gates. A *soldering* of the program connects such a sum with another wire.
+//! There are solderings to both inputs of each AND gate, and then to the outputs.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -12,7 +12,7 @@ use brickwork_circuit::{Gate, Program, Recipient, Wire};
 /// An output wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
-    /// The program's wire.
+    /// The wire of the program.
     pub wire: Wire,
     /// The recipient.
     pub to: Recipient,
@@ -20,26 +20,26 @@ pub(super) struct Output {
     pub mask: Option<usize>,
 }
 
-/// A program as the protocol sees it.
+/// The layout of a program.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
-    /// Input wires of the garbler's ports.
+    /// The number of input wires of the garbler's ports.
     pub own: usize,
-    /// The garbler's inputs: those of its ports, and a random bit for each output that it alone learns. The
-    /// evaluator learns the sum, as it learns its own outputs, and an evaluator that recovers the garbler's
-    /// inputs has its masks with them.
+    /// The number of the garbler's inputs: those of its ports, and a random mask for each output that it
+    /// alone learns. The evaluator learns the masked output like an output of its own. An evaluator that
+    /// recovers the garbler's inputs also recovers the masks.
     pub garbler: usize,
-    /// The evaluator's input wires.
+    /// The number of the evaluator's input wires.
     pub evaluator: usize,
-    /// AND gates of all slots.
+    /// The number of AND gates of all slots.
     pub ands: usize,
-    /// For each slot the number of its first AND gate.
+    /// For each slot, the number of its first AND gate.
     pub first_and: Vec<usize>,
-    /// Wires that somebody learns, port after port.
+    /// The output wires, port after port.
     pub outputs: Vec<Output>,
 }
 
-/// Sums of weights of the solderings that a source is part of.
+/// For each source, the sum of the weights of the solderings that contain it.
 pub(super) struct Weighted {
     pub inputs: Vec<u128>,
     pub ands: Vec<u128>,
@@ -49,7 +49,7 @@ impl<'p> Layout<'p> {
     /// Lays out a program.
     ///
     /// # Errors
-    /// [`Error::Limit`] if it has too many AND gates.
+    /// [`Error::Limit`] if the program has too many AND gates.
     pub fn new(program: &'p Program) -> Result<Self, Error> {
         let [own, evaluator] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
         let mut garbler = own;
@@ -75,12 +75,12 @@ impl<'p> Layout<'p> {
         Ok(Layout { program, own, garbler, evaluator, ands, first_and, outputs })
     }
 
-    /// Counts the input wires of both parties.
+    /// Returns the number of input wires of both parties.
     pub fn inputs(&self) -> usize {
         self.garbler + self.evaluator
     }
 
-    /// Counts the program's solderings.
+    /// Returns the number of the program's solderings.
     pub fn solderings(&self) -> usize {
         2 * self.ands + self.outputs.len()
     }
@@ -88,7 +88,7 @@ impl<'p> Layout<'p> {
     /// Checks the length of a party's input.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has another one.
+    /// [`Error::Input`] if the length is wrong.
     pub fn takes(&self, party: Party, input: &[bool]) -> Result<(), Error> {
         match self.program.input_width(party) {
             width if width == input.len() => Ok(()),
@@ -96,7 +96,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Returns the garbler's bits: those of its ports, and random ones that mask.
+    /// Returns the garbler's bits: those of its ports, and random masks.
     pub fn masked(&self, input: &[bool], rng: &mut Rng) -> Zeroizing<Vec<bool>> {
         let masks = (self.own..self.garbler).map(|_| rng.below(2) == 1);
         let mut bits = Zeroizing::new(Vec::with_capacity(self.garbler));
@@ -104,15 +104,15 @@ impl<'p> Layout<'p> {
         bits
     }
 
-    /// Returns the values of the program's inputs, of those of all inputs.
+    /// Selects the values of the program's inputs from those of all inputs, which include masks.
     pub fn of_program<'v, T: Copy>(&self, inputs: &'v [T]) -> impl Iterator<Item = T> + 'v {
         let (own, rest) = inputs.split_at(self.garbler);
         own[..self.own].iter().chain(rest).copied()
     }
 
-    /// Walks through all gates with values of the inputs. `and` is told the number of the AND gate and both
-    /// operands. Returns the values of the outputs. The garbler evaluates on its committed values, which must
-    /// not stay in memory: the buffer has its full size from the start, and is zeroised.
+    /// Computes all gates on values of the inputs. `and` gets the number of an AND gate and both operands.
+    /// Returns the values of the outputs. The garbler computes on its committed values, which must not stay
+    /// in memory. So the buffer has its full size from the start, and is erased.
     pub fn walk<T: Copy + Zeroize>(
         &self,
         inputs: &[T],
@@ -149,7 +149,7 @@ impl<'p> Layout<'p> {
         self.outputs.iter().map(of_output).collect()
     }
 
-    /// Returns of each soldering whether the sum of sources is negated on its way there.
+    /// Returns, for each soldering, 1 if its sum of sources is negated.
     pub fn negated(&self) -> Vec<u8> {
         let mut negated = Vec::with_capacity(self.solderings());
         let and = |_, a, b| {
@@ -161,8 +161,8 @@ impl<'p> Layout<'p> {
         negated
     }
 
-    /// Walks backwards: of each source the sum of the weights of the solderings that it is part of.
-    /// `weights` gives those of the solderings from a number on.
+    /// Returns, for each source, the sum of the weights of the solderings that contain it. It processes the
+    /// gates backwards. `weights` returns the weights of the solderings from a number on.
     pub fn weigh<W: Iterator<Item = u128>>(&self, weights: impl Fn(usize) -> W) -> Weighted {
         let mut inputs = vec![0; self.inputs()];
         let mut wires = vec![0; self.program.wires()];

@@ -1,11 +1,11 @@
-//! LEGO (Nielsen and Orlandi 2009; TinyLEGO of Frederiksen, Jakobsen, Nielsen and Trifiletti 2015, as
-//! Nielsen, Schneider and Trifiletti implemented it in 2017). It is secure against a malicious party, and
-//! uses single AND gates that are garbled, checked and put into buckets before the program is known.
+//! LEGO (Nielsen and Orlandi 2009), as in TinyLEGO (Frederiksen, Jakobsen, Nielsen and Trifiletti 2015;
+//! implemented by Nielsen, Schneider and Trifiletti in 2017). It is secure against a malicious party. Single
+//! AND gates are garbled, checked and put into buckets before the program is known.
 //!
-//! All wires have one offset Δ, so XOR and INV are free also between buckets. An opened gate is shown at one
-//! row only. A bucket holds gates and wire authenticators, which decide together by majority.
-//! docs/protocols/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole
-//! protocol in one run, and beside their calls stand the crossings of the link:
+//! All wires have the same offset Δ, so XOR and INV are free, even between buckets. An opened gate is checked
+//! at one row only. A bucket contains gates and wire authenticators, which decide together by majority.
+//! docs/protocols/lego.md has the security argument. The functions [`garbler`] and [`evaluator`] contain a
+//! whole run. The numbers in their comments are those of the crossings of the link:
 //!
 //! ```text
 //!   1      both    hello; parameters; base OTs, in which the garbler chooses by the bits of Δ
@@ -20,8 +20,9 @@
 //!   12     E -> G  colours and hash of the garbler's outputs
 //! ```
 //!
-//! Its three phases can be separate in time, each stored on disk ([`Stocked`]). Gates, inputs and OTs depend
-//! on no program (1 to 7), solderings depend on no input (7), and the rest is 8 to 12 (`online`).
+//! The three phases can run at different times, with their results on disk ([`Stocked`]). Gates, inputs and
+//! OTs (1 to 7) do not depend on a program, solderings (7) do not depend on inputs, and the rest is 8 to 12
+//! (`online`).
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "adversary"))]
@@ -77,7 +78,7 @@ pub use stored::{
 };
 use walk::{Joined, Ordered};
 
-/// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.
+/// A party's result. Its outputs are in the order of the ports, and its proposal contains the parameters.
 pub type Report = brickwork_session::Report<Lego>;
 
 impl Protocol for Lego {
@@ -117,21 +118,21 @@ impl Protocol for Lego {
     }
 }
 
-/// Chooses the parameters for a program with the fewest bytes.
+/// Chooses the parameters with which a program sends the fewest bytes.
 ///
 /// # Errors
-/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+/// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if the program is too large.
 pub fn parameters(program: &Program, security: u32) -> Result<Parameters, Error> {
     let layout = Layout::new(program)?;
     Parameters::choose(layout.ands as u64, layout.garbler as u64, security)
 }
 
-/// Runs the protocol as the garbler, which proposes [`parameters`]. `input` holds the bits of its input
-/// ports.
+/// Runs the protocol as the garbler, which proposes [`parameters`]. `input` contains the bits of the
+/// garbler's input ports.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
-/// goes away, [`Error::Input`] if `input` has the wrong length.
+/// [`Error::Mismatch`] if the peer requests something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+/// the connection ends, [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(
     channel: Channel,
     job: &Job,
@@ -141,8 +142,8 @@ pub fn garbler(
     Lego::garbler(channel, job, &parameters(&job.program, job.security)?, input, Box::new(observer))
 }
 
-/// Runs the protocol as the evaluator, which accepts all parameters that keep the bound. Everything as for
-/// [`garbler`].
+/// Runs the protocol as the evaluator, which accepts all parameters that keep the bound. All other parameters
+/// are as for [`garbler`].
 ///
 /// # Errors
 /// As [`garbler`].
@@ -267,7 +268,7 @@ fn evaluator_with(
     Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }
 
-/// The evaluator draws its challenges: everything that they are about is fixed.
+/// Draws the evaluator's challenges. The caller has received everything that they concern.
 fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<Vec<Seed>, Error> {
     let setup::Evaluator { run, rng, hooks, .. } = party;
     run.phase("preprocess");
@@ -279,7 +280,7 @@ fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<
     Ok(split(&seeds))
 }
 
-/// The garbler receives them.
+/// Receives the evaluator's challenges.
 fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
     party.run.phase("preprocess");
     let seeds = party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?;
@@ -287,14 +288,14 @@ fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result
     Ok(split(&seeds))
 }
 
-/// Gates, wire authenticators, input authenticators.
+/// The number of challenges: for gates, wire authenticators and input authenticators.
 const BATCHES: usize = 3;
 
 fn split(seeds: &[u8]) -> Vec<Seed> {
     seeds.chunks_exact(SEED_BYTES).map(|seed| Seed::from_bytes(seed.try_into().expect("16 bytes"))).collect()
 }
 
-/// Reports a run.
+/// Makes the report of a run.
 fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, parameters: Parameters, recovered: bool) -> Report {
     Report {
         outputs,

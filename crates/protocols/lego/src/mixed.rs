@@ -1,10 +1,10 @@
-//! The bound of a cut-and-choose whose buckets hold two kinds of item: β gates and α wire authenticators.
+//! The bound of a cut-and-choose whose buckets contain two kinds of items: β gates and α wire authenticators.
 //!
-//! An adversary makes `t` of the gates and `u` of the authenticators bad. Each kind is shuffled by itself: of
-//! `L = N·B + c` items `c` are opened, and each bad one among them stays unseen with probability 1/2. A
-//! bucket with x bad gates and y bad authenticators is *ruined* if no gate of it is good, or no strict
-//! majority of all its items: `x = β` or `2(x + y) ≥ β + α`. By the union bound over the N buckets, which are
-//! alike,
+//! An adversary makes `t` of the gates and `u` of the authenticators bad. Each kind is shuffled separately:
+//! `c` of `L = N·B + c` items are opened, and each opened bad item stays undetected with probability 1/2. A
+//! bucket with x bad gates and y bad authenticators is *ruined* if none of its gates is good, or its good
+//! items are no strict majority: `x = β` or `2(x + y) ≥ β + α`. By the union bound over the N buckets, which
+//! are alike,
 //!
 //! ```text
 //! success(t, u) ≤ min(S(t)·S'(u), N · Σ_{(x, y) ruined} A_x(t) · A'_y(u))
@@ -13,10 +13,10 @@
 //! ```
 //!
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
-//! z)^K`. Those of adjacent t follow from each other by a recurrence of three terms, which are all positive
-//! in the used range. So floating point adds a relative error of at most 2^-53 per step, and the result is
-//! raised by far more than that. Where the terms are not positive, in small batches, the bad items are dealt
-//! out one after the other, which needs no recurrence.
+//! z)^K`. The sums for adjacent t follow from each other by a recurrence of three terms, all of which are
+//! positive in the range that is used. So floating point adds a relative error of at most 2^-53 per step, and
+//! the result is rounded up by much more. In small batches the terms may not be positive. Then the bad items
+//! are dealt one after the other, without the recurrence.
 
 use std::cell::OnceCell;
 
@@ -25,27 +25,27 @@ use serde::{Deserialize, Serialize};
 use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// The most bad items of a kind that are looked at. A cut that needs more opens too few.
+/// The largest number of bad items of a kind that is examined. A cut that needs more opens too few items.
 const MOST_BAD: usize = 1 << 13;
 
-/// The most terms that a bound is made of: β + 1 for each pair of numbers of bad items. A cut that is chosen
-/// for the fewest bytes has fewer. If buckets are larger than anybody needs, and just enough is opened, there
-/// are up to twelve times as many, and a peer may name such a cut.
+/// The largest number of terms of a bound: β + 1 for each pair of numbers of bad items. The cuts with the
+/// fewest bytes have fewer. A peer may propose larger buckets than necessary with just enough opened items,
+/// which need up to twelve times as many.
 const MOST_TERMS: usize = 1 << 27;
 
-/// As many bad items as there can be.
+/// No limit on the number of bad items.
 const ALL: usize = usize::MAX;
 
-/// Batches up to this size are dealt out item by item, where the recurrence ends.
+/// For batches up to this size, bad items are dealt one by one where the recurrence ends.
 const SMALL: u64 = 4096;
 
-/// The most gates, or authenticators, in a bucket.
+/// The largest number of gates, or of authenticators, in a bucket.
 const MOST_IN_BUCKET: u32 = 63;
 
-/// Raises a result by more than all rounding, a step of 2^-53 for each of at most 2^20 operations.
+/// A factor that exceeds all rounding errors: a step of 2^-53 for each of at most 2^20 operations.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// Both kinds of item of the same buckets.
+/// The bucketings of both kinds of items in the same buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mixed {
     /// β gates in each bucket.
@@ -54,22 +54,23 @@ pub struct Mixed {
     pub authenticators: Bucketing,
 }
 
-/// The probabilities of one kind of item, by the number of bad ones.
+/// The probabilities of one kind of items, by the number of bad ones.
 struct Odds {
-    /// S.
+    /// S, the survival of bad items.
     survival: Vec<f64>,
-    /// The same probabilities if a given bucket contains none of them.
+    /// The same probabilities on the condition that a given bucket contains no bad item.
     elsewhere: Vec<f64>,
-    /// L.
+    /// L, the number of items.
     all: f64,
     /// C(B, x), for x from 0 to B.
     ways: Vec<f64>,
-    /// A_x, computed on demand: most searches need only few numbers of bad items.
+    /// A_x, computed on demand, because most searches need few numbers of bad items.
     bad: Vec<OnceCell<Box<[f64]>>>,
 }
 
-/// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more,
-/// or up to `most`: it never grows with n. None where that takes too long.
+/// Returns `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 on. The list ends with the first value that
+/// is at most `floor`, or at `most`; the values never increase with n. Returns `None` if this would take too
+/// long.
 fn unseen(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Option<Vec<f64>> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
@@ -88,11 +89,12 @@ fn unseen(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Opti
     None
 }
 
-/// Does the same as [`unseen`] for any batch: deals the bad items out one after another.
+/// Does the same as [`unseen`] for any batch, by dealing the bad items one after another.
 fn dealt(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
-    // By how many of n bad items are opened, which are no more than there are; and of one more.
+    // The probabilities for each number of opened items among n bad ones, at most all of them, and among n +
+    // 1.
     let [mut now, mut next] = [(); 2].map(|()| vec![0.0; opened.min(all) as usize + 1]);
     let numbers: Vec<f64> = (0..now.len()).map(|j| j as f64).collect();
     now[0] = 1.0;
@@ -114,13 +116,14 @@ fn dealt(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f
     sums
 }
 
-/// C(n, k).
+/// Returns C(n, k).
 fn binomial(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
 impl Odds {
-    /// For numbers of bad items up to the first one that survives with at most a floor, or up to `most`.
+    /// Computes the probabilities for numbers of bad items up to the first one that survives with at most
+    /// `floor`, or up to `most`.
     fn new(cut: &Bucketing, until: (f64, usize)) -> Option<Self> {
         let (all, kept, size) = (cut.copies(), cut.kept(), cut.bucket);
         let opened = u64::from(cut.opened);
@@ -131,13 +134,13 @@ impl Odds {
         Some(Odds { survival, elsewhere, all: all as f64, ways, bad })
     }
 
-    /// Returns A_x of `t` bad items, for x from 0 to B.
+    /// Returns A_x for `t` bad items, for x from 0 to B.
     fn bad(&self, t: usize) -> &[f64] {
         self.bad[t].get_or_init(|| {
             let mut here = 1.0;
             let of = |(x, ways): (usize, &f64)| {
                 let Some(rest) = t.checked_sub(x) else { return 0.0 };
-                // The rest is no more likely than the last computed one.
+                // Larger numbers of bad items are no more likely to survive than the last computed one.
                 let probability = ways * self.elsewhere[rest.min(self.elsewhere.len() - 1)] * here;
                 here *= rest as f64 / (self.all - rest as f64 + 1.0);
                 probability
@@ -147,13 +150,13 @@ impl Odds {
     }
 }
 
-/// Both kinds, ready for any numbers of bad items.
+/// The probabilities of both kinds, for any numbers of bad items.
 struct Game {
     slots: f64,
     gates: Odds,
     authenticators: Odds,
-    /// For each number of bad authenticators, and of bad gates in a given bucket, the probability that enough
-    /// of the former are in it to spoil it. Where somebody has looked.
+    /// For each number of bad authenticators, and each number of bad gates in a given bucket, the probability
+    /// that enough bad authenticators are in it to ruin it. Computed on demand.
     ruined: Vec<OnceCell<Box<[f64]>>>,
 }
 
@@ -162,7 +165,7 @@ impl Game {
         Self::until(mixed, (floor, ALL))
     }
 
-    /// Makes it of numbers of bad items up to `most` of either kind, or fewer, as [`Odds::new`].
+    /// Computes the probabilities for numbers of bad items up to a limit for either kind, as [`Odds::new`].
     fn until(mixed: &Mixed, until: (f64, usize)) -> Option<Self> {
         let (gates, authenticators) =
             (Odds::new(&mixed.gates, until)?, Odds::new(&mixed.authenticators, until)?);
@@ -170,17 +173,17 @@ impl Game {
         Some(Game { slots: f64::from(mixed.gates.slots), gates, authenticators, ruined })
     }
 
-    /// How many terms there are to add up, at most.
+    /// Returns the largest number of terms that must be added up.
     fn terms(&self) -> usize {
         self.gates.survival.len() * self.authenticators.survival.len() * self.gates.ways.len()
     }
 
-    /// How many gates and how many authenticators a bucket has.
+    /// Returns the numbers of gates and authenticators in a bucket.
     fn bucket(&self) -> (usize, usize) {
         (self.gates.ways.len() - 1, self.authenticators.ways.len() - 1)
     }
 
-    /// Returns the probability that `u` bad authenticators are enough, by the number of bad gates in the
+    /// Returns the probability that `u` bad authenticators are enough, for each number of bad gates in the
     /// bucket.
     fn ruined(&self, u: usize) -> &[f64] {
         self.ruined[u].get_or_init(|| {
@@ -199,15 +202,15 @@ impl Game {
         survival.min(self.slots * ruined)
     }
 
-    /// Where a search for the greatest success begins: buckets that are ruined by gates, by authenticators,
-    /// and by both.
+    /// Returns the points at which a search for the greatest success begins: buckets ruined by gates, by
+    /// authenticators, and by both.
     fn starts(&self) -> [(usize, usize); 3] {
         let (beta, alpha) = self.bucket();
         let (most_t, most_u) = (self.gates.survival.len() - 1, self.authenticators.survival.len() - 1);
         [(beta, 0), (0, alpha), (beta, alpha)].map(|(t, u)| (t.min(most_t), u.min(most_u)))
     }
 
-    /// The greatest success near here, uphill.
+    /// Climbs from this point to a local maximum of the success, and returns it.
     fn uphill(&self, mut t: usize, mut u: usize) -> f64 {
         let (most_t, most_u) = (self.gates.survival.len() - 1, self.authenticators.survival.len() - 1);
         (t, u) = (t.min(most_t), u.min(most_u));
@@ -234,8 +237,8 @@ impl Game {
 }
 
 impl Mixed {
-    /// Returns the bound on a garbler's success with any number of bad items; `floor` if it is less than
-    /// that; 1 for implausible sizes, and for those that take too long.
+    /// Returns the bound on a garbler's success with any number of bad items, or `floor` if the bound is
+    /// lower. Returns 1 for implausible sizes, and for sizes that would take too long.
     pub fn bound(&self, floor: f64) -> f64 {
         if !self.is_sensible() {
             return 1.0;
@@ -247,7 +250,7 @@ impl Mixed {
             look();
             for (u, other) in game.authenticators.survival.iter().enumerate() {
                 if survival * other <= bound {
-                    // Nor do more of these survive.
+                    // Larger numbers of bad items survive no more often.
                     break;
                 }
                 bound = bound.max(game.success(t, u));
@@ -256,8 +259,8 @@ impl Mixed {
         (bound * SLACK).min(1.0)
     }
 
-    /// Returns whether [`Mixed::estimate`] is at most `limit`. If some few bad items achieve more, these say
-    /// so by themselves, and most cuts that are tried are that bad.
+    /// Returns whether [`Mixed::estimate`] is at most `limit`. A few bad items may already exceed the limit.
+    /// This is tested first, because it excludes most of the tried cuts.
     pub(super) fn seems_within(&self, limit: f64, floor: f64) -> bool {
         let few = (self.gates.bucket + self.authenticators.bucket) as usize;
         let plain = Game::until(self, (floor, few));
@@ -265,7 +268,7 @@ impl Mixed {
         !plain && self.estimate(floor) <= limit
     }
 
-    /// Estimates the same by looking at a few numbers of bad items only: for searching, never for a promise.
+    /// Estimates the bound from a few numbers of bad items. It serves searches, never a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
         let Some(game) = Game::new(self, floor) else { return 1.0 };
@@ -273,15 +276,15 @@ impl Mixed {
         starts.map(|(t, u)| game.uphill(t, u)).fold(floor, f64::max)
     }
 
-    /// Returns how many terms the bound is made of, as a part of [`MOST_TERMS`].
+    /// Returns the number of terms of the bound, divided by [`MOST_TERMS`].
     #[cfg(test)]
     pub(super) fn terms(&self, floor: f64) -> f64 {
         let game = Game::new(self, floor).expect("few enough bad items of a kind");
         game.terms() as f64 / MOST_TERMS as f64
     }
 
-    /// Returns whether these are sizes of the same buckets, and of a batch that can be numbered and looked
-    /// at.
+    /// Returns whether the two bucketings have the same buckets, and their items can be numbered and
+    /// examined.
     pub fn is_sensible(&self) -> bool {
         let Mixed { gates, authenticators } = self;
         let fits = |cut: &Bucketing| {
@@ -295,7 +298,7 @@ impl Mixed {
 mod tests {
     use super::*;
 
-    /// Row 25: sizes that no batch has are refused, at each limit.
+    /// Row 25: impossible sizes are refused, at each limit.
     #[test]
     fn row_25_sizes_that_no_batch_has_are_refused() {
         let good = Bucketing { bucket: MOST_IN_BUCKET, slots: 7, opened: 0 };
@@ -309,13 +312,13 @@ mod tests {
         assert!(!sensible(|mixed| (mixed.gates.slots, mixed.authenticators.slots) = (0, 0)));
         assert!(!sensible(|mixed| mixed.gates.bucket = 0));
         assert!(!sensible(|mixed| mixed.authenticators.bucket = MOST_IN_BUCKET + 1));
-        // 441 copies are in buckets, and this many more can be numbered.
+        // 441 copies are in buckets, so this is the largest number of opened copies that can be numbered.
         const MOST: u32 = u32::MAX / 2 - 441;
         assert!(sensible(|mixed| mixed.gates.opened = MOST));
         assert!(!sensible(|mixed| mixed.gates.opened = MOST + 1));
     }
 
-    /// Does the same as [`dealt`] without leaving anything out.
+    /// Does the same as [`dealt`] without omitting terms.
     fn dealt_slowly(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
         let (c, k, l) = (opened as f64, kept as f64, all as f64);
         let (mut sums, mut opened_bad) = (vec![1.0], vec![1.0]);
@@ -334,7 +337,7 @@ mod tests {
         sums
     }
 
-    /// Returns A_x of all numbers of bad items that are looked at, `[x][t]`, one x after the other.
+    /// Returns A_x for all examined numbers of bad items, `[x][t]`.
     fn bad_slowly(odds: &Odds) -> Vec<Vec<f64>> {
         let ratios: Vec<f64> =
             (0..odds.survival.len()).map(|k| k as f64 / (odds.all - k as f64 + 1.0)).collect();
@@ -348,8 +351,8 @@ mod tests {
         bad
     }
 
-    /// The results are the same, to the last bit, as if all terms were computed one after the other, so that
-    /// no bound and no cut changes.
+    /// The results equal those with all terms computed one after the other, to the last bit. So the shortcut
+    /// changes no bound and no cut.
     #[test]
     fn what_is_left_out_changes_no_bit() {
         let mut small = 0;

@@ -1,5 +1,5 @@
-//! The part that is left when gates, inputs and OTs are there: solderings, which need the program, and
-//! evaluation, which needs the inputs.
+//! The part of a run that remains after gates, inputs and OTs are made: solderings, which depend on the
+//! program, and evaluation, which depends on the inputs.
 //!
 //! ```text
 //!   crossing                   from gates in stock                          from a built program
@@ -10,13 +10,13 @@
 //!   5  evaluator -> garbler    the garbler's outputs                         the same
 //! ```
 //!
-//! To build a program takes the solderings and a proof of their own, and no input. E then knows all that it
-//! evaluates with but the labels of inputs, and G needs only the wires of inputs and outputs.
+//! Building a program needs solderings and a proof of their own, but no input. Afterwards, E has everything
+//! for the evaluation except the labels of inputs, and G needs only the wires of inputs and outputs.
 //!
-//! f and the solderings are useless to a peer whose log differs. f is the input masked with choice bits that
-//! nobody else knows, and solderings are sums of labels of which the other party knows none. Taken items are
-//! not used again. All other messages come after the peer's confirmation that it has burned the items, too,
-//! and before the single proof. So only this proof must be waited for before the first output.
+//! A peer whose log differs cannot use f and the solderings: f is the input masked with secret choice bits,
+//! and solderings are sums of labels that the other party does not know. Used items are never used again. All
+//! other messages come after the peer's confirmation that it has burned the items, and before the single
+//! proof. So the parties wait only for this proof before the first output.
 
 use std::ops::Range;
 
@@ -34,28 +34,29 @@ use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _
 use brickwork_session::Metered;
 use brickwork_session::stock::Stand;
 
-/// Sends the waiting messages, and receives the position of the peer's log, which must be this party's.
+/// Sends the waiting messages, and receives the position of the peer's log, which must equal this party's
+/// position.
 fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
     run.phase("build");
     run.channel.flush()?;
     stand.confirm(run)
 }
 
-/// The material that a program takes from stock, at the garbler.
+/// The garbler's material for a program from stock.
 pub(super) struct GarblerMaterial {
     pub gates: GarblerHeads,
     pub inputs: GarblerInputs,
     pub ots: GarblerOts,
 }
 
-/// Claims about the solderings of a program, which are still to be proven.
+/// The claims about a program's solderings, which are not proven yet.
 pub(super) struct SolderingClaims<'a> {
     wires: Wires<'a>,
     program: &'a ProgramClaims,
 }
 
-/// Gives labels of the inputs, proves that they are right, and the solderings if that is still to be done,
-/// and learns the outputs. `input` are the bits of the garbler's ports and of its masks, `masked` is f.
+/// Gives the labels of the inputs and proves them, and also the solderings if they are not proven yet. Learns
+/// the outputs. `input` are the bits of the garbler's ports and of its masks, and `masked` is f.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -100,7 +101,7 @@ pub(super) fn garbler_from_gates<C: commit::Scheme>(
     garbler(party, layout, &ready, Some(&solderings), (&input, &masked))
 }
 
-/// Runs a program that is built.
+/// Runs a built program.
 pub(super) fn garbler_from_built<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -114,7 +115,7 @@ pub(super) fn garbler_from_built<C: commit::Scheme>(
     garbler(party, layout, ready, None, (&input, &masked))
 }
 
-/// Builds a program of gates from stock.
+/// Builds a program with gates from stock.
 pub(super) fn garbler_builds<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -135,13 +136,13 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
     program.claim(layout, &offset.shares, wires, None, &mut claims);
     sender.prove(&mut run.channel, &[New::from(&outputs)], &claims)?;
     drop(claims);
-    // They are stored unchanged if they were computed again before.
+    // The commitments are stored as they are, if they were recomputed before.
     let mut outputs = outputs;
     outputs.shares = std::mem::take(&mut outputs.shares).gathered();
     Ok(GarblerReady { heads, ots, outputs })
 }
 
-/// The material that a program takes from stock, at the evaluator.
+/// The evaluator's material for a program from stock.
 pub(super) struct EvaluatorMaterial {
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
@@ -152,7 +153,7 @@ pub(super) struct EvaluatorMaterial {
     pub ots: EvaluatorOts,
 }
 
-/// A program that waits for the inputs alone, at the evaluator.
+/// The evaluator's state of a program that needs only the inputs.
 pub(super) struct EvaluatorReady {
     pub joined: Joined,
     pub ots: EvaluatorOts,
@@ -160,8 +161,8 @@ pub(super) struct EvaluatorReady {
     pub outputs: Shares,
 }
 
-/// Checks labels of the inputs, evaluates a program whose solderings are proven, and learns the outputs, and
-/// whether they had to be recovered.
+/// Checks the labels of the inputs, and evaluates a program whose solderings are proven. Learns the outputs,
+/// and whether they were recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
@@ -180,7 +181,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     decode::evaluator(party, layout, ordered, evaluated, input)
 }
 
-/// Runs a program that is built.
+/// Runs a built program.
 pub(super) fn evaluator_from_built<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
@@ -228,7 +229,7 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
     decode::evaluator(party, layout, &ordered, evaluated, input)
 }
 
-/// Builds a program of gates from stock.
+/// Builds a program with gates from stock.
 pub(super) fn evaluator_builds<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
@@ -254,9 +255,9 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
     Ok(EvaluatorReady { joined, ots, outputs: outputs.accept(&proof).gathered() })
 }
 
-/// Joins the evaluator's material of many batches.
+/// The evaluator's material of many batches, joined.
 impl EvaluatorMaterial {
-    /// Makes none of it.
+    /// Returns an empty material.
     pub fn none() -> Self {
         EvaluatorMaterial {
             heads: [Shares::default(), Shares::default()],

@@ -1,5 +1,5 @@
-//! The parameters of a run, or of a step that fills a stock: everything that may fail, and how unlikely that
-//! is made.
+//! The parameters of a run, or of a step that fills a stock, and the probabilities of everything that may
+//! fail.
 
 use std::sync::LazyLock;
 
@@ -18,66 +18,69 @@ use brickwork_primitives::ot::CotSender as _;
 use brickwork_session::stock::STOCK_SHARE;
 use brickwork_session::{self as session, Cheater, ItemKind, Promise, Spent};
 
-/// Bits by which the checks that cost next to nothing exceed s.
+/// The number of bits by which cheap checks exceed s.
 const MARGIN: u32 = 8;
 
-/// Combinations of a proof; each false claim survives one with probability 1/2.
+/// The number of combinations of a proof. Each false claim passes one with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
-/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs.
+/// The number of proofs in a run: of all commitments, of all opened and soldered items, and of inputs and
+/// outputs.
 const PROOFS: f64 = 3.0;
 
-/// Calls of the OT extension in a run: for the watch bits, and for the evaluator's input.
+/// The number of calls of the OT extension in a run: for the watch bits, and for the evaluator's inputs.
 const EXTENSIONS: f64 = 2.0;
 
-/// The largest number of proofs of a session with stock, and also of OT extensions and of batches of OTs. Its
-/// log has less than half as many entries, and each entry has at most two proofs and one of the others.
+/// The largest number of proofs in a session with stock, and also of OT extensions and of batches of OTs. Its
+/// log has less than half as many entries. An entry has at most two proofs, one extension and one batch.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
-/// The part of the probability that the fixed checks leave of 2^-s, which the buckets of gates may use.
+/// The share of the gates' buckets in the probability that the fixed checks leave of 2^-s.
 const OF_GATES: f64 = 0.75;
 
-/// The greatest α and β that are tried.
+/// The largest α and β that are tried.
 const MOST: u32 = 24;
 
-/// This many input authenticators cost the evaluator almost nothing, in any program.
+/// A number of input authenticators that costs the evaluator almost nothing in any program.
 const FEW_INPUTS: u64 = 1 << 13;
 
-/// How many times as many input authenticators may be proposed as the evaluator would choose itself.
+/// The factor by which a proposal may exceed the number of input authenticators that the evaluator would
+/// choose.
 const MORE_INPUTS: u64 = 4;
 
-/// Bytes of a proposal: B and c of gates, wire authenticators, input authenticators, 4 bytes each.
+/// Bytes of a proposal: B and c for gates, wire authenticators and input authenticators, 4 bytes each.
 pub(super) const PROPOSAL_BYTES: usize = 24;
 
-/// The parameters that both parties must agree on besides the program, and derived values.
+/// The parameters on which both parties must agree, in addition to the program, and values derived from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// s.
+    /// s, the statistical security.
     pub security: u32,
-    /// The cut of the AND gates; without slots if there are none.
+    /// The cut of the AND gates, without slots if there are no gates.
     pub gates: Bucketing,
     /// The cut of the wire authenticators, in the same buckets.
     pub authenticators: Bucketing,
-    /// The cut of the input authenticators: for the garbler's inputs and the masks of its own outputs.
+    /// The cut of the input authenticators, for the garbler's inputs and the masks of its own outputs.
     pub inputs: Bucketing,
-    /// OTs of random choices that bind the others to their commitments.
+    /// The number of OTs of random choices that bind the other OTs to their commitments.
     pub ot_binding: usize,
-    /// Base-2 logarithm of the bound on everything together; in a step that fills a stock, on its cuts alone.
+    /// The base-2 logarithm of the bound on everything together; in a step that fills a stock, only on its
+    /// cuts.
     pub bound_log2: f64,
 }
 
-/// OTs of random choices that bind the others in a run.
+/// Returns the number of OTs of random choices that bind the others in a run.
 fn ot_binding(security: u32) -> usize {
     (security + MARGIN) as usize
 }
 
-/// Returns the number of OTs of random choices that bind each batch of a session with stock: with any number
-/// of its batches and attempts at them, the session has no larger part of the budget than a run.
+/// Returns the number of OTs of random choices that bind each batch of OTs in a session with stock. With any
+/// number of batches and attempts, their part of the budget is no larger than in a run.
 pub(super) fn stock_ot_binding(security: u32) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
-/// The budget with everything that may fail besides the cut-and-choose.
+/// Returns the budget with everything that may fail besides the cut-and-choose.
 fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
     let level = level(security)?;
     Ok(Budget::new(security)
@@ -108,8 +111,8 @@ pub(super) fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     budget.checks().iter().map(spent).collect()
 }
 
-/// Returns the base-2 logarithm of a part of the probability that the fixed checks of a session with stock
-/// leave of 2^-s.
+/// Returns the base-2 logarithm of this share of the probability that the fixed checks of a session with
+/// stock leave of 2^-s.
 pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
     let spent: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
@@ -117,20 +120,20 @@ pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
 }
 
 /// Returns a garbler's gain from each setup or step that it breaks off before the challenge, in units of
-/// 2^-128. It may see that false claims survive their combinations, or that another offset of the OTs does
+/// 2^-128. It may see that its false claims pass their combinations, or that another offset of the OTs does
 /// not show in their sums.
 pub(super) fn early_risk(security: u32) -> Result<u128, Error> {
     let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
-/// Returns the probability that counts as 0 at a level: a part of 2^-s that no sum shows.
+/// Returns the probability that counts as 0 at a level, because it is too small to change a sum.
 pub(super) fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
-/// Returns the bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same
-/// one serves many programs, so it is remembered.
+/// Returns the bound of one attempt at a cut of gates and wire authenticators. It is cached, because
+/// computing it is slow and many programs use the same cut.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
     static KNOWN: LazyLock<KnownBounds<(Mixed, u32)>> = LazyLock::new(KnownBounds::default);
     KNOWN.of((*mixed, security), |(mixed, security)| Upper::exp2(mixed.bound(floor(*security)).log2()))
@@ -142,15 +145,14 @@ pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
     KNOWN.of(*cut, |cut| cut.bound(Rule::INPUT_AUTHENTICATOR))
 }
 
-/// No gates, or no inputs.
+/// The cut without items.
 pub(super) const NOTHING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 impl Parameters {
-    /// Chooses the parameters with the fewest bytes for this many AND gates and wires of input
-    /// authenticators.
+    /// Chooses the parameters with the fewest bytes for this many AND gates and input wires of the garbler.
     ///
     /// # Errors
-    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+    /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if the program is too large.
     pub fn choose(ands: u64, wires: u64, security: u32) -> Result<Self, Error> {
         let ands = slots(ands)?;
         let (checks, inputs) = (
@@ -167,10 +169,10 @@ impl Parameters {
         Ok(Self::of(security, mixed, allocation))
     }
 
-    /// Makes parameters of these cuts, which are safe for nobody.
+    /// Makes parameters of these cuts, which may be insecure.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is too much of it.
+    /// [`Error::Limit`] if the program is too large.
     #[cfg(any(test, feature = "adversary"))]
     pub(super) fn of_bucketings(
         ands: u64,
@@ -193,14 +195,14 @@ impl Parameters {
         })
     }
 
-    /// Makes nothing: there are no such cuts.
+    /// Cannot be called, because normal builds have no such cuts.
     #[cfg(not(any(test, feature = "adversary")))]
     pub(super) fn of_bucketings(_: u64, _: u64, _: u32, cuts: &Bucketings) -> Result<Self, Error> {
         match *cuts {}
     }
 
-    /// Chooses the parameters with the fewest bytes for a step that makes this many gates and inputs, and
-    /// uses a part of the [share](STOCK_SHARE) of one preprocessing for each.
+    /// Chooses the parameters with the fewest bytes for a step that makes this many gates and inputs. Each
+    /// has a part of the [share](STOCK_SHARE) of one preprocessing.
     ///
     /// # Errors
     /// As [`Parameters::choose`].
@@ -229,7 +231,7 @@ impl Parameters {
         Ok(Parameters { security, gates, authenticators, inputs, ot_binding, bound_log2: bound.log2() })
     }
 
-    /// Returns the cut of gates and wire authenticators; none without gates.
+    /// Returns the cut of gates and wire authenticators, or `None` without gates.
     pub(super) fn mixed(&self) -> Option<Mixed> {
         let Parameters { gates, authenticators, .. } = *self;
         (gates.slots > 0).then_some(Mixed { gates, authenticators })
@@ -240,14 +242,14 @@ impl Parameters {
         self.bound_of_cuts().iter().map(|(_, bound)| *bound).sum::<Upper>().to_fixed()
     }
 
-    /// The bounds of these cuts, with their names.
+    /// Returns the bounds of these cuts, with their names.
     fn bound_of_cuts(&self) -> Vec<(&'static str, Upper)> {
         let gates = self.mixed().map(|mixed| (GATES_CHECK, bound_of_gates(&mixed, self.security)));
         let inputs = (self.inputs.slots > 0).then(|| (INPUTS_CHECK, bound_of_inputs(&self.inputs)));
         gates.into_iter().chain(inputs).collect()
     }
 
-    /// Returns a digest over all of them.
+    /// Returns a digest of all parameters.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 lego parameters");
         digest.number(self.security).length(self.ot_binding);
@@ -257,7 +259,7 @@ impl Parameters {
         digest.done()
     }
 
-    /// Returns the garbler's proposal in its sent form.
+    /// Returns the garbler's proposal as it is sent.
     pub(super) fn proposal(&self) -> [u8; PROPOSAL_BYTES] {
         let mut bytes = [0; PROPOSAL_BYTES];
         let cuts = [self.gates, self.authenticators, self.inputs];
@@ -269,7 +271,7 @@ impl Parameters {
     /// Reads the garbler's proposal, and computes its exact bound.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if it exceeds 2^-s, or is nothing that an honest garbler would propose.
+    /// [`Error::Mismatch`] if the bound exceeds 2^-s, or an honest garbler would not propose this.
     pub(super) fn proposed(ands: u64, wires: u64, security: u32, proposal: &[u8]) -> Result<Self, Error> {
         let numbers: Vec<u32> =
             proposal.chunks_exact(4).map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes"))).collect();
@@ -327,13 +329,13 @@ impl Parameters {
     }
 }
 
-/// The cut-and-choose of gates and wire authenticators, in a budget.
+/// The name of the check of gates and wire authenticators in a budget.
 pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authenticators";
 
-/// That of input authenticators.
+/// The name of the check of input authenticators in a budget.
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
-/// Returns a promise of no batch yet.
+/// Returns a promise without batches.
 pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<Spent>) -> Promise {
     let level = level(security).expect("parameters are of a level that is offered");
     Promise {
@@ -369,7 +371,7 @@ fn slots(count: u64) -> Result<u32, Error> {
     })
 }
 
-/// The budget with the bound of the gates' buckets.
+/// Returns the budget with the bound of the gates' buckets.
 fn with_gates(budget: Budget, mixed: Option<Mixed>, security: u32) -> Result<Budget, Error> {
     Ok(match mixed {
         Some(mixed) => budget.with_check("buckets of gates", bound_of_gates(&mixed, security).log2()),
@@ -377,7 +379,7 @@ fn with_gates(budget: Budget, mixed: Option<Mixed>, security: u32) -> Result<Bud
     })
 }
 
-/// Bytes that all the items of a cut take.
+/// Returns the bytes that all items of a cut need.
 fn bytes(mixed: &Mixed, level: &Level) -> f64 {
     let label = LABEL_BYTES as f64;
     let (random, chosen) = (level.random_bits as f64 / 8.0, level.chosen_bits as f64 / 8.0);
@@ -389,14 +391,14 @@ fn bytes(mixed: &Mixed, level: &Level) -> f64 {
     made + opened + joined
 }
 
-/// The cut of fewest bytes whose bound is at most `limit`.
+/// Returns the cut with the fewest bytes whose bound is at most `limit`.
 fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
     let (level, floor) = (level(security).ok()?, floor(security));
     let mut best: Option<(f64, Mixed)> = None;
     for beta in 1..=MOST {
         let mut improved = false;
         for alpha in 1..=MOST {
-            // An even sum wastes an item.
+            // An even sum would waste an item.
             if (alpha + beta).is_multiple_of(2) {
                 continue;
             }
@@ -412,7 +414,7 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
                 let cut = |opened: u32| cut(opened, (f64::from(opened) * ratio).ceil() as u32);
                 let cost = |opened: u32| bytes(&cut(opened), &level);
                 let dear = |opened: u32| best.is_some_and(|(best, _)| cost(opened) >= best);
-                // The most opened items that would still be an improvement.
+                // The largest number of opened items that would still be an improvement.
                 let most = match least(most_opened(slots), dear) {
                     Some(0) => continue,
                     Some(opened) => opened - 1,
@@ -428,7 +430,7 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
             break;
         }
     }
-    // Parameters that were found by considering only a few cheats are checked against all of them.
+    // The search considered only a few cheats. The result is checked against all of them.
     let (_, mut mixed) = best?;
     while mixed.bound(floor) > limit {
         let more = |opened: u32| opened + opened / 64 + 1;
@@ -441,8 +443,8 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
     is_modest(&mixed).then_some(mixed)
 }
 
-/// Returns whether an honest garbler may propose this cut. A larger one is not less secure, but it takes
-/// memory and time of the evaluator, as much as the peer likes.
+/// Returns whether an honest garbler may propose this cut. A larger cut is also secure, but costs the
+/// evaluator as much memory and time as the peer likes.
 fn is_modest(mixed: &Mixed) -> bool {
     let Mixed { gates, authenticators } = mixed;
     let most = most_opened(gates.slots).saturating_mul(2);
@@ -451,9 +453,9 @@ fn is_modest(mixed: &Mixed) -> bool {
         && authenticators.opened <= most.saturating_mul(2)
 }
 
-/// Returns the same for a cut of input authenticators, if the checks leave this probability. Gates leave at
-/// least a fixed part of the budget ([`OF_GATES`]). With this part the evaluator would choose a cut of its
-/// own, and an honest garbler's cut is no larger.
+/// Returns the same for a cut of input authenticators, if the checks leave the probability `rest`. Gates
+/// leave at least a fixed part of it ([`OF_GATES`]). With this part, the evaluator computes its own cut, and
+/// an honest garbler's cut is no larger.
 fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
     let own = || {
         let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());
@@ -463,15 +465,15 @@ fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
         || own().is_some_and(|own| inputs.copies() <= own.copies().saturating_mul(MORE_INPUTS))
 }
 
-/// Opened authenticators for each opened gate that are tried.
+/// The tried ratios of opened authenticators to opened gates.
 const RATIOS: [f64; 5] = [1.0, 0.5, 0.75, 1.5, 2.0];
 
 fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(4).saturating_add(400)
 }
 
-/// Returns the fewest opened items, up to `most`, that pass, or up to a 512th more; opening more always
-/// passes, too.
+/// Returns the smallest number of opened items, up to `most`, that passes, or at most a 512th more. Opening
+/// more items never fails.
 fn least(most: u32, passes: impl Fn(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;

@@ -1,5 +1,5 @@
-//! Preprocess: AND gates and wire authenticators for any program. They are committed to, checked by
-//! cut-and-choose and put into buckets.
+//! Preprocess: AND gates and wire authenticators for any program. The garbler commits to them, and
+//! cut-and-choose checks them and puts them into buckets.
 //!
 //! ```text
 //!   garbler -> evaluator    start of the hash keys, tables of all gates;
@@ -14,15 +14,15 @@
 //! ```
 //!
 //! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would reveal, so an
-//! opened gate is not garbled again. Instead, E evaluates it once, at one of its four rows, which the
-//! challenge draws after everything is fixed. E claims that the committed output is the result, for the
-//! conjunction of the bits. For any tables the outputs of the four rows add up to Δ (of each hash two equal
-//! ones cancel, of `T_G` and `T_E` as well, and of the left labels that go with `T_E` both remain), as do the
-//! right ones. So a gate that is wrong at one row is wrong at another, too, and is noticed with probability
-//! 1/2. That needs `lsb(Δ) = 1`.
+//! opened gate is not garbled again. Instead, E evaluates it at one of its four rows, which the challenge
+//! draws after everything is fixed. E claims that the committed output is the result, for the AND of the
+//! bits. For any tables, the outputs of the four rows add up to Δ: equal hashes, `T_G` and `T_E` cancel, and
+//! two different left labels that go with `T_E` remain. The right outputs also add up to Δ. So a gate that is
+//! wrong at one row is wrong at another row, too, and is detected with probability 1/2. This requires `lsb(Δ)
+//! = 1`.
 //!
-//! The opening of a wire at a colour is `C ⊕ colour·D`: the label of that colour, with its bit in place of
-//! the lowest bit.
+//! The opening of a wire at a colour is `C ⊕ colour·D`: the label of that colour, with its bit in the lowest
+//! bit.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 
-/// Items that are made, hashed or sent at a time.
+/// The number of items that are made, hashed or sent at a time.
 pub(super) const AT_ONCE: usize = 1 << 16;
 
 /// The garbler's gates and wire authenticators, committed to.
@@ -68,7 +68,7 @@ impl GarblerGates {
     }
 }
 
-/// Makes gates and wire authenticators, and commits.
+/// Makes gates and wire authenticators, and commits to their wires.
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
@@ -128,37 +128,37 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok(GarblerGates { at, start, inputs, outputs, wires })
 }
 
-/// Gates, as a program takes them from the garbler: the heads of their buckets, committed.
+/// The garbler's gates for a program: the committed heads of their buckets.
 pub(super) struct GarblerHeads {
     pub at: Places,
-    /// Where the keys of their batch begin, and the gates that it has.
+    /// The start of the batch's hash keys, and the number of its gates.
     pub start: u128,
     pub made: usize,
-    /// `[bucket][side]`.
+    /// The commitments to the inputs, `[bucket][side]`.
     pub inputs: Committed,
     pub outputs: Committed,
 }
 
 impl GarblerHeads {
-    /// Makes none of them.
+    /// Returns an empty list.
     pub fn none() -> Self {
         let (at, inputs, outputs) = (Places::default(), Committed::default(), Committed::default());
         GarblerHeads { at, start: 0, made: 0, inputs, outputs }
     }
 
-    /// Appends others of any batch.
+    /// Appends heads of any batch.
     pub fn append(&mut self, others: &Self) {
         crate::ots::join(&mut self.inputs, &others.inputs);
         crate::ots::join(&mut self.outputs, &others.outputs);
     }
 
-    /// Returns the commitments to inputs and outputs.
+    /// Returns the commitments to inputs and to outputs.
     pub fn shares(&self) -> [&Shares; 2] {
         [&self.inputs.shares, &self.outputs.shares]
     }
 }
 
-/// Opens the challenged items, and joins the others into buckets.
+/// Opens the challenged items, and solders the others into buckets.
 pub(super) fn garbler_opens<C: commit::Scheme>(
     party: &mut Garbler<C>,
     made: GarblerGates,
@@ -231,8 +231,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     Ok((heads, claims))
 }
 
-/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and
-/// outputs of gates and of the wires of authenticators. Notes of which the offset is part.
+/// Opens the gates and authenticators of the challenge. `values` are those of the inputs and outputs of gates
+/// and of the wires of authenticators. Records which claims contain the offset.
 fn send_opened<C: commit::Scheme>(
     party: &mut Garbler<C>,
     [gates, guards]: [&Assignment; 2],
@@ -266,12 +266,12 @@ fn send_opened<C: commit::Scheme>(
     Ok(())
 }
 
-/// Ranges of a number of buckets, some at a time.
+/// Splits a number of buckets into ranges.
 fn chunks(buckets: usize) -> impl Iterator<Item = Range<usize>> {
     (0..buckets).step_by(AT_ONCE).map(move |first| first..buckets.min(first + AT_ONCE))
 }
 
-/// Notes which solderings of gates in these buckets flip.
+/// Records which solderings of gates in these buckets flip.
 fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]], flips: &mut [Bits; 3]) {
     let others = buckets.flat_map(|bucket| &gates.bucket(bucket)[1..]);
     for (&gate, [left, right, output]) in others.zip(solderings) {
@@ -281,7 +281,7 @@ fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]]
     }
 }
 
-/// The gates and wire authenticators that the evaluator received. Nothing of it is proven.
+/// The gates and wire authenticators that the evaluator received. Nothing is proven yet.
 pub(super) struct ReceivedGates {
     made: u64,
     gates: Gates,
@@ -292,7 +292,7 @@ pub(super) struct ReceivedGates {
     wires: Pending,
 }
 
-/// Receives it.
+/// Receives gates and wire authenticators.
 pub(super) fn evaluator_receives<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     parameters: &Parameters,
@@ -301,7 +301,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     run.phase("preprocess");
     let count = parameters.gates.copies() as usize;
     let guards = parameters.authenticators.copies() as usize;
-    // They are not read between their challenge and the evaluation.
+    // The tables and hashes are not read between the challenge and the evaluation, so they may be in a file.
     let held = count * TABLE_BYTES + guards * size_of::<Authenticator>();
     let spill = if held as u64 > *table_memory { Spill::file(receiver.fault())? } else { Spill::memory() };
     let inputs = receiver.receive_random(&mut run.channel, 2 * count, Lsb::Random)?;
@@ -311,10 +311,10 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     let tables = receive::values(&mut run.channel, &spill, msg::TABLES, count)?;
     run.progress((count * TABLE_BYTES) as u64);
     let outputs = receiver.receive(&mut run.channel, count)?;
-    // LOAD-BEARING: *random* commitments, of which the seeds give the values and no message has room for
-    // others. So the labels of a good authenticator are none of G's choice, as the committed offset is that
-    // of the OTs (`crate::ots`; in a stock since the setup), which is fixed before the seeds, and a third
-    // label that it accepts is a second preimage (docs/protocols/lego.md).
+    // LOAD-BEARING: *random* commitments, whose values follow from the seeds, so that no message can
+    // influence them. So G cannot choose the labels of a good authenticator. The committed offset is that of
+    // the OTs (`crate::ots`; in a stock since the setup), which is fixed before the seeds. A third label that
+    // an authenticator accepts is a second preimage (docs/protocols/lego.md).
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
     let hashes = receive::values(&mut run.channel, &spill, msg::AUTHENTICATORS, guards)?;
     let made = counters.authenticators(guards as u64)?;
@@ -328,31 +328,31 @@ impl ReceivedGates {
     }
 }
 
-/// Buckets of gates and their wire authenticators of one batch, as the evaluator has them.
+/// Buckets of gates and their wire authenticators of one batch, at the evaluator.
 pub(super) struct Buckets {
     pub gates: Gates,
     /// β and α.
     pub sizes: [usize; 2],
-    /// For each gate in a bucket its number, and its table, `[bucket][gate]`.
+    /// The number of each gate in a bucket, and its table, `[bucket][gate]`.
     pub numbers: Vec<u32>,
     pub tables: Vec<Table>,
-    /// The same for each authenticator in a bucket.
+    /// The number of each authenticator in a bucket, and its hashes, `[bucket][authenticator]`.
     pub guards: Vec<u32>,
     pub hashes: Vec<Authenticator>,
     pub hasher: Hasher,
-    /// For each gate that is no head: left, right, output.
+    /// For each gate that is no head, the solderings of left, right and output wire.
     pub gate_solderings: Vec<[Soldering; 3]>,
-    /// For each authenticator in a bucket.
+    /// The soldering of each authenticator in a bucket.
     pub guard_solderings: Vec<Soldering>,
 }
 
 impl Buckets {
-    /// Counts them.
+    /// Returns the number of buckets.
     pub fn count(&self) -> usize {
         self.numbers.len() / self.sizes[0]
     }
 
-    /// Selects some of them.
+    /// Selects a range of the buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let [beta, alpha] = self.sizes;
         let of = |each: usize| buckets.start * each..buckets.end * each;
@@ -380,7 +380,7 @@ impl Buckets {
     }
 }
 
-/// The data that the evaluator received after its challenge: for the claims, and for use after the proof.
+/// The data that the evaluator received after its challenge, for the claims and for the evaluation.
 pub(super) struct ClaimedGates {
     made: u64,
     claims: GateClaims,
@@ -393,7 +393,7 @@ pub(super) struct ClaimedGates {
     hashes: SpilledVec<Authenticator>,
 }
 
-/// Receives the openings, and checks them.
+/// Receives the openings and solderings, and checks the opened items.
 pub(super) fn evaluator_opens<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     received: ReceivedGates,
@@ -418,7 +418,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
         let gate = gate as usize;
         flips[0].add(2 * gate, colours[0]);
         flips[0].add(2 * gate + 1, colours[1]);
-        // VerGate: the committed output, at the colour of the result, is the one with the right bit.
+        // VerGate: at the colour of the result, the committed output has the right bit.
         let bit = opened_inputs[2 * k].colour() & opened_inputs[2 * k + 1].colour();
         flips[1].add(gate, opened_outputs[k].colour());
         opened_outputs[k] = opened_outputs[k].with_colour(bit);
@@ -456,22 +456,22 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
 }
 
 impl ClaimedGates {
-    /// States the claims about these.
+    /// States the claims about the received items.
     pub fn claim<'a>(&'a self, offset: &'a Shares, claims: &mut Claims<'a>) {
         claims.about(&self.opened, |opened, claims| {
             self.claims.claim(offset, self.heads.each_ref(), Some(opened), claims);
         });
     }
 
-    /// Returns the buckets, when all that was received is proven. A caller that needs the commitments to the
-    /// heads takes them before.
+    /// Returns the buckets after the proof of all received data. A caller that needs the commitments to the
+    /// heads must take them before.
     ///
     /// # Errors
     /// [`Error::Resource`] if a temporary file cannot be read.
     pub fn proven(self, session: &[u8; 32], proof: &Proof) -> Result<Buckets, Error> {
         let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
         let GateClaims { gates, wires, flips, shares } = claims;
-        // They have served, and make room.
+        // The claims are proven, so this memory is freed.
         drop((heads, shares, flips));
         let (of_gates, of_guards) =
             pool::compute(|| rayon::join(|| gates.of_chosen(&tables), || wires.of_chosen(&hashes)));

@@ -1,17 +1,18 @@
 //! The promise and the report of a run.
 
-/// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
+/// Kappa minus the loss of garbling many gates under one key: a key serves 2^15 calls of the hash with two
+/// labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// LEGO, as one of the family; its parties are in the crate's root.
+/// LEGO as a type. Its parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Lego;
 
-/// The knowledge of an evaluator beside its outputs.
+/// The evaluator's results other than its outputs.
 #[derive(Default)]
 pub struct Aside {
-    /// The garbler cheated, and its input was recovered. **Do not behave differently**: the garbler can cheat
-    /// so that this depends on the evaluator's input (docs/concepts/security.md, section 8). The outputs are
-    /// right in any case.
+    /// True if the garbler cheated, and its input was recovered. **Do not behave differently**: a cheating
+    /// garbler can make this depend on the evaluator's input (docs/concepts/security.md, section 8). The
+    /// outputs are right in any case.
     pub recovered: bool,
 }

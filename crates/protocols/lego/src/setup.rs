@@ -1,4 +1,4 @@
-//! Setup: greetings and base OTs, the commitments' seeds, and the commitment to the offset of all wires.
+//! Setup: greetings and base OTs, the commitments' seeds, and the commitment to Δ, the offset of all wires.
 //!
 //! ```text
 //!   both ways               greetings; the garbler's proposal;
@@ -14,11 +14,11 @@
 //!   both ways               proof: the committed ones are the same
 //! ```
 //!
-//! Δ is the offset of the OTs, too, which binds it: the evaluator's labels from them match the commitments
-//! ([`crate::ots`]). That it ends in 1 is claimed in the session's first proof; were it 0, both labels of a
-//! wire would have one colour. A run proves all its other commitments with it. A session that fills a stock
-//! proves and binds it at once, as nobody knows which of its steps will make OTs. That the garbler does not
-//! choose the labels of wire authenticators rests on an offset that is fixed before the commitments' seeds
+//! Δ is also the offset of the OTs, which binds the committed value: the evaluator's labels from the OTs
+//! match the commitments ([`crate::ots`]). The session's first proof claims that Δ ends in 1; otherwise both
+//! labels of a wire would have the same colour. A run proves all its other commitments in the same proof. A
+//! session that fills a stock proves and binds Δ at once, because some of its steps make no OTs. The garbler
+//! must not choose the labels of wire authenticators, so the offset is fixed before the commitments' seeds
 //! (docs/protocols/lego.md).
 
 use zeroize::Zeroizing;
@@ -54,7 +54,7 @@ pub(super) struct Garbler<C: commit::Scheme = Commitments> {
     pub delta: Zeroizing<Delta>,
     /// The commitment to Δ.
     pub offset: Committed,
-    /// OTs of random choices that bind each batch of the others.
+    /// The number of OTs of random choices that bind each batch of other OTs.
     pub binding: usize,
     pub counters: Counters,
 }
@@ -68,25 +68,25 @@ pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
     pub cot: CotReceiver,
     pub rng: Rng,
     pub hooks: Hooks,
-    /// OTs of random choices that bind each batch of the others.
+    /// The number of OTs of random choices that bind each batch of other OTs.
     pub binding: usize,
     pub counters: Counters,
-    /// Bytes of tables and hashes of a step that are kept in memory until they are evaluated with; more of
-    /// them lie in a file.
+    /// The bytes of a step's tables and hashes that are kept in memory until the evaluation. A larger amount
+    /// goes to a file.
     pub table_memory: u64,
 }
 
-/// The terms that a session is set up with.
+/// The purpose of a session.
 #[derive(Clone, Copy)]
 pub(super) enum For<'a> {
-    /// A run of a program, whose OTs are made immediately; the garbler has a proposal.
+    /// A run of a program, whose OTs are made in the setup. The garbler has a proposal.
     Run(&'a Layout<'a>, Option<&'a Parameters>),
-    /// A stock, for programs that nobody knows yet.
+    /// A stock for unknown programs.
     Stock,
 }
 
 impl For<'_> {
-    /// Returns the digests that both parties must agree on.
+    /// Returns the digests on which both parties must agree.
     fn digests(&self) -> Digests {
         match self {
             For::Run(layout, proposed) => Digests {
@@ -103,14 +103,15 @@ fn digest(proposal: &[u8; PROPOSAL_BYTES]) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 lego proposal", proposal)
 }
 
-/// Base OTs on their way, or those of a dealer.
+/// Base OTs in progress, or dealt ones.
 enum BaseOts {
     Begun(base::Begun),
     Dealt(base::Keys),
 }
 
 impl BaseOts {
-    /// Sends this party's message, behind its greeting. It will offer `send` OTs.
+    /// Sends this party's message of the base OTs after its greeting. The party will be the sender of `send`
+    /// OTs.
     fn begin(
         run: &mut Metered,
         terms: &Terms,
@@ -136,7 +137,7 @@ impl BaseOts {
     }
 }
 
-/// Checks that a peer names no parameters that has none to propose.
+/// Checks that a peer without a proposal names no parameters.
 pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     match answer.parameters == [0; 32] {
         true => Ok(()),
@@ -144,8 +145,8 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     }
 }
 
-/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The first proof is still
-/// to come: it must include [`offset_claim`].
+/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The caller's first proof
+/// must include [`offset_claim`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     terms: &Terms,
@@ -168,7 +169,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
-    // All rows are checked before anything is committed to.
+    // The rows of all OTs are checked before anything is committed to.
     let memory = commit::values_memory(terms.table_memory);
     let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, terms.security.whole()?, memory)?;
     let (count, binding) = match purpose {
@@ -196,17 +197,17 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok((party, ots))
 }
 
-/// The evaluator's state of a session whose first proof is still to come.
+/// The evaluator's state after the setup, before the session's first proof.
 pub(super) struct Begun<C: commit::Scheme> {
     pub party: Evaluator<C>,
     pub offset: Pending,
-    /// OTs: those of a run, and those that bind.
+    /// The OTs of a run, and those that bind.
     pub ots: EvaluatorRandomOts,
     /// In a run, the garbler's proposal.
     pub proposed: Option<Parameters>,
 }
 
-/// Sets up the evaluator's session, as [`garbler`] that of the garbler.
+/// Sets up the evaluator's session, as [`garbler`] does for the garbler.
 pub(super) fn evaluator<C: commit::Scheme>(
     mut run: Metered,
     terms: &Terms,
@@ -245,7 +246,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     Ok(Begun { party, offset, ots, proposed })
 }
 
-/// Sets up the garbler's session of a stock: Δ is proven, and bound to the OTs.
+/// Sets up the garbler's session of a stock, in which Δ is proven and bound to the OTs.
 pub(super) fn garbler_of_stock(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Garbler, Error> {
     let (mut party, ots) = garbler::<Commitments>(run, terms, For::Stock, hooks)?;
     let ots = ots.commit(&mut party)?;
@@ -260,7 +261,7 @@ pub(super) fn garbler_of_stock(run: Metered, terms: &Terms, hooks: Hooks) -> Res
     Ok(party)
 }
 
-/// Sets up the evaluator in the same way. Returns its share of the commitment to Δ, too.
+/// Sets up the evaluator's session of a stock. Returns also its share of the commitment to Δ.
 pub(super) fn evaluator_of_stock(
     run: Metered,
     terms: &Terms,
@@ -280,7 +281,7 @@ pub(super) fn evaluator_of_stock(
     Ok((party, offset))
 }
 
-/// Receives the garbler's proposal, and computes its bound; tests accept insecure ones.
+/// Receives the garbler's proposal, and computes its bound. Tests accept insecure proposals.
 fn accept(
     run: &mut Metered,
     terms: &Terms,
@@ -295,15 +296,15 @@ fn accept(
         Some(cuts) => Parameters::of_bucketings(ands, wires, terms.security.whole()?, cuts)?,
         None => Parameters::proposed(ands, wires, terms.security.whole()?, &proposal)?,
     };
-    // The greeting names it, and with it the session's identifier.
+    // The greeting contains the digest of the proposal, which therefore enters the session's identifier.
     if parameters.proposal() != proposal || digest(&proposal) != answer.parameters {
         return Err(Error::Mismatch("the peer's cut-and-choose parameters are others".into()));
     }
     Ok(parameters)
 }
 
-/// Makes the claim about the offset in the session's first proof: it ends in 1. (That a commitment ends in 1
-/// could be built into it, but one guessed watch bit gets around that.)
+/// States the claim about the offset in the session's first proof: it ends in 1. (The commitment itself could
+/// enforce this, but one guessed watch bit would be enough to break it.)
 pub(super) fn offset_claim<'a>(
     claims: &mut Claims<'a>,
     offset: &'a commit::Shares,
@@ -316,7 +317,7 @@ pub(super) fn offset_claim<'a>(
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// Proves that these are valid commitments and, in the first proof of a session, the claim about the
+    /// Proves that these commitments are valid. The first proof of a session also proves the claim about the
     /// offset. Rounds: 1.
     pub fn proves_new<'n>(
         &mut self,
@@ -338,8 +339,8 @@ impl<C: commit::Scheme> Garbler<C> {
 }
 
 impl<C: commit::Scheme> Evaluator<C> {
-    /// Checks that these are commitments and, in the first proof of a session, that the offset ends in 1.
-    /// Rounds: 1.
+    /// Checks that these commitments are valid. The first proof of a session also proves that the offset ends
+    /// in 1. Rounds: 1.
     pub fn verifies_new<'n>(
         &mut self,
         new: impl IntoIterator<Item = &'n Pending>,

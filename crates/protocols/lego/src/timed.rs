@@ -1,5 +1,5 @@
-//! The evaluator's work with labels in a bucket, separately for timing. Only in builds with the feature
-//! `adversary`.
+//! The evaluator's work on the labels of a bucket, isolated for measuring its time. It exists only in builds
+//! with the feature `adversary`.
 
 use zeroize::Zeroizing;
 
@@ -23,7 +23,7 @@ pub struct Vote {
 }
 
 impl Vote {
-    /// Makes this many buckets of β gates and α authenticators, with labels of random bits. If one lies, the
+    /// Makes this many buckets of β gates and α authenticators, with labels of random bits. With `lies`, the
     /// second gate of each bucket gives the label of the other bit.
     pub fn new(count: usize, [beta, alpha]: [usize; 2], lies: bool, rng: &mut Rng) -> Vote {
         let delta = rng.delta();
@@ -77,10 +77,10 @@ impl Vote {
         }
     }
 
-    /// Evaluates all buckets. Returns in how many of them two labels are valid.
+    /// Evaluates all buckets. Returns the number of buckets with two valid labels.
     ///
     /// # Errors
-    /// If one gives no label to go on with.
+    /// If a bucket has no valid label.
     pub fn judge(&mut self) -> Result<usize, Cheat> {
         let Vote { buckets, labels, verdicts, room } = self;
         buckets.judge(0..buckets.count(), labels, verdicts, room)?;
@@ -88,7 +88,7 @@ impl Vote {
     }
 }
 
-/// Inputs of the garbler's, with the labels that it gave.
+/// Inputs of the garbler, with their labels.
 pub struct Recovery {
     buckets: InputBuckets,
     labels: Labels,
@@ -96,8 +96,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Makes buckets of this many input authenticators, one for each of these bits. If Δ is not known,
-    /// another offset is used instead.
+    /// Makes buckets of `size` input authenticators, one bucket for each of these bits. If Δ is not known,
+    /// another offset is used.
     pub fn new(bits: &[u8], size: usize, known: bool, rng: &mut Rng) -> Recovery {
         let delta = rng.delta();
         let deltas: Vec<Delta> = (0..bits.len() * size).map(|_| rng.delta()).collect();
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// The timed subject is the same as in a run: two labels where a gate lies, and bits where Δ is known.
+    /// The timed work gives the results of a run: two labels if a gate lies, and the bits if Δ is known.
     #[test]
     fn what_is_timed_is_honest_or_lies() {
         let mut rng = Rng::replayable("test timed");

@@ -1,8 +1,9 @@
-//! The vote in a bucket: gates and wire authenticators decide together which labels of its head's output are
+//! The vote in a bucket: gates and wire authenticators decide together which labels of the head's output are
 //! valid.
 //!
-//! Each of the β gates gives a label, carried to the output of the head. A label has the votes of the gates
-//! that gave it and of the authenticators that accept it, and is valid if these are more than half of all.
+//! Each of the β gates gives a label, which is soldered to the output of the head. The votes for a label are
+//! the gates that gave it and the authenticators that accept it. It is valid if these are more than half of
+//! the bucket's items.
 //!
 //! The label of each gate is judged by itself, even if some are equal. So the steps do not depend on whether
 //! the gates of a bucket agree, which may depend on the evaluator's input if one of them is bad.
@@ -20,10 +21,10 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::garbling::AndRoom;
 
-/// A valid label of the head's output and, if there are two, their sum, else zero.
+/// A valid label of the head's output, and the sum of both valid labels if there are two, else zero.
 pub(super) type Verdict = (Label, Label);
 
-/// Room for buckets on their way, used again and again.
+/// Buffers for judging buckets, reused by every call.
 #[derive(Default)]
 pub(super) struct Room {
     ands: AndRoom,
@@ -33,7 +34,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Makes room for this many buckets of these sizes. Old contents may be lost, but no copy of them stays.
+    /// Resizes the buffers for this many buckets of these sizes. Old contents may be lost, but no copy of
+    /// them stays.
     pub fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
         let fit = |labels: &mut Labels, length: usize| {
             if labels.capacity() < length {
@@ -48,11 +50,11 @@ impl Room {
 }
 
 impl Buckets {
-    /// Evaluates some buckets, on labels of the heads' inputs `[bucket][side]`. Returns how many labels were
-    /// refused.
+    /// Evaluates some buckets, on labels of the heads' inputs, `[bucket][side]`. Returns the number of
+    /// refused labels.
     ///
     /// # Errors
-    /// [`Cheat::NoValidLabel`], [`Cheat::ThirdLabel`] where a bucket gives no label to go on with.
+    /// [`Cheat::NoValidLabel`] and [`Cheat::ThirdLabel`] if a bucket gives no usable label.
     pub fn judge(
         &self,
         buckets: Range<usize>,
@@ -78,7 +80,7 @@ impl Buckets {
         for (candidates, bucket) in candidates.chunks_exact_mut(beta).zip(buckets.clone()) {
             let others = &self.gate_solderings[bucket * (beta - 1)..(bucket + 1) * (beta - 1)];
             for (candidate, [.., output]) in candidates[1..].iter_mut().zip(others) {
-                // Its own inverse.
+                // Soldering in either direction is the same operation.
                 *candidate = output.carry(*candidate, Label::ZERO);
             }
         }
@@ -97,13 +99,14 @@ impl Buckets {
         Ok(all_refused)
     }
 
-    /// A question to an authenticator about a label on the head: its number, and the label on its own wire.
+    /// Returns the query to an authenticator about a label on the head: the authenticator's number, and the
+    /// label on its own wire.
     #[inline]
     fn asks(&self, guard: usize, label: Label) -> (u64, Label) {
         (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))
     }
 
-    /// Brings the buckets into another order, in place: they are most of the evaluator's memory.
+    /// Reorders the buckets in place, because they are most of the evaluator's memory.
     pub fn ordered(mut self, order: &[u32]) -> Buckets {
         let [beta, alpha] = self.sizes;
         let Buckets { numbers, tables, guards, hashes, gate_solderings, guard_solderings, .. } = &mut self;
@@ -122,8 +125,8 @@ impl Buckets {
     }
 }
 
-/// Brings the values of some items, `each` per item, into another order, which names each item once. Each
-/// cycle of the order is followed once around.
+/// Reorders the values of items, `each` per item, in place. The order names each item once. The loop follows
+/// each cycle of the order.
 fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
     let mut done = Bits::zeros(order.len());
     let mut held = Vec::with_capacity(each);
@@ -144,8 +147,8 @@ fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
     }
 }
 
-/// Returns the decision of a bucket's gates with these labels and its authenticators with these votes about
-/// each label, and the number of refused labels.
+/// Returns the decision of a bucket, and the number of refused labels. `candidates` are the gates' labels,
+/// and `votes` the authenticators' votes about each label.
 fn decided(candidates: &[Label], votes: &[u8]) -> (Result<Verdict, Cheat>, u64) {
     let (beta, alpha) = (candidates.len(), votes.len() / candidates.len());
     let valid = |k: usize| {
@@ -170,15 +173,15 @@ pub(super) fn picked<T: Copy>(values: &[T], items: &[u32], each: usize) -> Vec<T
 mod tests {
     use super::*;
 
-    /// A label needs more than half of all votes of a bucket, of gates and authenticators together: with
-    /// exactly half it is refused, and with one vote more it is valid.
+    /// A label needs more than half of all votes of a bucket, from gates and authenticators together. It is
+    /// refused with exactly half, and valid with one vote more.
     #[test]
     fn row_33_a_label_needs_more_than_half_of_all_votes() {
         let [right, wrong] = [Label::from_bits(0x50), Label::from_bits(0x71)];
         for (beta, alpha) in (1..=6).flat_map(|beta| (0..=6).map(move |alpha| (beta, alpha))) {
             for (gates, guards) in (1..=beta).flat_map(|gates| (0..=alpha).map(move |g| (gates, g))) {
-                // The first `gates` gates give one label, for which `guards` authenticators are; the others
-                // give the label of the other colour, for which nobody else is.
+                // The first `gates` gates give one label, which `guards` authenticators accept. The others
+                // give the label of the other colour, which no authenticator accepts.
                 let candidates: Vec<Label> =
                     (0..beta).map(|k| if k < gates { right } else { wrong }).collect();
                 let votes: Vec<u8> =
@@ -202,7 +205,8 @@ mod tests {
         }
     }
 
-    /// In place as in another one, for any number of cycles, and of values each; also for one of none.
+    /// Reordering in place gives the same as a copy, for any number of cycles and of values per item, and for
+    /// no items.
     #[test]
     fn items_are_permuted_in_place() {
         for (count, step) in [(0_usize, 1), (1, 1), (7, 1), (30, 7), (64, 63), (101, 100), (1000, 333)] {

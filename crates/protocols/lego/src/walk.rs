@@ -1,8 +1,8 @@
-//! The evaluator's walk through a program: gates in layers, each of which is evaluated in buckets.
+//! The evaluator's walk through a program: the gates are evaluated in layers, in which they are independent.
 //!
-//! The order follows from the program, so the buckets and solderings are put into it before the inputs are
-//! there: then memory is read from one end to the other. All room that it takes is there before, too: pages
-//! that the system gives for the first time take longer than the gates that are evaluated in them.
+//! The program determines the order, so the buckets and solderings are sorted before the inputs arrive, and
+//! memory is then read from front to back. All buffers are also allocated before. New pages from the system
+//! would take longer than the gates that use them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,33 +23,33 @@ use brickwork_circuit::{Circuit, Gate};
 use brickwork_primitives::Labels;
 use brickwork_primitives::solder::Soldering;
 
-/// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 512
-/// KiB, which stay in a core's cache.
+/// The largest number of labels of a component's slots that are evaluated side by side, if there are several
+/// slots: 512 KiB, which stay in a core's cache.
 const LABELS_AT_ONCE: usize = 1 << 15;
 
-/// AND gates whose buckets are judged at a time.
+/// The number of AND gates whose buckets are judged at a time.
 const ANDS_AT_ONCE: usize = 256;
 
-/// AND gates for which it is worth to wake a thread.
+/// The number of AND gates that justify waking a thread.
 const ANDS_A_THREAD: usize = 512;
 
-/// The material that the evaluator evaluates with.
+/// The evaluator's material for the evaluation.
 pub(super) struct Joined {
     /// Buckets of the program's AND gates, batch after batch.
     pub gates: Vec<Buckets>,
-    /// Those of the garbler's inputs.
+    /// Buckets of the garbler's inputs, batch after batch.
     pub inputs: Vec<InputBuckets>,
     pub solderings: Vec<Soldering>,
 }
 
-/// The gates of a circuit by how many AND gates lie before them.
+/// The gates of a circuit, in stages by the number of AND gates on the path before them.
 struct Stages(Vec<Stage>);
 
 #[derive(Default)]
 struct Stage {
-    /// XOR and INV gates, in order, each with its wire.
+    /// XOR and INV gates in order, each with its wire.
     linear: Vec<(u32, Gate)>,
-    /// AND gates: a wire, both operands, and its number among those of the circuit.
+    /// AND gates: a wire, both operands, and the gate's number within the circuit.
     ands: Vec<[u32; 4]>,
 }
 
@@ -81,26 +81,26 @@ impl Stages {
     }
 }
 
-/// Slots of one component that do not depend on each other, which one thread evaluates.
+/// Independent slots of one component, which one thread evaluates.
 struct Chunk {
     component: usize,
     slots: Vec<usize>,
-    /// Their AND gates, in the order of evaluation.
+    /// The slots' AND gates, in the order of evaluation.
     ands: Range<usize>,
 }
 
-/// The order in which a program is evaluated.
+/// The order of a program's evaluation.
 struct Order {
-    /// Chunks that do not depend on each other, level after level.
+    /// Independent chunks, level after level.
     levels: Vec<Vec<Chunk>>,
     /// The stages of each used component.
     stages: Vec<Option<Stages>>,
-    /// The program's AND gates.
+    /// The program's AND gates, in the order of evaluation.
     ands: Vec<u32>,
 }
 
 impl Order {
-    /// Puts a program into the order of its evaluation.
+    /// Computes the order of a program's evaluation.
     fn of(layout: &Layout) -> Self {
         let program = layout.program;
         let mut levels = vec![0_usize; layout.own + layout.evaluator];
@@ -146,7 +146,7 @@ impl Order {
     }
 }
 
-/// The material that the evaluator evaluates with, in the order of evaluation.
+/// The evaluator's material, in the order of evaluation.
 pub(super) struct Ordered {
     material: Material,
     to_outputs: Vec<Soldering>,
@@ -160,15 +160,15 @@ pub(super) struct Ordered {
 struct Material {
     order: Order,
     gates: Vec<Buckets>,
-    /// For each AND gate the batch of its bucket, and its number there; empty if there is one batch.
+    /// For each AND gate, the batch of its bucket, and the bucket's number in the batch. Empty if there is
+    /// only one batch.
     buckets: Vec<[u32; 2]>,
-    /// To both inputs of each AND gate.
+    /// The solderings to both inputs of each AND gate.
     solderings: Vec<[Soldering; 2]>,
 }
 
 impl Ordered {
-    /// Puts buckets and solderings, which are in the order of the program's AND gates, into that of
-    /// evaluation.
+    /// Sorts buckets and solderings from the order of the program into the order of evaluation.
     pub fn new(layout: &Layout, joined: Joined) -> Self {
         let order = Order::of(layout);
         let Joined { gates, inputs, mut solderings } = joined;
@@ -200,10 +200,11 @@ impl Ordered {
         Ordered { material, to_outputs, inputs, wires, desks: Mutex::new(desks) }
     }
 
-    /// Evaluates all gates. Returns the labels of the outputs, and Δ if it came out, else zero.
+    /// Evaluates all gates. Returns the labels of the outputs, and Δ if a bucket gave two valid labels, else
+    /// zero.
     ///
     /// # Errors
-    /// If a bucket gives no label to go on with.
+    /// If a bucket gives no usable label.
     pub fn walk(
         &mut self,
         layout: &Layout,
@@ -243,7 +244,7 @@ impl Ordered {
         Ok((self.outputs(layout, inputs), delta))
     }
 
-    /// The labels of the outputs, of those of all wires.
+    /// Selects the labels of the outputs from those of all wires.
     fn outputs(&self, layout: &Layout, inputs: &[Label]) -> Labels {
         let of_output = |(output, soldering): (&Output, &Soldering)| {
             let mask = output.mask.map_or(Label::ZERO, |mask| inputs[mask]);
@@ -253,19 +254,19 @@ impl Ordered {
     }
 }
 
-/// The room that a thread works in, for one chunk after the other.
+/// The buffers of a thread, reused for one chunk after another.
 #[derive(Default)]
 struct Desk {
-    /// Labels of the wires of each slot.
+    /// The labels of the wires of each slot.
     local: Labels,
-    /// Labels of the inputs of a stage's buckets, and the results.
+    /// The labels of the inputs of a stage's buckets, and the results.
     labels: Labels,
     verdicts: Zeroizing<Vec<Verdict>>,
     room: Room,
 }
 
 impl Desk {
-    /// Returns one with room for each chunk.
+    /// Returns buffers that are large enough for each chunk.
     fn for_all(layout: &Layout, material: &Material) -> Self {
         let mut desk = Desk::default();
         for chunk in material.order.levels.iter().flatten() {
@@ -279,7 +280,7 @@ impl Desk {
         desk
     }
 
-    /// Makes room for this many labels of wires, and AND gates.
+    /// Resizes the buffers for this many labels of wires, and this many AND gates.
     fn fit(&mut self, local: usize, ands: usize) {
         resize(&mut self.local, local);
         resize(&mut self.labels, 2 * ands);
@@ -290,7 +291,7 @@ impl Desk {
     }
 }
 
-/// A desk that is taken, until this is dropped.
+/// A thread's buffers, which return to the common list when this is dropped.
 struct OnDesk<'a>(Option<Desk>, &'a Mutex<Vec<Desk>>);
 
 impl<'a> OnDesk<'a> {
@@ -311,18 +312,18 @@ impl Drop for OnDesk<'_> {
     }
 }
 
-/// A chunk that is evaluated.
+/// The results of a chunk.
 struct Done {
-    /// Labels of the outputs, slot after slot.
+    /// The labels of the outputs, slot after slot.
     outputs: Labels,
-    /// Δ if two valid labels came out of a bucket, else zero.
+    /// Δ if a bucket gave two valid labels, else zero.
     delta: Zeroizing<Label>,
-    /// Labels that were refused.
+    /// The number of refused labels.
     refused: u64,
 }
 
 impl Material {
-    /// Evaluates the gates of a chunk, on labels of the program's wires.
+    /// Evaluates the gates of a chunk, on the labels of the program's wires.
     fn evaluate(
         &self,
         layout: &Layout,
@@ -355,7 +356,7 @@ impl Material {
         Ok(done)
     }
 
-    /// Evaluates the gates of a stage in all slots of a chunk, each with this many wires.
+    /// Evaluates the gates of a stage in all slots of a chunk. Each slot has this many wires.
     fn stage(
         &self,
         stage: &Stage,
@@ -397,7 +398,7 @@ impl Material {
         Ok(())
     }
 
-    /// Evaluates the buckets of gates on the desk's labels, to its verdicts.
+    /// Evaluates the buckets of gates on the labels in the buffers, and writes the verdicts there.
     fn judge(&self, ands: Range<usize>, desk: &mut Desk, done: &mut Done) -> Result<(), Cheat> {
         let Desk { labels, verdicts, room, .. } = desk;
         for (k, batch) in self.gates.iter().enumerate() {
@@ -418,7 +419,7 @@ impl Material {
     }
 }
 
-/// Judges buckets of a batch from `first` on, as many as there is room for verdicts.
+/// Judges buckets of a batch from `first` on, as many as there are places for verdicts.
 fn judged(
     batch: &Buckets,
     first: usize,
@@ -434,7 +435,7 @@ fn judged(
     Ok(refused)
 }
 
-/// Changes the number of labels; old contents may be lost, but no copy stays in memory.
+/// Changes the number of labels. Old contents may be lost, but no copy stays in memory.
 fn resize(labels: &mut Labels, length: usize) {
     if labels.capacity() < length {
         *labels = Labels::new(Vec::with_capacity(length));

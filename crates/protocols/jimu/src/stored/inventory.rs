@@ -1,4 +1,4 @@
-//! JIMU's part of a store's contents, for people.
+//! The inventory of JIMU's part of a store.
 
 use brickwork_base::Error;
 use brickwork_circuit::Program;
@@ -13,7 +13,8 @@ use super::origins::{Header, Origin, bound_of_epoch};
 use crate::parameters::Unit;
 use crate::report::Jimu;
 
-/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
+/// Returns the inventory of the parts of a store that belong to this protocol, oldest first, including burned
+/// epochs.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -21,7 +22,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ours>(store)
 }
 
-/// JIMU's batches.
+/// The batches of JIMU.
 struct Ours;
 
 impl Kinds for Ours {
@@ -60,8 +61,8 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program for which a part of a store is enough, by gates and by components,
-/// without regard to the bound. It is none while a part of it is missing.
+/// Counts the executions of a program for which a part of a store has enough items, by gates and by
+/// components. The count ignores the bound. It is 0 if the part is incomplete.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

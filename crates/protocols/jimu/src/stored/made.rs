@@ -1,6 +1,6 @@
-//! The items that a step makes: buckets of gates or of copies of a component, wires, and OTs. Items in a
-//! bucket are soldered to the bucket's first gate or copy, and copies' outputs to the bucket's own words,
-//! before the program is known. So a program solders the operands of only one gate or copy per bucket.
+//! The items that a step makes: buckets of gates or of copies of a component, wires, and OTs. Before the
+//! program is known, items in a bucket are soldered to the bucket's first gate or copy, and outputs of copies
+//! to the bucket's own words. So a program solders only the operands of one gate or copy per bucket.
 //!
 //! ```text
 //!   as in a run    5, 6, 7, 8, 9
@@ -26,7 +26,7 @@ use crate::preprocess::{self, Copies, Garbled, HashedCopies, Received};
 use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Part, Solder, complete};
 
-/// The stored items of a step, of each kind; buckets with their first hash key.
+/// The stored items of a step, of each kind. Buckets have the start of their hash keys.
 pub(super) struct Made<B, I, O> {
     pub buckets: Option<(u128, B)>,
     pub inputs: Option<I>,
@@ -39,7 +39,7 @@ pub(super) type GarblerMade = Made<GarblerItems, GarblerItems, GarblerItems>;
 /// The evaluator's.
 pub(super) type EvaluatorMade = Made<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
-/// The items in the buckets of a step, which are all of one kind.
+/// The items in the buckets of a step. All of them are of one kind.
 struct Within<'s> {
     kind: &'s Kind<'s>,
     /// The number of gates or copies that were made.
@@ -50,7 +50,7 @@ struct Within<'s> {
 }
 
 impl<'s> Within<'s> {
-    /// None if a step makes no buckets.
+    /// Returns `None` if the step makes no buckets.
     fn of(supply: &'s Supply, choice: &'s Choice) -> Option<Self> {
         let (kind, cut) = (supply.kinds.first()?, supply.sizes.copies.first()?);
         let kept = &choice.copies.first()?.kept;
@@ -61,8 +61,9 @@ impl<'s> Within<'s> {
         self.kept.chunks_exact(self.bucket)
     }
 
-    /// Returns the soldered wires. Operands: `[bucket][gate or copy after the first][input]`. Outputs of
-    /// gates, in the same order, to that of the first; outputs of all copies to the bucket's wires,
+    /// Returns the soldered wires. Operands of the first gate or copy are soldered to those of the others,
+    /// `[bucket][gate or copy after the first][input]`. Outputs of gates are soldered to the output of the
+    /// first gate, in the same order. Outputs of copies are soldered to the bucket's words,
     /// `[bucket][copy][output]`.
     fn pairs(&self) -> KindPairs {
         let mut pairs = KindPairs::default();
@@ -84,8 +85,8 @@ impl<'s> Within<'s> {
         pairs
     }
 
-    /// Returns the indices of the stored words of each bucket: among those of inputs, then of outputs (of
-    /// gates, or of buckets of copies), then of offsets, which are labels.
+    /// Returns the indices of the stored words of each bucket. The words are numbered in this order: inputs,
+    /// outputs (of gates, or of buckets of copies), and offsets, which are labels.
     fn words(&self, with_offsets: bool) -> Vec<usize> {
         let [inputs, outputs] = [self.kind.inputs(), self.kind.outputs()];
         let of_inputs = self.copies * inputs;
@@ -124,8 +125,8 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
     })
 }
 
-/// Solders the items in buckets. Returns the stored data, with their first hash key; `wires` are those to
-/// which copies are soldered.
+/// Solders the items in buckets. Returns the stored data, with the start of the hash keys. `wires` are the
+/// words to which outputs of copies are soldered.
 fn garbler_buckets(
     party: &mut Garbler,
     copies: &Copies,
@@ -150,7 +151,7 @@ fn garbler_buckets(
     Ok((copies.start, items))
 }
 
-/// Opens solderings, and S of copies, and answers the evaluator's seed.
+/// Opens the solderings, and S for copies, and answers the evaluator's seed.
 fn prove(party: &mut Garbler, solders: &[Solder; 2], offsets: Option<&Words>) -> Result<(), Error> {
     let mut bits = Vec::new();
     for solder in solders {
@@ -173,8 +174,8 @@ fn prove(party: &mut Garbler, solders: &[Solder; 2], offsets: Option<&Words>) ->
     run.channel.flush()
 }
 
-/// Receives solderings of operands and outputs, and the opening values of S with these hashes; and checks
-/// all.
+/// Receives solderings of operands and outputs, and the opening values of S, whose hashes are `offsets`.
+/// Checks all of them.
 fn verify(
     party: &mut Evaluator,
     solders: &[HashedSolder; 2],
@@ -299,7 +300,7 @@ mod tests {
     }
 
     /// Each bucket has its own words and is soldered only to these. A word in two buckets would be an output
-    /// of both, and reveal Δ if they differ.
+    /// of both, and would reveal Δ if the results differ.
     #[test]
     fn buckets_have_no_word_in_common() {
         let component = component();
@@ -319,7 +320,7 @@ mod tests {
                     let wires = |copy: u32, count: usize| {
                         (0..count).map(move |k| copy * count as u32 + k as u32).collect::<Vec<u32>>()
                     };
-                    // From the stored operands of the first one to those of the others.
+                    // From the stored operands of the first gate or copy to the operands of the others.
                     let range = 2 * bucket * inputs..2 * (bucket + 1) * inputs;
                     let head: Vec<u32> = words[..inputs].iter().map(|&word| word as u32).collect();
                     assert_eq!(head, wires(copies[0], inputs));
@@ -335,7 +336,7 @@ mod tests {
                     let kept: Vec<u32> = kept.collect();
                     assert_eq!(of_outputs.to[range], kept.repeat(from.len()));
                     if own && with_offsets {
-                        // Three buckets with outputs of their own.
+                        // The test makes three buckets. Those of copies have words for their outputs.
                         assert_eq!(words[each - 1], 12 * inputs + 3 * outputs + copies[0] as usize);
                     }
                 }

@@ -1,7 +1,7 @@
-//! JIMU's gates, components, wires and OTs on disk, made before programs are known; and runs of programs with
-//! them. All protocols share the code for meeting, filling and taking ([`brickwork_session::stock`]). This
-//! module has JIMU's own parts: AND gates with the session's offset, and copies of components with their own
-//! offsets.
+//! JIMU's gates, components, wires and OTs on disk, made before programs are known, and runs of programs that
+//! use them. All protocols share the code that compares stores, fills them and takes items
+//! ([`brickwork_session::stock`]). This module has JIMU's own parts: AND gates with the session's offset, and
+//! copies of components with their own offsets.
 //!
 //! All gates of an epoch share the session's Δ, and all words that are hashed in it share the watched
 //! symbols. docs/protocols/jimu.md explains why this is secure.
@@ -41,8 +41,8 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Jimu::NAME, role, terms }
 }
 
-/// Returns whether this party's store has enough for a program, among the items that both parties may still
-/// use: in this cut or, if none is named, in any cut.
+/// Returns whether this party's store has enough items for a program, among the items that both parties may
+/// still use. With `unit`, it considers only this cut, otherwise any cut.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -63,12 +63,12 @@ pub fn in_stock(
     Ok(false)
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. Returns the number of epochs that both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, without changing either store. Returns
+/// the number of epochs that both may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// their logs do not agree: a run would burn the differing epochs.
+/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
+/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -78,10 +78,11 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns the promise of a program in this cut that takes everything from one preprocessing for it.
+/// Returns the promise of a program in this cut if a preprocessing for this program makes all its items.
 ///
 /// # Errors
-/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+/// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make that
+/// many items.
 pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<Promise, Error> {
     Request::of(program, unit)?.promise(unit, security)
 }
@@ -115,10 +116,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if the two stores do not
+    /// [`Error::Mismatch`] if the peer requests something else. [`Error::Strangers`] if the two stores do not
     /// belong together. [`Error::Stock`] if one of them is an old copy, and then the differing epochs are
-    /// burned; or if it holds stock of another protocol, and then nothing is burned. [`Error::Io`] if the
-    /// peer goes away.
+    /// burned. Also if a store has stock of another protocol, and then nothing is burned. [`Error::Io`] if
+    /// the connection ends.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -144,8 +145,8 @@ impl Stocked {
         }
     }
 
-    /// Makes the requested stock, one step after another; steps that an interrupted run for the same request
-    /// has completed are not made again. It uses an epoch from which nothing was taken yet, or begins one.
+    /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
+    /// completed are not repeated. It uses an epoch of which nothing was used yet, or begins a new one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
@@ -157,7 +158,7 @@ impl Stocked {
         }
     }
 
-    /// Runs a program on stock, in this cut. If none is named, it uses components if there are enough, and
+    /// Runs a program on stock, in this cut. Without a cut, it uses components if there are enough, and
     /// otherwise gates. `input` are the bits of this party's input ports.
     ///
     /// # Errors
@@ -176,10 +177,10 @@ impl Stocked {
         }
     }
 
-    /// Closes it. Returns the time and the bytes of each phase.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
-    /// [`Error::Io`] if the peer went away.
+    /// [`Error::Io`] if the connection has ended.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         match self.0 {
             Of::Garbler(line) => line.close(),
@@ -198,16 +199,16 @@ where
     Stocked: From<Line<R>>,
 {
     if asked.is_empty() {
-        return Err(Error::Usage("neither gates nor components, inputs or OTs are asked for".into()));
+        return Err(Error::Usage("neither gates nor components, inputs or OTs are requested".into()));
     }
     let epoch = line.open_epoch()?;
     let steps = asked.steps(line.terms().security.whole()?)?;
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Runs a program, and makes its missing items. All material of a program must exist before its session's
-/// first input. So missing items are added to an epoch from which nothing was taken, if there is one;
-/// otherwise a new one is filled with everything that the program needs.
+/// Runs a program, and makes its missing items. All items of a program must exist before its session's first
+/// input. So missing items are added to an epoch of which nothing was used, if there is one. Otherwise a new
+/// epoch gets everything that the program needs.
 fn run<R: Role>(
     line: Line<R>,
     (program, unit): (&Program, Option<Unit>),
@@ -222,7 +223,7 @@ where
     let cut = |unit: Unit| Layout::from_stock(program, unit, level);
     let layout = match unit {
         Some(unit) => cut(unit)?,
-        // Both parties' stores give the same result. A program that has no component to garble is cut into
+        // Both parties' stores give the same result. A program without a component to garble is cut into
         // gates.
         None => match cut(Unit::Components) {
             Ok(layout)
@@ -241,7 +242,7 @@ where
         let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
         let mut missing = there.map_or_else(|| everything.clone(), |there| everything.missing(&there));
         if missing.is_empty() {
-            // There are enough items, but from too many batches.
+            // There are enough items, but they come from too many batches.
             (epoch, missing) = (None, everything);
         }
         tracing::warn!("{why}; {missing} are made on the spot");
@@ -253,7 +254,7 @@ where
     Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, next.into()))
 }
 
-/// Returns the base-2 logarithm of the bound of all programs from an epoch together.
+/// Returns the base-2 logarithm of the bound of all programs together that use an epoch.
 fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
     Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
 }

@@ -1,4 +1,4 @@
-//! The items that a program takes from stock, and the steps that make them.
+//! The items of stock that a program needs, and the steps that make them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,37 +29,38 @@ pub(super) mod kind {
     pub const COPIES: u8 = 3;
 }
 
-/// The largest number of AND gates of one step: both parties hold all their data about them in memory.
+/// The largest number of AND gates of one step. Both parties keep all data about a step's gates in memory.
 const GATES_OF_A_STEP: u64 = 1 << 16;
 
-/// The largest number of inputs of either party of one step.
+/// The largest number of inputs of either party in one step.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
 
-/// The assumed number of copies of a component per bucket, including opened ones, and the largest number of
-/// bytes of data about all copies of a step, unless a bucket has more: both parties hold it in memory.
+/// The assumed number of copies of a component per bucket, including opened ones. The second constant is the
+/// largest size of the data about all copies of a step, unless a single bucket is larger. Both parties keep
+/// this data in memory.
 const COPIES_OF_A_BUCKET: u64 = 10;
 const BYTES_OF_A_STEP: u64 = 256 << 20;
 
-/// The number of AND gates for which one preprocessing has room at every level: sixteen steps of them
+/// The number of AND gates that one preprocessing can make at every level: sixteen steps of them
 /// ([`Level::of_stock`]).
 const ROOM: u64 = 16 << 16;
 
-/// The largest number of steps of gates and components for which there can be room.
+/// The largest number of steps of gates and components in a preprocessing.
 const MOST_STEPS: u64 = 1 << 10;
 
-/// The largest number that can be requested of anything.
+/// The largest number of items of a kind in a request.
 const MOST: u64 = 1 << 32;
 
-/// The items to make ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time, even for unknown programs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// AND gates, in buckets.
+    /// The number of AND gates, each a bucket.
     pub gates: u64,
-    /// Components with AND gates, and how many buckets of each.
+    /// Components with AND gates, each with the number of its buckets.
     pub components: Vec<(Component, u64)>,
-    /// Wires of the garbler: one for each bit of its inputs.
+    /// The number of input wires of the garbler: one for each bit of its inputs.
     pub inputs: u64,
-    /// OTs: one for each bit of the evaluator's input.
+    /// The number of OTs: one for each bit of the evaluator's inputs.
     pub ots: u64,
 }
 
@@ -74,12 +75,12 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns the items of a program in this cut; components without AND gates are not garbled. A program
-    /// that takes nothing takes one OT, which hides nothing, because a log entry that takes nothing would
-    /// burn nothing.
+    /// Returns the items of a program in this cut. Components without AND gates are not garbled. A program
+    /// that needs no items requests one OT. It hides nothing, but a log entry without items would burn
+    /// nothing.
     ///
     /// # Errors
-    /// [`Error::Limit`] if it is more than can be asked for.
+    /// [`Error::Limit`] if the request is too large.
     pub fn of(program: &Program, unit: Unit) -> Result<Self, Error> {
         let slots = program.slots_by_component();
         let [inputs, ots] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party) as u64);
@@ -114,7 +115,7 @@ impl Request {
     }
 
     /// Adds buckets of a component; components without AND gates are ignored. Two components that compute the
-    /// same are one.
+    /// same function share their buckets.
     pub fn add(&mut self, component: &Component, count: u64) {
         if count == 0 || component.circuit.and_gates() == 0 {
             return;
@@ -128,7 +129,7 @@ impl Request {
     /// Returns this many times the request.
     ///
     /// # Errors
-    /// [`Error::Limit`] if that is more than can be asked for.
+    /// [`Error::Limit`] if the result is too large.
     pub fn times(&self, count: u64) -> Result<Self, Error> {
         let mut all = self.clone();
         all.counts().for_each(|one| *one = one.saturating_mul(count));
@@ -181,12 +182,12 @@ impl Request {
         std::iter::once(gates).chain(components).chain(rest).collect()
     }
 
-    /// Lists the steps that make it: each makes some gates, some buckets of a component, or some inputs. Each
-    /// step with a cut-and-choose has an equal part of the budget of one preprocessing.
+    /// Lists the steps that make the request. Each makes some gates, some buckets of a component, or some
+    /// inputs. Each step with a cut-and-choose has an equal part of one preprocessing's budget.
     ///
     /// # Errors
-    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it for one
-    /// preprocessing.
+    /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make
+    /// that many items.
     pub(crate) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
         let level = Level::of_stock(security)?;
         let of_component =
@@ -212,7 +213,7 @@ impl Request {
             ..Request::default()
         });
         requests.extend(of_inputs);
-        // Most of them are equal.
+        // Most steps are equal.
         let mut known: HashMap<(Unit, u64), Sizes> = HashMap::new();
         let mut steps = Vec::new();
         for request in requests {
@@ -233,7 +234,7 @@ impl Request {
         Ok(steps)
     }
 
-    /// Returns the unit and the number of the buckets of a step that makes this.
+    /// Returns the unit and the number of buckets of a step that makes this request.
     fn buckets(&self) -> (Unit, u64) {
         match self.components.first() {
             Some((_, count)) => (Unit::Components, *count),
@@ -241,7 +242,7 @@ impl Request {
         }
     }
 
-    /// Makes an error with a hint for a step that has no room in its part of the budget.
+    /// Returns an error with a hint, for steps that do not fit into the budget.
     fn no_room(&self, security: u32) -> Error {
         Error::Limit(format!(
             "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} \
@@ -250,10 +251,12 @@ impl Request {
         ))
     }
 
-    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first. Returns the numbers of items of the
+    /// batches.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are too few, or they come from so many batches that the bound is exceeded.
+    /// [`Error::Stock`] if there are too few items, or they come from so many batches that the bound is
+    /// exceeded.
     pub(super) fn choose(
         &self,
         there: &Batches,
@@ -274,10 +277,10 @@ impl Request {
         Ok(taken)
     }
 
-    /// Returns the missing items, if these are there.
+    /// Returns the items that are missing if these batches exist.
     pub(super) fn missing(&self, there: &Batches) -> Request {
         let mut missing = self.clone();
-        // In the order of the needs.
+        // The numbers are in the order of the needs.
         let lacking = there.lacking(&self.wanted());
         let Request { gates, components, inputs, ots } = &mut missing;
         let counts = std::iter::once(gates).chain(components.iter_mut().map(|(_, count)| count));
@@ -286,12 +289,12 @@ impl Request {
         missing
     }
 
-    /// Returns for how many programs the existing items are enough.
+    /// Returns the number of programs for which these batches are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         there.suffices(&self.wanted())
     }
 
-    /// Returns the promise of a program that takes everything from one preprocessing for it.
+    /// Returns the promise of a program if a preprocessing for this program makes all its items.
     ///
     /// # Errors
     /// As [`Request::steps`].
@@ -308,7 +311,8 @@ impl Request {
     }
 }
 
-/// Returns whether two components compute the same. Digests cover a whole circuit, so they are compared last.
+/// Returns whether two components compute the same function. Computing a digest reads a whole circuit, so
+/// digests are compared last.
 fn are_alike(one: &Component, other: &Component) -> bool {
     let ports = |component: &Component| -> Vec<u64> {
         let Component { inputs, outputs, .. } = component;
@@ -323,7 +327,7 @@ fn are_alike(one: &Component, other: &Component) -> bool {
         && (Arc::ptr_eq(&one.circuit, &other.circuit) || one.digest() == other.digest())
 }
 
-/// Cuts a number into parts of at most `most`.
+/// Splits a number into parts of at most `most`.
 fn cut(all: u64, most: u64) -> Vec<u64> {
     (0..all.div_ceil(most)).map(|step| most.min(all - step * most)).collect()
 }
@@ -334,8 +338,7 @@ fn buckets_of_a_step(component: &Component, level: &Level) -> u64 {
     (BYTES_OF_A_STEP / each.max(1)).clamp(1, GATES_OF_A_STEP)
 }
 
-/// Returns the approximate number of bytes of a party's data about a copy: its tables, and words of its
-/// wires.
+/// Returns the approximate size of a party's data about a copy: its tables, and the words of its wires.
 fn copy_bytes(component: &Component, level: &Level) -> u64 {
     let circuit = &component.circuit;
     let wires = circuit.inputs() + circuit.outputs().len();
@@ -349,8 +352,8 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Refuses buckets that are too large to be stored together (with a margin of one half, because the bytes
-    /// of a copy are an estimate), and a cut that could not be read again.
+    /// Refuses buckets that are too large for a record. The margin is one half, because the size of a copy is
+    /// an estimate. Also refuses a cut that could not be read again.
     fn sensible(self) -> Result<Self, Error> {
         let level = &self.sizes.level;
         let each = self.component().map_or(0, |component| copy_bytes(component, level));
@@ -367,7 +370,7 @@ impl Filling {
         }
     }
 
-    /// Returns the component that it makes copies of, if it does.
+    /// Returns the component whose copies the step makes, if it makes copies.
     pub fn component(&self) -> Option<&Component> {
         self.request.components.first().map(|(component, _)| component)
     }
@@ -377,10 +380,10 @@ impl Filling {
         self.component().map_or("AND gates", |component| &component.name)
     }
 
-    /// Returns the items to make and hash for it.
+    /// Returns the items that the step makes and hashes.
     pub fn supply(&self) -> Supply<'_> {
         let of = self.component().map_or(Kind::Gate, Kind::Component);
-        // A step has at most 2^16 of each.
+        // A step has at most 2^16 inputs and 2^16 OTs.
         let (inputs, ots) = (self.request.inputs as usize, self.request.ots as usize);
         let slot_wires = match self.component() {
             Some(_) => self.request.buckets().1 as usize * of.outputs(),
@@ -390,13 +393,13 @@ impl Filling {
         Supply { sizes: self.sizes.clone(), kinds, inputs, slot_wires, ots }
     }
 
-    /// Returns its cut-and-choose, if it makes buckets.
+    /// Returns the step's cut-and-choose, if it makes buckets.
     pub fn cut(&self) -> Option<Cut> {
         let bucketing = self.sizes.copies.first().copied();
         bucketing.map(|bucketing| Cut { unit: self.sizes.unit, bucketing })
     }
 
-    /// Returns the number of bytes that the evaluator receives of a copy.
+    /// Returns the number of bytes that the evaluator receives for a copy.
     fn bytes_of_a_copy(&self) -> u64 {
         let level = &self.sizes.level;
         match self.component() {
@@ -405,7 +408,7 @@ impl Filling {
         }
     }
 
-    /// Returns its risk, in units of 2^-128.
+    /// Returns the step's risk, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         self.cut().map_or(0, |cut| cut.bound(&self.sizes.level).to_fixed())
     }

@@ -1,6 +1,5 @@
-//! Runs a program with buckets, wires and OTs from stock. The program's wires are soldered to the first gate
-//! or copy of a bucket now. The solderings from there to the others, and from copies to the bucket's outputs,
-//! were made with the bucket.
+//! Runs a program with buckets, wires and OTs from stock. The run solders the program's wires to the first
+//! gate or copy of each bucket. The solderings within a bucket were made together with the bucket.
 //!
 //! ```text
 //!   10  E -> G  where its input differs from its choices
@@ -11,9 +10,9 @@
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The evaluator sees the same sums as in a run, in another basis. A run solders the wire to each gate or
-//! copy of the bucket; here this is the sum of two solderings. For copies, the difference of their offsets is
-//! added if the permutation bits of the first soldering require it (`copies_soldered`).
+//! The evaluator sees the same sums as in a run without stock, in another basis. A run without stock solders
+//! a wire to each gate or copy of a bucket. Here this soldering is the sum of two. For copies, the difference
+//! of their offsets is added if the permutation bits of the first soldering require it (`copies_soldered`).
 
 use std::borrow::Cow;
 
@@ -38,22 +37,21 @@ use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
 use crate::{decode, evaluate, msg, prepare};
 
-/// The garbler's material for a program: buckets of each batch.
+/// The garbler's material for a program: buckets, batch by batch, and wires.
 pub(super) struct GarblerMaterial {
     pub buckets: Vec<GarblerItems>,
     pub inputs: GarblerItems,
     pub ots: GarblerItems,
 }
 
-/// The evaluator's material: buckets and wires of each batch.
+/// The evaluator's material for a program: buckets and wires, batch by batch.
 pub(super) struct EvaluatorMaterial {
     pub buckets: Vec<EvaluatorBuckets>,
     pub inputs: Vec<EvaluatorInputs>,
     pub ots: EvaluatorOts,
 }
 
-/// Returns the wires of the program that are soldered to the operands of a batch's buckets:
-/// `[bucket][input]`.
+/// Returns the solderings of the program's wires to the operands of a batch's buckets: `[bucket][input]`.
 fn pairs(layout: &Layout, batch: usize) -> Pairs {
     let mut pairs = Pairs::default();
     for slot in looking(layout.slots_of(batch)) {
@@ -64,7 +62,8 @@ fn pairs(layout: &Layout, batch: usize) -> Pairs {
     pairs
 }
 
-/// Returns the indices of the slots' outputs, in the circuit's order, among those of all batches' buckets.
+/// Returns, for each output of a slot in the circuit's order, its index among the outputs of all batches'
+/// buckets.
 fn outputs(layout: &Layout) -> Vec<usize> {
     let counts = layout.slots_by_kind();
     let mut firsts = Vec::with_capacity(counts.len());
@@ -81,7 +80,7 @@ fn outputs(layout: &Layout) -> Vec<usize> {
     layout.slots.iter().flat_map(of).collect()
 }
 
-/// Runs a program whose layout uses this material. Returns the outputs.
+/// Runs a program with this material, which fits its layout. Returns the outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -115,7 +114,7 @@ pub(super) fn garbler(
     decode::garbler(party, layout, &circuit) // 13
 }
 
-/// The garbler's part of a batch's buckets to which programs are soldered: operands, and offsets of copies.
+/// The garbler's part of a batch's buckets that a program needs: operands, and offsets of copies.
 struct Head {
     operands: Wires,
     offsets: Option<Words>,
@@ -127,8 +126,8 @@ impl Head {
     }
 }
 
-/// Returns the offset of the wires at which solderings end: Δ, or those of copies, each for this many
-/// operands.
+/// Returns the offset of the wires to which solderings lead: Δ, or the copies' own offsets, each for as many
+/// wires as the kind has operands.
 fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &Kind) -> Target<'a, T> {
     match own {
         None => Target::Session(delta),
@@ -183,17 +182,18 @@ fn opens(
     party.run.channel.flush()
 }
 
-/// The checked opening values of all that a program needs.
+/// The checked opening values that a program needs.
 struct OpenedRun {
     /// The solderings of each batch.
     solderings: Vec<Vec<Part>>,
-    /// Labels of the garbler's inputs, in the form of [`Sight`], and which of both they are.
+    /// Labels of the garbler's inputs, in the form of [`Sight`], and for each whether it is the hashed label.
     inputs: (Seen, Zeroizing<Vec<u8>>),
     read: Read,
     decoding: Words,
 }
 
-/// Runs a program whose layout uses this material. Returns the outputs, and whether they had to be recovered.
+/// Runs a program with this material, which fits its layout. Returns the outputs, and whether they were
+/// recovered.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
@@ -260,7 +260,7 @@ fn hashed_circuit(
     }
 }
 
-/// Receives and checks the opening values of all that a program needs.
+/// Receives and checks the opening values that a program needs.
 fn verify(
     party: &mut Evaluator,
     layout: &Layout,
@@ -305,8 +305,8 @@ fn verify(
     Ok(OpenedRun { solderings, inputs, read, decoding })
 }
 
-/// Returns the solderings for evaluating the gates of a batch. A soldering to a gate is the sum of the
-/// soldering to the bucket's first gate, which is in `opened`, and the stored one from there.
+/// Returns the solderings for evaluating the gates of a batch. A soldering to a gate is the sum of two: the
+/// soldering to the bucket's first gate, which is in `opened`, and the stored one from the first gate.
 fn gates_soldered<'a>(
     party: &Evaluator,
     gates: &'a EvaluatorGates,
@@ -336,9 +336,10 @@ fn gates_soldered<'a>(
     })
 }
 
-/// Does the same for copies. δ_ih and S_h lead from a label of wire i of the program to the first copy h.
-/// From there, δ_hg and `S_h ⊕ S_g`, the offset between both copies, lead to copy g. Together these are `δ_ih
-/// ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` and S_g, where p is the sum of the permutation bits of i and h.
+/// Returns the solderings for evaluating the copies of a batch. δ_ih and S_h lead from a label of wire i of
+/// the program to the first copy h. From there, δ_hg and the offset `S_h ⊕ S_g` between both copies lead to
+/// copy g. The sum is `δ_ih ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` with S_g, where p is the sum of the permutation bits of i
+/// and h.
 fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<CopyBuckets<'a>, Error> {
     let EvaluatorCopies { bucket, numbers, tables, offsets, outputs, back, within, garbling, .. } = copies;
     let (bucket, first) = (*bucket, shorts(opened));
@@ -372,5 +373,5 @@ fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<C
 }
 
 fn without_keys() -> Error {
-    Error::Stock("buckets without keys".into())
+    Error::Stock("buckets of a batch have no hash keys".into())
 }

@@ -1,4 +1,5 @@
-//! The cut-and-choose that made the items of a batch, and the failure probability of a program from stock.
+//! The cut-and-choose of the batches that a program uses, and the failure probability of a program from
+//! stock.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -25,19 +26,19 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Returns the bound on a garbler's success with it. Computing it takes a while and many programs use the
-    /// same one, so it is cached.
+    /// Returns the bound on a garbler's success with this cut. It is cached, because computing it is slow and
+    /// many programs use the same cut.
     pub fn bound(&self, level: &Level) -> Upper {
         static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
         KNOWN.of((*self, level.security), |(cut, _)| level.of_copies(cut.unit.rule(), &cut.bucketing))
     }
 }
 
-/// A batch from which something is taken.
+/// A batch whose items a program uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub serial: Serial,
-    /// The name of the items in its buckets, for people.
+    /// The name of the items in its buckets, as users see it.
     pub name: String,
     pub cut: Cut,
 }
@@ -70,7 +71,7 @@ impl Origin {
     }
 }
 
-/// Names the items in buckets like a run without stock.
+/// Returns the name of the items in buckets, as a run without stock reports it.
 pub(super) fn shown(unit: Unit, name: &str) -> String {
     match unit {
         Unit::Gates => AND_GATES.into(),
@@ -84,9 +85,9 @@ pub(crate) struct Header {
     version: u32,
     /// s.
     security: u32,
-    /// None for wires and OTs, of which none are opened.
+    /// The cut of a batch of buckets. `None` for wires and OTs, because none are opened.
     cut: Option<Bucketing>,
-    /// The first hash key of the items in the buckets.
+    /// The start of the hash keys of the items in the buckets.
     pub start: u128,
 }
 
@@ -95,7 +96,7 @@ impl Header {
         Header { version: VERSION, security, cut, start }
     }
 
-    /// Returns its level.
+    /// Returns the level of the batch.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered.
@@ -124,7 +125,7 @@ impl Header {
     /// Returns the cut of a batch of buckets.
     ///
     /// # Errors
-    /// [`Error::Stock`] if it is another one.
+    /// [`Error::Stock`] if the batch has no cut.
     pub fn bucketing(&self) -> Result<Bucketing, Error> {
         self.cut.ok_or_else(|| Error::Stock("the header of a batch is of another kind".into()))
     }
@@ -139,24 +140,25 @@ pub(super) fn is_sensible(cut: &Bucketing) -> bool {
     cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
 }
 
-/// Returns each batch once.
+/// Returns each batch once, even if several programs or parts use it.
 fn distinct(origins: &[Origin]) -> Vec<&Origin> {
     let mut seen = HashSet::new();
     origins.iter().filter(|origin| seen.insert(origin.serial)).collect()
 }
 
-/// Returns the bound over batches: each counts completely and once, with all given-up steps and all other
-/// checks of their session.
+/// Returns the bound over batches. Each batch counts completely and once. The risk of all given-up steps and
+/// of all other checks of their session is added.
 fn bound(origins: &[Origin], given_up: GivenUp, level: &Level) -> Upper {
     let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(level)).sum();
     checks + batches + Upper::fixed(given_up.risk)
 }
 
-/// Returns the promise of a program from these batches, whose buckets have this unit.
+/// Returns the promise of a program that uses these batches, whose buckets have this unit.
 ///
 /// # Errors
-/// [`Error::Stock`] if together they exceed the budget, [`Error::Usage`] if that security is not offered.
+/// [`Error::Stock`] if their bounds together exceed the budget, [`Error::Usage`] if the security is not
+/// offered.
 pub(super) fn promise(
     origins: &[Origin],
     unit: Unit,
@@ -185,8 +187,8 @@ pub(super) fn promise(
     Ok(promise)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch. It
-/// covers all batches that were made, including used ones.
+/// Returns the bound on a cheating garbler's success in all programs together that use an epoch. It covers
+/// all batches of the epoch, including used ones.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -199,7 +201,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     Ok(bound(&origins, state.given_up(), &Level::of_stock(security)?))
 }
 
-/// Returns whether an epoch with these given-up steps has room for another step.
+/// Returns whether the budget of an epoch with these given-up steps allows another step.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered.
@@ -207,7 +209,7 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error>
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(Level::of_stock(security)?.share(GIVEN_UP_SHARE)))
 }
 
-/// Returns the risk of an epoch outside its batches, in units of 2^-128.
+/// Returns the risk of an epoch outside of its batches, in units of 2^-128.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered.
@@ -220,7 +222,7 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
-    /// The data of a batch must be consistent: with or without a cut-and-choose, of gates or of components.
+    /// A batch's data must be consistent: only buckets of gates or components have a cut-and-choose.
     #[test]
     fn row_25_batches_that_contradict_themselves_are_refused() {
         let cut = Some(Bucketing { slots: 8, bucket: 3, opened: 20 });

@@ -1,7 +1,7 @@
-//! The records of stock items. A record has the data that a later program needs. For buckets: the words of
-//! the operands to which programs are soldered, which are those of the first gate or copy, and of the
-//! outputs; at the evaluator also the data for evaluation. For the garbler's wires: the words, or at the
-//! evaluator their hashes. For OTs: their labels.
+//! The records of stock items. A record contains the data that a later program needs. For buckets, these are
+//! the words of the operands and of the outputs. The operands are those of the first gate or copy, to which
+//! programs are soldered. The evaluator's records also have the data for evaluation. For the garbler's wires,
+//! these are the words, or at the evaluator their hashes. For OTs, these are their labels.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ use crate::layout::Kind;
 use crate::open::CheckedChoices;
 use crate::parameters::Level;
 
-/// The words of an item. A bucket has those of its operands, then of its outputs, and then the offset of the
-/// first copy if it has its own.
+/// The words of an item. A bucket has the words of its operands and then of its outputs. If copies have their
+/// own offsets, the offset of the first copy follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     inputs: usize,
@@ -60,31 +60,31 @@ impl Shape {
         (0..count * self.inputs).map(move |k| k / inputs * each + k % inputs)
     }
 
-    /// Returns those of the outputs.
+    /// Returns the indices of the outputs of this many items, if each item has `each` words.
     fn outputs(self, count: usize, each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         let outputs = self.outputs.max(1);
         (0..count * self.outputs).map(move |k| k / outputs * each + self.inputs + k % outputs)
     }
 
-    /// Returns those of the offsets, which are the last labels of their items.
+    /// Returns the indices of the offsets of this many items, which are the last labels of their items.
     fn offsets(self, count: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         (0..count).map(move |item| (item + 1) * self.labels() - 1)
     }
 }
 
-/// The data besides the records from which items are made.
+/// The data, besides the records, from which items are restored.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub level: &'a Level,
     pub shape: Shape,
-    /// For buckets of a component, its circuit.
+    /// The circuit of a component, for buckets of copies.
     pub circuit: Option<&'a Circuit>,
-    /// The evaluator's hashes: of labels and of permutation messages.
+    /// The evaluator's receivers of hashes: of labels and of permutation messages.
     pub hashes: Option<[&'a Receiver; 2]>,
 }
 
-/// Returns the values of some items, with `each` values per item.
+/// Returns the indices of the values of some items, with `each` values per item.
 fn values(items: &Range<usize>, each: usize) -> Range<usize> {
     items.start * each..items.end * each
 }
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
         self.hashes.ok_or_else(other_role)
     }
 
-    /// Reads hashes of labels (0) or of permutation messages (1).
+    /// Reads hashes of labels (`of` is 0) or of permutation messages (`of` is 1).
     fn read_hashes(&self, of: usize, record: &mut In, count: usize) -> Result<Hashes, Error> {
         let words = [&self.level.labels, &self.level.permutations][of].w();
         self.hashes()?[of].stored(record.pods(count * words.div_ceil(16))?)
@@ -122,7 +122,7 @@ impl<'a> Context<'a> {
         Ok(HashedWires { labels, permutations: self.read_hashes(1, record, count)? })
     }
 
-    /// Makes the hash for the labels of the batch's gates.
+    /// Prepares the garbling hash for the batch's gates.
     fn garbling(&self) -> Result<Garbling, Error> {
         let copies = self.header.bucketing()?.copies() as usize;
         Ok(Garbling::new(self.header.start, copies, self.level.blocks()))
@@ -152,7 +152,7 @@ pub(crate) struct GarblerItems {
 }
 
 impl GarblerItems {
-    /// Returns no items, with this shape.
+    /// Returns an empty list of items with this shape.
     pub fn none(shape: Shape, level: &Level) -> Self {
         let [labels, permutations] =
             [&level.labels, &level.permutations].map(|hash| Words::zeros(hash.l(), 0));
@@ -183,7 +183,7 @@ impl GarblerItems {
         }
     }
 
-    /// Returns the offsets of the first copies, if they have their own.
+    /// Returns the offsets of the first copies, if copies have their own.
     pub fn offsets(&self) -> Option<Words> {
         self.shape.offset.then(|| self.labels.select(self.shape.offsets(self.count())))
     }
@@ -231,15 +231,15 @@ pub(crate) struct EvaluatorGates {
     pub bucket: usize,
     /// Hashes of the first gates' wires: `[bucket][left, right, output]`.
     pub hashes: HashedWires,
-    /// For all gates, `[bucket][gate]`: their numbers, and their rows, two each.
+    /// The numbers of all gates, `[bucket][gate]`, and their rows, two for each gate.
     pub numbers: Vec<u32>,
     pub rows: Words,
     /// The solderings from the first gate to the others, `[bucket][gate after the first]`: δ of left
-    /// operands, compressions of δ of both, and δ of outputs, which leads back.
+    /// operands, compressions of δ of both operands, and δ of outputs, which lead back to the first gate.
     pub left: Words,
     pub short: [Zeroizing<Vec<u128>>; 2],
     pub outputs: Words,
-    /// The hash for their labels, when everything was read.
+    /// The hash for the gates' labels, set after all records are read.
     pub garbling: Option<Garbling>,
 }
 
@@ -250,18 +250,18 @@ pub(crate) struct EvaluatorCopies {
     pub bucket: usize,
     /// Hashes of the first copies' inputs and of the buckets' outputs, `[bucket][input, then output]`.
     pub hashes: HashedWires,
-    /// For all copies, `[bucket][copy]`: their numbers, their tables, and hashes of their offsets.
+    /// The numbers of all copies, `[bucket][copy]`, their tables, and the hashes of their offsets.
     pub numbers: Vec<u32>,
     pub tables: Vec<u8>,
     pub offsets: Hashes,
-    /// Hashes of the labels of their outputs, `[bucket][copy][output]`.
+    /// Hashes of the labels of the copies' outputs, `[bucket][copy][output]`.
     pub outputs: Hashes,
-    /// The solderings to the buckets' outputs, and S.
+    /// The solderings to the buckets' outputs, and S of each copy.
     pub back: Back,
     /// The solderings from the first copy to the others: compressions of δ, `[bucket][copy after the
     /// first][input]`.
     pub within: Zeroizing<Vec<u128>>,
-    /// The data for evaluating them, when everything was read.
+    /// The data for evaluating the copies, set after all records are read.
     pub garbling: Option<Box<ComponentGarbling>>,
 }
 
@@ -299,7 +299,7 @@ impl EvaluatorBuckets {
         hashes.select(shape.outputs(self.count(), shape.permutations()))
     }
 
-    /// Returns hashes of the offsets of the first copies, if they have their own.
+    /// Returns the hashes of the first copies' offsets, if copies have their own.
     pub fn offsets(&self) -> Option<Hashes> {
         match self {
             EvaluatorBuckets::Gates(_) => None,
@@ -361,7 +361,7 @@ impl Records for EvaluatorGates {
         self.numbers.extend(&others.numbers);
         self.rows.append(&others.rows);
         self.left.append(&others.left);
-        // Both parties know these.
+        // These values are not secret, so copies may stay in freed memory.
         self.short.iter_mut().zip(&others.short).for_each(|(mine, others)| mine.extend_from_slice(others));
         self.outputs.append(&others.outputs);
         Ok(())
@@ -413,7 +413,7 @@ impl Records for EvaluatorCopies {
             bits: Zeroizing::new(record.pods(copies * outputs)?),
         };
         if back.bits.iter().any(|&bit| bit > 1) {
-            return Err(Error::Stock("a record holds a sum of permutation bits that is no bit".into()));
+            return Err(Error::Stock("a record contains a sum of permutation bits that is no bit".into()));
         }
         let within = Zeroizing::new(record.pods(count * (bucket - 1) * inputs)?);
         let tables = record.pods(copies * each)?;
@@ -460,7 +460,7 @@ impl Records for EvaluatorCopies {
         self.tables.extend(&others.tables);
         self.offsets.append(&others.offsets);
         self.outputs.append(&others.outputs);
-        // Both parties know these.
+        // These values are not secret, so copies may stay in freed memory.
         self.back.offsets.extend_from_slice(&others.back.offsets);
         self.back.outputs.extend_from_slice(&others.back.outputs);
         self.back.bits.extend_from_slice(&others.back.bits);
@@ -477,7 +477,7 @@ impl Records for EvaluatorCopies {
 }
 
 impl EvaluatorCopies {
-    /// Returns the tables of some buckets.
+    /// Returns the range of the tables of some buckets.
     fn tables_of(&self, items: &Range<usize>) -> Range<usize> {
         values(items, self.tables.len() / self.count().max(1))
     }
@@ -513,7 +513,7 @@ impl Records for EvaluatorInputs {
     }
 }
 
-/// OTs as the evaluator keeps them: its choice, its label, and the hash of that of choice 0.
+/// OTs as the evaluator stores them: its choice, its label, and the hash of the label of choice 0.
 pub(crate) struct EvaluatorOts {
     pub hashes: Hashes,
     pub choices: Secrets<u8>,
@@ -521,7 +521,7 @@ pub(crate) struct EvaluatorOts {
 }
 
 impl EvaluatorOts {
-    /// Returns the choices: labels were compared with their hashes before they were stored.
+    /// Returns the choices. The labels were compared with their hashes before they were stored.
     pub fn checked(&self) -> CheckedChoices<'_> {
         CheckedChoices(&self.choices)
     }
@@ -529,7 +529,7 @@ impl EvaluatorOts {
     /// Appends OTs of another batch.
     pub fn add(&mut self, others: &EvaluatorOts) {
         self.hashes.append(&others.hashes);
-        // A growing vector leaves copies behind, so new ones are allocated.
+        // A growing vector leaves copies behind, so new vectors are allocated.
         self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
         self.labels.append(&others.labels);
     }
@@ -553,7 +553,7 @@ impl Records for EvaluatorOts {
         let hashes = context.read_hashes(0, record, count)?;
         let choices = Secrets::new(record.pods::<u8>(count)?);
         if choices.iter().fold(0, |all, choice| all | choice) > 1 {
-            return Err(Error::Stock("a record holds a choice that is no bit".into()));
+            return Err(Error::Stock("a record contains a choice that is no bit".into()));
         }
         Ok(EvaluatorOts { hashes, choices, labels: read_words(record, context.level.labels.l(), count)? })
     }
@@ -585,7 +585,7 @@ mod tests {
     use crate::buckets::tests::Hash;
 
     /// Malformed records are refused: a choice that is no bit, a gate that was not made, bytes after the last
-    /// symbol of a word, a record of the other role.
+    /// symbol of a word, or a record of the other role.
     #[test]
     fn row_25_malformed_records_are_refused() {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
@@ -623,8 +623,8 @@ mod tests {
         let component = component();
         let copies = |number: u32, bit: u8, circuit| {
             let mut out = Out::of(1);
-            // Hashes of three wires; numbers, hashes of offsets and opening values of S; hashes of two
-            // outputs, opening values of δ, and bits; δ of two inputs; tables.
+            // The record has hashes of three wires, numbers, hashes of offsets and opening values of S,
+            // hashes of two outputs, opening values of δ and bits, δ of two inputs, and tables.
             out.pods(&[0_u128; 12]);
             out.pods(&[4, number]);
             out.pods(&[0_u128; 2 * 4 + 2 * 4]);
@@ -646,7 +646,7 @@ mod tests {
         }
     }
 
-    /// A product.
+    /// Returns a component with one product.
     fn component() -> Component {
         let mut builder = Builder::new(2);
         let wires = builder.all_inputs();
@@ -659,7 +659,7 @@ mod tests {
         }
     }
 
-    /// Buckets of copies from two records, wherever the second begins, are equal to those from one.
+    /// Buckets of copies from two records, split at any position, equal those from a single record.
     #[test]
     fn what_lies_in_two_records_is_joined() {
         const ITEMS: usize = 5;

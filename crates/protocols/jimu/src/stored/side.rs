@@ -1,5 +1,5 @@
-//! The two roles with stock on disk. [`Role`] has the operations in which they differ; the rest of the code
-//! is shared.
+//! The two roles with stock on disk. The trait [`Role`] has the operations that differ; all other code is
+//! shared.
 
 use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -30,30 +30,30 @@ use crate::parameters::Level;
 use crate::report::Jimu;
 use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
 
-/// Version of the secrets.
+/// The version of the stored secrets.
 const VERSION: u32 = 1;
 
 type SeedBytes = [u8; SEED_BYTES];
 
-/// Items that a role keeps.
+/// Items that a role stores.
 pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
 
-/// The items that a program takes from each batch, in order.
+/// The items of a program, batch by batch.
 pub(super) struct Material<R: Role> {
     buckets: Vec<R::Buckets>,
     inputs: Vec<R::Inputs>,
     ots: Vec<R::Ots>,
 }
 
-/// The items that a step of a role has made.
+/// The items that a step made at a role.
 type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
 
 /// A party of a session, and its operations on stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
-    /// The attempts of the other role that this party counts.
+    /// The unused attempts of the other role that this party counts.
     const COUNTED: Counted;
     type Buckets;
     type Inputs: Stored;
@@ -70,15 +70,15 @@ pub(super) trait Role: Sized {
     fn counters(&mut self) -> &mut Counters;
     /// Continues with these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Returns the evaluator's hashes.
+    /// Returns the evaluator's receivers of hashes.
     fn hashes(&self) -> Option<[&Receiver; 2]>;
     /// Makes the items of a step.
     fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
     /// Writes buckets into the store.
     fn put(keeper: &mut Keeper, serial: Serial, batch: &Batch, buckets: Self::Buckets) -> Result<(), Error>;
-    /// Fetches the taken buckets of a batch.
+    /// Reads the buckets of a batch that a program uses.
     fn fetch(batch: TakenBatch, context: &Context) -> Result<Self::Buckets, Error>;
-    /// Runs a program on the items that it took. Returns its outputs, and whether they had to be recovered.
+    /// Runs a program with these items. Returns its outputs, and whether they were recovered.
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -87,20 +87,20 @@ pub(super) trait Role: Sized {
     ) -> Result<(Vec<bool>, bool), Error>;
 }
 
-/// A garbler's secrets, besides the keys of its OTs.
+/// The garbler's stored secrets, apart from the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct OfGarbler {
     version: u32,
     session: SessionId,
-    /// Seeds of the symbols of labels, and of permutation messages.
+    /// The seeds of the symbols of labels, and of permutation messages.
     seeds: [Vec<SeedBytes>; 2],
-    /// The seeds of the points that are never sent.
+    /// The seeds of the points at which no symbol is sent.
     points: [SeedBytes; 2],
-    /// The blocks of Δ: offsets of the series of OTs.
+    /// The blocks of Δ, which are the offsets of the series of OTs.
     delta: Vec<u128>,
 }
 
-/// An evaluator's secrets, besides the keys of its OTs.
+/// The evaluator's stored secrets, apart from the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct OfEvaluator {
     version: u32,
@@ -111,7 +111,8 @@ struct OfEvaluator {
     points: [SeedBytes; 2],
     /// The hash of Δ.
     offset: Vec<u128>,
-    /// The labels of the OTs whose keys are the seeds of permutation messages, and the data for these keys.
+    /// The labels of the OTs whose keys are the seeds of permutation messages, and the data to recompute
+    /// these keys.
     labels: Vec<u128>,
     again: Vec<KeysAgain>,
 }
@@ -134,7 +135,7 @@ fn restored(seeds: &[SeedBytes]) -> Vec<Seed> {
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off learns nothing new about the checks of it.
+    /// An evaluator that breaks off learns nothing new about its own checks, so its attempts need no count.
     const COUNTED: Counted = Counted::Nothing;
     type Buckets = GarblerItems;
     type Inputs = GarblerItems;
@@ -403,10 +404,10 @@ impl Role for Evaluator {
     }
 }
 
-/// A role's session, in the form that the stock uses.
+/// A role's session in the form that the shared stock code uses.
 pub(super) struct OnDisk<R: Role> {
     party: Box<R>,
-    /// The result of the current step.
+    /// The items that the current step made.
     made: Option<MadeBy<R>>,
 }
 
@@ -479,8 +480,8 @@ impl<R: Role> Side for OnDisk<R> {
         origins::fixed(terms.security.whole()?)
     }
 
-    /// The garbler draws combinations that check the evaluator's choices in the OTs, so both may break off
-    /// early.
+    /// The garbler draws the combinations that check the evaluator's choices in the OTs. So either party may
+    /// gain by breaking off early.
     fn early_risk(terms: &Terms) -> Result<u128, Error> {
         Ok(Level::of_stock(terms.security.whole()?)?.early_risk())
     }
@@ -529,8 +530,8 @@ impl<R: Role> Side for OnDisk<R> {
         Request::of_layout(job.layout).choose(batches, job.layout.unit(), terms.security.whole()?)
     }
 
-    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
-    /// have burned.
+    /// Everything that does not depend on the peer is read first, so that neither party waits for a disk
+    /// after both have burned the items.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Ran, Error> {
         let party = &mut *self.party;
         let (level, mut layout) = (party.level(), job.layout.clone());
@@ -542,7 +543,7 @@ impl<R: Role> Side for OnDisk<R> {
                 let items = batch.items().iter().map(ExactSizeIterator::len).sum();
                 batches.push((batch.batch.component, items));
             }
-            // Any number that identifies the batch: it is counted once.
+            // Any number that identifies the batch within this program, so that it is counted once.
             all.extend(Origin::of(all.len() as Serial, batch.batch)?);
             fetch(&*party, (&level, job.layout), batch, &mut taken)
         })?;
@@ -554,7 +555,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 }
 
-/// Fetches the taken items of a batch.
+/// Reads the items of a batch that a program uses.
 fn fetch<R: Role>(
     party: &R,
     (level, layout): (&Level, &Layout),
@@ -566,7 +567,8 @@ fn fetch<R: Role>(
     match batch.batch.kind {
         kind::GATES => taken.buckets.push(R::fetch(batch, &of(Shape::of(&Kind::Gate)))?),
         kind::COPIES => {
-            let other = || Error::Stock("a batch of a component that the program does not have".into());
+            let other =
+                || Error::Stock("a batch has copies of a component that the program does not have".into());
             let kind = layout.kind_of(&batch.batch.component).ok_or_else(other)?;
             let context = Context { circuit: kind.circuit(), ..of(Shape::of(kind)) };
             taken.buckets.push(R::fetch(batch, &context)?);
@@ -590,7 +592,7 @@ mod tests {
         R::restored(run, level, &Secrets::new(secrets, Forward::of_setup(vec![1; keys])), Hooks::none())
     }
 
-    /// The garbler's secrets on disk, field after field; then the evaluator's.
+    /// The stored form of the garbler's secrets, field by field, and then of the evaluator's.
     type Garblers = (u32, SessionId, [Vec<SeedBytes>; 2], [SeedBytes; 2], Vec<u128>);
     type Evaluators = (
         u32,
@@ -619,7 +621,7 @@ mod tests {
             let (labels, again) = (vec![9; 3 * level.permutations.n()], vec![([6; 32], 5); 3]);
             (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again)
         };
-        // Writing them again gives the same bytes.
+        // Writing the secrets again gives the same bytes.
         let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 3 * 128).unwrap();
         again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());

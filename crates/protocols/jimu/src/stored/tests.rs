@@ -19,10 +19,10 @@ use brickwork_session::{Promise, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
-/// Everybody knows the base OTs, which cost most of a small session.
+/// Both parties get their base OTs from a dealer, because base OTs are most of the cost of a small session.
 const DEALER: [u8; 32] = [9; 32];
 
-/// Two products, one of them of a sum, and outputs for everybody.
+/// Returns a program with two products, one of them of a sum, and outputs for both parties.
 fn toy() -> Program {
     let mut builder = Builder::new(4);
     let wires = builder.all_inputs();
@@ -63,7 +63,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// The action of a connection on both parties' stores.
+/// A store for each party, on which connections work.
 struct Folders(Stores);
 
 fn dealt(alter: Option<StateHook>) -> Hooks {
@@ -108,8 +108,7 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the remaining items in epochs that are not burned, by name; they must be the same at both
-    /// parties.
+    /// Returns the remaining items in epochs that are not burned, by name. Both parties must have the same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
             assert_eq!(epoch.epoch.protocol, "jimu");
@@ -125,13 +124,14 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns the evaluator's result.
+    /// Runs a program on random inputs, and compares the outputs with those of a plain computation. Returns
+    /// the evaluator's result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         self.runs_by(program, None, lacking, rng)
     }
 
-    /// The same for a given cut.
+    /// Does the same as [`Folders::runs`] for a given cut.
     #[track_caller]
     fn runs_by(&self, program: &Program, unit: Option<Unit>, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -142,8 +142,7 @@ impl Folders {
             let promise = did.promise.as_ref().unwrap();
             assert!(promise.epoch_bound_log2.is_some());
             check_bound(promise.bound_log2, &promise.budget);
-            // Each batch with the fraction of its bad gates or copies that is noticed: a half of them, or
-            // all.
+            // A bad gate is detected with probability 1/2 if it is opened, and a bad copy always.
             let rule = match Unit::of(promise) {
                 Unit::Gates => Rule { detection: Detection::Half, majority: false },
                 Unit::Components => Rule { detection: Detection::Full, majority: false },
@@ -167,7 +166,7 @@ fn of(program: &Program, unit: Unit) -> Request {
     Request::of(program, unit).unwrap()
 }
 
-/// Returns the remaining part of a request.
+/// Returns a request's items by name.
 fn items(request: &Request) -> BTreeMap<String, u64> {
     let &Request { gates, inputs, ots, .. } = request;
     let mut all = left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)]);
@@ -175,7 +174,7 @@ fn items(request: &Request) -> BTreeMap<String, u64> {
     all
 }
 
-/// This many buckets of the toy's component, inputs and OTs, in this cut.
+/// Returns a request for this many buckets of the toy program's component, inputs and OTs, in this cut.
 fn toys(unit: Unit, [slots, inputs, ots]: [u64; 3]) -> Request {
     let mut request = Request { inputs, ots, ..Request::default() };
     match unit {
@@ -185,7 +184,7 @@ fn toys(unit: Unit, [slots, inputs, ots]: [u64; 3]) -> Request {
     request
 }
 
-/// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
+/// Stock is filled, used by programs that were unknown then, and used up. Missing items are made on the spot.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     Unit::ALL.into_iter().for_each(filled_used_up_and_made);
@@ -197,7 +196,7 @@ fn filled_used_up_and_made(unit: Unit) {
     assert_eq!(of(&program, unit), toys(unit, [1, 2, 2]));
     let done = folders.good(What::Fill(&of(&program, unit).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
-    // More of it goes into the same epoch, before anything is taken.
+    // More items go into the same epoch while none of it was used.
     let _ = folders.good(What::Fill(&toys(unit, [2, 0, 10])));
     assert_eq!(folders.left(), items(&toys(unit, [6, 8, 18])));
     for party in BOTH {
@@ -213,8 +212,8 @@ fn filled_used_up_and_made(unit: Unit) {
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
     assert_eq!((did.made, Unit::of(&did.promise.unwrap())), (None, unit));
-    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
-    // Another program of the same gates or components.
+    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "the run garbles nothing");
+    // Another program with the same gates or components uses the same stock.
     assert_eq!(folders.runs(&program.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
     let rest = items(&toys(unit, [3, 2, 12]));
     assert_eq!(folders.left(), rest);
@@ -225,11 +224,11 @@ fn filled_used_up_and_made(unit: Unit) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("2 inputs more than there is"), "{why}");
     }
-    // Missing items are not added to a used epoch: another one gets everything.
+    // Missing items are not added to a used epoch. A new epoch gets everything.
     assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
     assert_eq!(folders.left(), rest);
     assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
-    // Another component is another request.
+    // A different component is a different request.
     let names = [toy(), mixed()].map(|program| {
         let mut request = Request::default();
         request.add(&program.components()[0], 5);
@@ -241,7 +240,7 @@ fn filled_used_up_and_made(unit: Unit) {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs: stock that is made for one serves it, whichever of its items were missing.
+/// Random programs run from stock that was made for them, whichever of their items were missing.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -253,8 +252,8 @@ fn any_program_runs_from_stock() {
     }
 }
 
-/// A program of two components under several names, two of which compute the same, in alternating slots with
-/// other gates between them.
+/// Returns a program with components under several names, two of which compute the same function. They
+/// alternate in slots with other gates between them.
 fn mixed() -> Program {
     let component = |name: &str, or: bool| {
         let mut builder = Builder::new(3);
@@ -285,8 +284,8 @@ fn mixed() -> Program {
     program.finish().unwrap()
 }
 
-/// Components that compute the same are the same, even under different names. Each slot gets its own bucket,
-/// in any order, also from batches from which others have taken.
+/// Components that compute the same function share buckets, even under different names. Each slot gets a
+/// bucket of its own, in any order, also from partly used batches.
 #[test]
 fn components_are_known_by_what_they_compute() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -303,7 +302,7 @@ fn components_are_known_by_what_they_compute() {
         let did = folders.runs(&program, Lacking::Refuse, &mut rng);
         assert_eq!((did.made, Unit::of(&did.promise.unwrap())), (None, Unit::Components));
     }
-    // Three runs have taken nine thirds of both components.
+    // Three runs have used all items of both components.
     assert!(folders.left().keys().all(|name| ["inputs", "OTs"].contains(&name.as_str())));
 }
 
@@ -318,16 +317,16 @@ fn gates_and_components_are_in_one_epoch() {
     for party in BOTH {
         let store = folders.store(party);
         let part = &inventory(&store).unwrap()[0];
-        // By gates and by components, as far as inputs reach.
+        // Counts executions by gates and by components, until the inputs are used up.
         assert_eq!(executions(part, &store, &program).unwrap(), 2);
     }
     let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).promise.unwrap());
     assert_eq!(units.each_ref().map(Unit::of), [Unit::Components, Unit::Gates]);
-    // Gates are in the same epoch, whose offset counts as theirs.
+    // The epoch also has gates, so the security is that of the gates' offset.
     let bits = crate::computational_bits(&Level::of_stock(40).unwrap(), Unit::Gates);
     assert!(units.iter().all(|security| security.computational_bits == bits));
     assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 1);
-    // Parties that ask for different cuts do not run.
+    // Parties that request different cuts do not run.
     let _ = folders.good(What::Fill(&both));
     let bits = vec![false; 2];
     let results =
@@ -338,13 +337,13 @@ fn gates_and_components_are_in_one_epoch() {
     assert!(results.iter().any(|result| matches!(result, Err(Error::Mismatch(_)))));
     assert_eq!(folders.left(), {
         let mut left = items(&both);
-        // The remaining gates from before.
+        // The gates that remained before.
         *left.get_mut("AND gates").unwrap() += 2;
         left
     });
 }
 
-/// A program is given as many buckets of each component as it has slots, no others and no more.
+/// A program must be given exactly as many buckets of each component as it has slots.
 #[test]
 fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
     let (program, level) = (mixed(), Level::of_stock(40).unwrap());
@@ -367,7 +366,7 @@ fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
     }
 }
 
-/// A program without AND gates is the same in every cut.
+/// A program without AND gates needs the same items in every cut.
 #[test]
 fn a_program_without_gates_takes_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -382,7 +381,7 @@ fn a_program_without_gates_takes_inputs_alone() {
     assert_eq!(folders.left(), BTreeMap::new());
 }
 
-/// A program that takes from several batches of different cuts; and one that would draw on too many.
+/// Runs a program that uses several batches of different cuts, and refuses one that would use too many.
 #[test]
 fn a_program_takes_from_many_batches() {
     Unit::ALL.into_iter().for_each(takes_from_many_batches);
@@ -400,13 +399,13 @@ fn takes_from_many_batches(unit: Unit) {
     let buckets: BTreeSet<u64> = promise.batches.iter().map(|batch| batch.bucket_size).collect();
     assert!(buckets.len() > 1);
     assert_eq!(folders.left(), BTreeMap::new());
-    // All that was made in the epoch is in it.
+    // The epoch's bound includes everything that was made in it.
     assert_eq!(promise.epoch_bound_log2, Some(promise.bound_log2));
     let did = folders.runs_by(&program, Some(unit), Lacking::Make, &mut rng);
     assert_eq!(did.made, Some(of(&program, unit)));
 }
 
-/// A program takes the items between damaged ones; its promise counts each batch once.
+/// A program skips damaged items, and its promise counts each batch once.
 #[test]
 fn row_23_a_program_skips_what_is_damaged() {
     for unit in Unit::ALL {
@@ -420,7 +419,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// A program draws on batches of more than a hundred preprocessings, and on no more than keep the promise.
+/// A program uses batches of more than a hundred preprocessings, but no more than the promise allows.
 #[test]
 fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     for unit in Unit::ALL {
@@ -440,8 +439,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     }
 }
 
-/// Row 21: an interrupted filling continues; items of a completed step are not made again, and those of an
-/// interrupted step are never used, but count.
+/// Row 21: an interrupted filling continues. Items of a completed step are not made again. Items of an
+/// interrupted step are never used, but its risk counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     Unit::ALL.into_iter().for_each(interrupted_filling_goes_on);
@@ -452,7 +451,8 @@ fn interrupted_filling_goes_on(unit: Unit) {
     let asked = of(&program, unit).times(2).unwrap();
     let garbled = if unit == Unit::Gates { msg::GATES } else { msg::HASHES };
     for (party, tag, count, made, attempts) in [
-        // Two stands when the stores meet, three of the first step, and the second step's first one.
+        // The garbler sends two positions of its log when the stores are compared, three in the first step,
+        // and then the first of the second step.
         (Party::Garbler, STAND, 6, 1, 0),
         (Party::Evaluator, STAND, 4, 0, 1),
         (Party::Garbler, garbled, 1, 0, 0),
@@ -467,7 +467,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
         let done = done.map(|did| did.unwrap().filled);
         assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
         assert_eq!(folders.left(), items(&asked));
-        // No part of a stream twice.
+        // No part of a stream is used twice.
         let mut seen = seen.lock().unwrap().clone();
         seen.sort();
         assert!(seen.len() > 3 && seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
@@ -483,8 +483,8 @@ fn interrupted_filling_goes_on(unit: Unit) {
     }
 }
 
-/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one
-/// is begun, which has a count of its own.
+/// Attempts count: a garbler that breaks off after each challenge ends the filling of its epoch. Then a new
+/// epoch begins, with a count of its own.
 #[test]
 fn challenges_that_are_given_up_close_an_epoch() {
     Unit::ALL.into_iter().for_each(given_up_challenges_close_an_epoch);
@@ -493,7 +493,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
 fn given_up_challenges_close_an_epoch(unit: Unit) {
     let asked = toys(unit, [10, 0, 0]);
     let (risk, level) = (asked.steps(40).unwrap()[0].risk(), Level::of_stock(40).unwrap());
-    // This many have a risk of more than half of the budget.
+    // So many attempts have a risk of more than half of the budget.
     let folders = Folders::new();
     let enough = ((level.share(0.5) + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
@@ -501,15 +501,15 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
         let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &Seen::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        // Unused attempts over all epochs are tested elsewhere.
+        // Other tests check the count of unused attempts over all epochs.
         folders.0.forgive();
         let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
 }
 
-/// Rows 16, 20 and 21: at any point where a party dies, the items that the program took are gone at both, no
-/// two programs have the label of an input in common, and the next programs are right.
+/// Rows 16, 20 and 21: a party may die at any point. Then the program's items are gone at both parties, no
+/// two programs have an input label in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     Unit::ALL.into_iter().for_each(nothing_is_used_twice);
@@ -537,7 +537,7 @@ fn nothing_is_used_twice(unit: Unit) {
         let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), what).map(Result::unwrap);
         let clear = program.simulate(&zeros, &zeros);
         assert_eq!(done[1].outputs, program.output_bits(Party::Evaluator, &clear));
-        // Only for messages longer than a word or two: those of a few bits may be the same by chance.
+        // Only messages longer than a word or two are compared, because short ones may be equal by chance.
         let mut seen = seen.lock().unwrap().clone();
         seen.retain(|opened| opened.len() > 16);
         seen.sort();
@@ -546,7 +546,7 @@ fn nothing_is_used_twice(unit: Unit) {
     }
 }
 
-/// Alters everything at a point.
+/// Returns a hook that alters everything at a point.
 fn everywhere(point: Point) -> StateHook {
     Box::new(move |here, bytes: &mut [u8]| {
         if here == point {
@@ -555,22 +555,22 @@ fn everywhere(point: Point) -> StateHook {
     })
 }
 
-/// How a party cheats: by its state, or by its message of this tag and number.
+/// The way in which a party cheats: in its state, or in a message with this tag and number.
 #[derive(Clone, Copy)]
 enum How {
     State(Point),
     Sends(Tag, usize),
 }
 
-/// Row 16: a failed check costs the epoch, whichever party fails it, and however many items are left.
+/// Row 16: a failed check burns the epoch, whichever party's check fails, and however many items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     use How::{Sends, State};
     let program = toy();
     let (opened, openings) = (ihash::msg::OPENED, ihash::msg::OPENINGS);
     let zeros = vec![false; 2];
-    // A run: solderings to the first gates or copies, labels of inputs, sums that are read, and values for
-    // decoding.
+    // A run has messages for the solderings to the first gates or copies, the labels of inputs, the sums that
+    // are read, and the values for decoding.
     let runs = [
         (0, Sends(opened, 1), Cheat::Soldering),
         (0, Sends(opened, 2), Cheat::InputLabel),
@@ -587,7 +587,8 @@ fn row_16_a_cheat_burns_the_epoch() {
     ];
     let gates = [
         (0, State(Point::GateOutputs), Cheat::OpenedGate),
-        // Messages of opened gates, two lists, labels; then solderings of operands and of outputs.
+        // The messages of opened gates are two lists and labels. Then come the solderings of operands and of
+        // outputs.
         (0, Sends(opened, 3), Cheat::Permutation),
         (0, Sends(opened, 4), Cheat::Soldering),
         (0, Sends(opened, 5), Cheat::Permutation),
@@ -598,8 +599,8 @@ fn row_16_a_cheat_burns_the_epoch() {
         (0, State(Point::CopyInputs(0)), Cheat::OpenedCopy),
         (0, State(Point::CopyOutputs(0)), Cheat::OpenedCopy),
         (0, Sends(msg::TABLES, 0), Cheat::Tables),
-        // Messages of opened copies, two lists, labels, three; then solderings of operands and of outputs,
-        // and S.
+        // The messages of opened copies are two lists and three of labels. Then come the solderings of
+        // operands and of outputs, and S.
         (0, Sends(opened, 5), Cheat::Permutation),
         (0, Sends(opened, 6), Cheat::Soldering),
         (0, Sends(opened, 7), Cheat::Permutation),
@@ -618,7 +619,7 @@ fn row_16_a_cheat_burns_the_epoch() {
     }
 }
 
-/// Cheats on a store with this stock.
+/// Cheats on stores that have this stock, and checks that the epoch is burned.
 fn a_cheat_burns(
     name: &str,
     (cheater, how, check): (usize, How, Cheat),
@@ -649,12 +650,12 @@ fn a_cheat_burns(
     assert!(caught, "{name}: {check:?}, not {found:?}");
     let parts = inventory(&folders.store(BOTH[1 - cheater])).unwrap();
     assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{name} {check:?}");
-    // The peer's remaining items are burned as well, when the parties meet again.
+    // When the parties compare their stores again, the peer's remaining items are burned as well.
     let again = folders.over(memory_pair(), run);
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
 }
 
-/// Hooks that make the challenge known to tests.
+/// Returns a hook that fixes the challenge, so that tests know it.
 fn known() -> StateHook {
     Box::new(|point, bytes| {
         if point == Point::Challenge {
@@ -663,7 +664,7 @@ fn known() -> StateHook {
     })
 }
 
-/// Hooks that spoil all gates or copies of buckets except those at this position in each.
+/// Returns a hook that makes all gates or copies of each bucket bad, except the one at this position.
 fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
@@ -673,7 +674,7 @@ fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     Box::new(move |point, bytes: &mut [u8]| match point {
         Point::Offset => label = bytes.len(),
         Point::GateOutputs => bad.iter().for_each(|gate| bytes[*gate as usize * label] ^= 2),
-        // The rows of the last output.
+        // Changes the rows of the last output.
         Point::CopyTables(0, copy) if bad.contains(&copy) => {
             let first = bytes.len() - 2 * label;
             bytes[first..].iter_mut().for_each(|byte| *byte ^= 2);
@@ -682,8 +683,8 @@ fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     })
 }
 
-/// Row 5: one good gate or copy is enough, at any position in any bucket, also if the first one is bad, to
-/// which the program and all others are soldered.
+/// Row 5: one good gate or copy is enough, at any position of any bucket. The first one may be bad, although
+/// the program and all others are soldered to it.
 #[test]
 fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     for unit in Unit::ALL {
@@ -692,14 +693,14 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
         let steps = asked.steps(40).unwrap();
         let bucket = steps[0].sizes.copies[0].bucket as usize;
         assert!(bucket > 4, "{bucket}");
-        // No copy at all is good in the last ones.
+        // For the last position, a bucket has no good gate or copy.
         for place in [0, 1, 2, bucket / 2, bucket - 1, bucket] {
             let folders = Folders::new();
             let hooks = [dealt(Some(rubbish_but(place, &steps))), dealt(Some(known()))];
             let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
             let mut rng = Rng::replayable("test inputs");
             if place < bucket {
-                // The first bucket of a batch, and others of it.
+                // The programs use the first bucket of a batch, and other ones.
                 for program in [&program, &three] {
                     let _ = folders.runs(program, Lacking::Refuse, &mut rng);
                 }
@@ -713,7 +714,7 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     }
 }
 
-/// Hooks that make the second gate, or copy, of each program's first bucket give the opposite result.
+/// Returns a hook that makes the second gate or copy of each program's first bucket give the opposite result.
 fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &steps[0].supply());
     let bucket = steps[0].sizes.copies[0].bucket as usize;
@@ -729,11 +730,11 @@ fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
         Point::GateOutputs => {
             bad.iter().for_each(|gate| flip(&mut bytes[gate * delta.len()..][..delta.len()], &delta));
         }
-        // All copies are garbled at a time, the first time.
+        // The offsets of all copies, recorded when the copies are garbled for the first time.
         Point::CopyOffsets(0) if offsets.is_empty() => offsets = bytes.to_vec(),
         Point::CopyTables(0, copy) if bad.contains(&(copy as usize)) => {
             let own = offsets[copy as usize * delta.len()..][..delta.len()].to_vec();
-            // Both rows of the last output.
+            // Changes both rows of the last output.
             let first = bytes.len() - 2 * own.len();
             bytes[first..].chunks_mut(own.len()).for_each(|row| flip(row, &own));
         }
@@ -741,8 +742,8 @@ fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
     })
 }
 
-/// A garbler that made one gate or copy of a bucket say the opposite loses its input: the evaluator has the
-/// right outputs, burns nothing, says the same, and remembers nothing.
+/// A garbler that makes one gate or copy of a bucket give the opposite result reveals its input. The
+/// evaluator has the right outputs, burns nothing, sends the same messages, and remembers nothing.
 #[test]
 fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     Unit::ALL.into_iter().for_each(a_recovery_burns_nothing);
@@ -769,7 +770,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
         recovered += u32::from(evaluator.recovered);
         let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
         assert!(parts.iter().all(|part| part.state.burned().is_none()));
-        // The garbler's connection looked like that of an honest one's.
+        // The garbler saw the same phases and bytes as in an honest run.
         let seen = |did: &Did| {
             let here = did
                 .phases
@@ -782,7 +783,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
     assert_eq!(recovered, 2, "{unit:?}");
 }
 
-/// A store that holds another protocol's stock is refused with a hint; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint, and nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -793,7 +794,7 @@ fn a_store_of_another_protocol_is_refused() {
     }
 }
 
-/// Where the steps of a large request are cut, each has its part of the budget.
+/// A large request is split into steps that share the budget.
 #[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let asked = Request { gates: (1 << 17) + 5, inputs: (1 << 16) + 1, ots: 7, ..Request::default() };
@@ -803,15 +804,15 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let expected = [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, part, 7], [0, 1, 0]];
     assert!(counts.eq(expected));
     let all: u128 = steps.iter().map(Filling::risk).sum();
-    // Their share of 2^-40, in units of 2^-128.
+    // The sum of the steps' risks, in units of 2^-128.
     assert!(all < 1 << 81 && all > 1 << 77, "{all}");
     let digests: BTreeSet<_> = steps.iter().map(|step| (step.request(), step.parameters())).collect();
-    assert_eq!(digests.len(), 4, "two are alike");
+    assert_eq!(digests.len(), 4, "all digests differ");
     assert!(matches!(asked.times(1 << 40), Err(Error::Limit(_))));
 }
 
-/// A million gates with as many inputs are made in one preprocessing, at any level; a hundred AES are. A
-/// request that is too large is refused with a hint.
+/// One preprocessing can make a million gates with as many inputs, or a hundred AES, at any level. A larger
+/// request is refused with a hint.
 #[test]
 fn a_preprocessing_has_room_for_a_million_gates() {
     let many = Request { gates: 1 << 20, inputs: 1 << 20, ots: 1 << 20, ..Request::default() };
@@ -829,8 +830,8 @@ fn a_preprocessing_has_room_for_a_million_gates() {
     assert!(refused.contains("for 1048576 AND gates") && refused.contains("in several goes"), "{refused}");
 }
 
-/// Components of a program are steps of their own, each with its part of the budget, and with so many buckets
-/// that both parties have enough memory; a component is refused if one bucket of it is too large.
+/// Components of a program are made in steps of their own. Each step has its part of the budget, and as many
+/// buckets as fit into both parties' memory. A component is refused if a single bucket of it is too large.
 #[test]
 fn components_are_cut_into_steps_that_fit_memory() {
     let aes = library::aes::aes_128().unwrap();

@@ -1,4 +1,4 @@
-//! The time of a run beyond the sum of its parts, measured by doing one.
+//! Measures the time of a run that exceeds the sum of its parts, with a real run.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, over_loopback};
 use brickwork_session::{Job, Unobserved};
 
-/// Statistical security of the measured runs, in bits.
+/// The statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;
 
 /// Measures this protocol's own kinds of work.
@@ -20,12 +20,12 @@ impl Measure for Lego {
         ALL
     }
 
-    /// All its work is that of the primitives.
+    /// All work of LEGO is that of the primitives.
     fn work(&self, _measured: &mut Measured) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Measures each phase of a run of two AES beyond the sum of its parts.
+    /// Measures the time of each phase of a run of two AES that exceeds its work and messages.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?.repeat(2)?);
         let job = |identities| Job {
@@ -53,7 +53,7 @@ mod tests {
     use brickwork_harness::measured::check_all_work_is_measured;
     use brickwork_plan::KNOWN_KERNELS;
 
-    /// The parts that grow with the program are known with every kernel, too.
+    /// The times that grow with the program are known for every kernel, too.
     #[test]
     fn all_work_is_measured() {
         check_all_work_is_measured(&Lego, &BEYOND);

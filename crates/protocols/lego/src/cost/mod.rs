@@ -1,5 +1,5 @@
-//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
-//! through it. Bytes and crossings are exact, the rest are estimates.
+//! The predicted cost of a run: the protocol as a list of steps, in an order in which both parties execute
+//! it. Bytes and crossings are exact; times are estimates.
 
 mod measure;
 mod work;
@@ -41,22 +41,22 @@ pub fn predict(
 /// # Errors
 /// As [`script`].
 pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2], Error> {
-    // No message is spread over lanes.
+    // No message is distributed over several connections.
     Ok(script(program, parameters)?.sent_bytes(1))
 }
 
-/// The source of gates of a run with a store: both parties share this many unused epochs, and nothing was
-/// given up.
+/// The source of the gates in a run with a store. Both parties share this many unused epochs, and have given
+/// up nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stock {
-    /// Gates, inputs and OTs are there.
+    /// Gates, inputs and OTs exist.
     Gates {
-        /// Epochs.
+        /// The number of epochs.
         epochs: u64,
     },
     /// The program is built.
     Built {
-        /// Epochs.
+        /// The number of epochs.
         epochs: u64,
     },
 }
@@ -75,7 +75,7 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, stock, security)?, machine, link))
 }
 
-/// Returns the steps of a run from stock, made of batches that a preprocessing for it would make.
+/// Returns the steps of a run from stock, if a preprocessing for it made the batches.
 ///
 /// # Errors
 /// As [`script`].
@@ -93,7 +93,7 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
     meet(&mut writer.script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     agree_to_take(&mut writer.script, "build");
     let ([garbler, evaluator, outputs], solderings) = (writer.wires(), writer.layout.solderings() as u64);
-    // The message that the items are burned; nobody waits for it before the next message.
+    // The confirmation of the burn. The next message does not wait for it.
     writer.script.message(Garbler, DIGEST);
     if from_gates {
         writer.again(3 * ands + 2 * garbler + 2 * evaluator);
@@ -120,8 +120,8 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
 /// Returns the steps of a run, as a script.
 ///
 /// # Errors
-/// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the parameters are of a
-/// security that is not offered.
+/// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the security of the parameters
+/// is not offered.
 pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
     let commitments = CommitmentCost::of(&level(parameters.security)?);
@@ -151,12 +151,12 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     Ok(script)
 }
 
-/// Items in buckets that are no heads.
+/// Returns the number of items in buckets that are no heads.
 fn others(cut: &Bucketing) -> u64 {
     cut.kept() - u64::from(cut.slots)
 }
 
-/// Writes the script.
+/// The writer of a script.
 struct Writer<'a> {
     script: Script,
     commitments: CommitmentCost,
@@ -165,7 +165,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Inputs of both parties, and outputs.
+    /// Returns the numbers of both parties' inputs and of outputs.
     fn wires(&self) -> [u64; 3] {
         [self.layout.garbler, self.layout.evaluator, self.layout.outputs.len()].map(|count| count as u64)
     }
@@ -178,7 +178,7 @@ impl Writer<'_> {
         self.commitments.again(&mut self.script, commitments);
     }
 
-    /// OTs of the evaluator's inputs, and those that mask.
+    /// Returns the number of OTs: of the evaluator's inputs, and those that mask combinations.
     fn ots(&self) -> u64 {
         (self.layout.evaluator + self.parameters.ot_binding) as u64
     }
@@ -199,7 +199,7 @@ impl Writer<'_> {
         commitments.commit(script, 1, true);
     }
 
-    /// Returns the number of commitments.
+    /// Adds the commitments, and returns their number.
     fn commit(&mut self) -> u64 {
         let ([garbler, evaluator, outputs], ots) = (self.wires(), self.ots());
         let Writer { script, commitments, parameters, .. } = self;
@@ -283,7 +283,8 @@ impl Writer<'_> {
         script.message(Evaluator, outputs.div_ceil(8) + 32);
     }
 
-    /// Writes the time of these phases beyond all that, some of them for each AND gate of the program.
+    /// Adds the time of these phases that exceeds everything else, for some phases per AND gate of the
+    /// program.
     fn beyond(&mut self, phases: &[&str]) {
         let all = Lego::PHASES.iter().zip(&BEYOND).zip(GROWS);
         for ((name, work), grows) in all.filter(|((name, _), _)| phases.contains(name)) {
@@ -292,7 +293,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Peak memory of the garbler and of the evaluator in bytes.
+    /// Returns the peak memory of the garbler and of the evaluator in bytes.
     fn memory(&self) -> [u64; 2] {
         let Parameters { gates, authenticators, .. } = self.parameters;
         let program = self.layout.program;
@@ -300,31 +301,31 @@ impl Writer<'_> {
         let wires = program.wires() as u64;
         let common = PROCESS_BYTES + circuits * GATE_BYTES + 8 * wires;
         let (made, wires_made) = (gates.copies(), authenticators.copies());
-        // The assignment of the challenge, and its random values.
+        // The assignment, and the random values from which it is made.
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
         let solderings = LABEL * self.layout.solderings() as u64;
-        // Kept values, all of them when some are opened, and data that waits to be sent.
+        // The kept values, which are all in memory when some are opened, and data that waits to be sent.
         let values = LABEL * (3 * made + wires_made);
         let garbler = values * 5 / 4 + values.min(commit::values_memory(TABLE_MEMORY)) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
-        // Tables and hashes lie in a file from the challenge to the evaluation, if they are many.
+        // Many tables and hashes are in a file between the challenge and the evaluation.
         let [[corrections, _], [tables, _]] = self.kept();
         let proven = 2 * corrections + tables;
         let joined = 36 * (gates.kept() + authenticators.kept()) + solderings;
-        // Not all freed memory is given back.
+        // Some freed memory is not returned to the system.
         let evaluator = (told + proven.max(joined)) * 17 / 16 + LABEL * wires;
         [common + garbler + drawn + solderings, common + evaluator + drawn + solderings]
     }
 
-    /// Returns the memory of corrections, and of tables and hashes, that the evaluator keeps: bytes in
+    /// Returns the size of the corrections, and of the tables and hashes, that the evaluator keeps: in
     /// memory, and in files.
     fn kept(&self) -> [[u64; 2]; 2] {
         let Parameters { gates, authenticators, inputs, .. } = self.parameters;
         let (made, guards) = (gates.copies(), authenticators.copies());
         let n = self.commitments.ots();
         let (mut left, mut corrections) = (TABLE_MEMORY, [0, 0]);
-        // A row goes to a file if it does not fit into the remaining memory.
+        // A row of corrections goes to a file if it does not fit into the remaining memory.
         let rows = [
             (2 * made, n - DIMENSION),
             (made, n),

@@ -3,9 +3,9 @@
 use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
-/// The time of each phase beyond its work and its messages, in their order; those that grow (`GROWS`) for
-/// each AND gate of the program. Items are drawn into buckets, moved, and evaluated in an order that leaps
-/// through memory.
+/// The time of each phase in addition to its work and its messages, in order. For phases in `GROWS`, it is
+/// per AND gate of the program. It is the time for sorting items into buckets and evaluating them, with
+/// random accesses to memory.
 pub(super) static BEYOND: [Work; 6] = [
     Work { name: "lego.beyond.setup", known: known::SETUP },
     Work { name: "lego.beyond.preprocess.gate", known: [1.7e-6, 3.3e-6, 3.0e-6, 1.2e-5] },
@@ -15,8 +15,8 @@ pub(super) static BEYOND: [Work; 6] = [
     Work { name: "lego.beyond.decode", known: [3.1e-4, 3.7e-4, 3.5e-4, 3.5e-4] },
 ];
 
-/// Says which of them grow with the program.
+/// For each phase, true if this time grows with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
-/// All of them.
+/// All kinds of work.
 pub(super) static ALL: &[&Work] = &[&BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4], &BEYOND[5]];

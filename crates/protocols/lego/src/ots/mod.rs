@@ -1,5 +1,4 @@
-//! OTs for the evaluator's inputs, bound to the garbler's commitments, each with the wire that the input will
-//! be on.
+//! OTs for the evaluator's inputs, bound to the garbler's commitments. Each OT has the wire of one input.
 //!
 //! ```text
 //!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
@@ -8,10 +7,10 @@
 //!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
-//! E reveals sums of labels and choice bits over sets that it draws after the commitments, and claims that
-//! the sum of the `C_R`, with b·D, opens to the label. G checks E's labels of all sums before it opens
-//! anything: an E that claims the other bit would get Δ from the opening (docs/concepts/security.md, section
-//! 7).
+//! E draws random sets of OTs after the commitments, and reveals the sums of their labels and choice bits. It
+//! claims that the sum of the `C_R`, plus b·D, opens to the sum of labels. G checks the labels of all sums
+//! before it opens anything. Otherwise an E that names the other bit would learn Δ from the opening
+//! (docs/concepts/security.md, section 7).
 
 mod random;
 
@@ -38,8 +37,8 @@ pub(super) struct GarblerCommittedOts {
     random: GarblerRandomOts,
 }
 
-/// The garbler's OTs, as a program takes them: of each its label R for choice 0, and the commitments to R and
-/// to the wire.
+/// The garbler's OTs for a program: for each, its label R for choice 0, and the commitments to R and to the
+/// wire.
 pub(super) struct GarblerOts {
     pub at: Places,
     pub labels: Labels,
@@ -48,7 +47,7 @@ pub(super) struct GarblerOts {
 }
 
 impl GarblerRandomOts {
-    /// Commits to them and to the wires.
+    /// Commits to the labels of the OTs and to the wires.
     pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
         run.phase("prepare");
@@ -68,7 +67,7 @@ impl GarblerCommittedOts {
         [&self.committed, &self.wires].map(New::from)
     }
 
-    /// Receives and checks E's sums: nothing may be opened before that.
+    /// Receives and checks E's sums. Nothing may be opened before this check.
     pub fn checks_revealed<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -78,7 +77,7 @@ impl GarblerCommittedOts {
         let GarblerRandomOts { labels, binding } = random;
         run.phase("prepare");
         let message = run.channel.receive(msg::OT_BINDING, RevealedCombinations::bytes(binding))?;
-        // Claims name single ones.
+        // Claims need quick access to single commitments.
         let shares = std::mem::take(&mut committed.shares).gathered();
         let revealed = RevealedCombinations::checked(&message, &labels, **delta, &shares, binding)
             .ok_or(Cheat::OtBinding)?;
@@ -89,16 +88,15 @@ impl GarblerCommittedOts {
     }
 }
 
-/// The evaluator's OTs, to which the garbler has committed. `C` is [`Pending`] or, after the proof,
-/// [`Shares`].
+/// The evaluator's OTs with the garbler's commitments. `C` is [`Pending`] or, after the proof, [`Shares`].
 pub(super) struct EvaluatorCommittedOts<C> {
     committed: C,
     wires: C,
     random: EvaluatorRandomOts,
 }
 
-/// The evaluator's OTs, as a program takes them: of each the commitments to R and to the wire, the choice bit
-/// b, and the label T = R ⊕ b·Δ.
+/// The evaluator's OTs for a program: for each, the commitments to R and to the wire, the choice bit b, and
+/// the label T = R ⊕ b·Δ.
 pub(super) struct EvaluatorOts {
     pub committed: Shares,
     pub wires: Shares,
@@ -160,7 +158,7 @@ impl EvaluatorCommittedOts<Shares> {
 }
 
 impl EvaluatorOts {
-    /// Makes none of them.
+    /// Returns an empty list.
     pub fn none() -> Self {
         EvaluatorOts {
             committed: Shares::default(),
@@ -170,7 +168,7 @@ impl EvaluatorOts {
         }
     }
 
-    /// Selects some of them.
+    /// Selects a range of the OTs.
     pub fn slice(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             committed: self.committed.slice(items.clone()),
@@ -190,7 +188,7 @@ impl EvaluatorOts {
 }
 
 impl GarblerOts {
-    /// Makes none of them.
+    /// Returns an empty list.
     pub fn none() -> Self {
         GarblerOts {
             at: Places::default(),
@@ -200,7 +198,7 @@ impl GarblerOts {
         }
     }
 
-    /// Appends others of any batch.
+    /// Appends OTs of any batch.
     pub fn append(&mut self, others: &Self) {
         self.labels = Labels::new([&self.labels[..], &others.labels].concat());
         self.committed.append(&others.committed);

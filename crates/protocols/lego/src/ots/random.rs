@@ -1,5 +1,4 @@
-//! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those
-//! that mask, which follow the others.
+//! Unused OTs of random choices: one for each of E's input wires, followed by those that mask combinations.
 
 use crate::instance::{CotReceiver, CotSender};
 use brickwork_base::Error;
@@ -9,22 +8,21 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::Metered;
 
-/// The garbler's labels of OTs that nothing has been done with. The masking OTs follow the others.
+/// The garbler's labels of unused OTs. The masking OTs follow the others.
 pub(crate) struct GarblerRandomOts {
     pub(super) labels: Labels,
     pub(super) binding: usize,
 }
 
 impl GarblerRandomOts {
-    /// Receives and checks the rows for `count` OTs and `binding` that mask.
+    /// Receives and checks the rows for `count` OTs and `binding` masking OTs.
     pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
         run.phase("prepare");
         Ok(GarblerRandomOts { labels: cot.random(&mut run.channel, count + binding)?, binding })
     }
 }
 
-/// The evaluator's choices and labels of OTs that nothing has been done with. The masking OTs follow the
-/// others.
+/// The evaluator's choices and labels of unused OTs. The masking OTs follow the others.
 pub(crate) struct EvaluatorRandomOts {
     pub(super) choices: Secrets<u8>,
     pub(super) labels: Labels,
@@ -32,7 +30,7 @@ pub(crate) struct EvaluatorRandomOts {
 }
 
 impl EvaluatorRandomOts {
-    /// Sends the rows for `count` OTs of random choices and `binding` that mask.
+    /// Sends the rows for `count` OTs of random choices and `binding` masking OTs.
     pub fn draw(
         run: &mut Metered,
         cot: &mut CotReceiver,

@@ -1,4 +1,4 @@
-//! The bound of mixed buckets: against exact arithmetic, and against all ways in which bad items can fall.
+//! The bound of mixed buckets, compared with exact arithmetic and with all possible positions of bad items.
 
 use crate::Parameters;
 use crate::mixed::Mixed;
@@ -22,14 +22,15 @@ fn choose(n: u64, k: u64) -> BigInt {
     (0..k).fold(BigInt::one(), |product, i| product * (n - i) / (i + 1))
 }
 
-/// A ruined bucket, as the evaluator's vote has it: without a good gate, or the good items are no strict
-/// majority.
+/// Returns whether a bucket is ruined by the evaluator's vote: it has no good gate, or its good items are no
+/// strict majority.
 fn ruined(mixed: &Mixed, x: u64, y: u64) -> bool {
     let (beta, alpha) = (u64::from(mixed.gates.bucket), u64::from(mixed.authenticators.bucket));
     x == beta || 2 * (beta + alpha - x - y) <= beta + alpha
 }
 
-/// Returns the probability that no opened one of t bad items is seen and a given bucket has x bad ones.
+/// Returns the probability that no opened one of t bad items is detected and a given bucket contains x bad
+/// ones.
 fn exact_kind(cut: &Bucketing, t: u64, x: u64) -> BigRational {
     let (all, kept, size) = (cut.copies(), cut.kept(), u64::from(cut.bucket));
     let ways = (0..=t.saturating_sub(x)).fold(BigRational::zero(), |sum, j| {
@@ -47,8 +48,8 @@ fn exact_survival(cut: &Bucketing, t: u64) -> BigRational {
     ways / choose(cut.copies(), t)
 }
 
-/// The effect of t bad items of a kind: the probability that no opened one is seen, and that then also a
-/// given bucket has x bad ones, for each x.
+/// The effect of t bad items of a kind: the probability that no opened one is detected, and the probabilities
+/// that in addition a given bucket contains x bad ones.
 struct Bad {
     unseen: BigRational,
     in_bucket: Vec<BigRational>,
@@ -61,7 +62,7 @@ impl Bad {
     }
 }
 
-/// The formula for these bad gates and authenticators.
+/// Evaluates the formula for these bad gates and authenticators.
 fn success_of(mixed: &Mixed, gates: &Bad, authenticators: &Bad) -> BigRational {
     let survival = &gates.unseen * &authenticators.unseen;
     let mut sum = BigRational::zero();
@@ -72,7 +73,7 @@ fn success_of(mixed: &Mixed, gates: &Bad, authenticators: &Bad) -> BigRational {
     survival.min(sum * BigInt::from(mixed.gates.slots))
 }
 
-/// The formula for t bad gates and u bad authenticators.
+/// Evaluates the formula for t bad gates and u bad authenticators.
 fn exact_success(mixed: &Mixed, t: u64, u: u64) -> BigRational {
     success_of(mixed, &Bad::of(&mixed.gates, t), &Bad::of(&mixed.authenticators, u))
 }
@@ -95,7 +96,8 @@ fn the_bound_is_that_of_exact_arithmetic() {
     }
 }
 
-/// For batches that are too large to be dealt out, at the numbers of bad items that are best for the garbler.
+/// Tests batches that are too large for dealing items, at the numbers of bad items that are best for the
+/// garbler.
 #[test]
 fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
     for mixed in [mixed(1500, [4, 900], [3, 700]), mixed(900, [5, 1400], [4, 1400])] {
@@ -110,12 +112,12 @@ fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
     }
 }
 
-/// Sets of k of n items, as bits.
+/// Returns all subsets of k of n items, as bits.
 fn subsets(n: u64, k: u64) -> impl Iterator<Item = u32> {
     (0..1_u32 << n).filter(move |set| u64::from(set.count_ones()) == k)
 }
 
-/// The true probability, over all ways in which bad items can fall: places behind those in buckets are
+/// Returns the true probability, over all positions of bad items. The items after those in buckets are
 /// opened.
 fn brute_force(mixed: &Mixed, t: u64, u: u64) -> BigRational {
     let Mixed { gates, authenticators } = mixed;
@@ -140,7 +142,7 @@ fn brute_force(mixed: &Mixed, t: u64, u: u64) -> BigRational {
     sum / BigInt::from(ways)
 }
 
-/// For one bucket the formula is the truth; for several it counts ways in which two are ruined twice.
+/// For one bucket, the formula is exact. For several, it counts outcomes with two ruined buckets twice.
 #[test]
 fn the_formula_is_what_happens() {
     for mixed in [mixed(1, [2, 3], [3, 3]), mixed(1, [3, 4], [2, 4]), mixed(1, [1, 4], [2, 5])] {
@@ -161,7 +163,8 @@ fn the_formula_is_what_happens() {
     }
 }
 
-/// The chosen cut keeps 2^-s with everything else, for all levels, and a garbler that opens less is refused.
+/// The chosen cut keeps 2^-s together with everything else, for all levels. A garbler that opens less is
+/// refused.
 #[test]
 fn parameters_keep_their_level() {
     for security in [40, 64, 80] {
@@ -186,7 +189,7 @@ fn parameters_keep_their_level() {
     }
 }
 
-/// A cut that is safe, but takes more memory than any garbler needs, is refused before anything is allocated.
+/// A cut that is secure but uses excessive memory is refused before anything is allocated.
 #[test]
 fn parameters_that_waste_memory_are_refused() {
     let honest = Parameters::choose(100, 10, 40).unwrap();
@@ -206,11 +209,11 @@ fn parameters_that_waste_memory_are_refused() {
     refused(|p| p.gates.bucket = 60);
     refused(|p| p.authenticators.bucket = 60);
     refused(|p| p.inputs.opened = 1 << 30);
-    // So are input authenticators, of which small batches alone may be as large as anybody likes.
+    // The same holds for input authenticators, of which small batches may have any size.
     refused(|p| (p.inputs.bucket, p.inputs.opened) = (255, 8192));
 }
 
-/// For many inputs as for few: a proposal may be several times the evaluator's own choice.
+/// For any number of inputs, a proposal may exceed the evaluator's own choice several times, but not more.
 #[test]
 fn input_authenticators_that_waste_memory_are_refused() {
     for (ands, wires, security) in [(100, 1 << 16, 40), (0, 20_000, 40), (6400, 4096, 80)] {
@@ -224,7 +227,7 @@ fn input_authenticators_that_waste_memory_are_refused() {
         let Bucketing { bucket, opened, .. } = honest.inputs;
         let (own, accepted) = proposed(bucket, opened);
         assert_eq!(accepted.unwrap(), honest);
-        // Twice as many are still a matter of taste.
+        // Twice as many are still accepted.
         assert!(proposed(2 * bucket + 1, opened).1.is_ok());
         for (bucket, opened) in [(255, 32 * wires as u32 + 4096), (8 * bucket + 1, opened)] {
             let (copies, result) = proposed(bucket, opened);
@@ -235,9 +238,9 @@ fn input_authenticators_that_waste_memory_are_refused() {
     }
 }
 
-/// An honest garbler's proposal does not come near those that are refused. Only with some millions of gates a
-/// cut may open more for it, where little is opened at all. For powers of two and numbers between them, up to
-/// the largest number of gates; all proposals are accepted.
+/// An honest garbler's proposals need far fewer steps than those that are refused. Only with millions of
+/// gates may a cut need more, where few items are opened anyway. Tests powers of two and numbers between
+/// them, up to the largest number of gates; all proposals are accepted.
 #[test]
 fn what_is_chosen_takes_few_steps_to_bound() {
     let sizes = (10..=24).flat_map(|k| [1_u64 << k, 3 << k >> 1]).filter(|&ands| ands <= 1 << 24);
@@ -253,7 +256,7 @@ fn what_is_chosen_takes_few_steps_to_bound() {
     }
 }
 
-/// A cut that is safe, but whose bound would take the evaluator seconds, is refused.
+/// A secure cut whose bound would take the evaluator seconds is refused.
 #[test]
 fn parameters_that_take_long_to_bound_are_refused() {
     for (ands, [beta, c], [alpha, d], security) in [

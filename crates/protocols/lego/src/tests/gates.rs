@@ -1,4 +1,4 @@
-//! Single gates, and the walks through a program.
+//! Tests of single gates, and of walks through a program.
 
 use crate::adversary::random_program;
 use crate::gates::{Gates, Table};
@@ -7,7 +7,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_testing::Replayable as _;
 
-/// Returns for how many of its four rows a gate with these tables gives another label than AND.
+/// Returns the number of rows at which a gate with these tables gives another label than AND.
 fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
@@ -17,8 +17,8 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
     wrong.count()
 }
 
-/// A gate that is wrong at one row is wrong at another: detection 1/2 depends on this. It needs an offset
-/// that ends in 1.
+/// A gate that is wrong at one row is wrong at another row, which gives the detection probability 1/2. It
+/// needs an offset that ends in 1.
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");
@@ -30,7 +30,7 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
         let (outputs, tables) = gates.garble(0, delta, &[left, right]);
         let mut table = tables[0];
         let mut output = outputs[0];
-        // The best lie of a cheater: outputs that are valid labels of the other bit.
+        // The best lie of a cheater gives valid labels of the other bit.
         match round % 5 {
             0 => table[0] ^= delta.bits(),
             1 => table[1] ^= delta.bits(),
@@ -46,7 +46,7 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     assert!(seen[0] == 80 && seen[1] == 0 && seen[2] >= 160 && seen[4] >= 80, "{seen:?}");
 }
 
-/// Weights that walk backwards are the sums over the solderings that each source is part of.
+/// Weights that are computed backwards are the sums over the solderings that contain each source.
 #[test]
 fn weights_are_those_of_all_solderings() {
     let mut rng = Rng::replayable("test lego gates");
@@ -56,7 +56,7 @@ fn weights_are_those_of_all_solderings() {
         let weights: Vec<u128> = (0..layout.solderings()).map(|_| rng.block()).collect();
         let weighted = layout.weigh(|soldering| weights[soldering..].iter().copied());
         for source in 0..layout.inputs() + layout.ands {
-            // The wires that depend on this source are 1.
+            // The wires that depend on this source have the value 1.
             let inputs: Vec<u8> = (0..layout.inputs()).map(|k| u8::from(k == source)).collect();
             let mut solderings = Vec::new();
             let outputs = layout.walk(

@@ -1,4 +1,4 @@
-//! Honest runs against plaintext.
+//! Honest runs, compared with plain computations.
 
 use super::support::*;
 use crate::layout::Layout;
@@ -20,7 +20,7 @@ fn random_programs_come_out_right() {
     }
 }
 
-/// With the parameters of a real run, which the evaluator accepts.
+/// Uses the secure parameters, which the evaluator accepts.
 #[test]
 fn a_block_cipher_comes_out_right() {
     let program = Arc::new(aes_from_rounds(KeySize::Aes128).unwrap());
@@ -57,7 +57,7 @@ fn row_19_inputs_of_another_length() {
     }
 }
 
-/// The messages of a run are known beforehand, one by one.
+/// The script predicts the messages of a run one by one.
 #[test]
 fn bytes_are_those_of_the_script() {
     let mut rng = Rng::replayable("test lego honest");

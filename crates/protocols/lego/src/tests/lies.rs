@@ -1,4 +1,4 @@
-//! A cheater at every message: each check detects its cheats, and recovery corrects an undetected bad gate.
+//! Cheats at every message: each check detects its cheats, and recovery corrects an undetected bad gate.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,17 +10,17 @@ use brickwork_primitives::ot::{BASE_OT, extension};
 use brickwork_session::Job;
 use brickwork_wire::Tag;
 
-/// Changes a bit of every label, or hash, in a message.
+/// Flips a bit of every label, or hash, in a message.
 fn flip(byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send + 'static {
     move |bytes| bytes.chunks_mut(16).for_each(|label| label[byte] ^= 1 << bit)
 }
 
-/// Changes a bit of one of them.
+/// Flips a bit of one label, or hash, in a message.
 fn flip_one(place: usize, byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send + 'static {
     move |bytes| bytes[16 * place + byte] ^= 1 << bit
 }
 
-/// The toy, most of whose items are opened.
+/// Makes a run of the toy program in which most items are opened.
 fn checked() -> Case {
     let cuts = cuts([2, 40], [3, 40], [3, 40]);
     of_toy().with(cuts)
@@ -28,7 +28,7 @@ fn checked() -> Case {
 
 #[test]
 fn items_that_are_bad_everywhere_are_caught() {
-    // Labels of other offsets, rubbish in tables, gates that compute NAND.
+    // Labels with other offsets, random tables, and gates that compute NAND.
     checked().garbler(Point::GateOffset, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
     checked().garbler(Point::Tables, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
     checked().garbler(Point::GateOutputs, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
@@ -36,7 +36,7 @@ fn items_that_are_bad_everywhere_are_caught() {
     checked().garbler(Point::WireHashes, flip(3, 2)).run().evaluator_caught(Cheat::WireAuthenticator);
     let swap = |bytes: &mut [u8]| bytes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
     checked().garbler(Point::WireHashes, swap).run().evaluator_caught(Cheat::WireAuthenticator);
-    // Authenticators of the other bit, of another wire, with other hashes.
+    // Authenticators for the other bit, for another wire, and with other hashes.
     checked().garbler(Point::InputWires, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
     checked().garbler(Point::InputWires, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
     checked().garbler(Point::InputHashes, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
@@ -46,7 +46,7 @@ fn items_that_are_bad_everywhere_are_caught() {
 #[test]
 fn openings_are_what_was_committed_to() {
     for byte in [0, 7] {
-        // An input of a gate: another bit, or another label.
+        // An opened input of a gate with another bit, or another label.
         of_toy().garbler(Point::OpenedGates, flip_one(1, byte, 0)).run().evaluator_caught(Cheat::Opening);
         for point in
             [Point::GateSolderings, Point::AuthenticatorSolderings, Point::InputSolderings, Point::Solderings]
@@ -56,7 +56,7 @@ fn openings_are_what_was_committed_to() {
             }
         }
     }
-    // The bit alone; the label is hashed, too.
+    // Changes only the bit; the authenticator's hash also covers the label.
     of_toy().garbler(Point::OpenedAuthenticators, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::Opening);
     let other = flip_one(1, 7, 0);
     of_toy().garbler(Point::OpenedAuthenticators, other).run().evaluator_caught(Cheat::WireAuthenticator);
@@ -70,8 +70,8 @@ fn openings_are_what_was_committed_to() {
     of_toy().garbler(Point::DeltaDifferences, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::Opening);
 }
 
-/// The last soldering of a program is that of an output, and the first ones are of the first gate: bits
-/// swapped between wires are noticed as well.
+/// The last soldering of a program leads to an output, and the first ones to the first gate. Solderings that
+/// are exchanged between wires are detected.
 #[test]
 fn solderings_lead_where_the_program_says() {
     let crossed = |bytes: &mut [u8]| {
@@ -88,18 +88,18 @@ fn solderings_lead_where_the_program_says() {
 
 #[test]
 fn the_committed_offset_is_that_of_all_else() {
-    // One that ends in 0 is noticed before anything is challenged.
+    // An offset that ends in 0 is detected before the challenge.
     of_toy().garbler(Point::CommittedOffset, flip(0, 0)).run().evaluator_caught(Cheat::Indicator);
     of_toy().garbler(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
 }
 
-/// The evaluator's ending does not depend on its input: a label of an OT that only one choice would meet.
+/// An OT label is wrong for one choice only. The evaluator's decision does not depend on its input.
 #[test]
 fn lies_about_ots_are_noticed_for_either_input() {
     for y in [[false, false], [true, false], [false, true], [true, true]] {
         let case = || of_toy().inputs(&[true, false], &y);
         case().garbler(Point::OtLabels, flip_one(0, 9, 3)).run().evaluator_caught(Cheat::Opening);
-        // Only the lowest bit, and the opening turned to match: this would flip y.
+        // Changes the lowest bit and adapts the opening. Undetected, this would flip y.
         let lowest = |point: Point, place: usize| (point, flip_one(place, 0, 0));
         let (at, lie) = lowest(Point::OtLabels, 1);
         let (then, turn) = lowest(Point::InputLabels, 4 + 1);
@@ -107,8 +107,8 @@ fn lies_about_ots_are_noticed_for_either_input() {
     }
 }
 
-/// The garbler gives these when the inputs are there: labels of its own input, openings, and σ. The toy has
-/// two inputs of the garbler's, two that mask, and two of the evaluator's.
+/// The garbler sends wrong labels of its own input, wrong openings, or wrong σ, after the inputs are known.
+/// The toy program has two inputs of the garbler, two masks, and two inputs of the evaluator.
 #[test]
 fn labels_of_inputs_are_right_or_refused() {
     for place in 0..4 {
@@ -146,8 +146,8 @@ fn an_evaluator_that_lies_is_caught() {
     }
 }
 
-/// A gate that computes NAND, beside good ones, gives the other valid label: the evaluator finds the
-/// garbler's input, and both get the function's result, for all inputs.
+/// A gate that computes NAND, beside good ones, gives the other valid label. For all inputs, the evaluator
+/// finds the garbler's input, and both parties get the function's result.
 #[test]
 fn a_bad_gate_in_a_bucket_is_recovered_from() {
     let cuts = cuts([2, 0], [3, 0], [3, 0]);
@@ -159,8 +159,8 @@ fn a_bad_gate_in_a_bucket_is_recovered_from() {
     }
 }
 
-/// A gate that gives rubbish is outvoted, and nothing has to be recovered; the labels that were refused are
-/// seen.
+/// A gate that gives a random label is outvoted, and nothing must be recovered. The evaluator counts the
+/// refused labels.
 #[test]
 fn rubbish_in_a_bucket_is_outvoted() {
     let cuts = cuts([2, 0], [3, 0], [3, 0]);
@@ -175,7 +175,8 @@ fn rubbish_in_a_bucket_is_outvoted() {
     assert_eq!(*refused.lock().unwrap(), 8, "one label in each run");
 }
 
-/// Without a good gate, or without a good majority, there is no label: the parameters make this unlikely.
+/// Without a good gate, or without a good majority, a bucket gives no label. The parameters make this
+/// unlikely.
 #[test]
 fn a_ruined_bucket_ends_the_run() {
     let case = || of_toy().with(cuts([2, 0], [3, 0], [3, 0]));
@@ -184,7 +185,7 @@ fn a_ruined_bucket_ends_the_run() {
     case().garbler(Point::InputHashes, flip(6, 0)).run().evaluator_caught(Cheat::InputLabel);
 }
 
-/// Bad authenticators, as many as the vote bears: with two gates and three authenticators, two bad items.
+/// The vote tolerates two bad items in a bucket of two gates and three authenticators.
 #[test]
 fn the_vote_bears_a_minority_of_bad_items() {
     let cuts = cuts([2, 0], [3, 0], [3, 0]);
@@ -199,7 +200,7 @@ fn the_vote_bears_a_minority_of_bad_items() {
     }
 }
 
-/// A garbler that opens too little is refused before anything depends on it.
+/// A garbler that opens too few items is refused before any message depends on its proposal.
 #[test]
 fn parameters_that_exceed_the_level_are_refused() {
     let outcome = of_toy().wants(Party::Evaluator, |_, cuts| *cuts = None).run();
@@ -209,11 +210,11 @@ fn parameters_that_exceed_the_level_are_refused() {
     of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().right(false);
 }
 
-/// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
+/// Tests invalid commitments of each kind, and an invalid answer of a proof.
 #[test]
 fn what_is_no_commitment_is_noticed() {
-    // For the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and
-    // outputs.
+    // The messages for the offset, the inputs of gates, the outputs of gates, authenticators, offsets, wires,
+    // OTs, inputs and outputs.
     for message in 0..9 {
         let mut seen = 0;
         let outcome = of_toy()
@@ -226,7 +227,7 @@ fn what_is_no_commitment_is_noticed() {
             })
             .run();
         match &outcome.results[1] {
-            // One coordinate that is not watched does no harm.
+            // One wrong coordinate that is not watched does no harm.
             Ok(_) => outcome.right(false),
             Err(Error::Peer(cheat)) => {
                 assert!(*cheat == Cheat::Commitment || *cheat == Cheat::Opening, "{cheat:?}");
@@ -254,8 +255,8 @@ fn what_is_no_commitment_is_noticed() {
     }
 }
 
-/// The OTs that all else rests on: points that are none, or whose key everybody knows, and rows that do not
-/// agree.
+/// Tests the base OTs and the extension: invalid points, points whose key everybody knows, and inconsistent
+/// rows.
 #[test]
 fn lies_in_the_ots_themselves_are_noticed() {
     let in_messages = |tag: Tag, alter: fn(&mut Vec<u8>)| {
@@ -276,7 +277,7 @@ fn lies_in_the_ots_themselves_are_noticed() {
     with_base_ots().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
 }
 
-/// For each message of the protocol, a version that is a byte too long or too short, from either party.
+/// Tests each message of the protocol with a length that is a byte too long or too short, from either party.
 #[test]
 fn messages_of_another_length_are_refused() {
     let of_garbler = [

@@ -1,4 +1,4 @@
-//! The words that the tests of lies and rates use for runs.
+//! Helpers for the tests of cheats and of success rates.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::Program;
 use brickwork_testing::Replayable as _;
 
-/// Returns cuts with buckets of β gates and α authenticators, of B input authenticators, with this many
-/// opened items each.
+/// Returns cuts with buckets of β gates and α authenticators, and of B input authenticators, each with a
+/// number of opened items.
 pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
     Bucketings { gates, authenticators, inputs }
 }
 
-/// Makes a run of a program, whose base OTs are dealt.
+/// Makes a run of a program with dealt base OTs.
 pub fn case(program: Program, rng: &mut Rng) -> Case {
     Case::new(&Arc::new(program), Some(cuts([2, 5], [3, 5], [3, 4])), rng).dealt(rng)
 }
 
-/// Makes a run of the toy.
+/// Makes a run of the toy program.
 pub fn of_toy() -> Case {
     case(toy(), &mut Rng::replayable("test lego"))
 }
 
-/// Makes one with base OTs of its own.
+/// Makes a run of the toy program with real base OTs.
 pub fn with_base_ots() -> Case {
     let cuts = cuts([2, 5], [3, 5], [3, 4]);
     Case::new(&Arc::new(toy()), Some(cuts), &mut Rng::replayable("test lego"))
@@ -33,13 +33,13 @@ pub fn with_base_ots() -> Case {
 
 /// The operations of the tests on runs.
 pub trait Lies: Sized {
-    /// Proposes and accepts these cuts.
+    /// Makes both parties use these cuts.
     fn with(self, cuts: Bucketings) -> Self;
 
-    /// Lets the garbler alter its state.
+    /// Changes the garbler's state at a point.
     fn garbler(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
 
-    /// Lets the evaluator alter its state.
+    /// Changes the evaluator's state at a point.
     fn evaluator(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
 }
 
@@ -58,15 +58,16 @@ impl Lies for Case {
     }
 }
 
-/// The questions of the tests about runs.
+/// The assertions of the tests about the results of runs.
 pub trait Ended {
-    /// Asserts that both have the outputs of a plain run, and that it went without a recovery, or with one.
+    /// Asserts that both parties have the outputs of a plain computation, and whether the run recovered an
+    /// input.
     fn right(&self, recovered: bool);
 
-    /// Asserts that the evaluator ended with this check.
+    /// Asserts that the evaluator's run failed with this check.
     fn evaluator_caught(&self, cheat: Cheat);
 
-    /// Asserts that the garbler ended with this check.
+    /// Asserts that the garbler's run failed with this check.
     fn garbler_caught(&self, cheat: Cheat);
 }
 
