@@ -1,5 +1,6 @@
-//! Crossing 4: labels become outputs. The colour of a label and that of the false label of its wire tell the
-//! bit; each party has one of the two of the other's outputs, which tells it nothing.
+//! Crossing 4: labels become outputs. An output bit is the sum of the colours of the wire's active label and
+//! of its false label. For the other party's outputs, each party knows only one of these two colours, which
+//! reveals nothing.
 
 use crate::layout::Chunk;
 use crate::msg;
@@ -7,12 +8,12 @@ use crate::setup::{Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::{Error, Party};
 
-/// Colours of labels of all outputs, `[execution][wire]`: the garbler's of the false ones, the evaluator's of
-/// the active ones.
+/// The colours of all outputs' labels, `[execution][wire]`. The garbler has those of the false labels, the
+/// evaluator those of the active labels.
 pub(super) struct Colours(pub Vec<u8>);
 
 impl Colours {
-    /// Returns those of the outputs of a party, in the same order.
+    /// Returns the colours of a party's outputs, in the same order.
     pub fn of(&self, chunk: &Chunk, party: Party) -> impl Iterator<Item = u8> {
         let layout = chunk.layout;
         let all = self.0.chunks_exact(layout.output_wires().len().max(1));
@@ -29,7 +30,7 @@ pub(super) fn garbler(party: &mut Garbler, chunk: &Chunk, colours: Colours) -> R
     party.run.phase("decode");
     let count = chunk.count() * chunk.layout.places_of_outputs(Party::Garbler).count();
     if count == 0 {
-        // The last message has nothing behind it that would hand it to the network.
+        // Without a message to receive, nothing else would flush the last message.
         party.run.channel.flush()?;
         return Ok(Vec::new());
     }

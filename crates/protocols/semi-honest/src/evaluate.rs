@@ -1,5 +1,5 @@
 //! Crossing 3: the garbler garbles slot after slot and sends the tables; the evaluator evaluates them.
-//! Neither party keeps a table.
+//! Neither party stores the tables.
 
 use std::ops::Range;
 
@@ -18,12 +18,11 @@ use brickwork_primitives::garbling::{GarblingKeys, HalfGates, Scheme as _, Table
 use brickwork_primitives::receive;
 use brickwork_wire::Channel;
 
-/// The labels of some executions' wires, `[place][execution]`.
+/// The labels of wires in executions that are processed together, `[place][execution]`.
 pub(super) struct Wires<'b> {
     chunk: &'b Chunk<'b>,
     lanes: usize,
     labels: Labels,
-    /// The labels of the current slot, `[execution][wire]`.
     inputs: Labels,
     outputs: Labels,
 }
@@ -46,7 +45,8 @@ impl<'b> Wires<'b> {
         }
     }
 
-    /// Sets the labels of the parties' inputs, `[execution][wire]` of the whole chunk each.
+    /// Sets the labels of the inputs of these executions. `garblers` and `evaluators` are the labels of the
+    /// whole chunk, `[execution][wire]`.
     fn begin(&mut self, executions: &Range<usize>, garblers: &[Label], evaluators: &[Label]) {
         let layout = self.chunk.layout;
         let widths = [layout.garbler_inputs(), layout.evaluator_inputs()];
@@ -59,7 +59,8 @@ impl<'b> Wires<'b> {
         }
     }
 
-    /// Gathers the labels of a slot's inputs, `[execution][wire]`; how many there are, and how many outputs.
+    /// Copies the labels of a slot's inputs to `inputs`, `[execution][wire]`. Returns the numbers of input
+    /// and output labels.
     pub fn gather(&mut self, slot: &Slot, count: usize) -> [usize; 2] {
         let circuit = &self.chunk.layout.program.component(slot.component).circuit;
         let (inputs, outputs) = (slot.inputs.len(), circuit.outputs().len());
@@ -70,7 +71,7 @@ impl<'b> Wires<'b> {
         [inputs * count, outputs * count]
     }
 
-    /// Puts the labels of a slot's outputs where its wires lie.
+    /// Copies the labels of a slot's outputs to the places of its wires.
     pub fn scatter(&mut self, slot: &Slot, count: usize) {
         let outputs = self.chunk.layout.program.component(slot.component).circuit.outputs().len();
         for o in 0..outputs {
@@ -79,7 +80,7 @@ impl<'b> Wires<'b> {
         }
     }
 
-    /// The colours of the labels of all outputs, `[execution][wire]`.
+    /// Returns the colours of all outputs' labels, `[execution][wire]`.
     fn colours(&self, count: usize) -> impl Iterator<Item = u8> {
         let outputs = self.chunk.layout.output_wires();
         let of = move |lane: usize| {
@@ -91,8 +92,8 @@ impl<'b> Wires<'b> {
     }
 }
 
-/// The numbers of the copies that a slot's executions are: never the same for one component, and those that
-/// go side by side share their keys.
+/// Returns the numbers of a component's copies in one slot, one for each execution. No number is used twice
+/// for a component. Copies that are processed together share their hash keys.
 fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::layout::LANES], Error> {
     let first = so_far.checked_mul(lanes as u32).filter(|&first| first <= u32::MAX - lanes as u32);
     let first = first.ok_or_else(|| {
@@ -104,7 +105,7 @@ fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::l
     Ok(numbers)
 }
 
-/// Garbles a chunk. `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs, both
+/// Garbles a chunk. `input` has the garbler's bits, `theirs` the false labels of the evaluator's inputs, both
 /// `[execution][wire]`. Returns the colours of the false labels of all outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
@@ -160,8 +161,8 @@ pub(super) fn garbler(
     Ok(colours)
 }
 
-/// Evaluates a chunk. `mine` are the active labels of the evaluator's inputs. Returns the colours of the
-/// active labels of all outputs, and those of the false labels of the evaluator's.
+/// Evaluates a chunk. `mine` has the active labels of the evaluator's inputs. Returns the colours of the
+/// active labels of all outputs, and of the false labels of the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     chunk: &Chunk,
@@ -218,10 +219,10 @@ pub(super) fn evaluator(
     Ok((Colours(colours), decoding))
 }
 
-/// Tables on their way to the evaluator.
+/// Collects tables into messages to the evaluator.
 struct Sent<'c> {
     channel: &'c mut Channel,
-    /// Less than a message.
+    /// Tables that do not fill a message yet.
     buffer: Vec<u8>,
 }
 
@@ -251,15 +252,15 @@ impl TableSink for Sent<'_> {
     }
 }
 
-/// Tables as they come from the garbler.
+/// Takes tables from messages of the garbler.
 struct Received<'c> {
     channel: &'c mut Channel,
-    /// Bytes of the chunk that are still to come.
+    /// The number of bytes of the chunk that are not yet received.
     left: u64,
     frame: Vec<u8>,
-    /// Bytes of the frame that were used.
+    /// The number of used bytes of the frame.
     read: usize,
-    /// The tables of the current copies, copy by copy, and the first of these.
+    /// The tables of the copies that are processed together, copy by copy, and the number of the first copy.
     section: Vec<u8>,
     first: usize,
 }

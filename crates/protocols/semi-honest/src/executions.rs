@@ -1,5 +1,5 @@
-//! Crossings 2 to 4 of all executions, chunk by chunk: the whole protocol behind its setup. Beside the calls
-//! stand the crossings of the link.
+//! Crossings 2 to 4 of all executions, chunk by chunk. Together with the setup they are the whole protocol.
+//! The numbers beside the calls are the crossings.
 
 use crate::layout::{Inputs, Layout};
 use crate::setup::{Evaluator, Garbler};
@@ -8,7 +8,7 @@ use brickwork_base::{Error, Party};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::records::TakenStream;
 
-/// Garbles all executions, with OTs that are made now or come from a store. Returns the garbler's outputs.
+/// Garbles all executions, with new OTs or with OTs from a store. Returns the garbler's outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -24,7 +24,7 @@ pub(super) fn garbler(
     Ok(outputs.finish())
 }
 
-/// Evaluates all executions, as [`garbler`]. Returns the evaluator's outputs.
+/// Evaluates all executions, with new OTs or with OTs from a store. Returns the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

@@ -1,46 +1,47 @@
-//! Executions of a program, some at a time, and where the labels of its wires lie meanwhile.
+//! Executions of a program in chunks, and the places of wire labels in memory.
 
 use std::ops::Range;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Program, Recipient, Wire};
 
-/// Executions that go through a slot side by side, at most: the kernels' lanes.
+/// The largest number of executions that are processed together in a slot, which is the number of the
+/// kernels' lanes.
 pub(super) const LANES: usize = 16;
 
-/// OTs of a chunk, at most, if an execution has no more: a mebibyte of labels.
+/// The largest number of inputs of a chunk, unless a single execution has more. Their labels need a mebibyte.
 const OTS: usize = 1 << 16;
 
-/// Labels of wires that are alive at a time, at most, if an execution has no more.
+/// The largest number of wire labels in memory, unless a single execution needs more.
 const LABELS: usize = 1 << 18;
 
-/// A program and how often it is executed.
+/// A program and its number of executions.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     executions: usize,
-    /// For each wire of the program the position of its label.
+    /// The place of each wire's label.
     places: Vec<u32>,
-    /// Labels alive at a time.
+    /// The number of labels that an execution needs at a time.
     alive: usize,
-    /// The wires of all outputs, port after port.
     outputs: Vec<Wire>,
-    /// The recipients of each of them.
+    /// The recipient of each output wire.
     recipients: Vec<Recipient>,
 }
 
-/// Some executions.
+/// Consecutive executions of a program.
 pub(super) struct Chunk<'p> {
     pub layout: &'p Layout<'p>,
     pub executions: Range<usize>,
 }
 
 impl Chunk<'_> {
-    /// Returns how many executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> usize {
         self.executions.len()
     }
 
-    /// Returns those of them that go through slots side by side, counted from the chunk's first.
+    /// Returns the executions in groups that are processed together, counted from the chunk's first
+    /// execution.
     pub fn side_by_side(&self) -> impl Iterator<Item = Range<usize>> {
         let (count, lanes) = (self.count(), self.layout.lanes());
         (0..count).step_by(lanes).map(move |first| first..count.min(first + lanes))
@@ -80,47 +81,45 @@ impl<'p> Layout<'p> {
         &self.outputs
     }
 
-    /// Returns which of the wires of outputs a party learns.
+    /// Returns the positions of a party's outputs among the output wires.
     pub fn places_of_outputs(&self, party: Party) -> impl Iterator<Item = usize> {
         let of = self.recipients.iter().enumerate();
         of.filter(move |(_, to)| to.includes(party)).map(|(place, _)| place)
     }
 
-    /// Executions that go through a slot side by side.
+    /// Returns the number of executions that are processed together.
     pub fn lanes(&self) -> usize {
         let fit = LABELS / self.alive.max(1);
         [16, 8, 4].into_iter().find(|&lanes| lanes <= fit.min(self.executions)).unwrap_or(1).min(LANES)
     }
 
-    /// Returns the labels alive at a time.
+    /// Returns the number of labels that an execution needs at a time.
     pub fn alive(&self) -> usize {
         self.alive
     }
 
-    /// Returns where the label of a wire lies.
+    /// Returns the place of a wire's label.
     pub fn place(&self, wire: Wire) -> usize {
         self.places[wire as usize] as usize
     }
 
-    /// Returns the executions of a whole chunk.
+    /// Returns the number of executions of a full chunk.
     fn chunk_size(&self) -> usize {
         let inputs = self.evaluator_inputs() + self.garbler_inputs();
         (OTS / inputs.max(1)).max(1).next_multiple_of(self.lanes())
     }
 
-    /// Returns how many chunks there are, of which all but the last one are whole.
+    /// Returns the number of chunks. Only the last chunk may have fewer executions.
     pub fn chunk_count(&self) -> usize {
         self.executions.div_ceil(self.chunk_size())
     }
 
-    /// Returns a chunk.
     pub fn chunk(&'p self, place: usize) -> Chunk<'p> {
         let size = self.chunk_size();
         let first = place * size;
         Chunk { layout: self, executions: first..self.executions.min(first + size) }
     }
 
-    /// Returns the executions, chunk by chunk.
     pub fn chunks(&'p self) -> impl Iterator<Item = Chunk<'p>> {
         (0..self.chunk_count()).map(|place| self.chunk(place))
     }
@@ -128,7 +127,7 @@ impl<'p> Layout<'p> {
     /// Returns a party's input, `[execution][bit]`.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has another length.
+    /// [`Error::Input`] if `input` has a wrong length.
     pub fn inputs<'a>(&self, party: Party, input: &'a [bool]) -> Result<Inputs<'a>, Error> {
         let width = self.program.input_width(party);
         if Some(input.len()) != width.checked_mul(self.executions) {
@@ -141,7 +140,7 @@ impl<'p> Layout<'p> {
         Ok(Inputs { input, width })
     }
 
-    /// Returns room for the outputs of a party.
+    /// Returns an empty collection of a party's outputs.
     pub fn outputs(&self, party: Party) -> Outputs {
         let own = if party == Party::Garbler { Recipient::Garbler } else { Recipient::Evaluator };
         let both = self.places_of_outputs(party).map(|place| self.recipients[place] == Recipient::Both);
@@ -153,14 +152,14 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// A party's inputs, which are used up execution by execution.
+/// A party's inputs, from which each chunk takes its part.
 pub(super) struct Inputs<'a> {
     input: &'a [bool],
     width: usize,
 }
 
 impl<'a> Inputs<'a> {
-    /// Returns those of the next chunk.
+    /// Returns the inputs of the next chunk.
     pub fn next(&mut self, chunk: &Chunk) -> &'a [bool] {
         let (here, behind) = self.input.split_at(chunk.count() * self.width);
         self.input = behind;
@@ -168,20 +167,20 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// A party's outputs, while executions come in. With several executions, the outputs that it alone learns
-/// come first, as in a repeated program; with one they come port after port.
+/// Collects a party's outputs, chunk by chunk. With one execution, they are in the order of the ports. With
+/// several, the outputs for this party alone come first, as in a repeated program.
 pub(super) struct Outputs {
     executions: usize,
-    /// For each bit of an execution whether the other party learns it, too.
+    /// True for each output bit of an execution that the other party learns, too.
     both: Vec<bool>,
     own: Vec<bool>,
     common: Vec<bool>,
 }
 
 impl Outputs {
-    /// Takes the bits of a chunk, `[execution][bit]`.
+    /// Adds the output bits of a chunk, `[execution][bit]`.
     pub fn put(&mut self, chunk: &Chunk, bits: Vec<bool>) {
-        assert_eq!(bits.len(), chunk.count() * self.both.len(), "all bits of each execution");
+        assert_eq!(bits.len(), chunk.count() * self.both.len(), "the chunk has all output bits");
         for bits in bits.chunks_exact(self.both.len().max(1)) {
             for (&bit, &both) in bits.iter().zip(&self.both) {
                 if both && self.executions > 1 { &mut self.common } else { &mut self.own }.push(bit);
@@ -189,15 +188,15 @@ impl Outputs {
         }
     }
 
-    /// Returns all bits.
+    /// Returns all output bits.
     pub fn finish(mut self) -> Vec<bool> {
         self.own.append(&mut self.common);
         self.own
     }
 }
 
-/// Returns for each wire of a program the position of its label while slots are processed in order, and the
-/// largest number of labels at a time. A place is used again once its wire has been read for the last time.
+/// Returns the place of each wire's label while slots are processed in order, and the number of places. A
+/// place is reused after the last read of its wire.
 fn places(program: &Program, outputs: &[Wire]) -> (Vec<u32>, usize) {
     let mut reads = vec![0u32; program.wires()];
     let mut read = |wire: &Wire| reads[*wire as usize] += 1;
@@ -234,7 +233,7 @@ mod tests {
     use super::*;
     use brickwork_circuit::library;
 
-    /// A wire that is still to be read has its position for itself.
+    /// No wire overwrites a label that is read later.
     #[test]
     fn no_label_is_overwritten_before_it_was_read() {
         for program in [library::millionaires().unwrap(), library::aes::cbc_mac(3).unwrap()] {

@@ -1,10 +1,10 @@
-//! Yao's protocol with half-gates (Zahur, Rosulek, Evans 2015), **semi-honest**: it protects against a party
-//! that follows the protocol and looks at everything it sees, and against nobody else. A garbler that cheats
-//! can compute any other function. It is the fast baseline of the house, and the smallest protocol in it.
+//! Yao's protocol with half-gates (Zahur, Rosulek, Evans 2015), **semi-honest**: it protects only against a
+//! party that follows the protocol, but tries to learn from the messages. A garbler that cheats can compute
+//! any other function. It is the fastest and smallest protocol of Brickwork, and a baseline for the others.
 //!
-//! A program is garbled once, with one offset, slot after slot, and evaluated while its tables arrive, so
-//! memory does not grow with it. The evaluator's labels come from correlated OTs with the garbler's offset:
-//! choosing a label needs no additional message.
+//! A program is garbled once, with one offset, slot after slot. The evaluator evaluates it while the tables
+//! arrive, so memory does not grow with the number of slots. The evaluator's labels come from correlated OTs
+//! with the garbler's offset, so they need no additional message.
 //!
 //! ```text
 //!   1  both    hello; base OTs, in which the garbler chooses by the bits of its offset
@@ -13,11 +13,11 @@
 //!   4  E -> G  colours of the labels of the garbler's outputs
 //! ```
 //!
-//! OTs may come from a store ([`Stocked`]); then 2 is one bit for each of the evaluator's inputs.
+//! With OTs from a store ([`Stocked`]), crossing 2 has one bit for each of the evaluator's inputs.
 //!
-//! Executions go in chunks; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and
-//! those of `executions` that they share with runs from stock, are the whole protocol; the comments beside
-//! their calls are the crossings of the link.
+//! Executions are processed in chunks, with crossings 2 to 4 for each chunk. The functions [`garbler`] and
+//! [`evaluator`] are the whole protocol, together with those of `executions`, which runs from stock use, too.
+//! The numbers beside the calls are the crossings.
 #![forbid(unsafe_code)]
 
 mod cheat;
@@ -79,13 +79,13 @@ impl Protocol for SemiHonest {
     }
 }
 
-/// Runs the protocol as the garbler, `executions` times on inputs that do not depend on each other. `input`
-/// holds the bits of its input ports, `[execution][bit]`.
+/// Runs the protocol as the garbler, with `executions` independent executions. `input` has the bits of the
+/// garbler's input ports, `[execution][bit]`.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it sends an invalid message,
-/// [`Error::Io`] if it goes away, [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] if there
-/// are too many executions.
+/// [`Error::Mismatch`] if the peer requests something else, [`Error::Peer`] if it sends an invalid message,
+/// [`Error::Io`] if the connection ends, [`Error::Input`] if `input` has the wrong length, [`Error::Limit`]
+/// if there are too many executions.
 pub fn garbler(
     channel: Channel,
     job: &Job,
@@ -101,7 +101,7 @@ pub fn garbler(
     Ok(report(outputs, party.close()?, executions))
 }
 
-/// Runs the protocol as the evaluator. Everything as for [`garbler`].
+/// Runs the protocol as the evaluator, with the parameters of [`garbler`].
 ///
 /// # Errors
 /// As [`garbler`].

@@ -1,10 +1,10 @@
-//! Crossing 2: correlated OTs whose choices are the evaluator's inputs. The garbler's label for choice 0 is
-//! the false label of the wire, as the OTs' offset is that of the wires; the evaluator gets the label of its
-//! bit.
+//! Crossing 2: correlated OTs whose choices are the evaluator's inputs. The OTs and the wires have the same
+//! offset. So the garbler's label for choice 0 is the false label of the wire, and the evaluator gets the
+//! label of its bit.
 //!
-//! OTs from a store were made with random choices c: G has M, E has T = M ⊕ cΔ. E sends d = b ⊕ c for its
-//! bits b, and the false labels of its wires are L = M ⊕ dΔ. So T = L ⊕ bΔ is the label of its bit, and
-//! nothing comes back.
+//! OTs from a store were made with random choices c: the garbler has M, the evaluator has T = M ⊕ cΔ. The
+//! evaluator sends d = b ⊕ c for its bits b, and the false labels of its wires are L = M ⊕ dΔ. So T = L ⊕ bΔ
+//! is the label of its bit, and the garbler sends no answer.
 
 use zeroize::Zeroizing;
 
@@ -44,7 +44,8 @@ pub(super) fn garbler(
     Ok(labels)
 }
 
-/// Chooses by `input`, `[execution][bit]`. Returns the active labels, in this order.
+/// Chooses by `input`, `[execution][bit]`. Returns the active labels of the evaluator's inputs, in the same
+/// order.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     chunk: &Chunk,
@@ -53,7 +54,7 @@ pub(super) fn evaluator(
 ) -> Result<Labels, Error> {
     party.run.phase("prepare");
     let count = chunk.count() * chunk.layout.evaluator_inputs();
-    assert_eq!(input.len(), count, "a choice for each input wire");
+    assert_eq!(input.len(), count, "one bit for each input wire");
     let mut bits: Zeroizing<Vec<u8>> = Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect());
     let Some(stock) = stock.filter(|_| count > 0) else {
         return match count {
@@ -67,7 +68,7 @@ pub(super) fn evaluator(
         bits[labels.len()..].iter_mut().zip(ots.choices.iter()).for_each(|(bit, choice)| *bit ^= choice);
         labels.extend_from_slice(&ots.labels);
     }
-    // The choices are random and used only here, so the message reveals nothing about the inputs.
+    // The random choices are used only here, so the message reveals nothing about the inputs.
     party.run.channel.send(msg::CORRECTIONS, &pack(bits.iter().copied()))?;
     Ok(labels)
 }

@@ -2,10 +2,11 @@
 
 use brickwork_session::{PhaseReport, Promise};
 
-/// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
+/// The computational security in bits: kappa minus a loss, because 2^15 calls of the hash, with two labels
+/// each, share a key.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// The warning that everybody who runs the protocol must read.
+/// The warning that the command line shows before a run.
 pub const WARNING: &str = "--protocol semi-honest: a peer that departs from the protocol can learn this \
                            party's input, or choose what this party learns; --protocol duplo holds against \
                            a cheater";
@@ -15,20 +16,19 @@ pub fn promise() -> Promise {
     Promise::semi_honest(COMPUTATIONAL_BITS, WARNING)
 }
 
-/// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them:
-/// of one execution port after port.
+/// A party's result. The outputs have the order of [`Program::repeat`](brickwork_circuit::Program). With one
+/// execution, this is the order of the ports.
 pub type Report = brickwork_session::Report<SemiHonest>;
 
-/// How often a program is executed, on inputs that do not depend on each other. Both parties must mean the
-/// same.
+/// The number of independent executions of a program, on which both parties must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executions(pub usize);
 
-/// Yao's protocol, as one of the family; its parties are in the crate's root.
+/// Yao's protocol as an implementation of the trait [`Protocol`](brickwork_session::Protocol).
 #[derive(Clone, Copy, Debug)]
 pub struct SemiHonest;
 
-/// Reports a run.
+/// Makes the report of a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, executions: usize) -> Report {
     Report { outputs, phases, promise: promise(), proposal: Executions(executions), aside: () }
 }

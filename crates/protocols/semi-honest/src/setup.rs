@@ -1,4 +1,4 @@
-//! Crossing 1: the greeting, and 128 base OTs in which the garbler chooses by the bits of its offset.
+//! Crossing 1: the greeting, and 128 base OTs. The garbler's choices are the bits of its offset.
 
 use zeroize::Zeroizing;
 
@@ -13,7 +13,7 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// A party, whose end of the correlated OTs is `C`.
+/// A party with the type `C` for its side of the correlated OTs.
 pub(super) struct Session<C> {
     pub run: Metered,
     pub id: SessionId,
@@ -22,14 +22,12 @@ pub(super) struct Session<C> {
     pub components: Components,
 }
 
-/// The garbler. Its offset of the OTs is that of every wire.
+/// The garbler. Its OTs and all its wires have the same offset.
 pub(super) type Garbler = Session<extension::Sender>;
 
-/// The evaluator.
 pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
-    /// Returns Δ.
     pub fn delta(&self) -> Zeroizing<Delta> {
         Zeroizing::new(Delta::new(self.cot.offset().bits()))
     }
@@ -41,19 +39,20 @@ impl<C> Session<C> {
     }
 }
 
-/// The part of each component of its program that a run keeps.
+/// The data of a run for each component of its program.
 #[derive(Default)]
 pub(super) struct Components {
-    /// The schedules of used components.
+    /// The schedule of each used component.
     pub schedules: Vec<Option<Schedule>>,
-    /// The start of each one's hash keys, once the garbler has drawn and sent them.
+    /// The start of each component's hash keys. Empty until the garbler has drawn and sent the starts.
     pub starts: Vec<u128>,
-    /// Slots gone through so far, of each component, each for several executions.
+    /// The number of garbled or evaluated slots of each component. Executions that are processed together
+    /// count as one.
     pub visits: Vec<u32>,
 }
 
 impl Components {
-    /// Makes the keys of a program of which nothing has been garbled.
+    /// Makes the data for a program before its first slot.
     pub fn of(program: &Program) -> Self {
         let used = program.slots_by_component().into_iter().map(|slots| slots > 0);
         let components = program.components().iter().zip(used);
@@ -63,15 +62,15 @@ impl Components {
     }
 }
 
-/// Names a program and how often it is executed; that it is this protocol, too.
+/// Returns the digest of this protocol, a program and its number of executions.
 pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 semi-honest program");
     hasher.update(&layout.program.digest()).update(&(layout.executions() as u64).to_le_bytes());
     *hasher.finalize().as_bytes()
 }
 
-/// Returns the digests that both parties must agree on: for a run that of the program and how often it runs.
-/// For a session whose OTs are stocked the program is not known yet.
+/// Returns the digests on which both parties must agree. For a run this is the digest of the program and its
+/// number of executions. A session that makes stock does not know the program yet.
 fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }
@@ -104,7 +103,7 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
     Ok(Garbler { run, id: answer.session, rng, cot, components })
 }
 
-/// Sets up the evaluator, as [`garbler`].
+/// Sets up the evaluator of a run, or, without a layout, of a session that makes stock.
 pub(super) fn evaluator(
     mut run: Metered,
     terms: &Terms,

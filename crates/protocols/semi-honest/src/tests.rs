@@ -13,7 +13,7 @@ fn job(program: &Arc<Program>) -> Job {
     Job::new(program.clone(), 40, identities)
 }
 
-/// Both parties over these channels.
+/// Runs both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,
@@ -33,7 +33,8 @@ fn random_inputs(program: &Program, executions: usize, rng: &mut Rng) -> [Vec<bo
         .map(|party| (0..executions * program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Runs the program; its outputs, and the bytes of both directions, must be the predicted ones.
+/// Runs the program, and compares its outputs with those of a plain computation, and the sent bytes with the
+/// prediction.
 #[track_caller]
 fn runs(program: Program, executions: usize) {
     let program = Arc::new(program);
@@ -56,7 +57,7 @@ fn runs(program: Program, executions: usize) {
     }
 }
 
-/// Sums and comparisons that go to either party, to both, and an input of one party alone.
+/// A program with outputs for either party alone and for both. Some outputs are inputs.
 fn private() -> Program {
     let word = || Port::new("x", Type::Uint(8));
     let mut builder = Builder::new(16);
@@ -90,7 +91,7 @@ fn outputs_and_bytes_are_right() {
     }
     runs(library::millionaires().unwrap(), 1);
     runs(library::aes::cbc_mac(3).unwrap(), 2);
-    // More OTs than one chunk has: 256 executions of 128 each.
+    // Executions in two chunks: a chunk has 256 executions with 128 OTs each.
     runs(library::aes::aes_128().unwrap(), 300);
 }
 
@@ -105,7 +106,7 @@ fn another_program_is_refused() {
         [garbler.join().unwrap(), other.join().unwrap()]
     });
     assert!(results.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{results:?}");
-    // Nor another number of executions.
+    // Different numbers of executions are refused, too.
     let program = Arc::new(private());
     let (left, right) = memory_pair();
     let job = job(&program);
@@ -126,7 +127,7 @@ fn inputs_of_another_length_are_refused() {
     assert!(none.iter().all(|result| matches!(result, Err(Error::Input(_)))));
 }
 
-/// Each message of another length ends in an error, and nobody panics.
+/// A message of a wrong length ends in an error, not in a panic.
 #[test]
 fn messages_of_another_length_are_refused() {
     let program = Arc::new(private());

@@ -1,4 +1,4 @@
-//! LEGO's part of a store's contents, for people.
+//! Lists the stored items of LEGO in a form for people.
 
 use super::needs::{Request, kind};
 use super::origins::{CutAndChoose, Header, bound_of_epoch};
@@ -11,7 +11,7 @@ use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, invent
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
-/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
+/// Returns the inventory of the parts of a store that belong to LEGO, oldest first, with burned epochs.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -19,7 +19,6 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ours>(store)
 }
 
-/// LEGO's batches.
 struct Ours;
 
 fn cut(of: &'static str, bucketing: &Bucketing) -> CutInventory {
@@ -41,7 +40,7 @@ impl Kinds for Ours {
 
     fn cuts(batch: &Batch, _: GivenUp) -> Result<(Vec<CutInventory>, Option<f64>), Error> {
         if batch.kind == kind::PROGRAM {
-            // It counts in the batches that it was built of.
+            // The items of a built program count in the batches from which they come.
             return Ok((Vec::new(), None));
         }
         let header = Header::decode(&batch.header)?;
@@ -67,8 +66,9 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program for which a part of a store is enough: built ones, and those for which
-/// there are gates, inputs and OTs; without regard to the bound. None while a part of it is missing.
+/// Counts the executions of a program for which a part of a store has enough items. This includes built
+/// executions, and those for which there are gates, inputs and OTs. It ignores the bound. A lost part of a
+/// store has no executions.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

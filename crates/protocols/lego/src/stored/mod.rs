@@ -1,10 +1,10 @@
-//! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are
-//! built, which depend on no input; and runs of either. All protocols share the code for meeting, filling and
-//! taking ([`brickwork_session::stock`]). This module has LEGO's own parts.
+//! LEGO's stock on disk: gates, inputs and OTs, which depend on no program; built programs, which depend on
+//! no input; and runs of programs from either. All protocols share the code that compares stores, fills them
+//! and takes items ([`brickwork_session::stock`]). This module has LEGO's own parts.
 //!
-//! All gates of an epoch, and all programs that use them, have the session's Δ. This is secure
-//! (docs/protocols/lego.md): the openings are sums of active labels, hash keys belong to a batch of gates,
-//! and after a program an evaluator forgets its knowledge of Δ from a garbler's cheat.
+//! All gates of an epoch, and all programs that use them, share the session's Δ. This is secure
+//! (docs/protocols/lego.md) because the openings are sums of active labels, and each batch of gates has its
+//! own hash keys. After a program an evaluator forgets a Δ that it learned from a garbler's cheat.
 
 mod inventory;
 mod needs;
@@ -34,15 +34,16 @@ use needs::{Execution, Filling, Purpose};
 use origins::{CutAndChoose, Origin};
 use side::{EvaluatorSession, OnDisk, Role};
 
-/// AND gates of a program that is built to be kept, at most: it is one record of a store.
+/// The largest number of AND gates in a stored built program, because such a program is one record of a
+/// store.
 const MOST_BUILT: usize = 1 << 20;
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Lego::NAME, role, terms }
 }
 
-/// Returns whether this party's store has enough for a program, among the items that both parties may still
-/// use.
+/// Returns whether this party's store has enough items for a program, among the items that both parties may
+/// still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -54,12 +55,12 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     })
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, without changing either store. Returns
+/// the number of epochs that both may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// their logs do not agree: a run would burn the differing epochs.
+/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
+/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -69,10 +70,11 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
 
-/// Returns the promise of a program that takes everything from one preprocessing for it.
+/// Returns the promise of a program if a preprocessing for this program makes all its items.
 ///
 /// # Errors
-/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+/// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make that
+/// many items.
 pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error> {
     let mut origins = Vec::new();
     for (step, serial) in Request::of(program)?.steps(security)?.iter().zip(0..) {
@@ -87,7 +89,7 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error>
 /// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
-/// A connection between two parties with stock on disk. An error destroys it.
+/// A connection between two parties with stock on disk. After an error it cannot be used any more.
 pub struct Stocked(Of);
 
 enum Of {
@@ -113,10 +115,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
-    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
-    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
-    /// [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer requests something else. [`Error::Strangers`] if the two stores do not
+    /// belong together. [`Error::Stock`] if one of them is an old copy, and then the differing epochs are
+    /// burned. Also if a store has stock of another protocol, and then nothing is burned. [`Error::Io`] if
+    /// the connection ends.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -142,8 +144,8 @@ impl Stocked {
         }
     }
 
-    /// Makes the requested stock, one step after another; steps that an interrupted run for the same request
-    /// has completed are not made again. It joins an epoch from which nothing was taken yet, or begins one.
+    /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
+    /// completed are not repeated. It uses an epoch of which nothing was used yet, or begins a new one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
@@ -155,7 +157,8 @@ impl Stocked {
         }
     }
 
-    /// Builds a program from stock, and stores it: a run of it only needs the inputs.
+    /// Builds a program from stock, and stores the built program. A run of this built program only needs the
+    /// inputs.
     ///
     /// # Errors
     /// As [`Stocked::run`].
@@ -173,11 +176,11 @@ impl Stocked {
         }
     }
 
-    /// Runs a program on stock: built already, or from gates. `input` are the bits of this party's input
-    /// ports.
+    /// Runs a program on stock: on a built program if there is one, otherwise on gates. `input` are the bits
+    /// of this party's input ports.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
     /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
     pub fn run(
         self,
@@ -192,10 +195,10 @@ impl Stocked {
         }
     }
 
-    /// Ends it. Returns the time and the bytes of each phase.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
-    /// [`Error::Io`] if the peer went away.
+    /// [`Error::Io`] if the connection has ended.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         match self.0 {
             Of::Garbler(line) => line.close(),
@@ -220,23 +223,23 @@ where
     Stocked: From<Line<R>>,
 {
     if asked.is_empty() {
-        return Err(Error::Usage("neither gates nor inputs nor OTs are asked for".into()));
+        return Err(Error::Usage("neither gates nor inputs nor OTs are requested".into()));
     }
     let epoch = line.open_epoch()?;
     let steps = asked.steps(line.terms().security.whole()?)?;
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Makes the missing items of a program. All material of a program exists before its session's first input.
-/// So missing items are added to an epoch from which nothing was taken, if there is one; otherwise a new one
-/// is filled with everything that the program needs.
+/// Makes the missing items of a program. All items of a program must exist before its session's first input.
+/// So missing items are added to an epoch of which nothing was used, if there is one. Otherwise a new epoch
+/// gets everything that the program needs.
 fn make<R: Role>(mut next: Line<R>, layout: &Layout, why: &Error) -> Result<(Request, Line<R>), Error> {
     let everything = Request::of_layout(layout);
     let mut epoch = next.open_epoch()?;
     let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
     let mut missing = there.map_or(everything, |there| everything.missing(&there));
     if missing.is_empty() {
-        // It is there, but out of too many batches.
+        // There are enough items, but they come from too many batches.
         (epoch, missing) = (None, everything);
     }
     tracing::warn!("{why}; {missing} are made on the spot");
@@ -279,7 +282,7 @@ where
     Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, next.into()))
 }
 
-/// Returns the base-2 logarithm of the bound of all programs from an epoch together.
+/// Returns the base-2 logarithm of the bound of all programs together that use an epoch.
 fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
     Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
 }

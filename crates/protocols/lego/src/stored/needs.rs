@@ -1,4 +1,4 @@
-//! The items that a program takes from stock, and the steps that make them.
+//! The items of stock that a program needs, and the steps that make them.
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
@@ -19,27 +19,28 @@ pub(super) mod kind {
     pub const INPUTS: u8 = 1;
     /// OTs, each with the wire of an input.
     pub const OTS: u8 = 2;
-    /// A program that is built.
+    /// A built program.
     pub const PROGRAM: u8 = 3;
 }
 
-/// AND gates that are made in one step, at most: both parties hold all that they know of them in memory.
+/// The largest number of AND gates of one step. Both parties keep all data about a step's gates in memory.
 const GATES_OF_A_STEP: u64 = 1 << 18;
 
-/// Inputs of either party that are made in one step, at most.
+/// The largest number of inputs of either party in one step.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
 
-/// The part of a preprocessing's share of the budget that goes to gates, where inputs are asked for, too.
+/// The part of a preprocessing's budget for gates, if inputs are requested, too.
 const OF_GATES: f64 = 0.75;
 
-/// The items to make ahead of time, for programs that may not be known yet.
+/// The items to make ahead of time, even for unknown programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// AND gates, in buckets.
+    /// The number of AND gates, each a bucket.
     pub gates: u64,
-    /// Inputs of the garbler: one for each bit of its ports, and for each output bit that it alone learns.
+    /// The number of inputs of the garbler: one for each bit of its ports, and for each output bit that it
+    /// alone learns.
     pub inputs: u64,
-    /// OTs: one for each bit of the evaluator's input.
+    /// The number of OTs: one for each bit of the evaluator's input.
     pub ots: u64,
 }
 
@@ -55,7 +56,7 @@ impl Request {
     /// Returns the items of a program.
     ///
     /// # Errors
-    /// [`Error::Limit`] if it has too many AND gates.
+    /// [`Error::Limit`] if the program has too many AND gates.
     pub fn of(program: &Program) -> Result<Self, Error> {
         Ok(Self::of_layout(&Layout::new(program)?))
     }
@@ -68,13 +69,13 @@ impl Request {
     /// Returns this many times the request.
     ///
     /// # Errors
-    /// [`Error::Limit`] if that cannot be counted.
+    /// [`Error::Limit`] if a number is too large.
     pub fn times(&self, count: u64) -> Result<Self, Error> {
         let Request { gates, inputs, ots } = *self;
         self.with([gates, inputs, ots].map(|one| one.checked_mul(count)))
     }
 
-    /// Returns this and another one.
+    /// Returns the sum of two requests.
     ///
     /// # Errors
     /// As [`Request::times`].
@@ -90,7 +91,7 @@ impl Request {
     fn with(self, parts: [Option<u64>; 3]) -> Result<Self, Error> {
         match parts {
             [Some(gates), Some(inputs), Some(ots)] => Ok(Request { gates, inputs, ots }),
-            _ => Err(Error::Limit("more than can be counted is asked for".into())),
+            _ => Err(Error::Limit("the request is too large to be counted".into())),
         }
     }
 
@@ -103,7 +104,7 @@ impl Request {
         *self == Request::default()
     }
 
-    /// Returns β of the gates of the first step, and how many are opened.
+    /// Returns the bucket size of the first step's gates, and the number of gates that it opens.
     ///
     /// # Errors
     /// As [`Parameters::choose`].
@@ -111,14 +112,14 @@ impl Request {
     pub fn buckets(&self, security: u32) -> Result<[u32; 2], Error> {
         match self.steps(security)?.first() {
             Some(Filling::Items(_, parameters)) => Ok([parameters.gates.bucket, parameters.gates.opened]),
-            _ => Err(Error::Usage("no gates are asked for".into())),
+            _ => Err(Error::Usage("no gates are requested".into())),
         }
     }
 
-    /// Lists the steps in which it is made.
+    /// Lists the steps that make the requested items.
     ///
     /// # Errors
-    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+    /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if the request is too large.
     pub(super) fn steps(&self, security: u32) -> Result<Vec<Filling<'static>>, Error> {
         let cut = |all: u64, most: u64| {
             (0..all.div_ceil(most)).map(move |step| most.min(all - step * most)).collect::<Vec<u64>>()
@@ -144,11 +145,12 @@ impl Request {
         Ok(steps)
     }
 
-    /// Chooses the items for a program with these needs, oldest first: how many of which batch.
+    /// Chooses the items for a program with these needs, oldest first. Returns the number of items from each
+    /// batch.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are too few, they come from so many batches that the bound is exceeded, or
-    /// nothing would be taken: a log entry must take something.
+    /// [`Error::Stock`] if there are too few items, or they come from so many batches that the bound is
+    /// exceeded, or the needs are empty, because a log entry must take something.
     pub(super) fn choose(&self, there: &Batches, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
         if self.is_empty() {
             return Err(Error::Stock(
@@ -169,7 +171,7 @@ impl Request {
         Ok(taken)
     }
 
-    /// Returns the missing items, if these exist.
+    /// Returns the needed items that are not in stock.
     pub(super) fn missing(&self, there: &Batches) -> Request {
         let lacks = |kind: u8, count: u64| count.saturating_sub(there.left(kind) as u64);
         Request {
@@ -179,7 +181,7 @@ impl Request {
         }
     }
 
-    /// Returns for how many programs the existing items are enough.
+    /// Returns the number of programs for which the items in stock are enough.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         let of = |kind: u8, count: u64| (there.left(kind) as u64).checked_div(count);
         let parts = [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)];
@@ -187,10 +189,10 @@ impl Request {
     }
 }
 
-/// Chooses a built program, the oldest one.
+/// Chooses the oldest stored copy of a built program.
 ///
 /// # Errors
-/// [`Error::Stock`] if there is none, or the bound of its batches is exceeded by now.
+/// [`Error::Stock`] if there is none, or its batches exceed the bound by now.
 pub(super) fn choose_built(
     program: &[u8; 32],
     there: &Batches,
@@ -205,18 +207,18 @@ pub(super) fn choose_built(
 
 /// A step of preprocessing.
 pub(super) enum Filling<'s> {
-    /// Items are made, with these parameters.
+    /// A step that makes items with these parameters.
     Items(Request, Parameters),
-    /// A program that was built is kept: its digest and its name.
+    /// A step that stores a built program, with its digest and its name.
     Program([u8; 32], &'s str),
 }
 
 impl Filling<'_> {
-    /// Returns its risk, in units of 2^-128.
+    /// Returns the risk of a step, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         match self {
             Filling::Items(_, parameters) => parameters.risk(),
-            // The items from which it was built count in the epoch in which they were made.
+            // The items of a built program already count in the epoch that made them.
             Filling::Program(..) => 0,
         }
     }
@@ -261,9 +263,8 @@ impl Asked for Filling<'_> {
 /// The use of the taken items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The program is run.
     Run,
-    /// It is built, to be kept.
+    /// The program is built and stored.
     Build,
 }
 

@@ -1,4 +1,4 @@
-//! The cut-and-chooses that made the items of a batch, and the failure probability of a program from stock.
+//! The cut-and-choose of each batch in stock, and the failure probability of a program from stock.
 
 use std::collections::HashSet;
 
@@ -17,13 +17,13 @@ use brickwork_session::stock::GIVEN_UP_SHARE;
 use brickwork_session::{Promise, Spent};
 use brickwork_stock::{EpochId, GivenUp, Serial, Store};
 
-/// Version of headers and records.
+/// The version of headers and records.
 const VERSION: u32 = 1;
 
-/// The cut-and-choose of a batch: of gates with their authenticators, or of input authenticators.
+/// The cut-and-choose of a batch, either of gates with their authenticators, or of input authenticators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// That of the batch, unique in a session.
+    /// The batch's number, unique in a session.
     pub serial: Serial,
     pub cut: CutAndChoose,
 }
@@ -35,7 +35,6 @@ pub(crate) enum CutAndChoose {
 }
 
 impl CutAndChoose {
-    /// Returns whether a cut is plausible.
     fn is_sensible(&self) -> bool {
         match self {
             CutAndChoose::Gates(mixed) => mixed.is_sensible(),
@@ -58,37 +57,37 @@ impl CutAndChoose {
     }
 }
 
-/// The common data of a batch's items.
+/// The data that all items of a batch share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub version: u32,
-    /// s.
+    /// The statistical security in bits, s.
     pub security: u32,
-    /// The cut-and-choose of the items; of a built program those of all that it was built of.
+    /// The cut-and-choose of the items. A built program has those of all its items.
     pub origins: Vec<Origin>,
-    /// Start of the gates' hash keys.
+    /// The number at which the gates' hash keys begin.
     pub start: u128,
-    /// Authenticators that the session had made before these.
+    /// The number of authenticators that the session made before this batch.
     pub made: u64,
-    /// Where the garbler's commitments begin: the rows of items, and of the wires of inputs.
+    /// The first rows of the garbler's commitments: two for the items, and one for the wires of inputs.
     pub rows: [u64; 3],
-    /// For a built program the batches of its gates and inputs, in order.
+    /// The batches of a built program's gates and inputs, in order. Empty for other items.
     pub parts: Vec<Part>,
 }
 
-/// The items of one batch in a built program.
+/// The items of a built program that come from one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
-    /// B, or β and α.
+    /// The bucket sizes of gates and wire authenticators, or of input authenticators and 0.
     pub sizes: [u32; 2],
-    /// Buckets.
+    /// The number of buckets.
     pub count: u32,
-    /// Start of the gates' hash keys, and how many gates the batch had.
+    /// The number at which the gates' hash keys begin, and the batch's number of copies.
     pub start: u128,
     pub copies: u32,
-    /// Authenticators that the session had made before those of the batch.
+    /// The number of authenticators that the session made before this batch.
     pub made: u64,
-    /// True if these are gates.
+    /// True for gates, false for inputs.
     pub gates: bool,
 }
 
@@ -121,10 +120,10 @@ impl Header {
         }
     }
 
-    /// Returns the cut of a batch of gates.
+    /// Returns the cut-and-choose of a batch of gates.
     ///
     /// # Errors
-    /// [`Error::Stock`] if it is another one.
+    /// [`Error::Stock`] if the batch has other items.
     pub fn mixed(&self) -> Result<Mixed, Error> {
         match self.origins[..] {
             [Origin { cut: CutAndChoose::Gates(mixed), .. }] => Ok(mixed),
@@ -132,7 +131,7 @@ impl Header {
         }
     }
 
-    /// Returns the cut of a batch of input authenticators.
+    /// Returns the cut-and-choose of a batch of input authenticators.
     ///
     /// # Errors
     /// As [`Header::mixed`].
@@ -144,14 +143,14 @@ impl Header {
     }
 }
 
-/// Each batch once.
+/// Removes batches that occur twice.
 fn distinct(origins: &[Origin]) -> Vec<Origin> {
     let mut seen = HashSet::new();
     origins.iter().filter(|origin| seen.insert(origin.serial)).copied().collect()
 }
 
-/// The bound over batches: each counted whole, once, all that was given up in their session, and all else
-/// that may fail in it.
+/// The bound over batches. Each batch counts once and in full, as do the given-up steps of their session, and
+/// all other checks that may fail in it.
 fn bound(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Upper, Error> {
     let checks: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(security)).sum();
@@ -161,7 +160,7 @@ fn bound(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Upper, 
 /// Returns the promise of a program from these batches.
 ///
 /// # Errors
-/// [`Error::Stock`] if together they exceed the budget.
+/// [`Error::Stock`] if these batches together exceed the budget.
 pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Promise, Error> {
     let spent = bound(origins, given_up, security)?.log2();
     if spent > -f64::from(security) {
@@ -191,8 +190,8 @@ pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> R
     Ok(promise)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
-/// all that was made in it, also where nothing is left.
+/// Returns the bound on a cheating garbler's success in all programs together that use an epoch. It includes
+/// all items that were made in it, even those that are used up.
 pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
@@ -204,12 +203,12 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     bound(&origins, state.given_up(), security)
 }
 
-/// Returns whether an epoch with these given-up steps has room for another step.
+/// Returns whether the risk of an epoch's given-up steps still allows another step.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
-/// Returns the risk of an epoch outside its batches, in units of 2^-128.
+/// Returns the risk of an epoch's checks outside its batches, in units of 2^-128.
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(stock_checks(security)?.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }

@@ -1,10 +1,10 @@
-//! The items of a stock as records.
+//! The stored form of items.
 //!
-//! A record has the data that a later program needs. For commitments these are only those of the heads of
-//! buckets and of the wires of inputs, to which programs are soldered; for other gates and authenticators,
-//! the evaluator's data for evaluating. The garbler stores only the positions of commitments in its streams,
-//! because its seeds give them again; outputs of gates are garbled again. For a built program each party
-//! stores its data for evaluation.
+//! A record has the data that a later program needs. For the heads of buckets and the wires of inputs, to
+//! which programs are soldered, this includes commitments. For all other gates and authenticators it is only
+//! the evaluator's data for evaluating them. The garbler stores the positions of its commitments in its
+//! streams, because its seeds recompute the commitments, and the gates' outputs can be garbled again. For a
+//! built program each party stores its data for evaluation.
 
 use std::ops::Range;
 
@@ -30,22 +30,22 @@ use brickwork_primitives::solder::GarblerWire;
 use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
 
-/// The data that items are made of besides their records.
+/// The data, apart from the records, that is needed to read items.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub session: &'a SessionId,
-    /// Words of a share.
+    /// The number of words of a share.
     pub words: usize,
-    /// The garbler's, which makes its commitments and gates again.
+    /// The garbler's commitments and offset, which recompute its gates. None at the evaluator.
     pub garbler: Option<(&'a CommitmentSender, Delta)>,
-    /// For a built program, its layout.
+    /// The layout of a built program.
     pub layout: Option<&'a Layout<'a>>,
 }
 
 impl<'a> Context<'a> {
     fn garbler(&self) -> Result<(&'a CommitmentSender, Delta), Error> {
-        self.garbler.ok_or_else(|| Error::Stock("the other role's batch".into()))
+        self.garbler.ok_or_else(|| Error::Stock("a batch of the other role".into()))
     }
 
     fn layout(&self) -> Result<&'a Layout<'a>, Error> {
@@ -56,12 +56,12 @@ impl<'a> Context<'a> {
         Hasher::new(self.session, kind).after(made)
     }
 
-    /// Reads shares of this many commitments.
+    /// Reads the shares of this many commitments.
     fn shares(&self, record: &mut In, count: usize) -> Result<Shares, Error> {
         Ok(Shares::of_columns(self.words, record.pods(count * self.words)?))
     }
 
-    /// Reads this many commitments that are stored unchanged.
+    /// Reads this many commitments, values and shares.
     fn committed(&self, record: &mut In, count: usize) -> Result<Committed, Error> {
         Ok(Committed { values: record.pods(count)?, shares: self.shares(record, count)? })
     }
@@ -70,7 +70,7 @@ impl<'a> Context<'a> {
         Places { rows: [self.header.rows[0], self.header.rows[1]], items }
     }
 
-    /// Reads buckets of gates; the session had made this many authenticators before.
+    /// Reads buckets of gates.
     fn buckets(&self, record: &mut In, part: &Part) -> Result<Buckets, Error> {
         let (count, [beta, alpha]) = (part.count as usize, part.sizes.map(|size| size as usize));
         Ok(Buckets {
@@ -86,7 +86,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Reads buckets of input authenticators; the session had made this many before.
+    /// Reads buckets of input authenticators.
     fn inputs(&self, record: &mut In, part: &Part) -> Result<InputBuckets, Error> {
         let (count, size) = (part.count as usize, part.sizes[0] as usize);
         Ok(InputBuckets {
@@ -132,7 +132,7 @@ fn read_ots(context: &Context, count: usize, record: &mut In) -> Result<Evaluato
     let choices = Secrets::new(record.pods::<u8>(count)?);
     match choices.iter().fold(0, |all, choice| all | choice) {
         0 | 1 => Ok(EvaluatorOts { committed, wires, choices, labels: Labels::new(record.pods(count)?) }),
-        _ => Err(Error::Stock("a record holds a choice that is no bit".into())),
+        _ => Err(Error::Stock("a record contains a choice that is no bit".into())),
     }
 }
 
@@ -143,7 +143,7 @@ fn write_committed(committed: &Committed, out: &mut Out) {
     }
 }
 
-/// Returns the kind of the parts of a batch's items.
+/// Describes items of one batch as a part of a built program.
 fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
     let (sizes, copies) = if gates {
         let mixed = header.mixed()?;
@@ -189,7 +189,7 @@ impl Records for GarblerHeads {
         Ok(())
     }
 
-    /// Inputs are random; outputs follow from garbling the gates.
+    /// Input commitments are random. Output commitments follow from garbling the gates.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, delta) = context.garbler()?;
         let [inputs, outputs] = self.at.rows;
@@ -236,7 +236,7 @@ impl Records for GarblerInputs {
         Ok(())
     }
 
-    /// Offsets are random, and the heads' wires follow from them.
+    /// Offsets are random, and the values of the heads' wires follow from the offsets.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, _) = context.garbler()?;
         let numbers = self.at.numbers(1);
@@ -258,7 +258,7 @@ impl Records for GarblerOts {
         self.at.items.len()
     }
 
-    /// The labels depend on the evaluator's messages.
+    /// The labels must be stored, because they depend on the evaluator's messages.
     fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
         out.pods(&self.at.items[items.clone()]);
         out.pods(&self.labels[items]);
@@ -333,9 +333,8 @@ impl Records for GarblerReady {
     }
 }
 
-/// Buckets of gates of one batch, as the evaluator keeps them.
+/// The evaluator's data about buckets of gates of one batch.
 pub(crate) struct EvaluatorGates {
-    /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
     pub buckets: Buckets,
 }
@@ -373,9 +372,8 @@ impl Records for EvaluatorGates {
     }
 }
 
-/// Buckets of input authenticators of one batch, as the evaluator keeps them.
+/// The evaluator's data about buckets of input authenticators of one batch.
 pub(crate) struct EvaluatorInputs {
-    /// The commitments to the wires of the inputs.
     pub wires: Shares,
     pub buckets: InputBuckets,
 }
@@ -436,7 +434,7 @@ impl Records for EvaluatorOts {
 }
 
 impl EvaluatorReady {
-    /// Returns the parts that a header names.
+    /// Describes the items of each batch in this built program.
     pub(super) fn parts(&self) -> Result<Vec<Part>, Error> {
         let number = |count: usize| {
             u32::try_from(count).map_err(|_| Error::Limit("more gates than can be numbered".into()))

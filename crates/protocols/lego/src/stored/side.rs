@@ -1,5 +1,5 @@
-//! The two roles with stock on disk. [`Role`] has the operations in which the roles differ; the rest of the
-//! code is shared.
+//! The two roles with stock on disk. The trait [`Role`] has the operations that differ; all other code is
+//! shared.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,18 +29,18 @@ use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
-/// Version of the secrets.
+/// The version of the stored secrets.
 const VERSION: u32 = 1;
 
 type SenderState = <CommitmentSender as commit::Sender>::State;
 type ReceiverState = <<Commitments as commit::Scheme>::Receiver as commit::Receiver>::State;
 
-/// Items that a role keeps.
+/// Items that a role stores.
 pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
 
-/// The position of a batch in the garbler's streams, and the parties' other data in its header.
+/// The data of a batch's header that a step finds out.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Noted {
     rows: [u64; 3],
@@ -48,14 +48,14 @@ pub(super) struct Noted {
     made: u64,
 }
 
-/// The result of a step: items with the data of their batch.
+/// The items that a step made at a role.
 pub(super) struct Made<R: Role> {
     gates: Option<(R::Gates, Noted)>,
     inputs: Option<(R::Inputs, Noted)>,
     ots: Option<(R::Ots, Noted)>,
 }
 
-/// The items that a program takes: for each kind those of each batch, in order.
+/// The items of a program, batch by batch.
 pub(super) struct Material<R: Role> {
     gates: Vec<R::Gates>,
     inputs: Vec<R::Inputs>,
@@ -69,10 +69,10 @@ impl<R: Role> Material<R> {
     }
 }
 
-/// A party of a session, and its operations with stock.
+/// A party of a session, and its operations on stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
-    /// The attempts of the other role that count here.
+    /// The unused attempts of the other role that this party counts.
     const COUNTED: Counted;
     type Gates: Stored;
     type Inputs: Stored;
@@ -88,18 +88,15 @@ pub(super) trait Role: Sized {
     fn line(&self) -> &Metered;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
-    /// Goes on with the ranges of its streams.
+    /// Continues with these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Returns the garbler's sender of commitments, which makes its commitments and gates again, and its
-    /// offset.
+    /// Returns the garbler's commitments and offset. None at the evaluator.
     fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
-    /// Makes the requested items.
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
-    /// Returns the items of each batch in a built program, at the evaluator.
+    /// Describes the items of each batch in the evaluator's built program. Empty at the garbler.
     fn parts(ready: &Self::Ready) -> Result<Vec<Part>, Error>;
-    /// Builds a program.
     fn build(&mut self, job: &Execution, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
-    /// Runs a program on the items that it took. Returns its outputs, and whether they had to be recovered.
+    /// Runs a program with these items. Returns its outputs, and whether they were recovered.
     fn evaluate(
         &mut self,
         job: &Execution,
@@ -108,26 +105,26 @@ pub(super) trait Role: Sized {
     ) -> Result<(Vec<bool>, bool), Error>;
 }
 
-/// A garbler's secrets, besides the keys of its OTs.
+/// The garbler's stored secrets, apart from the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct OfGarbler<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// State of the commitments.
+    /// The state of its commitments.
     commitments: C,
     delta: u128,
-    /// Share of Δ.
+    /// Its share of the commitment to Δ.
     offset: Vec<u64>,
 }
 
-/// An evaluator's secrets, besides the keys of its OTs.
+/// The evaluator's stored secrets, apart from the keys of its OTs.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// State of the commitments.
+    /// The state of its commitments.
     commitments: C,
-    /// Share of Δ.
+    /// Its share of the commitment to Δ.
     offset: Vec<u64>,
 }
 
@@ -139,7 +136,7 @@ fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     postcard::from_bytes(bytes).map_err(|_| malformed())
 }
 
-/// The share of an offset, if it is one.
+/// Returns the share of the commitment to Δ.
 fn share(security: u32, version: u32, columns: &[u64]) -> Result<Shares, Error> {
     let words = level(security)?.words;
     match version == VERSION && columns.len() == words {
@@ -150,7 +147,7 @@ fn share(security: u32, version: u32, columns: &[u64]) -> Result<Shares, Error> 
 
 impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off knows no more of the checks on it than before.
+    /// An evaluator that breaks off learns nothing new about its own checks, so its attempts need no count.
     const COUNTED: Counted = Counted::Nothing;
     type Gates = GarblerHeads;
     type Inputs = GarblerInputs;
@@ -227,7 +224,7 @@ impl Role for Garbler {
         Some((&self.sender, *self.delta))
     }
 
-    /// Crossings 2 to 9 of a run, without a program.
+    /// Crossings 2 to 9 of docs/protocols/lego.md, without a program.
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error> {
         let (with_gates, with_inputs) = (parameters.gates.slots > 0, parameters.inputs.slots > 0);
         let ots = asked_ots(asked)?
@@ -310,13 +307,12 @@ impl Role for Garbler {
     }
 }
 
-/// OTs that are asked for, if any.
 fn asked_ots(asked: &Request) -> Result<Option<usize>, Error> {
     let too_many = |_| Error::Limit("more OTs than can be numbered".into());
     Ok(Some(usize::try_from(asked.ots).map_err(too_many)?).filter(|&count| count > 0))
 }
 
-/// Joins the garbler's items of many batches.
+/// Joins the garbler's items from several batches.
 fn joined_garbler(taken: Material<Garbler>) -> online::GarblerMaterial {
     let (mut gates, mut inputs, mut ots) = (GarblerHeads::none(), GarblerInputs::none(), GarblerOts::none());
     taken.gates.iter().for_each(|some| gates.append(some));
@@ -325,7 +321,7 @@ fn joined_garbler(taken: Material<Garbler>) -> online::GarblerMaterial {
     online::GarblerMaterial { gates, inputs, ots }
 }
 
-/// The evaluator of a session with stock: with its share of the commitment to Δ, which is proven and bound.
+/// The evaluator of a session with stock, with its checked share of the commitment to Δ.
 pub(super) struct EvaluatorSession {
     party: Evaluator,
     offset: Shares,
@@ -410,7 +406,7 @@ impl Role for EvaluatorSession {
         None
     }
 
-    /// Crossings 2 to 9 of a run, without a program.
+    /// Crossings 2 to 9 of docs/protocols/lego.md, without a program.
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error> {
         let EvaluatorSession { party, offset } = self;
         let (with_gates, with_inputs) = (parameters.gates.slots > 0, parameters.inputs.slots > 0);
@@ -507,7 +503,7 @@ impl Role for EvaluatorSession {
     }
 }
 
-/// Joins the evaluator's items of many batches.
+/// Joins the evaluator's items from several batches.
 fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMaterial {
     let mut material = online::EvaluatorMaterial::none();
     for EvaluatorGates { heads, buckets } in taken.gates {
@@ -522,17 +518,17 @@ fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMater
     material
 }
 
-/// A program that was built and is still to be stored, and the items from which it was built.
+/// A built program that is not stored yet, and the cut-and-chooses of its items.
 struct Built<R: Role> {
     ready: R::Ready,
     origins: Vec<Origin>,
 }
 
-/// A role's session, as the stock sees it.
+/// A role's session in the form that the shared stock code uses.
 pub(super) struct OnDisk<R: Role> {
     party: Box<R>,
     security: u32,
-    /// The result of the current step.
+    /// The items that the current step made.
     made: Option<Made<R>>,
     built: Option<Built<R>>,
 }
@@ -552,7 +548,7 @@ impl<R: Role> Side for OnDisk<R> {
     type Carried = Hooks;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
-    /// None where it was built, to be kept.
+    /// None if the program is only built.
     type Outcome = Option<Ran>;
 
     fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -673,7 +669,7 @@ impl<R: Role> Side for OnDisk<R> {
         Request::of_layout(job.layout).to_string()
     }
 
-    /// A program that is built is taken before any other.
+    /// A run uses a built program if there is one.
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
         match (job.purpose, built) {
@@ -682,8 +678,8 @@ impl<R: Role> Side for OnDisk<R> {
         }
     }
 
-    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
-    /// have burned.
+    /// Everything that does not depend on the peer is read first, so that neither party waits for a disk
+    /// after both have burned the items.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Option<Ran>, Error> {
         let OnDisk { party, security, built, .. } = self;
         let pool = party.pool();
@@ -708,7 +704,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 }
 
-/// Puts a batch into the store.
+/// Writes a batch into the store.
 fn keep(
     keeper: &mut Keeper,
     counters: &mut Counters,
@@ -724,7 +720,7 @@ fn keep(
     keeper.put(serial, &batch, items)
 }
 
-/// Fetches the taken items of a batch.
+/// Reads the items of a batch that a program uses.
 fn fetch<R: Role>(
     party: &R,
     security: u32,
@@ -775,7 +771,7 @@ mod tests {
         R::restored(run, &terms, &secrets, Hooks::none())
     }
 
-    /// The garbler's secrets on disk, field after field; then the evaluator's.
+    /// The stored form of the garbler's secrets, field by field, and then of the evaluator's.
     type Garblers = (u32, SessionId, Vec<[SeedBytes; 2]>, u128, Vec<u64>);
     type Evaluators = (u32, SessionId, Vec<SeedBytes>, Vec<u8>, Vec<u64>);
 
@@ -787,7 +783,7 @@ mod tests {
         let evaluator = || -> Evaluators {
             (VERSION, [3; 32], vec![seed; level.ots], vec![0; level.ots], columns.clone())
         };
-        // They are written again as they were read.
+        // Writing the secrets again gives the same bytes.
         let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 128).unwrap();
         again(Role::secrets(&party), postcard::to_stdvec(&garbler()).unwrap());

@@ -32,7 +32,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// The action of a connection on both parties' stores.
+/// A store for each party, on which connections work.
 struct Folders(Stores);
 
 fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
@@ -77,8 +77,7 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the remaining items in epochs that are not burned, by name; they must be the same at both
-    /// parties.
+    /// Returns the remaining items in epochs that are not burned, by name. Both parties must have the same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left(inventory, |epoch| {
             assert_eq!(epoch.epoch.protocol, "lego");
@@ -94,7 +93,8 @@ impl Folders {
         })
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns the evaluator's result.
+    /// Runs a program on random inputs, and compares the outputs with those of a plain computation. Returns
+    /// the evaluator's result.
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -116,25 +116,25 @@ fn of(program: &Program) -> Request {
     Request::of(program).unwrap()
 }
 
-/// Returns the remaining part of a request.
+/// Returns a request's items by name.
 fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
     left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)])
 }
 
-/// Bytes that the garbler and the evaluator sent, as the evaluator counted them, from a phase on.
+/// The number of bytes that each party sent in these phases.
 fn sent(phases: &[PhaseReport], names: &[&str]) -> [u64; 2] {
     let here = || phases.iter().filter(|phase| names.contains(&phase.name));
     [here().map(|p| p.garbler_sent_bytes).sum(), here().map(|p| p.evaluator_sent_bytes).sum()]
 }
 
-/// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
+/// Stock is filled, used by programs that were unknown then, and used up. Missing items are made on the spot.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy();
     let done = folders.good(What::Fill(&of(&program).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
-    // More of it goes into the same epoch, before anything is taken.
+    // More items go into the same epoch while none of it was used.
     let _ = folders.good(What::Fill(&Request { gates: 3, inputs: 0, ots: 10 }));
     let Request { gates, inputs, ots } = of(&program);
     assert_eq!(
@@ -152,8 +152,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
     assert_eq!(did.made, None);
-    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
-    // Another program of the same gates.
+    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "the run garbles nothing");
+    // Another program with the same gates uses the same stock.
     assert_eq!(folders.runs(&program.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
     assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
     let two = program.repeat(2).unwrap();
@@ -163,7 +163,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("1 AND gates, 4 inputs more than there is"), "{why}");
     }
-    // Missing items are not added to a used epoch: another one gets everything.
+    // Missing items are not added to a used epoch. A new epoch gets everything.
     assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
     assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
@@ -173,7 +173,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs run on stock that was made for another one, from gates and built, and with missing items.
+/// Random programs run from stock that was made for them, some of them built first.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -189,7 +189,7 @@ fn any_program_runs_from_stock() {
     }
 }
 
-/// A program that takes from several batches of different cuts, with more than one record each.
+/// A program uses several batches of different cuts, with more than one record each.
 #[test]
 fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -219,7 +219,7 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(once));
 }
 
-/// A program takes the items between damaged ones; its promise counts each batch once.
+/// A program skips damaged items, and its promise counts each batch once.
 #[test]
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -232,7 +232,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// A program draws on batches of more than a hundred preprocessings, and on no more than keep the promise.
+/// A program uses batches of more than a hundred preprocessings, but no more than the promise allows.
 #[test]
 fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     let Filling::Items(_, parameters) = of(&toy()).steps(40).unwrap().swap_remove(0) else { panic!("items") };
@@ -245,8 +245,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(why.contains("draw on so many batches"), "{why}");
 }
 
-/// A built program is taken before gates, once. Online it neither solders nor garbles, and sends as many
-/// bytes as the end of a run.
+/// A run uses a built program before gates, and only once. It solders and garbles nothing online, and sends
+/// as many bytes as the last phases of a run without stock.
 #[test]
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -275,7 +275,6 @@ fn a_built_program_takes_the_inputs_alone() {
     let solderings = |did: &Did| sent(&did.phases, &["build"])[0];
     assert_eq!(solderings(&built), solderings(&from_gates[0]));
     assert!(solderings(&built) + 16 * 14 < solderings(&from_gates[1]));
-    // A run without stock sends the same online as a built run from stock.
     let script = |program: &Program| {
         let parameters = crate::parameters(program, 40).unwrap();
         let script = crate::cost::script(program, &parameters).unwrap();
@@ -286,20 +285,20 @@ fn a_built_program_takes_the_inputs_alone() {
     let of_run = cost.phases.iter().filter(|phase| ["evaluate", "decode"].contains(&phase.name));
     let of_run = of_run.fold([0, 0], |[g, e], p| [g + p.garbler_sent_bytes, e + p.evaluator_sent_bytes]);
     assert_eq!(sent(&built.phases, &["evaluate", "decode"]), of_run);
-    // One that is built on the spot.
+    // Missing items for building are made on the spot.
     let made = folders.good(What::Build(&program.repeat(3).unwrap(), Lacking::Make)).map(|did| did.made);
     assert_eq!(made, [Some(of(&program.repeat(3).unwrap())); 2]);
 }
 
-/// Row 21: an interrupted filling can continue; completed steps are not made again, incomplete ones are never
-/// used, and they count.
+/// Row 21: an interrupted filling continues. Items of a completed step are not made again. Items of an
+/// interrupted step are never used, but its risk counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let program = toy();
     let asked = of(&program).times(3).unwrap();
     for party in BOTH {
-        // Two stands when the stores meet, three of the first step, and the second step's first one; or while
-        // gates are made.
+        // A party sends two positions of its log when the stores are compared, three in the first step, and
+        // then the first of the second step.
         for (tag, count, made, vain) in [
             (STAND, 6, 1, 0),
             (STAND, 4, 0, 1),
@@ -330,29 +329,29 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one
-/// is begun, which has a count of its own.
+/// Attempts count: a garbler that breaks off after each challenge ends the filling of its epoch. Then a new
+/// epoch begins, with a count of its own.
 #[test]
 fn challenges_that_are_given_up_close_an_epoch() {
     let folders = Folders::new();
     let asked = of(&toy());
     let risk = asked.steps(40).unwrap()[0].risk();
-    // This many use more than half of the budget.
+    // So many attempts have a risk of more than half of the budget.
     let enough = ((stock_share(40, 0.5).unwrap() + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
         let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, &[], &Seen::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        // Unused attempts over all epochs are tested elsewhere.
+        // Other tests check the count of unused attempts over all epochs.
         folders.0.forgive();
         let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, the items that the program took are gone at both, no two
-/// programs share an OT or the label of an input, and the next programs are right.
+/// Rows 16, 20 and 21: a party may die at any point. Then the program's items are gone at both parties, no
+/// two programs have an OT or an input label in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = toy();
@@ -396,7 +395,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Building is interrupted: its items are gone, nothing is half built, and no soldering was sent twice.
+/// If building is interrupted, the items are gone, no built program is stored, and no soldering is sent
+/// twice.
 #[test]
 fn row_21_what_is_half_built_is_gone() {
     let program = toy();
@@ -404,7 +404,7 @@ fn row_21_what_is_half_built_is_gone() {
         (STAND, 2, Party::Garbler),
         (STAND, 2, Party::Evaluator),
         (msg::SOLDERINGS, 1, Party::Garbler),
-        // When it is kept: the stands of that step.
+        // The positions that are exchanged when the built program is stored.
         (STAND, 3, Party::Garbler),
         (STAND, 4, Party::Evaluator),
     ] {
@@ -423,7 +423,7 @@ fn row_21_what_is_half_built_is_gone() {
     }
 }
 
-/// Row 16: a failed check costs the epoch, whoever fails it and whatever is left.
+/// Row 16: a failed check burns the epoch, whichever party's check fails, and however many items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     let program = toy();
@@ -475,14 +475,14 @@ fn row_16_a_cheat_burns_the_epoch() {
         let honest = BOTH[1 - cheater];
         let parts = inventory(&folders.store(honest)).unwrap();
         assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{check:?}");
-        // The other party's part of it is burned when they meet again.
+        // When the parties compare their stores again, the peer's remaining items are burned as well.
         let again = folders.over(memory_pair(), run);
         assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{check:?}");
     }
 }
 
-/// A garbler that made one gate of a bucket compute NAND loses its input: the evaluator has the right
-/// outputs, burns nothing, says the same, and remembers nothing.
+/// A garbler that makes one gate of a bucket compute NAND reveals its input. The evaluator has the right
+/// outputs, burns nothing, sends the same messages, and remembers nothing.
 #[test]
 fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let program = toy();
@@ -491,7 +491,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let assigned = chosen(gates.slots, [gates.bucket, gates.opened]);
     for built in [false, true] {
         let folders = Folders::new();
-        // The second gate of the first bucket, for any challenge; and of the second program's.
+        // The second gate of each program's first bucket.
         let bad: Vec<usize> = [1, 4 * gates.bucket as usize + 1].map(|place| assigned[place]).to_vec();
         let nand: StateHook = Box::new(move |point, bytes| {
             if point == Point::GateOutputs {
@@ -521,7 +521,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
             let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
             assert!(parts.iter().all(|part| part.state.burned().is_none()));
             if !built {
-                // The garbler's connection looked like that of an honest one's.
+                // The garbler sent as many bytes as in an honest run.
                 let as_expected = |did: &Did| sent(&did.phases, &["build", "evaluate", "decode"]);
                 assert_eq!(as_expected(&honest.good(what)[0]), as_expected(&garbler));
             }
@@ -529,7 +529,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     }
 }
 
-/// A store with another protocol's stock is refused with a hint; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint, and nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -548,7 +548,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// Row 24: folders that do not belong together are refused, and stay as they are.
+/// Row 24: stores that do not belong together are refused, and do not change.
 #[test]
 fn row_24_a_foreign_store_is_refused() {
     let program = toy();
@@ -572,7 +572,7 @@ fn row_24_a_foreign_store_is_refused() {
     }
 }
 
-/// A program for which a part of a step is enough, where the steps of a large request are cut.
+/// A large request is split into steps that share the budget.
 #[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let asked = Request { gates: (1 << 19) + 5, inputs: (1 << 16) + 1, ots: 7 };
@@ -588,14 +588,14 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     assert_eq!(counts, [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, 1 << 16, 7], [0, 1, 0]]);
     use brickwork_session::stock::Asked;
     let all: u128 = steps.iter().map(Filling::risk).sum();
-    // Their share of 2^-40, in units of 2^-128.
+    // The sum of the steps' risks, in units of 2^-128.
     assert!(all < 1 << 81 && all > 1 << 77, "{all}");
     let digests: std::collections::BTreeSet<_> =
         steps.iter().map(|step| (step.request(), step.parameters())).collect();
-    assert_eq!(digests.len(), 4, "two are alike");
+    assert_eq!(digests.len(), 4, "two of the five steps are equal");
 }
 
-/// An output that is an input, and nothing else: no gates.
+/// A program may have no gates, and only outputs that are inputs.
 #[test]
 fn a_program_without_gates_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -610,7 +610,7 @@ fn a_program_without_gates_runs_from_stock() {
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
 }
 
-/// A program without items takes none; every program has an output, and therefore an input.
+/// A program without needed items is refused, but no such program can be built.
 #[test]
 fn nothing_is_not_taken() {
     let folders = Folders::new();
@@ -625,8 +625,8 @@ fn nothing_is_not_taken() {
     assert!(empty.finish().is_err());
 }
 
-/// When an epoch is set up, it is checked that the committed offset is the one of the OTs, whatever is made
-/// in it: wire authenticators depend on it, too, also without OTs.
+/// The setup of an epoch checks that the committed offset is the offset of the OTs, even if no OTs are
+/// requested, because wire authenticators depend on the offset, too.
 #[test]
 fn every_epoch_binds_the_offset_when_it_is_set_up() {
     let alters = |point: Point, byte: usize, bits: u8| -> StateHook {
@@ -655,7 +655,7 @@ fn every_epoch_binds_the_offset_when_it_is_set_up() {
             let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
             assert!(caught, "{asked} {point:?}: {:?}", results[1 - cheater].as_ref().err());
             let epochs = folders.store(BOTH[1 - cheater]).epochs().unwrap();
-            assert!(epochs.is_empty(), "{asked} {point:?}: it was set up");
+            assert!(epochs.is_empty(), "{asked} {point:?}: the epoch exists");
         }
     }
 }

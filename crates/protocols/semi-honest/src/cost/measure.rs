@@ -1,4 +1,4 @@
-//! This protocol's own work, measured by doing a little of it.
+//! Measures the work that only this protocol has, by doing a little of it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loo
 use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
 use brickwork_session::{Job, Unobserved};
 
-/// Measures this protocol's own kinds of work.
 impl Measure for SemiHonest {
     fn kinds(&self) -> &'static [&'static Work] {
         ALL
@@ -41,7 +40,7 @@ impl Measure for SemiHonest {
         })?;
         measured.set(&WIRE, moved);
 
-        // A gate takes next to nothing beside all that is done for a slot.
+        // The time of a single gate is negligible, compared with the fixed work for a slot.
         let gate = Schedule::new(&Circuit::new(2, vec![Gate::And(0, 1)], vec![2])?);
         let mut rng = Rng::new("brickwork calibration")?;
         let (start, delta) = (rng.block(), [rng.delta()]);
@@ -64,7 +63,7 @@ impl Measure for SemiHonest {
         Ok(())
     }
 
-    /// Measures each phase of a run of a single AES beyond the sum of its parts.
+    /// Runs a single AES, and measures each phase beyond the sum of its parts.
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {

@@ -1,5 +1,5 @@
-//! The cost of a run beforehand: the protocol as a list of steps, in an order in which both parties go
-//! through it. Bytes and crossings are exact, the rest are estimates.
+//! Predicts the cost of a run: the protocol as a list of steps, in an order that is possible for both
+//! parties. Bytes and crossings are exact, all other numbers are estimates.
 
 mod measure;
 pub mod work;
@@ -23,20 +23,20 @@ use crate::stored;
 
 use work::{BEYOND, SLOT, WIRE};
 
-/// Where the OTs of a run come from.
+/// The origin of a run's OTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ots {
-    /// The OTs are made for the program.
+    /// The run makes the OTs.
     Made,
-    /// They are in both parties' stores, which share this many unused epochs, and the last run was not
-    /// interrupted: otherwise the parties send slightly more about their positions.
+    /// Both stores have the OTs. They share this many unused epochs, and the last run was not interrupted.
+    /// After an interruption the parties send slightly more about their positions.
     Stocked {
-        /// Epochs.
+        /// The number of unused epochs that both stores share.
         epochs: u64,
     },
 }
 
-/// Returns the cost of `executions` of a program on two equal machines over this link.
+/// Returns the cost of a number of executions of a program on two equal machines over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -50,20 +50,19 @@ pub fn predict(
     Ok(plan::predict(&script(program, executions, ots)?, machine, link))
 }
 
-/// Returns the bytes that the garbler and the evaluator send in `executions` of a program: payload and
-/// framing. Exact.
+/// Returns the exact numbers of bytes that the garbler and the evaluator send, with framing.
 ///
 /// # Errors
 /// As [`script`].
 pub fn sent_bytes(program: &Program, executions: usize, ots: Ots) -> Result<[u64; 2], Error> {
-    // No message is spread over lanes.
+    // No message is split between lanes.
     Ok(script(program, executions, ots)?.sent_bytes(1))
 }
 
-/// Returns the script of a run that executes a program this many times.
+/// Returns the script of a run.
 ///
 /// # Errors
-/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if no store has OTs for as many.
+/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if a run from stock cannot take so many OTs.
 pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, Error> {
     let layout = Layout::new(program, executions)?;
     let mut script = Script::new(SemiHonest::PHASES);
@@ -74,7 +73,8 @@ pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, 
             meet(&mut script, program, epochs);
         }
     } // 1
-    // The first one has more to say, and the last one may be shorter; all between are alike.
+    // The first chunk has an additional message, and the last chunk may have fewer executions. All other
+    // chunks are alike.
     let last = layout.chunk_count() - 1;
     let stretches = [(0, 1), (1, last.saturating_sub(1)), (last, last.min(1))];
     for (place, times) in stretches {
@@ -94,19 +94,19 @@ pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, 
     Ok(script)
 }
 
-/// A message, unless there is nothing in it.
+/// Adds a message, unless it is empty.
 fn some(script: &mut Script, from: Party, payload: u64) {
     if payload > 0 {
         script.message(from, payload);
     }
 }
 
-/// Bytes of a bit for each wire of the outputs of a party, in all executions of a chunk.
+/// Returns the number of bytes for one bit of each of a party's outputs in a chunk.
 fn bits(chunk: &Chunk, of: Party) -> u64 {
     (chunk.count() * chunk.layout.places_of_outputs(of).count()).div_ceil(8) as u64
 }
 
-/// Gates of the components that are used.
+/// Returns the number of gates of the used components.
 fn gates(program: &Program) -> u64 {
     let used = program.components().iter().zip(program.slots_by_component()).filter(|(_, slots)| *slots > 0);
     used.map(|(component, _)| component.circuit.gate_count() as u64).sum()
@@ -124,7 +124,7 @@ fn setup(script: &mut Script, program: &Program) {
     script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
 }
 
-/// Both stores meet, and both parties agree on the program's items and burn them.
+/// The parties compare their stores, agree on the program's items, and burn them.
 fn meet(script: &mut Script, program: &Program, epochs: u64) {
     primitives::meet(script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     primitives::agree_to_take(script, "prepare");
@@ -150,7 +150,7 @@ fn prepare(script: &mut Script, chunk: &Chunk, from: Ots) {
 fn evaluate(script: &mut Script, chunk: &Chunk, first: bool) {
     script.phase("evaluate");
     let (layout, program, count) = (chunk.layout, chunk.layout.program, chunk.count() as u64);
-    // Once; a program without components has none that could be remembered.
+    // The message is sent once. Without components it is empty, and each chunk sends it again.
     if first || program.components().is_empty() {
         script.message(Garbler, LABEL * program.components().len() as u64);
     }
@@ -186,23 +186,23 @@ fn evaluate(script: &mut Script, chunk: &Chunk, first: bool) {
     some(script, Garbler, bits(chunk, Evaluator));
 }
 
-/// Buffers of tables: one message that is made or used, one on its way in the connection.
+/// Buffers for tables at a party: one message in use, and one in the connection.
 const TABLES_IN_HAND: u64 = 4 * TABLES_BYTES as u64;
 
-/// Peak memory of the garbler and of the evaluator in bytes.
+/// Returns the peak memory of the garbler and of the evaluator in bytes.
 fn memory(layout: &Layout) -> [u64; 2] {
     let program = layout.program;
     let slots = program.slots().map(|slot| slot.inputs.len() as u64).sum::<u64>();
-    // The program, where each of its wires lies, and how often it is read.
+    // The program, the places of its wires, and the numbers of their reads.
     let program_bytes = gates(program) * GATE_BYTES + (12 + 8) * program.wires() as u64 + 4 * slots;
     let labels = LABEL * (layout.alive() * layout.lanes()) as u64;
     let count = layout.chunks().next().map_or(0, |chunk| chunk.count());
     let inputs = LABEL * (count * (layout.garbler_inputs() + layout.evaluator_inputs())) as u64;
-    // Rows of the extension, and the labels that they become.
+    // The rows of the OT extension, and the resulting labels.
     let ots = 2 * LABEL * (count * layout.evaluator_inputs()) as u64;
     let colours = (count * layout.output_wires().len()) as u64;
     let common = PROCESS_BYTES + program_bytes + labels + inputs + ots + colours + TABLES_IN_HAND;
-    // For all executions a byte for each bit.
+    // One byte for each input and output bit of all executions.
     [Garbler, Evaluator].map(|party| {
         let bits = program.input_width(party) + layout.places_of_outputs(party).count();
         common + (layout.executions() * bits) as u64

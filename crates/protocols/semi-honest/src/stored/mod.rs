@@ -1,11 +1,11 @@
-//! OTs made beforehand: a connection between two parties with stores. All protocols share the code for
-//! meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of OTs, and the
-//! items of programs.
+//! OTs on disk, made before programs are known, and runs of programs that use them. All protocols share the
+//! code that compares stores, fills them and takes items ([`brickwork_session::stock`]). This module has the
+//! records of OTs, and the number of OTs of a program.
 //!
-//! A session's Δ is that of all programs that take OTs of it. It may be: each call of the hash is under a key
-//! of one program, and a guess of Δ is tested against the calls under one key, however many programs there
-//! are (docs/protocols/semi-honest.md). An OT hides one thing once: an item is burned at both parties before
-//! either sends anything that depends on it.
+//! All programs that use OTs of a session share its Δ. This is secure, as docs/protocols/semi-honest.md
+//! explains: each call of the hash uses a key of one program. So an attacker can test a guess of Δ only
+//! against the calls under one key, however many programs there are. Each OT hides only one input bit,
+//! because both parties burn an item before either sends anything that depends on it.
 
 mod side;
 #[cfg(test)]
@@ -33,11 +33,11 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
 }
 
 /// Returns the number of OTs for this many executions of a program: one for each of the evaluator's input
-/// bits. Even if no OT is needed, one is taken, which hides nothing, because an entry without items would
-/// burn nothing.
+/// bits. If it has none, the number is 1, because a log entry without items would burn nothing.
 ///
 /// # Errors
-/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
+/// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if a run from stock cannot have that many gates or
+/// inputs.
 pub fn ots(program: &Program, executions: usize) -> Result<usize, Error> {
     let layout = Layout::new(program, executions)?;
     side::needed(&layout)
@@ -59,12 +59,12 @@ pub fn in_stock(
     stocked::in_stock(store, &owner(party, &without_level(terms)), |held| side::choose(&layout, held))
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
-/// a comparison without a run. Returns how many epochs both may use.
+/// Exchanges the pairs and the positions of the logs with the peer, without changing either store. Returns
+/// the number of epochs that both may use.
 ///
 /// # Errors
-/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
-/// their logs do not agree: a run would burn the differing epochs.
+/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
+/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
 pub fn compare_stores(
     channel: &mut Channel,
     store: Option<&Store>,
@@ -74,7 +74,8 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// Returns the contents of a store that belong to this protocol, oldest first; burned epochs too.
+/// Returns the inventory of the parts of a store that belong to this protocol, oldest first, with burned
+/// epochs.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -90,10 +91,10 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ots>(store)
 }
 
-/// The result of a program from stock; `made` counts the OTs that had to be made on the spot.
+/// The result of a program from stock. `made` is the number of OTs that were made on the spot.
 pub type FromStock = stocked::FromStock<usize>;
 
-/// A connection between two parties with stock on disk. An error destroys it.
+/// A connection between two parties with stock on disk. After an error it cannot be used any more.
 pub struct Stocked(Of);
 
 enum Of {
@@ -107,10 +108,10 @@ impl Stocked {
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else. [`Error::Strangers`] if its store and this one
-    /// do not belong together. [`Error::Stock`] if one of them is an old copy, in which case the epochs that
-    /// do not fit are burned; or if another protocol's stock is in it, in which case nothing is.
-    /// [`Error::Io`] if the peer goes away.
+    /// [`Error::Mismatch`] if the peer requests something else. [`Error::Strangers`] if the two stores do not
+    /// belong together. [`Error::Stock`] if one of them is an old copy, and then the differing epochs are
+    /// burned. Also if a store has stock of another protocol, and then nothing is burned. [`Error::Io`] if
+    /// the connection ends.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -132,15 +133,15 @@ impl Stocked {
         }))
     }
 
-    /// Makes `count` OTs, some at a time; those that an interrupted run for as many has made are not made
-    /// again.
+    /// Makes `count` OTs, one step after another. Steps that an interrupted call for the same number
+    /// completed are not repeated.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if `count` is 0; [`Error::Peer`] if the peer sends an invalid
-    /// message, and then everything with the same offset is burned.
+    /// message, and then the epoch is burned.
     pub fn preprocess(self, count: usize) -> Result<(Preprocessed, Self), Error> {
         if count == 0 {
-            return Err(Error::Usage("no OTs are asked for".into()));
+            return Err(Error::Usage("no OTs are requested".into()));
         }
         Ok(match self.0 {
             Of::Garbler(line) => {
@@ -156,9 +157,8 @@ impl Stocked {
     /// ports, `[execution][bit]`.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Stock`] if OTs are lacking and are not to be made,
-    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] if a run would garble more than the
-    /// promise is for.
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if OTs are missing and must not be made, [`Error::Input`]
+    /// if `input` has the wrong length, [`Error::Limit`] if the run would exceed the limits of the promise.
     pub fn run(
         self,
         program: &Program,
@@ -175,10 +175,10 @@ impl Stocked {
         })
     }
 
-    /// Ends it. Returns the time and the bytes of each phase.
+    /// Closes the connection. Returns the time and the bytes of each phase.
     ///
     /// # Errors
-    /// [`Error::Io`] if the peer went away.
+    /// [`Error::Io`] if the connection has ended.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         match self.0 {
             Of::Garbler(line) => line.close(),

@@ -1,5 +1,5 @@
-//! The two roles where their OTs lie on disk. [`Role`] has the work of one party at its end of the OTs; the
-//! rest of the code is shared.
+//! The two roles with OTs on disk. The trait [`Role`] has the operations that differ; all other code is
+//! shared.
 
 use crate::executions;
 use crate::layout::Layout;
@@ -17,15 +17,15 @@ use brickwork_session::stock::{Asked, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, EpochId, Forward, Ranges, Serial, Store};
 
-/// The kinds of item of a batch. There is but one kind.
+/// The only kind of items in a batch.
 const OTS: u8 = 0;
 
-/// OTs that are made at a time: 16 MiB of labels.
+/// The largest number of OTs of one step. Their labels need 16 MiB.
 const STEP: usize = 1 << 20;
 
-/// AND gates that a run from stock garbles, at most, all executions together. An epoch has fewer than 2^19
-/// entries, so its programs have fewer than 2^59 AND gates and keys of the hash. Two of these keys are the
-/// same with a probability below 2^-11, and only then would one serve more calls than the promise says.
+/// The largest number of AND gates of a run from stock, for all executions together. An epoch has fewer than
+/// 2^19 log entries, so its programs have fewer than 2^59 AND gates and hash keys. Two of these keys are
+/// equal with a probability below 2^-11. Only then would more calls share a key than the promise assumes.
 const MAX_AND_GATES: u128 = 1 << 40;
 
 /// A step of preprocessing.
@@ -45,7 +45,7 @@ impl Asked for Filling {
         Digest::of("brickwork 2026-11 semi-honest OTs in stock").length(self.count).done()
     }
 
-    /// There is nothing to choose.
+    /// There are no parameters to choose.
     fn parameters(&self) -> [u8; 32] {
         [0; 32]
     }
@@ -55,7 +55,7 @@ impl Asked for Filling {
     }
 }
 
-/// A program, how often it is executed, and this party's input bits.
+/// A program, its number of executions, and this party's input bits.
 pub(crate) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub input: &'j [bool],
@@ -78,7 +78,7 @@ pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
 /// Chooses the OTs of a run, oldest first.
 ///
 /// # Errors
-/// [`Error::Stock`] if there are too few, [`Error::Limit`] as [`needed`].
+/// [`Error::Stock`] if there are too few OTs, [`Error::Limit`] as [`needed`].
 pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
     let (needed, left) = (needed(layout)?, batches.left(OTS));
     if left < needed {
@@ -89,18 +89,18 @@ pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, 
     Ok(taken)
 }
 
-/// Returns the number of OTs that a run lacks in the epoch that is filled next, if there is one.
+/// Returns the number of OTs to make for a run, in this epoch or in a new one.
 pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) -> Result<usize, Error> {
     let left = match epoch {
         Some(epoch) => Batches::of(store, &epoch)?.left(OTS),
         None => 0,
     };
-    // If there are enough, they could not be taken all the same, and others are made.
+    // If the epoch has enough OTs, the run could not take them for another reason, so it gets new ones.
     let needed = needed(layout)?;
     Ok(needed.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(needed))
 }
 
-/// A party's end of the OTs, and its operations with them.
+/// A party's side of the OTs, and its operations on stock.
 pub(crate) trait Role: Sized {
     const ROLE: Party;
     type Ots: Records<Context<'static> = ()>;
@@ -110,9 +110,8 @@ pub(crate) trait Role: Sized {
     fn delta(&self) -> Option<Label>;
     fn keys_behind(&self) -> Forward;
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Makes OTs of random choices.
+    /// Makes OTs with random choices.
     fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
-    /// Runs all executions.
     fn execute(
         session: &mut Session<Self>,
         job: &Execution,
@@ -266,7 +265,7 @@ impl<C: Role> Member for Session<C> {
         choose(job.layout, batches)
     }
 
-    /// Each run has hash keys of its own, of starts that the garbler draws anew.
+    /// Each run has its own hash keys, because the garbler draws new starts.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         stand.confirm(&mut self.run)?;
         self.components = Components::of(job.layout.program);

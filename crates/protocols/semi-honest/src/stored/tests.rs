@@ -58,7 +58,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// OTs that are left in each epoch that is not burned, oldest first; both parties' are the same.
+    /// Returns the number of remaining OTs of each epoch that is not burned, oldest first. Both parties must
+    /// have the same.
     fn left(&self) -> Vec<u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
             let store = self.store(party);
@@ -71,7 +72,8 @@ impl Folders {
         evaluator
     }
 
-    /// Runs on random inputs; outputs are those of the plaintext. Returns the stock that was made.
+    /// Runs a program on random inputs, and compares the outputs with those of a plain computation. Returns
+    /// the number of OTs that were made on the spot.
     #[track_caller]
     fn runs(&self, program: &Program, executions: usize, lacking: Lacking, rng: &mut Rng) -> Option<usize> {
         let inputs: [Vec<bool>; 2] = BOTH
@@ -89,7 +91,7 @@ impl Folders {
     }
 }
 
-/// Makes the AND of both halves of the garbler's input: the evaluator has no input, and learns the result.
+/// A program in which the evaluator has no input, but learns the AND of both halves of the garbler's input.
 fn without_evaluator() -> Program {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
@@ -108,8 +110,8 @@ fn without_evaluator() -> Program {
     program.finish().unwrap()
 }
 
-/// Stock is filled, used over several connections, used up, and made immediately if it is missing, in the
-/// existing epoch, so that nothing is left over.
+/// Stock is filled, used by several connections, and used up. Missing OTs are made on the spot, in the
+/// existing epoch, so that no OTs remain.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -124,7 +126,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.runs(&small, 1, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.runs(&small, 2, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [10]);
-    // A party without input takes a ticket.
+    // A run without inputs of the evaluator takes one OT, so that the log has an entry.
     assert_eq!(ots(&alone, 5).unwrap(), 1);
     assert_eq!(folders.runs(&alone, 5, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [9]);
@@ -139,18 +141,19 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     }
     drop(store);
     assert_eq!(folders.runs(&small, 1, Lacking::Make, &mut rng), Some(width as usize - 9));
-    // A part that is used up is burned when both have seen it, and the next has another offset.
+    // An epoch without remaining OTs is burned when both parties have seen that. A new epoch has another
+    // offset.
     assert_eq!(folders.left(), [0]);
     assert_eq!(folders.runs(&alone, 1, Lacking::Make, &mut rng), Some(1));
     let epochs = inventory(&folders.store(Party::Garbler)).unwrap();
-    // Those of one second have no order.
+    // Epochs that were made in the same second have no order.
     let mut seen: Vec<_> = epochs.iter().map(|epoch| (epoch.uses, epoch.state.burned().is_some())).collect();
     seen.sort_unstable();
     assert_eq!(seen, [(1, false), (4, true)]);
     assert!(epochs.iter().all(|epoch| epoch.bound_log2.is_none() && epoch.epoch.protocol == "semi-honest"));
 }
 
-/// More OTs than a record or a step holds, from several batches, and executions in several batches.
+/// A run uses OTs from several batches and records, for executions in several chunks.
 #[test]
 fn many_executions_take_from_many_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -162,7 +165,7 @@ fn many_executions_take_from_many_records() {
     assert_eq!(folders.left(), [77]);
 }
 
-/// A program takes the items between damaged ones.
+/// A program skips damaged items.
 #[test]
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -175,12 +178,13 @@ fn row_23_a_program_skips_what_is_damaged() {
     assert_eq!(folders.left(), [0]);
 }
 
-/// Row 21: a large filling is made in steps, and completed ones are not made again.
+/// Row 21: a large filling is split into steps. After an interruption, completed steps are not repeated.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     for party in BOTH {
         let (folders, count) = (Folders::new(), (1 << 20) + 5);
-        // Two when the stores meet, three of the first step, and the second step's first one.
+        // A party sends two positions of its log when the stores are compared, three in the first step, and
+        // then the first of the second step.
         let broken = folders.over(dying(party, STAND, 6, &[], &Seen::default()), What::Fill(count));
         assert!(broken.iter().all(Result::is_err), "{broken:?}");
         assert_eq!(folders.left(), [1 << 20]);
@@ -190,8 +194,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, the OTs that the program took are gone at both, no two programs
-/// share an OT, and the next programs are right.
+/// Rows 16, 20 and 21: a party may die at any point. Then the program's OTs are gone at both parties, no two
+/// programs have an OT in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -217,9 +221,9 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         for _ in 0..2 {
             let done =
                 folders.over(dying(party, Tag(0), 1, &[msg::CORRECTIONS], &seen), what).map(Result::unwrap);
-            assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
+            assert_eq!(done[1].0, vec![false; done[1].0.len()], "the inputs are equal");
         }
-        // Each input is 0, so the sent values are the choices, of different OTs each time.
+        // All inputs are 0, so the evaluator sends its random choices, which differ for different OTs.
         let mut seen = seen.lock().unwrap().clone();
         assert!(seen.len() >= 2);
         seen.sort();
@@ -228,7 +232,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Row 16: messages of another length are refused, and cost all that was made with the same offset.
+/// Row 16: a message of a wrong length is refused, and the epoch is burned.
 #[test]
 fn row_16_a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -250,7 +254,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A store with another protocol's stock is refused with a hint; nothing in it changes.
+/// A store with another protocol's stock is refused with a hint, and nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_evaluator());
@@ -269,7 +273,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// A run beyond the limits of the promise is refused before anything is taken.
+/// A run that would exceed the limits of the promise is refused before OTs are taken.
 #[test]
 fn a_run_that_would_garble_too_much_is_refused() {
     let aes = library::aes::aes_128().unwrap();
@@ -284,7 +288,6 @@ fn a_run_that_would_garble_too_much_is_refused() {
     assert_eq!(ots(&without_evaluator(), 1 << 38).unwrap(), 1);
 }
 
-/// Row 25: a session's secrets of another version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
     check_secrets_of_a_sender::<SemiHonest, OnDisk<Session<extension::Sender>>>();
