@@ -1,11 +1,11 @@
 //! Values in JSON, as users write them, and as bits on wires.
 //!
 //! An integer is a number or a string, decimal or `0x…`; JSON arrays and objects give arrays and structs. A
-//! number of fixed point is a decimal, such as `2.5`, that its type represents exactly; `0x…` gives the
-//! number's bits as an integer. `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative
-//! numbers are for signed types only; hexadecimal without a sign gives the bits of a signed type, so that
-//! every output is a valid input. A party with one port gives a bare value, a party with several ports an
-//! object by port name, a party without ports [`Value::Null`].
+//! number of fixed point is a decimal that its type represents exactly, such as `2.5`; `0x…` gives its bits
+//! as an integer. `"bits:0110…"` gives the raw wire bits of any value, wire 0 first. Negative numbers are for
+//! signed types only; hexadecimal without a sign gives the bits of a signed type, so that every output is a
+//! valid input. A party with one port gives a bare value, a party with several ports an object by port name,
+//! a party without ports [`Value::Null`].
 //!
 //! Errors name the expected value and its place, but never repeat the given value, which may be secret.
 

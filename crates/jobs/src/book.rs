@@ -7,9 +7,10 @@
 //!              entry = length u32  postcard  head [u8; 32]
 //! ```
 //!
-//! The action of an entry begins when the entry is durable. So an incomplete last entry is no entry. A file
-//! that does not match its own hash chain is damaged and refused. Only the peer's ledger can show that it is
-//! not an old copy ([`crate::control`]). It contains no secrets.
+//! The ledger's keeper acts on an entry only when the entry is durable. So an incomplete last entry has no
+//! effect and is ignored. A file that does not match its own hash chain is damaged and refused. An old copy
+//! of a ledger is valid by itself; only the peer's ledger shows that it is old ([`crate::control`]). A ledger
+//! contains no secrets.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -30,10 +31,10 @@ const MAGIC: &[u8; 8] = b"brickwl\x01";
 pub const FILE_VERSION: u8 = MAGIC[7];
 const HEADER_BYTES: usize = 8 + 1 + 32 + 32;
 
-/// The largest number of bytes of an entry: none has more than four numbers.
+/// The largest number of bytes of an entry, which has at most four numbers.
 const MAX_ENTRY_BYTES: usize = 32;
 
-/// The ledger of a job at one party. After an error of the disk it cannot be written any more.
+/// The ledger of a job at one party. After an error of the disk nothing more can be written.
 #[derive(Debug)]
 pub struct Book {
     file: File,
@@ -42,7 +43,7 @@ pub struct Book {
     state: State,
     poisoned: bool,
     words: Words,
-    /// The process that opened it: a fork has a copy of the file, and would overwrite later entries.
+    /// The process that opened the ledger: a fork would overwrite later entries of this process.
     process: Process,
     _lock: File,
 }
@@ -51,7 +52,7 @@ fn damaged(path: &Path, why: &str) -> Error {
     Error::Input(format!("{}: {why}; it is no ledger that this job can go on with", path.display()))
 }
 
-/// Locks the folder of a ledger, and makes it if it does not exist.
+/// Locks the folder of a ledger; makes the folder if necessary.
 fn lock(directory: &Path) -> Result<File, Error> {
     private::create_folders(directory)?;
     let lock = private::options().create(true).truncate(false).open(directory.join("lock"))?;
@@ -76,8 +77,8 @@ impl Book {
     /// Opens the ledger of a job in this folder, if there is one.
     ///
     /// # Errors
-    /// [`Error::Input`] if it belongs to another job or other terms, or is damaged; [`Error::Busy`] if
-    /// another process uses it; [`Error::Io`] if it cannot be read.
+    /// [`Error::Input`] if the ledger belongs to another job or other terms, or is damaged; [`Error::Busy`]
+    /// if another process uses it; [`Error::Io`] if it cannot be read.
     pub fn open(directory: &Path, party: Party, terms: &Terms) -> Result<Option<Self>, Error> {
         let path = directory.join("ledger");
         if !path.exists() {
@@ -109,7 +110,7 @@ impl Book {
             entries.push(entry);
             good += length;
         }
-        // Nobody has acted on the incomplete entry, and there can be only one.
+        // No party has acted on an incomplete entry, and only the last entry can be incomplete.
         if rest.len() - good >= 4 + MAX_ENTRY_BYTES + 32 {
             return Err(damaged(&path, "an entry in the middle cannot be read"));
         }
@@ -118,7 +119,7 @@ impl Book {
             file.sync_all()?;
         }
         file.seek(SeekFrom::End(0))?;
-        // If the ledger is empty, the workers have reported nothing, and another job may be about to begin.
+        // If the ledger is empty, the workers have reported nothing, and another job may begin in the folder.
         let words = match entries.is_empty() {
             true => Words::begin(directory, &job)?,
             false => Words::open(directory, &job)?,
@@ -131,13 +132,13 @@ impl Book {
     ///
     /// # Errors
     /// [`Error::Usage`] if an existing ledger has entries; [`Error::Incomplete`] if only the workers' reports
-    /// exist; [`Error::Io`] if it cannot be written, or as [`Book::open`].
+    /// exist; [`Error::Io`] if the disk fails; or as [`Book::open`].
     pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &Terms) -> Result<Self, Error> {
         if Book::open(directory, party, terms)?.is_some_and(|book| !book.entries.is_empty()) {
             return Err(Error::Usage(format!("{} holds a job that was begun", directory.display())));
         }
         let lock = lock(directory)?;
-        // The file of reports is made before the ledger.
+        // The file of reports must exist before the ledger.
         let words = Words::begin(directory, job)?;
         let (path, new) = (directory.join("ledger"), directory.join("ledger.new"));
         let mut file = private::options().read(true).create(true).truncate(true).open(&new)?;
@@ -149,11 +150,12 @@ impl Book {
         Ok(Book { file, job: *job, entries, state, poisoned: false, words, process, _lock: lock })
     }
 
-    /// Writes entries durably: all or none, as far as the rules of the ledger are concerned.
+    /// Writes entries durably, after a check that all of them can follow.
     ///
     /// # Errors
-    /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, or in a fork of the process that opened it,
-    /// and then nothing is written. [`Error::Io`] if the disk fails, and then nothing more can be written.
+    /// [`Error::Usage`] or [`Error::Limit`] if an entry cannot follow, or in a fork of the process that
+    /// opened the ledger; then nothing is written. [`Error::Io`] if the disk fails, and then nothing more can
+    /// be written.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
         self.process.check()?;
         if self.poisoned {
@@ -180,7 +182,7 @@ impl Book {
         Ok(())
     }
 
-    /// Makes a report of this party's worker, or the result of reading its stock's log, durable before the
+    /// Makes a worker's report, or the result of reading the log of the lane's stock, durable before the
     /// leader learns of it.
     ///
     /// # Errors
@@ -213,7 +215,7 @@ impl Book {
     }
 }
 
-/// Reads the next entry: the entry, the head after it, and its bytes in the file. It returns `None` at the
+/// Reads the next entry, the head after the entry, and the entry's length in the file. Returns `None` at the
 /// end of the file, or if the entry is incomplete.
 fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
@@ -252,7 +254,8 @@ mod tests {
         ]
     }
 
-    /// Wherever a file is cut off, the complete entries are read, and the job continues from there.
+    /// Wherever the file is cut off, the complete entries are read, and the job continues after the last of
+    /// them.
     #[test]
     fn rows_20_and_21_a_ledger_that_was_cut_off_has_its_whole_entries() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
@@ -284,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Every bit of the file is checked; it belongs to one role, one job, and one process.
+    /// A changed bit anywhere is noticed; the file belongs to one role, one job, and one process.
     #[test]
     fn rows_23_and_24_a_ledger_that_was_altered_is_refused() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
@@ -301,7 +304,7 @@ mod tests {
                 altered[at] ^= 1 << bit;
                 std::fs::write(&path, &altered).unwrap();
                 // A length that points beyond the end makes the last entry look incomplete; the peer's
-                // ledger, which is one entry ahead, shows it.
+                // ledger, which has one more entry, shows the damage.
                 match Book::open(folder.path(), Party::Garbler, &terms) {
                     Err(Error::Input(_)) => {}
                     Ok(Some(book)) => assert!(

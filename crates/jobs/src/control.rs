@@ -9,9 +9,10 @@
 //! ```
 //!
 //! The leader waits for each answer, so its ledger is ahead by at most one proposal. A ledger that is further
-//! behind, or has a different head, is an old copy and refused. No message here is secret, and none is
-//! trusted for a decision that could run a partition twice ([`crate::coordinator`]). When a check fails, this
-//! party records it, ends its workers and closes the connection without a message, as after any other error.
+//! behind, or has a different head, is an old copy, which is refused. No message is secret, and no decision
+//! that could run a partition twice depends on a message alone ([`crate::coordinator`]). When a check fails,
+//! this party records the failure, ends its workers and closes the connection without a message, as after any
+//! other error.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ const MAX_BYTES: usize = 128 << 10;
 /// The largest number of bytes of an address.
 const MAX_ADDRESS_BYTES: usize = 256;
 
-/// The time for which the leader waits for news before it sends a message in any case.
+/// The time for which the leader waits for news before it sends a message anyway.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Bytes of the first message.
@@ -55,38 +56,38 @@ pub const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
 /// A party's workers, wherever they run.
 pub trait Crew {
-    /// Obeys an order without waiting for its result, which comes as news. It is never [`Order::Look`].
+    /// Starts an order and returns at once; the result comes as news. The order is never [`Order::Look`].
     ///
     /// # Errors
-    /// If the crew cannot work at all any more.
+    /// If the crew cannot work any more.
     fn obey(&mut self, order: Order) -> Result<(), Error>;
 
-    /// Reads the log of a lane's stock, when the lane has no worker of this crew left. `attempt` is the
+    /// Reads the log of a lane's stock, after the lane's last worker of this crew has ended. `attempt` is the
     /// lane's last attempt; a store of another attempt is another stock.
     fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence;
 
     /// Waits for news, at most for this time.
     ///
     /// # Errors
-    /// If the crew cannot work at all any more.
+    /// If the crew cannot work any more.
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error>;
 
     /// Returns the partitions whose results exist.
     ///
     /// # Errors
-    /// If that cannot be determined.
+    /// If the results cannot be listed.
     fn kept(&mut self) -> Result<BTreeSet<Partition>, Error>;
 
-    /// Returns a file that a worker of some job has left in the folders of this job, if there is one.
+    /// Returns a file of a worker in this job's folders, if there is one.
     ///
     /// # Errors
-    /// If that cannot be determined.
+    /// If the folders cannot be read.
     fn left_behind(&self) -> Result<Option<PathBuf>, Error>;
 
-    /// Receives the job for which it works, before any order.
+    /// Receives the crew's job, before any order.
     ///
     /// # Errors
-    /// If it cannot work for it.
+    /// If the crew cannot work for this job.
     fn begins(&mut self, job: &JobId) -> Result<(), Error>;
 
     /// Receives the state of the job.
@@ -112,18 +113,18 @@ pub struct Outcome {
 pub struct Proposal {
     /// True if the job is over.
     pub over: bool,
-    /// Entries that are durable in its ledger.
+    /// Durable entries of the leader's ledger.
     pub entries: Vec<Entry>,
-    /// News of its workers.
+    /// News of the leader's workers.
     pub news: Vec<News>,
 }
 
 /// An answer of the follower.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The head of its ledger.
+    /// The head of the follower's ledger.
     pub head: [u8; 32],
-    /// News of its workers.
+    /// News of the follower's workers.
     pub news: Vec<News>,
 }
 
@@ -214,8 +215,8 @@ impl Hello {
     }
 }
 
-/// Returns the first message of a coordinator, read and written again, for the fuzz targets; `None` if it is
-/// malformed or of another version.
+/// Reads a coordinator's first message and writes it again, for the fuzz targets; returns `None` if the
+/// message is malformed or of another version.
 pub fn hello_again(bytes: &[u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
     Hello::from_bytes(bytes).ok().map(Hello::to_bytes)
 }
@@ -227,8 +228,8 @@ fn old_copy(whose: &str) -> Error {
     ))
 }
 
-/// Checks that no files exist of which this ledger knows nothing: stores of a job whose ledger is lost, or
-/// results of another job.
+/// Checks that no files are left without an explanation in this ledger: stores of a job whose ledger is lost,
+/// or results of another job.
 fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
     if begun.is_none()
         && let Some(path) = crew.left_behind()?
@@ -254,7 +255,7 @@ fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
     }
 }
 
-/// Lets both coordinators meet, and agree on the job and its state.
+/// Compares the jobs and the ledgers of both coordinators, and begins or continues the job.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer means another job, [`Error::Stock`] if a ledger is an old copy or lost,
@@ -296,8 +297,8 @@ fn meet(
             compare(party, &book, &theirs, terms)?;
             Ok((book, theirs.entries))
         }
-        // The leader writes first, so a follower without entries may belong to a leader that has the first
-        // ones.
+        // The leader writes first, so a ledger without entries may be a follower's whose leader already has
+        // entries.
         (Some(_), None, Some(book)) if party == Party::Garbler => {
             resumed(&book, mine.entries)?;
             channel.send(msg::JOB, book.job())?;
@@ -330,7 +331,7 @@ fn meet(
     }
 }
 
-/// A leader whose first proposal did not arrive.
+/// Continues as a leader whose first proposal did not arrive.
 fn resumed(book: &Book, entries: u64) -> Result<(), Error> {
     match entries <= MAX_PROPOSED as u64 && book.entries().len() as u64 == entries {
         true => Ok(()),
@@ -355,7 +356,7 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
                 book.entries()[..theirs.entries as usize].iter().try_for_each(|entry| state.apply(entry))?;
                 if *state.head() == theirs.head { Ok(()) } else { Err(old_copy("one party's")) }
             }
-            // The leader sends the missing entries, and then the heads are compared.
+            // The leader sends the missing entries; then the heads are compared.
             Party::Evaluator => Ok(()),
         },
         Some(_) => Err(old_copy(whose(party == Party::Evaluator))),
@@ -363,11 +364,11 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
     }
 }
 
-/// Runs a job as this party's coordinator, to its end or as far as possible.
+/// Runs a job as this party's coordinator, to the job's end or as far as possible.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer means another job or reports something false; [`Error::Stock`] if a ledger
-/// is an old copy; [`Error::Io`] if the connection breaks, and then the job continues when both start again.
+/// is an old copy; [`Error::Io`] if the connection breaks, after which both parties can continue the job.
 pub fn coordinate(
     mut channel: Channel,
     party: Party,
@@ -384,7 +385,7 @@ pub fn coordinate(
     }
     let result = run(channel, party, &mut book, theirs as usize, terms, manner, crew);
     crew.end();
-    // In any case, everything that a worker saw before its end counts.
+    // Everything that a worker saw before its end still counts.
     match is_caught(crew) {
         true => failed(&mut book)?,
         false => result?,
@@ -395,7 +396,7 @@ pub fn coordinate(
         .filter(|(_, stands)| **stands == PartitionState::Done)
         .map(|(partition, _)| partition)
         .collect();
-    // Without workers nobody knows the folder of the results.
+    // Without workers, this party does not know the folder of the results.
     match manner.only_fills {
         true => missing.clear(),
         false => crew.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),
@@ -431,7 +432,7 @@ fn is_caught(crew: &mut dyn Crew) -> bool {
     is_caught
 }
 
-/// Records that a check failed, unless it is already recorded; no entry follows.
+/// Records that a check failed, unless that is already recorded; no entry follows.
 fn failed(book: &mut Book) -> Result<(), Error> {
     match book.state().has_failed() {
         true => Ok(()),
@@ -448,7 +449,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// The first delay; each further one is twice as long.
+    /// The first delay; each further delay is twice as long.
     const FIRST: Duration = Duration::from_millis(100);
     /// The longest delay.
     const LONGEST: Duration = Duration::from_secs(30);
@@ -493,7 +494,7 @@ fn lead(
     crew: &mut dyn Crew,
 ) -> Result<(), Error> {
     let mut leader = Leader::new(terms, book.state(), manner);
-    // The job is not over before the follower has reported all its news and the requests of its user.
+    // The job is not over before the follower has reported all its news and its user's requests.
     let (mut answered, mut over, mut rest) = (false, false, Rest::default());
     loop {
         let is_behind = acknowledged < book.entries().len();
@@ -555,7 +556,8 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
             wait = TICK;
         }
         rest.wrote(&proposal.entries);
-        // This happens before a doubt is recorded that nobody here has seen.
+        // Consents are dropped before the proposal's doubts are recorded, because the user here has not seen
+        // these doubts.
         follower.forget_consents(book.state());
         for entry in proposal.entries {
             follower.check(&entry, book.state())?;
@@ -574,7 +576,7 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
             follower.hear(&news);
         }
         let news = if proposal.over { Vec::new() } else { follower.tell(book.state()) };
-        // It is durable before the leader learns of it and can write an entry that depends on it.
+        // The news are durable before the leader learns of them and can write a dependent entry.
         news.iter().try_for_each(|news| book.hear(news))?;
         channel.send(msg::WROTE, &encoded(&Answer { head: *book.state().head(), news })?)?;
         channel.flush()?;
@@ -588,7 +590,7 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
 mod tests {
     use super::*;
 
-    /// Lost lanes are delayed, longer each time, until one of them succeeds.
+    /// Lost lanes are delayed, longer each time, until a lane succeeds.
     #[test]
     fn lanes_that_are_lost_rest() {
         let mut rest = Rest::default();

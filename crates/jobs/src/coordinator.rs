@@ -3,9 +3,9 @@
 //!
 //! The garbler's coordinator *leads*: it writes entries durably into its own ledger, and then proposes them.
 //! The evaluator's coordinator *follows*: it checks each entry, and writes those that agree with the reports
-//! of its own workers. So the leader's ledger is ahead of the follower's or equal to it. Neither trusts the
-//! other for what matters. Each must have seen in its own stock's log that a partition may run again
-//! (`Free`), and heard from its own worker that one is done.
+//! of its own workers. So the leader's ledger is never behind the follower's. Neither coordinator trusts the
+//! other about a partition's state. Each must have read in its own stock's log that a partition may run again
+//! (`Free`), and have its own worker's report that a partition is done.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -37,11 +37,12 @@ pub const MAX_NEWS: usize = 256;
 /// The settings of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Manner {
-    /// True if this party's workers listen for the peer's; exactly one party's workers listen.
+    /// True if this party's workers listen for the peer's workers; exactly one party's workers listen.
     pub listens: bool,
     /// True if stock is made and nothing runs; the leader decides.
     pub only_fills: bool,
-    /// The number of lanes that have work or stock at the same time, if not all; the leader decides.
+    /// The largest number of lanes that have work or stock at the same time, if there is a limit; the leader
+    /// decides.
     pub at_once: Option<u32>,
 }
 
@@ -53,7 +54,7 @@ pub struct Leader {
     peer: Workers,
     manner: Manner,
     waiting: Waiting,
-    /// Lanes whose stock was not usable any more: they are filled again.
+    /// Lanes whose stock became unusable: they are filled again.
     worn_out: BTreeSet<Lane>,
     /// News for the peer.
     outbox: VecDeque<News>,
@@ -80,8 +81,8 @@ fn taken(outbox: &mut VecDeque<News>) -> Vec<News> {
 }
 
 impl Leader {
-    /// Begins a job, or continues it from the ledger's state. No worker from before is left; whether the
-    /// peer's are is unknown.
+    /// Begins a job, or continues it from the ledger's state. No earlier worker of this party is left; the
+    /// state of the peer's workers is unknown.
     pub fn new(terms: &Terms, state: &State, manner: Manner) -> Self {
         Leader {
             terms: terms.clone(),
@@ -97,7 +98,7 @@ impl Leader {
     /// Receives news of this party's workers or its user.
     pub fn hear(&mut self, news: &News) {
         self.own.hear(news);
-        // The ledger has the rest.
+        // Other news reach the peer as entries of the ledger.
         if matches!(news, News::Listens { .. } | News::Gone { .. }) {
             self.outbox.push_back(news.clone());
         }
@@ -148,8 +149,7 @@ impl Leader {
             write(&mut after, &mut entries, Entry::Rerun { partition });
         }
         for lane in 0..self.terms.lanes {
-            // Several entries of a lane may follow at once: its loss, and the result of the partition that it
-            // ran.
+            // A lane may have several entries at once: its loss, and the result of the partition that it ran.
             while entries.len() < MAX_PROPOSED
                 && let Some(entry) = self.about(lane, &after)
             {
@@ -202,7 +202,7 @@ impl Leader {
             {
                 Some(Entry::Resume { lane, attempt: book.attempts })
             }
-            // Its stock still exists, and a later start continues with it.
+            // The lane's stock still exists, and a later start of the job continues with it.
             LaneState::Lost { filled: true, ran: None } if self.manner.only_fills && book.stock > 0 => None,
             LaneState::New | LaneState::Lost { ran: None, .. } => self.fill(lane, state),
             _ => None,
@@ -243,15 +243,15 @@ impl Leader {
         if self.manner.listens { orders } else { self.waiting.hold(orders) }
     }
 
-    /// Returns the orders for this party's workers in the current state. It is called in every round: after a
-    /// restart both ledgers may be equal, and then no entry would lead to these orders.
+    /// Returns the orders for this party's workers in the current state. The caller asks in every round:
+    /// after a restart both ledgers may be equal, and then no entry would lead to these orders.
     pub fn due(&mut self, state: &State) -> Vec<Order> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
         due(&self.own, Some(&self.peer), state)
     }
 
-    /// Returns whether the job is over, if [`Leader::decide`] found nothing outside a delay: a check failed,
-    /// or no lane works, can begin a partition or has an unsettled one.
+    /// Returns whether the job is over, after [`Leader::decide`] found no entry outside a delay: a check
+    /// failed, or no lane works, can begin a partition or has an unsettled partition.
     pub fn is_over(&self, state: &State) -> bool {
         let runs = !self.manner.only_fills && state.tally().open > 0;
         let goes_on = |book: &LaneBook| match book.state {
@@ -273,7 +273,7 @@ fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
 }
 
 /// Returns orders that no entry requires: to stop if the peer's workers are gone or the job has failed, and
-/// to find out what happened to a partition. They depend only on the state.
+/// to find out what happened to a partition. The orders depend only on the state.
 fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
     let mut orders = Vec::new();
     for (lane, book) in (0..).zip(state.lanes()) {
@@ -281,7 +281,7 @@ fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
             && own.gone(lane, book.attempts).is_none()
             && book.attempts > 0;
         let of_peer = peer.is_some_and(|peer| peer.gone(lane, book.attempts).is_some());
-        // A completed lane makes room, also on the disk.
+        // A completed lane frees its resources, also on the disk.
         let is_done = book.state == LaneState::Ready && book.stock == 0;
         if is_there && (of_peer || is_done || state.has_failed()) {
             orders.push(Order::Stop { lane });
@@ -301,8 +301,8 @@ fn lane_of(partition: Partition, state: &State) -> Option<Lane> {
 }
 
 impl Follower {
-    /// Begins a job, or continues it from the ledger's state. No worker from before is left; `said` has their
-    /// reports.
+    /// Begins a job, or continues it from the ledger's state. No earlier worker of this party is left; `said`
+    /// has the workers' reports.
     pub fn new(state: &State, said: Said, listens: bool) -> Self {
         let own = Workers::of(state, At::Gone(Cause::Line));
         Follower { own, listens, waiting: Waiting::default(), outbox: none_left(state), said }
@@ -311,7 +311,7 @@ impl Follower {
     /// Receives news of this party's workers or its user.
     pub fn hear(&mut self, news: &News) {
         self.own.hear(news);
-        // Its worker may be gone before the leader has written that entry.
+        // The worker may end before the leader has written the entry for this news.
         self.said.hear(news);
         self.outbox.push_back(news.clone());
     }
@@ -341,7 +341,7 @@ impl Follower {
                 let is_this = state.lanes().get(*lane as usize).is_some_and(|b| b.attempts == attempt + 1);
                 let is_there = is_this && self.own.gone(*lane, attempt + 1).is_none();
                 if is_there && self.waiting.cancel(*lane) {
-                    // It was to meet a worker that is gone, and has not begun.
+                    // The lane's worker was to connect to a worker that has ended, so it never started.
                     self.own.unborn.insert(*lane);
                     self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
                     return Vec::new();
@@ -353,10 +353,10 @@ impl Follower {
     }
 
     /// Checks whether an entry that the leader proposes agrees with the reports of this party's workers. (The
-    /// ledger checks that it can follow.)
+    /// ledger checks that the entry can follow.)
     ///
     /// # Errors
-    /// [`Error::Mismatch`] with what this party knows otherwise.
+    /// [`Error::Mismatch`] if this party's workers have not reported the same.
     pub fn check(&self, entry: &Entry, state: &State) -> Result<(), Error> {
         let attempts = |lane: Lane| state.lanes().get(lane as usize).map_or(0, |book| book.attempts);
         let attempt = |lane: Lane| attempts(lane).checked_sub(1);
@@ -368,7 +368,7 @@ impl Follower {
             ))),
         };
         match *entry {
-            // The worker may be gone by now; then its lane is lost with its partition.
+            // The worker may have ended meanwhile; then its lane is lost with its partition.
             Entry::Filled { lane } => {
                 let filled = |attempt| self.said.filled(lane, attempt);
                 knows(attempt(lane).is_some_and(filled), "a lane has its stock")
@@ -390,12 +390,12 @@ impl Follower {
             Entry::Rerun { partition } => {
                 knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
             }
-            // If stock was not usable any more, or its worker was killed before it could report, this stock
-            // is not used again. A new one is begun, which uses a part of the promise.
+            // A stock is not used again if it became unusable, or if its worker was killed before a report. A
+            // new stock is begun, which uses a part of the promise.
             Entry::Resume { lane, .. } => {
                 knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane serves still")
             }
-            // Entries that begin or give up something only need the rules of the ledger.
+            // Entries that begin or give up something need only the rules of the ledger.
             Entry::Fill { .. } | Entry::Claim { .. } | Entry::Doubt { .. } => Ok(()),
             Entry::Failed => Ok(()),
         }
@@ -408,15 +408,16 @@ impl Follower {
         if self.listens { orders } else { self.waiting.hold(orders) }
     }
 
-    /// Returns the orders for this party's workers in the current state, like [`Leader::due`]. It is called
-    /// in every round, also without a proposal of the leader. The leader may be waiting for the result.
+    /// Returns the orders for this party's workers in the current state, like [`Leader::due`]. The caller
+    /// asks in every round, also without a proposal of the leader, because the leader may be waiting for the
+    /// result.
     pub fn due(&mut self, state: &State) -> Vec<Order> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
         due(&self.own, None, state)
     }
 
     /// Returns whether a check failed at one of this party's workers: then the job is over, whatever the
-    /// leader says.
+    /// leader proposes.
     pub fn caught(&self) -> bool {
         self.own.caught
     }
@@ -486,8 +487,7 @@ mod tests {
         assert_eq!(leader.peer.kept(), 2);
     }
 
-    /// A request to run a partition again is valid while the partition is in doubt, and not for a later
-    /// doubt.
+    /// A consent to run a partition again is valid for the current doubt, not for a later one.
     #[test]
     fn row_16_a_consent_is_about_the_doubt_that_was_seen() {
         let consent = News::Consent { partition: 1 };
@@ -506,8 +506,8 @@ mod tests {
         }
     }
 
-    /// The follower does not continue with stock that was not usable any more, or whose worker was killed
-    /// before it could report, even if the leader proposes it.
+    /// The follower refuses a proposal to continue with stock that became unusable, or whose worker was
+    /// killed before a report.
     #[test]
     fn row_16_stock_that_is_spent_does_not_go_on() {
         let (_, state) = begun(&in_doubt(1));
@@ -515,7 +515,7 @@ mod tests {
         for (cause, may) in [(Cause::Stock, false), (Cause::Line, true), (Cause::Stopped, true)] {
             let (_, before) = begun(&in_doubt(1)[..3]);
             let mut follower = Follower::new(&before, Said::default(), false);
-            // Its worker is there: the last attempt began after this coordinator.
+            // A worker is running: the last attempt began after this coordinator.
             follower.own = Workers::of(&before, At::Working);
             follower.hear(&News::Gone { lane: 0, attempt: 0, cause });
             in_doubt(1)[3..].iter().for_each(|entry| follower.own.follow(entry));
@@ -523,8 +523,8 @@ mod tests {
         }
     }
 
-    /// A lane continues as long as its stock is not used up and it makes progress, but not forever; then a
-    /// new stock is begun, if the job has one left.
+    /// A lane continues with its stock as long as some is left and the lane makes progress, but not forever;
+    /// then a new stock is begun, if the job allows one more.
     #[test]
     fn row_18_a_lane_does_not_go_on_for_ever() {
         let (terms, mut state) = begun(&in_doubt(1));
@@ -564,7 +564,7 @@ mod tests {
         }
     }
 
-    /// A worker that never existed has taken nothing, so nobody needs to read a log.
+    /// A worker that never started has taken nothing, so no log needs to be read.
     #[test]
     fn what_a_worker_took_that_never_was_is_known() {
         let (terms, mut state) = begun(&in_doubt(1));

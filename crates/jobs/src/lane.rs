@@ -1,4 +1,4 @@
-//! A lane's worker: a session with its own stock, which it makes once and from which it runs partitions.
+//! A lane's worker: a session that makes its own stock once, and runs partitions from it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::place::Place;
 pub use crate::terms::Attempt;
 use crate::terms::{self, JobId, Partition, Terms};
 
-/// A worker that has met its peer.
+/// A worker that is connected to its peer.
 pub struct Lane {
     session: Stocked,
     job: JobId,
@@ -33,7 +33,8 @@ impl Default for Means {
     }
 }
 
-/// Returns the terms of a lane's two workers: its stock has one part of the job's allowed probability.
+/// Returns the terms of a lane's two workers: the lane's stock gets one part of the job's allowed
+/// probability.
 ///
 /// # Errors
 /// [`Error::Usage`] if there are too many lanes.
@@ -73,7 +74,7 @@ impl Lane {
     /// Makes stock for this many executions of a program, in a new epoch.
     ///
     /// # Errors
-    /// As [`Stocked::preprocess`]; [`Error::Limit`] if it is too much for one lane.
+    /// As [`Stocked::preprocess`]; [`Error::Limit`] if the stock is too large for one lane.
     pub fn fill(self, program: &Program, executions: u64) -> Result<Self, Error> {
         let request = brickwork_duplo::cost::request(program, executions)?;
         let (_, session) = self.session.preprocess(std::slice::from_ref(&request))?;

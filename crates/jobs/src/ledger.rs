@@ -1,13 +1,13 @@
-//! The ledger of a job: the actions that it has begun and their results. Both coordinators have one, with the
-//! same entries in the same order; a hash chain runs over them. An entry is durable at a party before the
-//! party acts on it.
+//! The ledger of a job: the actions that it has begun and their results. Both coordinators have a ledger with
+//! the same entries in the same order; a hash chain runs over the entries. An entry is durable at a party
+//! before the party acts on it.
 //!
-//! The ledger alone determines two things. The first is the risk: **every stock of a lane that is begun uses
-//! a part of the promise**. So a party that does not like a challenge and breaks off has used that part. The
-//! second is what may run: **a partition is claimed before its lane starts it**. **Once stock may have been
-//! taken for it, it does not run again.** It is then in doubt until the users of both parties decide
-//! otherwise. The reason is that a run that broke off after its inputs may have shown the peer an output, and
-//! with another input it would show another output.
+//! The ledger alone determines the risk and which partitions may run. The risk: **every stock of a lane that
+//! is begun uses a part of the promise**. So a party that dislikes a challenge and breaks off has used that
+//! part. The partitions: **a partition is claimed before its lane starts it**. **Once stock may have been
+//! taken for a partition, the partition does not run again.** The partition is in doubt until the users of
+//! both parties decide otherwise. The reason: a run that broke off after its inputs may have shown the peer
+//! an output, and a run with another input would show another output.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ pub type Head = [u8; 32];
 /// An event in a job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// A lane's stock is about to be made, for this many partitions. It uses a part of the promise, whatever
-    /// the result.
+    /// A lane's stock is about to be made, for this many partitions. The stock uses a part of the promise,
+    /// whatever the result.
     Fill {
         /// The lane.
         lane: Lane,
@@ -43,7 +43,7 @@ pub enum Entry {
         /// The lane.
         lane: Lane,
     },
-    /// A lost lane continues with its existing stock: nothing is made, so nothing is charged.
+    /// A lost lane continues with its existing stock, which uses no further part of the promise.
     Resume {
         /// The lane.
         lane: Lane,
@@ -116,7 +116,7 @@ pub enum LaneState {
     Ready,
     /// It runs a partition.
     Running(Partition),
-    /// It is lost; with whether it ever had stock, and the partition that it ran, if that is not settled yet.
+    /// The lane is lost.
     Lost {
         /// True if there may be stock with which it can continue.
         filled: bool,
@@ -132,18 +132,19 @@ pub struct LaneBook {
     pub state: LaneState,
     /// Attempts that were begun.
     pub attempts: u32,
-    /// Partitions for which its stock is still enough.
+    /// The number of partitions for which the lane still has stock.
     pub stock: u32,
-    /// How often it has continued with this stock since it last made progress.
+    /// The number of times that the lane has continued with this stock since its last progress.
     pub resumed: u32,
 }
 
-/// How often a lane may continue with its stock without progress. With the delays in between, this takes
-/// hours; without a limit, a peer could let the ledgers grow forever.
+/// The number of times that a lane may continue with its stock without progress. With the delays in between
+/// this takes hours; without a limit, a peer could let the ledgers grow forever.
 pub const MAX_RESUMED: u32 = 1000;
 
 impl LaneBook {
-    /// Returns whether a lost lane may continue with its stock: some is left, and it has not tried too often.
+    /// Returns whether a lost lane may continue with its stock: some is left, and the lane has not tried too
+    /// often.
     pub fn may_resume(&self) -> bool {
         self.stock > 0 && self.resumed < MAX_RESUMED
     }
@@ -152,14 +153,14 @@ impl LaneBook {
 /// The state of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartitionState {
-    /// It may run.
+    /// The partition may run.
     #[default]
     Open,
-    /// A lane runs it, or ran it and was lost.
+    /// A lane runs the partition, or ran it and was lost.
     Claimed(Lane),
-    /// Its results exist.
+    /// The partition's results exist.
     Done,
-    /// It may have run, and does not run again unless both parties' users decide so.
+    /// The partition may have run, and runs again only if both parties' users decide so.
     InDoubt,
 }
 
@@ -278,7 +279,7 @@ impl State {
                 self.shares
             )));
         }
-        // At most the lane's part by the terms: otherwise a peer could make this party produce more.
+        // At most the lane's part by the terms: otherwise a peer could make this party make more stock.
         if partitions == 0 || partitions as usize > self.partitions.len().div_ceil(self.lanes.len()) {
             return Err(out_of_order("stock for nothing, or for more than a lane's part of the job"));
         }
@@ -310,8 +311,8 @@ impl State {
         Ok(())
     }
 
-    /// Settles the result of a partition whose lane was lost. The stock that was meant for it does not count
-    /// any more, whether it was taken or not.
+    /// Settles the result of a partition whose lane was lost. The stock for the partition is not counted any
+    /// more, whether it was taken or not.
     fn settle(&mut self, partition: Partition, to: PartitionState) -> Result<(), Error> {
         let lane = self.claimed(partition)?;
         let book = self.lane_mut(lane)?;
@@ -395,12 +396,12 @@ impl State {
     }
 
     /// Returns the base-2 logarithm of the bound on a cheater's success in everything that was begun, for a
-    /// promise of `security` bits: the used parts. It is minus infinity if none was used.
+    /// promise of `security` bits: the used parts. The logarithm is minus infinity if no part was used.
     pub fn bound_log2(&self, security: u32) -> f64 {
         (f64::from(self.spent) / f64::from(self.shares)).log2() - f64::from(security)
     }
 
-    /// Returns the lost lanes that ran an unsettled partition, with the partition.
+    /// Returns the lost lanes whose partition is not settled, with the partition.
     pub fn unsettled(&self) -> BTreeMap<Lane, Partition> {
         let lanes = (0..).zip(&self.lanes);
         lanes

@@ -1,4 +1,4 @@
-//! Jobs of many lanes, in which either party is a cluster: stock and tables for many machines.
+//! Jobs of many lanes, in which either party may be a cluster: stock and tables for many machines.
 //!
 //! A *lane* is a pair of workers, one of each party, with a session, stores and secrets of its own. Two
 //! *coordinators* have a connection of their own and a [ledger] each, which records the actions and their

@@ -1,11 +1,12 @@
 //! A model check of a whole job: two coordinators, their ledgers, their connection, lanes whose workers make
 //! stock and run partitions, and faults.
 //!
-//! *Safety*: after any faults, in any order, neither party's stock is taken twice for a partition unless its
-//! user decided so, and no more stock is begun than the promise allows. *Liveness*: once faults stop, every
-//! job ends. The search builds the graph of all states. It looks for a strongly connected set of states in
-//! which a weakly fair run can stay forever: one in which every process that can always act does act. A
-//! deadlock is such a set, too, because idle coordinators still exchange empty messages.
+//! *Safety*: after any faults, in any order, neither party's stock is taken twice for a partition unless that
+//! party's user decided so, and no more stock is begun than the promise allows. *Liveness*: once faults stop,
+//! every job ends. The search builds the graph of all states. The search looks for a strongly connected set
+//! of states in which a weakly fair run can stay forever, which is a run in which every process that can
+//! always act does act. A deadlock is such a set, too, because idle coordinators still exchange empty
+//! messages.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
@@ -27,15 +28,15 @@ struct Worker {
     attempt: u32,
     /// True if its coordinator has ended, so that nobody receives its reports.
     orphan: bool,
-    /// True if it listens for its peer, and has reported its address.
+    /// True if the worker listens for its peer, and has reported its address.
     listens: bool,
     said: bool,
-    /// True if it has met its peer.
+    /// True if the worker is connected to its peer.
     met: bool,
     fills: bool,
     filled: bool,
     runs: Option<Partition>,
-    /// True if it has taken stock for its partition and has the results.
+    /// True if the worker has taken stock for its partition and has the results.
     took: bool,
     done: bool,
 }
@@ -77,11 +78,11 @@ impl Book {
 struct World {
     leader: Option<Leader>,
     follower: Option<Follower>,
-    /// The durable state: the leader's ledger and the follower's, and the entries that only the leader has.
+    /// The durable state: the leader's and the follower's ledger, and the entries that only the leader has.
     books: [Book; 2],
     ahead: Vec<Entry>,
     line: Option<Message>,
-    /// True if the follower has reported all its news since both met.
+    /// True if the follower has reported all its news since the coordinators connected.
     answered: bool,
     /// True if both coordinators have ended the job.
     ended: bool,
@@ -99,9 +100,10 @@ struct World {
 /// The variant of the model: the real one, or one with a flaw that the search must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Workers end with their coordinator.
+    /// No flaw: workers end with their coordinator.
     Usual,
-    /// Workers outlive their coordinator, for example on a machine that it cannot reach any more.
+    /// Workers outlive their coordinator, for example on a machine that the coordinator cannot reach any
+    /// more.
     Zombies,
     /// A flaw: the stock's log is not read, and a lost lane is assumed to have taken nothing.
     NoEvidence,
@@ -222,7 +224,7 @@ impl World {
         }
     }
 
-    /// Ends a worker; its coordinator, if it is running, notices it.
+    /// Ends a worker; its coordinator, if there is one, notices the end.
     fn end(&mut self, party: usize, lane: Lane, cause: Cause) {
         if let Some(Worker { attempt, orphan, .. }) = self.places[party][lane as usize].worker.take()
             && !orphan
@@ -231,11 +233,11 @@ impl World {
         }
     }
 
-    /// Makes the leader's step: it sends missing entries and decides.
+    /// Makes the leader's step: the leader sends missing entries and decides.
     fn lead(&mut self, kind: Kind) {
         let Some(mut leader) = self.leader.clone() else { return };
         let mut over = false;
-        // One proposal at a time: an unacknowledged proposal is sent again.
+        // An unacknowledged proposal is sent again, so there is only one proposal at a time.
         if self.ahead.is_empty() {
             self.ahead = leader.decide(&self.books[GARBLER].0, false);
             self.ahead.iter().for_each(|entry| self.books[GARBLER].append(entry));
@@ -249,7 +251,7 @@ impl World {
         self.line = Some(Message::Propose { over, entries: self.ahead.clone(), news });
     }
 
-    /// Makes the follower's step. The proposed entries are durable when it answers.
+    /// Makes the follower's step. The proposed entries are durable before the answer.
     fn follow(&mut self, over: bool, entries: &[Entry], news: &[News], kind: Kind) -> Result<(), String> {
         for entry in entries {
             let Some(follower) = &mut self.follower else { return Ok(()) };
@@ -306,7 +308,8 @@ impl World {
         (self.line, self.answered) = (None, false);
     }
 
-    /// Both start again from their ledgers. A coordinator that was still running ends its workers first.
+    /// Starts both coordinators again from their ledgers. A coordinator that was still running ends its
+    /// workers first.
     fn meet(&mut self, setting: &Setting) {
         self.crash(GARBLER, setting.kind);
         self.crash(EVALUATOR, setting.kind);
@@ -350,7 +353,7 @@ impl World {
         Ok(worlds)
     }
 
-    /// A worker dies, is killed before it can report, or loses its store.
+    /// Returns the states after a worker dies, is killed before it can report, or loses its store.
     fn worker_faults(&self, party: usize, lane: Lane, worlds: &mut Vec<(Act, World)>) {
         let mut then = |fault: &dyn Fn(&mut World)| {
             let mut world = self.clone();
@@ -385,11 +388,11 @@ impl World {
             changed.said = true;
             News::Listens { lane, attempt, address: format!("{lane}-{attempt}") }
         } else if together.is_none() && (worker.met || !worker.listens) {
-            // The connection to its peer is broken, or nobody listens at its address.
+            // The connection to the peer is broken, or no worker listens at its address.
             world.end(party, lane, Cause::Line);
             return Some(world);
         } else if worker.fills && !worker.filled && together?.fills {
-            // A new epoch: earlier uses belong to the old one.
+            // A new epoch begins; earlier uses belong to the old epoch.
             (changed.filled, place.stock) = (true, true);
             News::Filled { lane, attempt }
         } else if worker.runs.is_some() && !own.stock {
@@ -438,7 +441,7 @@ impl World {
         if (garbler.0.head() == evaluator.0.head()) != self.ahead.is_empty() {
             return Err("the ledgers differ".into());
         }
-        // A job ends when it may do nothing more.
+        // A job ends only when nothing more may run.
         let tally = garbler.0.tally();
         let may_do = tally.open > 0 && garbler.0.spent() < setting.terms.shares();
         if self.ended && (tally.claimed > 0 || may_do && !setting.manner.only_fills) {
@@ -447,7 +450,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns the hash of this state: states are large, and 128 bits stand for each.
+    /// Returns the hash of this state: states are large, so the search keeps only 128 bits of each.
     fn name(&self) -> [u8; 16] {
         struct Into(blake3::Hasher);
         impl Hasher for Into {
@@ -545,8 +548,8 @@ impl Graph {
     }
 
     /// Returns a state from which a fair run continues forever, if there is one. In a strongly connected set
-    /// a run may visit all states again and again. It is fair if each process acts within the set, or cannot
-    /// act in one of its states.
+    /// a run may visit all states again and again. The run is fair if each process acts within the set, or
+    /// cannot act in one of its states.
     fn goes_on(&self) -> Option<u32> {
         let mut member = vec![u32::MAX; self.next.len()];
         let components = self.components();
@@ -599,7 +602,7 @@ fn explore(setting: &Setting) -> Result<(usize, u32), String> {
     }
 }
 
-/// One lane or two, two partitions or three, up to two faults.
+/// The search covers one lane or two, two partitions or three, and up to two faults.
 #[test]
 fn rows_16_and_20_nothing_runs_twice_and_every_job_ends_whatever_breaks() {
     for (size, faults, kind) in [
@@ -647,7 +650,7 @@ fn the_search_finds_what_goes_wrong() {
     }
 }
 
-/// The uses of a party's stock, when the peer's coordinator may say anything.
+/// The uses of a party's stock while the peer's coordinator sends anything.
 struct Honest {
     /// By lane: the work of its worker, if there is one.
     workers: Vec<Option<(u32, Option<Partition>)>>,
@@ -662,7 +665,7 @@ impl Honest {
         Honest { workers: vec![None; terms.lanes as usize], taken: none.clone(), consents: none, begun: 0 }
     }
 
-    /// Obeys orders. Stock is taken as soon as a partition runs: a peer cannot delay that.
+    /// Obeys orders. A worker takes stock as soon as its partition runs, because a peer cannot delay that.
     fn obey(&mut self, orders: Vec<Order>) -> Vec<News> {
         let mut news = Vec::new();
         for order in orders {
@@ -732,7 +735,7 @@ fn random_entry(rng: &mut brickwork_base::random::Rng, state: &State, terms: &Te
     }
 }
 
-/// A peer's coordinator may propose anything. With the entries that the follower writes, its own stock is
+/// A peer's coordinator may propose anything: by the entries that the follower accepts, its own stock is
 /// never taken twice for a partition, and no more stock is begun than the promise allows.
 #[test]
 fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
@@ -749,11 +752,11 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
             }
             if rng.below(40) == 0 {
                 let partition = rng.below(3) as Partition;
-                // Once for each permitted use.
+                // The user consents once for each permitted use.
                 honest.consents[partition as usize] += 1;
                 follower.hear(&News::Consent { partition });
             }
-            // An entry that could follow, if one is found.
+            // Twenty draws mostly find an entry that can follow.
             let mut entry = random_entry(rng, &state, &terms);
             for _ in 0..20 {
                 if state.clone().apply(&entry).is_ok() {
@@ -778,7 +781,7 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
     assert!(reruns > 100, "{reruns}");
 }
 
-/// The same for a leader whose follower may report anything about its workers.
+/// A leader whose follower reports anything about its workers keeps the same rules.
 #[test]
 fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
     let rng = &mut Rng::replayable("test lies");

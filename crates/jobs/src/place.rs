@@ -4,9 +4,9 @@
 //! DIR/attempt   "brickwa\x01"  job [u8; 32]  terms [u8; 32]  lane u32  number u32
 //! ```
 //!
-//! A store may show that nothing was taken for a partition only if it would show the opposite. So it must be
-//! the store from which the lane ran, in the folder that its last attempt entered. A folder that is missing,
-//! empty, from another machine or of an older attempt proves nothing, so stock may have been taken.
+//! A store without an entry for a partition proves that nothing was taken only if it is the store from which
+//! the lane ran. That store is in the folder that the lane's last attempt entered. If a folder is missing,
+//! empty, from another machine or of an older attempt, stock may have been taken.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -23,7 +23,7 @@ const MAGIC: &[u8; 8] = b"brickwa\x01";
 const NAME: &str = "attempt";
 const BYTES: usize = 8 + 32 + 32 + 4 + 4;
 
-/// A lane's store that an attempt has entered, which its worker uses for greetings.
+/// A lane's store that an attempt has entered, for the greetings of its worker.
 pub struct Place {
     store: Store,
 }
@@ -42,7 +42,7 @@ fn written(attempt: &Attempt, terms: &[u8; 32]) -> [u8; BYTES] {
     parts.concat().try_into().expect("80 bytes")
 }
 
-/// Reads the last attempt in its written form; none if there was none.
+/// Reads the last attempt in its stored form, if there was an attempt.
 fn last(directory: &Path) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(directory.join(NAME)) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -91,8 +91,8 @@ fn write(directory: &Path, bytes: &[u8]) -> std::io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Returns whether stock may have been taken for a step. `attempt` is the lane's last one by the ledger,
-/// `terms` are those of the job, and the store in the lane's folder is open.
+/// Returns whether stock may have been taken for a step. `attempt` is the lane's last attempt by the ledger,
+/// `terms` are the job's, and the caller has opened the store in the lane's folder.
 pub fn evidence(
     directory: &Path,
     store: &Store,
@@ -103,7 +103,7 @@ pub fn evidence(
     let is_last = matches!(last(directory), Ok(Some(last)) if last == written(attempt, terms));
     match (is_last, seen(store, step)) {
         (true, Ok(Seen { made: true, taken: false })) => Evidence::NotTaken,
-        // A missing or unreadable store may hold anything.
+        // A missing or unreadable store may have taken anything.
         _ => Evidence::PerhapsTaken,
     }
 }

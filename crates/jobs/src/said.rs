@@ -1,5 +1,5 @@
-//! Reports of this party's workers, and of logs that show that nothing was taken. They are stored beside the
-//! ledger, durably before the peer learns of them. A report of the peer never replaces one of these.
+//! Reports of this party's workers, and proofs by logs that nothing was taken. Each is stored beside the
+//! ledger, durably before the peer learns of it. A report of the peer never replaces a stored report.
 //!
 //! ```text
 //! DIR/said   "brickww\x01"  job [u8; 32]  word*
@@ -36,7 +36,7 @@ fn word(job: &JobId, what: u8, [lane, attempt, partition]: [u32; 3]) -> [u8; WOR
     parts.concat().try_into().expect("45 bytes")
 }
 
-/// Returns the stored form of news, if they are to be stored.
+/// Returns the stored form of news, for news of the stored kinds.
 fn word_of(job: &JobId, news: &News) -> Option<[u8; WORD_BYTES]> {
     match *news {
         News::Filled { lane, attempt } => Some(word(job, 0, [lane, attempt, 0])),
@@ -48,7 +48,7 @@ fn word_of(job: &JobId, news: &News) -> Option<[u8; WORD_BYTES]> {
     }
 }
 
-/// Reads a report. It returns `None` if the report does not belong to this job.
+/// Reads a report. Returns `None` if the report does not belong to this job.
 fn read(job: &JobId, bytes: &[u8; WORD_BYTES]) -> Option<News> {
     let number = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("4 bytes"));
     let [lane, attempt, partition] = [1, 5, 9].map(number);
@@ -65,7 +65,7 @@ impl Words {
     /// Makes an empty file of reports.
     ///
     /// # Errors
-    /// [`Error::Incomplete`] if an existing file has reports; [`Error::Io`] if it cannot be written.
+    /// [`Error::Incomplete`] if an existing file has reports; [`Error::Io`] if the disk fails.
     pub fn begin(directory: &Path, job: &JobId) -> Result<Self, Error> {
         let (path, new) = (directory.join(NAME), directory.join("said.new"));
         match path.metadata() {
@@ -124,7 +124,7 @@ impl Words {
         Ok(Words { file, job: *job, said })
     }
 
-    /// Makes a report of a worker durable, if it is of this kind.
+    /// Makes a worker's report durable, if news of its kind are stored.
     ///
     /// # Errors
     /// [`Error::Io`] if the disk fails.
@@ -179,7 +179,7 @@ mod tests {
             let mut expected = Said::default();
             words[..said / WORD_BYTES].iter().for_each(|news| _ = expected.hear(news));
             assert_eq!(*opened.said(), expected, "{length}");
-            // It continues from there.
+            // The file continues after the last complete report.
             words.iter().for_each(|news| opened.hear(news).unwrap());
             drop(opened);
             assert_eq!(*Words::open(folder.path(), &job).unwrap().said(), all);

@@ -37,11 +37,11 @@ pub struct Terms {
     pub security: u32,
     /// Lanes that work side by side.
     pub lanes: u32,
-    /// Lost stocks of lanes that may be made again: the promise reserves a part for each of them.
+    /// The number of lost stocks that may be replaced; the promise reserves a part for each.
     pub retries: u32,
     /// Digest of the program; each row is an execution of it.
     pub program: [u8; 32],
-    /// Rows of each partition.
+    /// The number of rows of each partition.
     pub rows: Vec<u32>,
     /// The public keys of the garbler and the evaluator.
     pub identities: [[u8; 32]; 2],
@@ -51,7 +51,7 @@ impl Terms {
     /// Checks that a job with these terms is possible.
     ///
     /// # Errors
-    /// [`Error::Usage`] with what is too few or too much.
+    /// [`Error::Usage`] that names the term out of range.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = [
             (self.lanes == 0 || self.lanes > MAX_LANES, format!("a job has 1 to {MAX_LANES} lanes")),
@@ -82,7 +82,7 @@ impl Terms {
             .ok_or_else(|| Error::Usage("a job has more lanes and retries than shares".into()))
     }
 
-    /// Returns the number of partitions for which a lane's stock is made, if `remaining` are left: lanes take
+    /// Returns the number of partitions for which a lane makes stock, if `remaining` are left: lanes take
     /// equal parts.
     pub fn stock(&self, remaining: u32) -> u32 {
         (self.rows.len() as u32).div_ceil(self.lanes).min(remaining)
@@ -109,8 +109,8 @@ pub fn attempt_name(job: &JobId, lane: Lane, attempt: u32) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job lane").digest(job).number(lane).number(attempt).done()
 }
 
-/// Returns the name of a partition. It is the purpose in the log entry that takes stock for it, in any
-/// attempt, so that the log of any stock shows it.
+/// Returns the name of a partition. The log entry that takes stock for the partition has this name as its
+/// purpose, in any attempt, so that the log of any stock shows it.
 pub fn partition_name(job: &JobId, partition: Partition) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job partition").digest(job).number(partition).done()
 }

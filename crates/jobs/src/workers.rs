@@ -10,24 +10,23 @@ use crate::terms::{Lane, Partition};
 /// The reason why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Cause {
-    /// Its connection, its process or its machine.
+    /// The connection, the process or the machine failed.
     Line,
-    /// The peer failed a check: the job is over. The peer is not told the reason: to it all ends look the
-    /// same.
+    /// The peer failed a check: the job is over. The peer does not learn the reason, because all ends look
+    /// the same to it.
     Check,
-    /// Its stock cannot be used any more.
+    /// The stock became unusable.
     Stock,
-    /// It was told to.
+    /// The worker was ordered to stop.
     Stopped,
 }
 
 /// The facts about a partition in the log of a lane's stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Evidence {
-    /// Nothing was taken for it: no input has been used with any stock.
+    /// Nothing was taken for the partition: no input has been used with any stock.
     NotTaken,
-    /// Something was taken, or this cannot be determined because the stock is gone or another process uses
-    /// it.
+    /// Something was taken, or this is unknown because the stock is gone or another process uses it.
     PerhapsTaken,
 }
 
@@ -89,7 +88,7 @@ pub enum News {
 /// An order for a party's worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Start a worker, which meets its peer at this address, or listens.
+    /// Start a worker, which connects to its peer at this address, or listens.
     Start {
         /// Its lane.
         lane: Lane,
@@ -144,10 +143,10 @@ pub(crate) enum At {
 pub(crate) struct Workers {
     /// By lane: the attempt, and its state.
     at: Vec<(u32, At)>,
-    /// By lane: the fact about the partition that it ran last.
+    /// By lane: the log's fact about the lane's last partition.
     found: BTreeMap<Lane, (Partition, Evidence)>,
     pub(crate) consents: BTreeSet<Partition>,
-    /// True if a check failed at one of them, in any attempt: nothing reverses that.
+    /// True if a check failed at a worker, in any attempt; never reset.
     pub(crate) caught: bool,
     /// Lanes whose last attempt never had a worker here, because the peer's worker had already ended.
     pub(crate) unborn: BTreeSet<Lane>,
@@ -180,8 +179,8 @@ impl Workers {
         self.found.get(&lane).filter(|(of, _)| *of == partition).map(|(_, evidence)| *evidence)
     }
 
-    /// Drops the user's decisions about partitions that are not in doubt: a decision is about the doubt that
-    /// the user saw, and not about a later one.
+    /// Drops the user's consents for partitions that are not in doubt: a consent is about the doubt that the
+    /// user saw, not about a later one.
     pub(crate) fn forget_consents(&mut self, state: &State) {
         let is_in_doubt =
             |p: &Partition| state.partitions().get(*p as usize) == Some(&PartitionState::InDoubt);
@@ -208,7 +207,7 @@ impl Workers {
             News::Found { lane, attempt, partition, evidence }
                 if self.at.get(*lane as usize).is_some_and(|(last, _)| last == attempt) =>
             {
-                // A report that something may be taken is never reversed.
+                // A report that stock may be taken is never reversed.
                 let known = self.found.entry(*lane).or_insert((*partition, *evidence));
                 if known.0 != *partition || *evidence == Evidence::PerhapsTaken {
                     *known = (*partition, *evidence);
@@ -228,7 +227,7 @@ impl Workers {
                 self.unborn.remove(lane);
             }
             Entry::Claim { lane, .. } => match &mut self.at[*lane as usize].1 {
-                // The worker may be gone by now; then the lane is lost with the partition.
+                // The worker may have ended meanwhile; then the lane is lost with the partition.
                 At::Gone(_) => {}
                 at => *at = At::Working,
             },
@@ -243,8 +242,8 @@ impl Workers {
         self.found.len() + self.consents.len()
     }
 
-    /// Returns facts that are known without reading a log, about partitions whose lanes are lost: a worker
-    /// that never existed took nothing.
+    /// Returns the known facts, without a log, about partitions whose lanes are lost: a worker that never
+    /// started took nothing.
     pub(crate) fn known(&self, state: &State) -> Vec<News> {
         let unsettled = state.unsettled().into_iter();
         let unknown = unsettled.filter(|(lane, partition)| {
@@ -266,7 +265,7 @@ impl Workers {
     }
 }
 
-/// Orders of a party whose workers connect: a worker starts when its peer's address is known, and its other
+/// Orders of a party whose workers connect: a worker starts when its peer's address is known, and its further
 /// orders wait until then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Waiting {
@@ -322,8 +321,8 @@ impl Waiting {
 }
 
 /// The reports of a party's own workers and the facts from their stocks' logs. The party checks the leader's
-/// proposals against them. They are durable before the leader learns of them. The leader may have written an
-/// entry that depends on them when both start again, and a store may be lost meanwhile.
+/// proposals against them. The reports are durable before the leader learns of them. When both coordinators
+/// start again, the leader may have written a dependent entry, and a store may be lost meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Said {
     filled: BTreeSet<(Lane, u32)>,
@@ -332,7 +331,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Takes note of news. Returns whether they must be made durable and are new.
+    /// Takes note of news. Returns whether the news are new and must be made durable.
     pub fn hear(&mut self, news: &News) -> bool {
         match *news {
             News::Filled { lane, attempt } => self.filled.insert((lane, attempt)),
@@ -354,8 +353,8 @@ impl Said {
         self.done.contains(&(lane, attempt, partition))
     }
 
-    /// Returns whether an attempt of a lane was lost before it took anything for a partition. No later
-    /// attempt of the lane begins before that is settled, so it stays true.
+    /// Returns whether an attempt of a lane was lost before it took anything for a partition. The answer
+    /// stays true, because no later attempt of the lane begins before the partition is settled.
     pub(crate) fn untaken(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
         self.untaken.contains(&(lane, attempt, partition))
     }

@@ -401,8 +401,10 @@ mod mapping {
         std::ptr::null_mut()
     }
 
+    /// Does nothing.
+    ///
     /// # Safety
-    /// This function does nothing, so it is always safe.
+    /// None needed.
     pub unsafe fn unmap(_: *mut u8, _: usize, _: bool) {}
 }
 

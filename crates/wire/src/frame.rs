@@ -7,21 +7,21 @@ use zeroize::Zeroize as _;
 
 use brickwork_base::{Error, Malformed};
 
-/// The kind of message in a frame. Each message of the protocol has its own tag, so that a message at the
-/// wrong point is noticed. The values 254 and 255 are reserved for a refusal and a keep-alive frame, which
-/// never reach the protocol.
+/// The kind of message in a frame. Each message of the protocol has its own tag, so that a message out of
+/// order is noticed. The values 254 and 255 are reserved for a refusal and a keep-alive frame, which never
+/// reach the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Tag(pub u8);
 
-/// Bytes of a frame's header: the tag and the payload's length, little endian.
+/// The number of bytes of a frame's header: the tag and the payload's length, little endian.
 pub const FRAME_HEADER_BYTES: usize = 5;
 
-/// Longest payload of one frame. Longer messages are sent as several frames.
+/// The longest payload of one frame. Longer messages are sent as several frames.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
-/// The keep-alive frame of an idle party, an empty frame with its own tag. It tells the peer that this party
-/// is computing and not gone.
+/// The keep-alive frame of an idle party, an empty frame with its own tag. The frame tells the peer that this
+/// party is computing and not gone.
 pub(super) const SIGN_OF_LIFE: [u8; FRAME_HEADER_BYTES] = [0xff, 0, 0, 0, 0];
 
 /// A peer that sends only keep-alive frames is given up after this time.
@@ -55,7 +55,7 @@ pub trait Stream: Read + Write + Send {
 /// The message of a peer that does not want to begin: its reason as text.
 pub(super) const REFUSAL: Tag = Tag(254);
 
-/// The longest reason.
+/// The longest reason of a refusal.
 pub(super) const MAX_REFUSAL_BYTES: usize = 2048;
 
 /// Makes a peer's text safe for a terminal and a log: one line, without characters that move the cursor or
@@ -65,12 +65,12 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
-/// The messages of a party behind which the peer holds more of a program than before.
+/// The messages of a party that carry its input, or give the peer its outputs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Departures {
-    /// With each of these this party's input leaves, or a part of it.
+    /// The messages that carry this party's input, or a part of the input.
     pub input: &'static [Tag],
-    /// From the first of these on the peer may have its outputs.
+    /// Once the first of these messages has left, the peer may have its outputs.
     pub outputs: &'static [Tag],
 }
 
@@ -85,12 +85,12 @@ pub(super) struct Departed {
 pub(super) struct Framed {
     stream: Box<dyn Stream>,
     out: Vec<u8>,
-    /// True if the stream may hold messages that the peer has not received.
+    /// True if the stream may hold messages that have not been sent to the peer.
     unflushed: bool,
     departures: Departures,
-    /// The parts that leave with the next write.
+    /// The parts in the buffer, which leave with the next write.
     waiting: Departed,
-    /// The parts that have left, at least to some extent.
+    /// The parts of which some bytes may have left.
     pub departed: Departed,
     pub sent: u64,
     pub received: u64,
@@ -98,7 +98,7 @@ pub(super) struct Framed {
     pub patience: Duration,
 }
 
-/// The buffer is erased because on a connection within a party it has contained secrets.
+/// The buffer is erased, because connections within a party carry secrets.
 impl Drop for Framed {
     fn drop(&mut self) {
         self.out.zeroize();
@@ -124,7 +124,7 @@ impl Framed {
         self.stream.set_timeout(timeout);
     }
 
-    /// Looks for these messages from now on, of which none has left.
+    /// Starts to look for these messages, none of which has left.
     pub fn look_for(&mut self, departures: Departures) {
         self.departures = departures;
         self.waiting = Departed::default();
@@ -203,8 +203,8 @@ impl Framed {
         Ok(payload)
     }
 
-    /// Does the same as [`Framed::receive_into`], if the peer has not refused with its first frame; later
-    /// frames cannot refuse.
+    /// Does the same as [`Framed::receive_into`], unless the peer refuses with its first frame; later frames
+    /// cannot refuse.
     pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         let is_first = self.received == 0;
         let (next, length) = self.next()?;
@@ -225,7 +225,7 @@ impl Framed {
         if next == tag { Ok(length) } else { Err(Malformed::UnexpectedMessage.into()) }
     }
 
-    /// Fills a buffer. A line that ends without a word of the peer's has broken, for all that is known.
+    /// Fills a buffer. An end of the stream without a closing message counts as a broken connection.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.stream.read_exact(buffer).map_err(|why| match why.kind() {
             io::ErrorKind::UnexpectedEof if why.get_ref().is_none() => {
@@ -256,7 +256,7 @@ impl Framed {
         Ok((Tag(tag), u32::from_le_bytes(length) as usize))
     }
 
-    /// The deadline applies to each part, so a slow connection is allowed and a peer that sends very few
+    /// Reads a payload; the deadline applies to each part, so a slow connection is allowed but a trickle of
     /// bytes is not.
     fn body(&mut self, payload: &mut [u8]) -> Result<(), Error> {
         for part in payload.chunks_mut(PACE_BYTES) {

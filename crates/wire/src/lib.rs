@@ -1,11 +1,11 @@
 //! Communication of the parties: frames of known length over byte streams.
 //!
-//! Almost every length in the protocol follows from public parameters. So a receiver states the expected
-//! message and its number of bytes. Anything else is the peer's fault, and is refused before memory is
-//! allocated.
+//! Almost every length in the protocol follows from public parameters. So a receiver expects a certain
+//! message with a certain number of bytes. Any other message is the peer's fault, and is refused before
+//! memory is allocated.
 //!
-//! A [`Channel`] has a main stream, which carries the messages of the protocol in order. It may have further
-//! lanes, which carry bulk data of known length in parallel. [`tls`] makes channels over the network,
+//! A [`Channel`] has a main stream, which carries the messages of the protocol in order. A channel may have
+//! further lanes, which carry bulk data of known length in parallel. [`tls`] makes channels over the network,
 //! [`memory_pair`] within the process, and [`over`] over the caller's connection.
 #![forbid(unsafe_code)]
 
@@ -26,22 +26,22 @@ pub use own::over;
 /// A hook that may change an outgoing message; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
-/// Bulk data of fewer bytes per lane is not worth a thread.
+/// For bulk data with fewer bytes per lane, a thread is too expensive.
 const MIN_LANE_BYTES: usize = 64 << 10;
 
 /// The number of flights that a channel remembers until they are [taken](Channel::take_flights).
 const MAX_FLIGHTS: usize = 1 << 10;
 
-/// Consecutive messages in one direction, as one of the parties sees them.
+/// Consecutive messages in one direction, with the times of one party.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// True if they come from the peer.
+    /// True if the messages come from the peer.
     pub incoming: bool,
-    /// The time when this party began to send the first one, or to wait for it.
+    /// The time when this party began to send the first message, or to wait for it.
     pub began: Instant,
-    /// The time when it had handed over the last one, or had received all of it.
+    /// The time when this party had handed over the last message, or had received all of it.
     pub ended: Instant,
-    /// The time for which it only received; it may have computed between the messages.
+    /// The time in which this party only received, without its computations between the messages.
     pub waited: Duration,
     /// Bytes of payload and framing.
     pub bytes: u64,
@@ -54,9 +54,9 @@ pub struct Channel {
     tamper: Option<Tamper>,
     /// Flights that were not taken yet, at most [`MAX_FLIGHTS`]; later ones are not remembered.
     flights: Vec<Flight>,
-    /// The phase of the run that goes on.
+    /// The current phase of the run.
     phase: Option<&'static str>,
-    /// True while the peer knows, before this party does, whether its next check fails.
+    /// True while the peer knows, before this party does, whether this party's next check fails.
     deniable: bool,
 }
 
@@ -78,29 +78,29 @@ impl Channel {
         }
     }
 
-    /// Lets `tamper` change every outgoing message. For tests of cheating parties.
+    /// Sets a hook that may change every outgoing message, for tests of cheating parties.
     pub fn set_tamper(&mut self, tamper: Tamper) {
         self.tamper = Some(tamper);
     }
 
-    /// Sets whether the peer knows more about this party's next check than this party. If the connection ends
-    /// in this state, its error is [deniable](Error::is_deniable).
+    /// Sets whether the peer already knows the result of this party's next check. If the connection ends in
+    /// this state, its error is [deniable](Error::is_deniable).
     pub fn set_deniable(&mut self, deniable: bool) {
         self.deniable = deniable;
     }
 
-    /// Names the phase of a run that goes on from now on. If the connection ends, its error says so.
+    /// Names the current phase of a run. If the connection ends, its error names the phase.
     pub fn set_phase(&mut self, phase: &'static str) {
         self.phase = Some(phase);
     }
 
-    /// Looks for these messages of a program that is about to begin. If the connection ends, its error says
-    /// which of them have left.
+    /// Starts to look for these messages of a program that is about to begin. If the connection ends, its
+    /// error tells which of them have left.
     pub fn look_for(&mut self, departures: Departures) {
         self.main.look_for(departures);
     }
 
-    /// Adds to the end of a run's connection how far the run had come.
+    /// Adds the progress of the run to an error at the end of its connection.
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| match self.phase {
             Some(phase) => error.at(Standing {
@@ -113,7 +113,7 @@ impl Channel {
         })
     }
 
-    /// Sets the time for which the peer may stall, on all lanes.
+    /// Sets the longest time without progress of the peer, on all lanes.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.main.set_timeout(timeout);
         self.further.iter_mut().for_each(|lane| lane.set_timeout(timeout));
@@ -139,7 +139,7 @@ impl Channel {
         std::mem::take(&mut self.flights)
     }
 
-    /// Notes the messages in one direction during `act`.
+    /// Records a flight during `act`.
     fn flight<T>(
         &mut self,
         incoming: bool,
@@ -172,8 +172,8 @@ impl Channel {
         self.flight(false, |channel| channel.main.send(tag, altered.as_deref().unwrap_or(payload)))
     }
 
-    /// Begins one message whose bytes come in several parts. The peer receives the same bytes as if they came
-    /// at once.
+    /// Begins one message whose bytes come in several parts. The peer receives the same bytes as from
+    /// [`Channel::send`].
     pub fn message(&mut self, tag: Tag) -> Message<'_> {
         Message { channel: self, tag, waiting: Vec::new(), sent: false }
     }
@@ -204,7 +204,7 @@ impl Channel {
         self.flight(true, |channel| channel.main.receive_into(tag, payload))
     }
 
-    /// Tells the peer, which waits for this party's first message, why this party does not begin.
+    /// Refuses to begin, with a reason for the peer, which waits for this party's first message.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -300,7 +300,7 @@ impl Channel {
 pub struct Message<'c> {
     channel: &'c mut Channel,
     tag: Tag,
-    /// Less than a frame; the whole message if a hook may change it.
+    /// Bytes that are not sent yet: less than a frame, or the whole message if a hook may change it.
     waiting: Vec<u8>,
     sent: bool,
 }
@@ -341,7 +341,7 @@ impl Message<'_> {
     /// # Errors
     /// As [`Channel::send`].
     pub fn finish(self) -> Result<(), Error> {
-        // A message without bytes is also a frame.
+        // A message without bytes needs a frame, too.
         if self.waiting.is_empty() && self.sent { Ok(()) } else { self.channel.send(self.tag, &self.waiting) }
     }
 }
@@ -353,7 +353,8 @@ pub fn shares(length: usize, lanes: usize) -> (usize, usize) {
     (share, lanes)
 }
 
-/// Returns the first error of the lanes, the main one's first. Errors of other threads must not be lost.
+/// Returns the first error of the lanes, starting with the main stream, so that errors of other threads are
+/// not lost.
 fn join(
     main: Result<(), Error>,
     workers: Vec<std::thread::ScopedJoinHandle<'_, Result<(), Error>>>,

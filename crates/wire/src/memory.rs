@@ -10,13 +10,13 @@ use brickwork_base::stop;
 
 use super::{Channel, Stream};
 
-/// The time after which a read fails: a protocol error in a test must fail it instead of blocking it.
+/// The time after which a read fails: a protocol error must fail a test instead of blocking it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The interval at which a waiting read checks for a request to stop.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Bytes, and the number of crossings in sequence that led to them.
+/// Bytes, and the length of the chain of messages that led to them.
 type Sent = (Vec<u8>, u64);
 
 struct Pipe {
@@ -68,13 +68,13 @@ impl Write for Pipe {
 
 impl Stream for Pipe {}
 
-/// The length of the longest chain of messages for which one end of a pair has waited: two crossings are a
-/// round trip.
+/// The length of the longest chain of messages for which one end of a pair has waited: a round trip counts as
+/// two.
 #[derive(Clone, Default)]
 pub struct Crossings(Arc<AtomicU64>);
 
 impl Crossings {
-    /// Returns the number of crossings since the pair was made or they were last [reset](Crossings::reset).
+    /// Returns the length since the pair was made or last [reset](Crossings::reset).
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -11,8 +11,8 @@ use brickwork_base::Error;
 
 use crate::{Channel, Stream};
 
-/// The number of pieces that wait to be written, 64 MiB at most: more than the parties ever send each other
-/// before they read.
+/// The number of pieces in the queue of the writing thread, 64 MiB at most: more than a party ever sends
+/// before it reads.
 const PIECES: usize = 1024;
 
 /// Bytes of a piece.
@@ -21,11 +21,11 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The time for which a dropped channel waits until its last messages are written.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Both halves of a connection. A thread does the writing, so two parties that write at the same time never
-/// block each other.
+/// Both halves of a connection. A thread writes, so two parties that write at the same time never block each
+/// other.
 struct Own<R> {
     reader: R,
-    /// None when it is being dropped.
+    /// The queue of the writing thread; none while the channel is dropped.
     pieces: Option<SyncSender<Zeroizing<Vec<u8>>>>,
     /// Receives a message when everything is written, or the error.
     written: Receiver<io::Result<()>>,
@@ -34,8 +34,8 @@ struct Own<R> {
 /// Makes a channel over a reader and a writer that are connected to the peer's. The connection must be
 /// private and authenticated. Both halves are dropped with the channel, as soon as its messages are written.
 ///
-/// A reader that never returns blocks the run forever, so the caller must limit how long it waits, for
-/// example by a timeout of its socket.
+/// A reader that never returns blocks the run forever, so the caller must limit each read, for example by a
+/// timeout of the socket.
 ///
 /// # Errors
 /// [`Error::Resource`] if the system gives no thread.
@@ -47,7 +47,7 @@ pub fn over(
     let (tell, written) = channel();
     let write = move || {
         let written = write_behind(writer, &to_write);
-        // Further pieces are refused.
+        // The thread accepts no further pieces.
         drop(to_write);
         let _ = tell.send(written);
     };
@@ -83,7 +83,7 @@ impl<R> Own<R> {
 impl<R> Drop for Own<R> {
     fn drop(&mut self) {
         self.pieces = None;
-        // If the peer takes nothing, the thread ends when the connection does.
+        // If the peer takes nothing, the thread ends with the connection.
         let _ = self.written.recv_timeout(PATIENCE);
     }
 }
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use crate::Tag;
 
-    /// Both parties write more than a socket buffers before either reads. A peer that has gone away causes an
-    /// error.
+    /// Both parties write more than a socket buffers before either reads. If the peer has gone away, a party
+    /// gets an error.
     #[test]
     fn both_may_write_first() {
         let (left, right) = UnixStream::pair().unwrap();

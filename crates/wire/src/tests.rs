@@ -60,7 +60,7 @@ fn a_message_in_parts_is_one_message() {
                 let mut message = a.message(TAG);
                 for part in bytes.chunks(part) {
                     message.push(part).unwrap();
-                    // However long a message is, less than a frame of it is in memory.
+                    // Less than a frame of a message is in memory, however long the message is.
                     assert!(altered || message.waiting.len() < frame, "{length} by {}", part.len());
                 }
                 message.finish().unwrap();
@@ -82,13 +82,13 @@ fn wrong_tags_and_lengths_are_the_peers_fault() {
         a.send(tag, &vec![1; sent]).unwrap();
         a.flush().unwrap();
         let first = b.receive(TAG, expected).map(drop);
-        // One byte too many is noticed as a wrong next message.
+        // A byte too many is taken for a wrong next message.
         let next = first.and_then(|()| b.receive(Tag(9), 0).map(drop));
         assert!(refused(next), "{tag:?} {sent} {expected}");
     }
 }
 
-/// Only short messages wait in the buffer: no copy of longer ones is kept, however much is sent before the
+/// Only short messages wait in the buffer: longer messages are not copied, however much is sent before the
 /// next answer.
 #[test]
 fn long_messages_do_not_wait_for_a_flush() {
@@ -146,7 +146,7 @@ fn signs_of_life_stay_below_the_messages() {
     right.write_all(&[0xff, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 7, 1, 0, 0, 0, 42]).unwrap();
     assert_eq!(channel.receive(TAG, 1).unwrap(), [42]);
     assert_eq!(channel.received_bytes(), 6);
-    // With a payload it is not a keep-alive frame.
+    // A frame with a payload is not a keep-alive frame.
     right.write_all(&[0xff, 1, 0, 0, 0, 42]).unwrap();
     assert!(refused(channel.receive(TAG, 1).map(drop)));
 }
@@ -210,7 +210,8 @@ fn a_tampered_length_is_seen() {
     assert!(refused(b.receive_bulk_into(TAG, &mut data)));
 }
 
-/// The peer has everything and has gone away. A keep-alive frame that cannot be written then is no error.
+/// The peer has received everything and has gone away. A keep-alive frame that cannot be written then is no
+/// error.
 #[test]
 fn a_peer_that_left_after_the_last_message_is_no_error() {
     struct Leaving(bool);
@@ -233,7 +234,7 @@ fn a_peer_that_left_after_the_last_message_is_no_error() {
     channel.send(TAG, &[1; 9]).unwrap();
     channel.flush().unwrap();
     channel.flush().unwrap();
-    // A message that the peer still needs is one.
+    // If the peer still needs a message, a failed write is an error.
     channel.send(TAG, &[2]).unwrap();
     assert!(matches!(channel.flush(), Err(Error::Io(_))));
     assert!(channel.send(TAG, &vec![3; 3 << 20]).and_then(|()| channel.flush()).is_err());

@@ -22,7 +22,7 @@ fn row_26_a_fork_neither_reads_nor_writes() {
         [here.join().unwrap(), there]
     });
     let send = |channel: &mut Channel| channel.send(Tag(100), &[7; 1000]).and_then(|()| channel.flush());
-    // Two messages in one record: the second is decrypted when the first is received.
+    // Two messages share one record, so the second is decrypted with the first.
     there.send(Tag(100), &[1]).and_then(|()| there.send(Tag(100), &[2])).unwrap();
     there.flush().unwrap();
     assert_eq!(here.receive(Tag(100), 1).unwrap(), [1]);

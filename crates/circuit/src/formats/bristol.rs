@@ -1,10 +1,9 @@
 //! Circuits in Bristol Fashion, and in the older format with two inputs and one output.
 //!
-//! Both begin with the numbers of gates and wires. In Bristol Fashion, a line with the number of inputs and
-//! their widths follows, and such a line for the outputs; in the old format, one line has the widths of both
-//! inputs and of the output. Each gate follows on a line: numbers of input and output wires, the wires, the
-//! name in letters of either case. Inputs are the first wires, outputs the last. Files of both formats may
-//! have all gates.
+//! Both begin with the numbers of gates and wires. In Bristol Fashion, a line with the number and widths of
+//! the inputs follows, and such a line for the outputs; in the old format, one line has the three widths.
+//! Each gate follows on a line: numbers of input and output wires, the wires, the name in letters of either
+//! case. Inputs are the first wires, outputs the last. Files of both formats may have all gates.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -112,12 +112,11 @@ enum To {
     Both,
 }
 
-/// Reads a function. `component` gives the component of a name; it is asked once for each.
+/// Reads a function; `component` is called once for each name of a component.
 ///
 /// # Errors
-/// [`Error::Input`] that names the wrong entry: an id that is missing or occurs twice, a range outside its
-/// component, an input wire that is set twice or not at all, or a chain from a component that is not
-/// evaluated; and errors of `component`.
+/// [`Error::Input`] that names the wrong entry, such as a range outside its component, an input wire that is
+/// set twice or not at all, or a chain from a component that is not evaluated. Also errors of `component`.
 pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error>) -> Result<Program, Error> {
     let function: Function = serde_json::from_slice(unmarked(bytes)).map_err(|e| {
         // The parser's own message could repeat a part of a file, and the user may have named a secret file

@@ -37,8 +37,8 @@ impl Scd {
     /// reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate reads a later wire, a truth table has more than four bits, the numbers of
-    /// tables and gates differ, an output is no wire, or there are 2^32 - 1 wires or more.
+    /// [`Error::Input`] if a gate reads a later wire, a table has more than four bits, tables and gates
+    /// differ in number, an output is no wire, or there are too many wires.
     pub fn new(
         inputs: u32,
         gates: Vec<[u32; 2]>,

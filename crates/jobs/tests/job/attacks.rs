@@ -1,4 +1,4 @@
-//! Attacks of a party whose coordinator and workers may do anything.
+//! Attacks by a party whose coordinator and workers may do anything.
 
 use super::*;
 
@@ -7,8 +7,8 @@ fn rng() -> Rng {
 }
 
 /// **Retry with another input.** The evaluator has an output, lets its worker die, reports that no stock was
-/// taken, and returns with another input. The garbler's own log shows the opposite, and its partition is in
-/// doubt. A decision of only the evaluator's user to run it again changes nothing
+/// taken, and returns with another input. The garbler's own log shows the opposite, so the partition is in
+/// doubt. If only the evaluator's user consents to another run, nothing changes
 /// (`cli::cluster::workers_may_die`).
 #[test]
 fn row_16_another_input_gets_no_other_output() {
@@ -50,8 +50,8 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// **A lost store.** If the store is not the one that the lane's last attempt used, it proves nothing about a
-/// partition: neither an empty store nor an older copy does.
+/// **A lost store.** Only the store of the lane's last attempt proves something about a partition, neither an
+/// empty store nor an older copy.
 #[test]
 fn row_16_a_lost_store_says_nothing() {
     for loss in [Loss::Empty, Loss::Old, Loss::Bare] {
@@ -60,7 +60,7 @@ fn row_16_a_lost_store_says_nothing() {
     }
 }
 
-/// Each attempt enters a folder once, in order, and only attempts of one job do.
+/// Each attempt of a job enters a folder once, in order; attempts of other jobs are refused.
 #[test]
 fn row_16_a_lane_is_entered_by_the_next_attempt_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn row_16_a_lane_is_entered_by_the_next_attempt_alone() {
     assert!(matches!(enter(1, 2, 7, &terms), Err(Error::Stock(_))));
 }
 
-/// **A lost ledger.** If lanes have left files and no ledger explains them, no job begins.
+/// **A lost ledger.** If lanes have left files without a ledger, no job begins.
 #[test]
 fn row_16_a_lost_ledger_is_no_new_job() {
     for party in [Party::Garbler, Party::Evaluator] {
@@ -97,8 +97,8 @@ fn row_16_a_lost_ledger_is_no_new_job() {
     }
 }
 
-/// **Old results.** Existing files in the folder of results are not taken for results of this job: it does
-/// not begin.
+/// **Old results.** Existing files in the folder of results are not taken for this job's results: the job
+/// does not begin.
 #[test]
 fn row_16_results_of_another_job_are_none_of_this_one() {
     for party in [Party::Garbler, Party::Evaluator] {
@@ -116,9 +116,8 @@ fn row_16_results_of_another_job_are_none_of_this_one() {
     }
 }
 
-/// **Dying after each challenge.** A party that does not like a challenge lets its worker die, again and
-/// again. Each stock that was begun is charged, and when all parts of the promise are used, none begins any
-/// more.
+/// **Dying after each challenge.** A party that dislikes a challenge ends its worker, again and again. Each
+/// stock that was begun uses a part of the promise, and after the last part none begins.
 #[test]
 fn row_16_who_dislikes_a_challenge_has_paid_for_it() {
     workers_die_quietly();
@@ -132,7 +131,7 @@ fn row_16_who_dislikes_a_challenge_has_paid_for_it() {
             assert_eq!((outcome.state.tally().open, outcome.state.bound_log2(40)), (2, -40.0));
             check(&scene, &outcome.job, &outcome.state);
         }
-        // Three died while they made stock, and no fourth stock was begun.
+        // Three workers of the party died while they made stock, and no fourth stock was begun.
         assert_eq!(scene.kills.lock().unwrap().len(), 6, "at the {party:?}'s message {message}");
     }
 }
@@ -161,7 +160,7 @@ impl Lanes {
         lanes
     }
 
-    /// Lets workers of these lanes and attempts meet, and do something.
+    /// Connects workers of these lanes and attempts, and calls a function at each.
     fn meet<T: Send>(
         &self,
         of: [(u32, u32); 2],
@@ -184,7 +183,7 @@ impl Lanes {
         })
     }
 
-    /// Runs partitions; each party runs the one that it wants. Returns what the parties learned.
+    /// Runs a partition at each party, perhaps different ones. Returns the outputs of both parties.
     fn run(&self, of: [(u32, u32); 2], partitions: [Partition; 2]) -> [Result<Vec<bool>, Error>; 2] {
         self.meet(of, |lane, party| {
             let partition = partitions[party as usize];
@@ -205,7 +204,7 @@ impl Lanes {
     }
 }
 
-/// **Swapped lanes.** If a coordinator makes workers of two lanes or two attempts meet, they do not even
+/// **Swapped lanes.** If a coordinator connects workers of two lanes or two attempts, the workers do not even
 /// compare their stores: nothing is burned, and both lanes continue.
 #[test]
 fn row_16_swapped_lanes_meet_nobody() {
@@ -222,7 +221,7 @@ fn row_16_swapped_lanes_meet_nobody() {
     assert_eq!(lanes.run([(1, 3); 2], [0, 0]).map(Result::unwrap), [expected.clone(), expected]);
 }
 
-/// **A replayed partition.** A worker that runs an old partition while the other runs the next one is refused
+/// **A replayed partition.** A worker that runs an old partition while its peer runs the next one is refused
 /// before any stock is taken. A ledger has no entry that runs a completed partition again.
 #[test]
 fn row_16_a_replayed_partition_is_refused() {

@@ -1,5 +1,4 @@
-//! A peer's coordinator that sends anything, over a real connection, to a coordinator whose workers follow a
-//! script.
+//! A coordinator with scripted workers, over a real connection to a peer's coordinator that sends anything.
 
 use std::collections::VecDeque;
 
@@ -11,13 +10,13 @@ use brickwork_session::PROTOCOL_VERSION;
 
 use super::*;
 
-/// Workers with scripted news: at the beginning, and when they are ended.
+/// Workers with scripted news at their start and at their end.
 #[derive(Default)]
 struct Script {
     first: VecDeque<News>,
     last: Vec<News>,
     orders: Vec<Order>,
-    /// Their news after an order.
+    /// The workers' news after an order.
     answers: Option<fn(&Order) -> Option<News>>,
 }
 
@@ -58,7 +57,7 @@ fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
     Terms { security: 40, lanes, retries, program: [3; 32], rows: vec![1; partitions], identities }
 }
 
-/// Names its job, like a coordinator that has none, and returns the start of that job.
+/// Greets as a coordinator without a job, and returns the state of the new job.
 fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
     let mut hello = b"BRWJ".to_vec();
     hello.extend(PROTOCOL_VERSION.to_le_bytes());
@@ -76,7 +75,7 @@ fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
     State::new(&job, terms)
 }
 
-/// Lets a coordinator meet a peer that the test plays. Returns its result and its crew.
+/// Runs a coordinator against a peer that the test plays. Returns its result and its crew.
 fn against(
     folder: &Path,
     party: Party,
@@ -162,7 +161,7 @@ fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
 #[test]
 fn seventy_partitions_run_again() {
     let folder = tempfile::tempdir().unwrap();
-    // All permitted stock was begun, so open partitions stay open.
+    // All permitted stock was begun, so open partitions do not run.
     let terms = terms(1, 0, 70);
     let mut entries = vec![Entry::Fill { lane: 0, attempt: 0, partitions: 70 }, Entry::Filled { lane: 0 }];
     for partition in 0..70 {
@@ -173,7 +172,7 @@ fn seventy_partitions_run_again() {
             Entry::Resume { lane: 0, attempt: partition + 1 },
         ]);
     }
-    // Nothing is left of its stock.
+    // The lane's stock is used up.
     entries.pop();
     let (left, right) = memory_pair();
     let one = |party: Party, channel| {
@@ -195,7 +194,7 @@ fn seventy_partitions_run_again() {
     assert_eq!((garbler.state.tally().open, garbler.state.tally().in_doubt), (70, 0));
 }
 
-/// Claims to continue this job with this state of the ledger.
+/// Greets as a coordinator that continues this job with this state of the ledger.
 fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) {
     let mut hello = b"BRWJ".to_vec();
     hello.extend(PROTOCOL_VERSION.to_le_bytes());
@@ -209,8 +208,8 @@ fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) 
     channel.receive_first_into(msg::JOB, &mut [0; 145]).unwrap();
 }
 
-/// **A doubt that is sent together with the decision to run again.** A user's decision about an earlier doubt
-/// is not valid for a new doubt that the leader proposes just before the partition.
+/// **A doubt that is sent together with the decision to run again.** A user's consent to an earlier doubt is
+/// not valid for a new doubt that the leader proposes just before the partition.
 #[test]
 fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
     let (terms, job) = (terms(1, 0, 4), [5; 32]);
@@ -263,7 +262,7 @@ fn row_18_lanes_rest_whatever_the_leader_proposes() {
         let mut says = |entries: Vec<Entry>| drop(propose(&mut channel, entries, Vec::new()).unwrap());
         says(vec![Entry::Fill { lane: 0, attempt: 0, partitions: 2 }]);
         says(vec![Entry::Filled { lane: 0 }]);
-        // If the peer's worker has ended, its own one stops.
+        // If the peer's worker has ended, this party's worker stops.
         propose(&mut channel, Vec::new(), vec![gone.clone()]).unwrap();
         let begun = Instant::now();
         for attempt in 1..=4 {

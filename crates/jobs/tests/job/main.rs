@@ -55,7 +55,7 @@ fn bits(numbers: &[u8]) -> Vec<bool> {
     numbers.iter().flat_map(|n| (0..8).map(move |i| n >> i & 1 == 1)).collect()
 }
 
-/// One end of a connection between two workers, which can be cut through a clone.
+/// One end of a connection between two workers; a clone can cut the connection.
 struct Line(UnixStream);
 
 impl Read for Line {
@@ -91,10 +91,10 @@ struct Scene {
     at_once: Option<u32>,
     /// The meeting points of workers.
     doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
-    /// Each happens once.
+    /// The planned deaths, each of which happens once.
     kills: Arc<Mutex<Vec<Kill>>>,
-    /// The evaluator's workers die when they have the outputs of this partition, and the evaluator reports
-    /// that no stock was taken for it.
+    /// A partition after whose outputs the evaluator's workers die and the evaluator reports that no stock
+    /// was taken.
     denies: Option<Partition>,
     /// The loss of the garbler's stores before their logs are read.
     loses: Option<Loss>,
@@ -105,9 +105,9 @@ struct Scene {
 enum Loss {
     /// The store is gone, and reading its log creates an empty one.
     Empty,
-    /// An older copy of it is there.
+    /// An older copy of the store is there.
     Old,
-    /// An empty one is there, and the file beside it still names its last attempt.
+    /// An empty store is there, and the file beside it still names the last attempt.
     Bare,
 }
 
@@ -160,7 +160,7 @@ impl Scene {
         x.iter().zip(y).map(|(x, y)| x.wrapping_add(*y)).collect()
     }
 
-    /// Counts how often stock was taken for a partition, by all logs of a party's lanes.
+    /// Returns the number of times that stock was taken for a partition, by all logs of a party's lanes.
     fn uses(&self, party: Party, job: &JobId, partition: Partition) -> usize {
         let name = lane::step(job, partition, &self.rows(partition)).entered_as();
         let is_it = |entry: &&LogEntry| matches!(entry, LogEntry::Use { program, .. } if *program == name);
@@ -205,7 +205,7 @@ impl Threads {
     fn finish(&mut self, lane: u32) {
         if let Some(Worker { tasks, thread, line }) = self.workers.remove(&lane) {
             drop(tasks);
-            // It may have ended by itself.
+            // The worker may have ended by itself.
             let _ = line.shutdown(Shutdown::Both);
             thread.join().unwrap();
         }
@@ -329,7 +329,7 @@ impl Crew for Threads {
         }
         let job = self.job.unwrap();
         let step = lane::step(&job, partition, &self.scene.rows(partition));
-        // A missing store is made here, and holds nothing.
+        // Opening a missing store makes an empty one.
         match Store::open(&directory, &KEY) {
             Ok(store) => {
                 let attempt = Attempt { job, lane, number: attempt };
@@ -385,7 +385,7 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
         left.set_tamper(Box::new(move |_, bytes| {
             sent += 1;
             if sent == cut {
-                // The follower refuses it and ends.
+                // The follower refuses an empty message and ends.
                 bytes.clear();
             }
         }));
@@ -409,7 +409,7 @@ fn entries(scene: &Scene, party: Party) -> Vec<Entry> {
     book.entries().to_vec()
 }
 
-/// Checks a job that has come to an end in any way.
+/// Checks a job after any end.
 fn check(scene: &Scene, job: &JobId, state: &State) {
     assert_eq!(entries(scene, Party::Garbler), entries(scene, Party::Evaluator));
     assert!(state.spent() <= state.shares() && state.bound_log2(40) <= -40.0);
@@ -435,12 +435,12 @@ fn a_job_of_two_lanes_gives_what_the_program_gives() {
     assert_eq!(garbler.state.tally().done, 5);
     assert_eq!(garbler.state.spent(), 2);
     check(&scene, &garbler.job, &garbler.state);
-    // When it starts again, there is nothing to do.
+    // After another start there is nothing to do.
     let [again, _] = coordinate_both(&scene, None).map(Result::unwrap);
     assert_eq!(again.state, garbler.state);
 }
 
-/// Stock is made by the available lanes and used later, and no more of it is begun then.
+/// Stock is made by the available lanes and used later, when no more stock is begun.
 #[test]
 fn stock_is_made_before_it_is_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -545,18 +545,18 @@ fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
     for party in [Party::Garbler, Party::Evaluator] {
         let path = scene.folder(party).join("ledger").join("ledger");
         let whole = std::fs::read(&path).unwrap();
-        // The header, and one entry: everything after that is forgotten.
+        // The copy has the header and one entry.
         let entry = brickwork_jobs::book::Book::open(path.parent().unwrap(), party, &scene.terms);
         drop(entry);
         std::fs::write(&path, &whole[..73]).unwrap();
         let results = coordinate_both(&scene, None);
         match party {
-            // A leader is never behind.
+            // A leader is never behind its follower.
             Party::Garbler => assert!(
                 results.iter().any(|r| matches!(r, Err(Error::Stock(why)) if why.contains("old copy"))),
                 "{results:?}"
             ),
-            // A follower may be behind, by one proposal; but it does not accept entries for which it has no
+            // A follower may be behind by one proposal, but it does not accept entries for which it has no
             // evidence.
             Party::Evaluator => {
                 for result in &results {

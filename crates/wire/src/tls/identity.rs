@@ -1,5 +1,5 @@
 //! The identity of a party: an Ed25519 key pair. The peer's public key is pinned, and is sent as a raw public
-//! key (RFC 7250): there is no certificate to parse and no authority to trust.
+//! key (RFC 7250), so there is no certificate and no authority.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ const SPKI_HEADER: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0
 const PKCS8_HEADER: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
-/// A private key in that structure.
+/// The length of a private key in that structure.
 const DER_BYTES: usize = PKCS8_HEADER.len() + 32;
 
 /// The lines around a private key in PEM text (RFC 7468, section 10).
@@ -214,7 +214,7 @@ fn to_pem(der: &[u8; DER_BYTES]) -> Zeroizing<String> {
 }
 
 /// Reads the private key in a PEM text with any line breaks; `None` if there is none. Only characters that
-/// are no digits decide a branch.
+/// are not digits decide a branch.
 fn from_pem(pem: &str) -> Option<Zeroizing<Vec<u8>>> {
     let mut lines = pem.lines().map(str::trim).skip_while(|line| *line != BEGIN).skip(1);
     let mut digits = Zeroizing::new(String::with_capacity(pem.len()));
@@ -269,7 +269,7 @@ impl Pinned {
         }
     }
 
-    /// Only a signature by the pinned key is accepted, even if the peer sent another key.
+    /// Checks a signature by the pinned key, even if the peer sent another key.
     fn verify(
         &self,
         message: &[u8],
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(PublicKey::from_bytes(key.to_bytes()), key);
     }
 
-    /// RFC 8410, section 10.3: a private key, and (10.1) its public key.
+    /// The example of RFC 8410: a private key (section 10.3) and its public key (section 10.1).
     #[test]
     fn reads_the_key_of_the_rfc() {
         let pem = "-----BEGIN PRIVATE \
@@ -398,8 +398,8 @@ mod tests {
         }
     }
 
-    /// Each of the 64 digits at each of its four positions, compared with a bitwise encoding; with lines of
-    /// any length, and with text around it.
+    /// Each of the 64 digits at each of its four positions agrees with a bitwise encoding, in lines of any
+    /// length and with text around them.
     #[test]
     fn texts_are_those_of_rfc_7468() {
         let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".as_bytes();

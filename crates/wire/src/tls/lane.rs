@@ -16,18 +16,19 @@ use super::super::frame::{PATIENCE, SIGN_OF_LIFE, Stream};
 use brickwork_base::process::Process;
 use brickwork_base::stop;
 
-/// Longest time that a call into the socket blocks.
+/// The longest time that a call into the socket blocks.
 const SLICE: Duration = Duration::from_millis(100);
 
 /// Bytes of ciphertext that are read from the socket at once.
 const RAW_BYTES: usize = 256 << 10;
 
-/// The same during a handshake: unauthenticated peers get this far, and there may be many.
+/// The same during a handshake: an unauthenticated peer can use this memory, and there may be many such
+/// peers.
 const HANDSHAKE_BYTES: usize = 4 << 10;
 
-/// The largest number of bytes of ciphertext that are read while the socket accepts nothing: as many as
-/// parties may send each other before either reads. (The system's own buffers are smaller, and their size is
-/// not known.)
+/// The largest number of bytes of ciphertext that are read while the socket accepts nothing, enough for
+/// parties that both send before they read. (The system's own buffers are smaller, and their size is not
+/// known.)
 pub(super) const AHEAD_BYTES: usize = 16 << 20;
 
 /// Bytes of plaintext that rustls may hold in encrypted form before they go to the socket: sixteen full
@@ -55,8 +56,8 @@ pub(super) struct Lane {
     linger: Arc<OnceLock<Instant>>,
     /// Keeps the thread that sends keep-alive frames, which ends when this is dropped.
     alive: Option<Sender<()>>,
-    /// The process to which it belongs: in a fork, the next record would have the same key and number as one
-    /// of this process.
+    /// The process that owns the connection: in a fork, the next record would have the same key and number as
+    /// a record of this process.
     process: Process,
 }
 
@@ -177,8 +178,8 @@ impl Lane {
             }
             Ok(_) => Ok(()),
             Err(e) => {
-                // The alert tells an honest peer with a wrong key what is wrong. It may fail: the error stays
-                // the same.
+                // The alert tells an honest peer with a wrong key the cause. If the alert fails, the error
+                // stays the same.
                 let _ = tls.connection.write_tls(&mut &self.link.socket);
                 Err(tls_error(e))
             }
@@ -197,7 +198,7 @@ impl Lane {
             }
             match tls.connection.write_tls(&mut &self.link.socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                // A party that sends without end never waits, but it checks for a stop.
+                // A sending party that never has to wait must also check for a stop request.
                 Ok(_) => stop::check()?,
                 Err(e) if is_pause(&e) => {
                     stop::check()?;
@@ -208,7 +209,8 @@ impl Lane {
                         self.raw.resize((2 * self.end).min(AHEAD_BYTES), 0);
                     }
                     match (&self.link.socket).read(&mut self.raw[self.end..]) {
-                        // No room, or the peer has closed its side: neither is progress.
+                        // There was no room for more bytes, or the peer has closed its side: neither is
+                        // progress.
                         Ok(0) => {}
                         Ok(n) => {
                             self.end += n;
@@ -242,15 +244,15 @@ impl Lane {
 
 impl Read for Lane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // This comes before the read bytes are decrypted, because malformed bytes are answered with a record.
+        // This check precedes the decryption, because rustls answers malformed bytes with a record.
         self.here()?;
         let link = self.link.clone();
         loop {
             let mut tls = link.tls();
             match tls.connection.reader().read(buffer) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // The peer said that it ends the connection. That is too early: the protocol says when it is
-                // over.
+                // The peer has closed the connection in order. That is too early, because the protocol
+                // decides when the run is over.
                 Ok(0) if !buffer.is_empty() => {
                     return Err(io::Error::new(ErrorKind::UnexpectedEof, "the peer closed the connection"));
                 }
@@ -291,7 +293,7 @@ impl Stream for Lane {
     fn write_frame(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
         self.here()?;
         let link = self.link.clone();
-        // Both are under one lock, so that no keep-alive frame comes in between.
+        // One lock covers head and body, so that no keep-alive frame comes in between.
         let mut tls = link.tls();
         self.write_part(&mut tls, head)?;
         self.write_part(&mut tls, body)

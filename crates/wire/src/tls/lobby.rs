@@ -1,9 +1,9 @@
 //! Incoming connections before the other end has authenticated as the peer.
 //!
-//! An unauthenticated connection costs little here. It waits without a thread until its whole ClientHello has
-//! arrived. Only then a handshake begins, on its own thread. At most [`MAX_SILENT`] connections may wait, and
-//! at most [`MAX_HANDSHAKES`] handshakes may run. If there are more, one is closed: first one that has sent
-//! no ClientHello, and always one of the network with the most connections. So many connections from one
+//! An unauthenticated connection costs little: it waits without a thread until its whole ClientHello has
+//! arrived, and only then its handshake begins, on its own thread. At most [`MAX_SILENT`] connections may
+//! wait, and at most [`MAX_HANDSHAKES`] handshakes may run. If there are more, the lobby closes a connection
+//! of the network with the most connections, first one without a ClientHello. So many connections from one
 //! network close only each other. Attackers in as many networks as there are slots can still keep the peer
 //! out; the peer tries again within its timeout.
 
@@ -33,11 +33,12 @@ const RECORD_HEAD: usize = 5;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
-/// Log lines per minute that describe an unauthenticated connection; further ones are only counted.
+/// The number of log lines per minute about unauthenticated connections; further connections are only
+/// counted.
 const LINES: u32 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Limits the log lines about refused connections. Attackers can make any number of connections, and the log
+/// Limits the log lines about refused connections. Attackers can open any number of connections, and the log
 /// must not grow with them.
 pub(super) struct Refusals(Mutex<Quota>);
 
@@ -57,7 +58,7 @@ impl Refusals {
         }
     }
 
-    /// Logs how many connections were only counted, when their minute has ended.
+    /// Logs the number of connections that were only counted, when their minute has ended.
     pub fn summarise(&self) {
         if let Some(more) = self.quota().left_out(Instant::now()) {
             warn!("refused {more} more connections of strangers within a minute");
@@ -69,7 +70,7 @@ impl Refusals {
 struct Arrival {
     socket: TcpStream,
     from: SocketAddr,
-    /// The time when it stops waiting for its ClientHello.
+    /// The time when the lobby stops waiting for the ClientHello.
     until: Instant,
     stage: Stage,
 }
@@ -81,7 +82,7 @@ enum Stage {
     Ready,
     /// Its handshake is running.
     Greets(JoinHandle<()>),
-    /// It was closed, and its thread will notice that.
+    /// It was closed, and its thread will notice the end.
     Ends(JoinHandle<()>),
 }
 
@@ -95,7 +96,7 @@ impl Stage {
     }
 }
 
-/// The kind of bytes that a waiting connection has sent so far.
+/// The first bytes of a waiting connection.
 #[derive(Debug, PartialEq)]
 enum Said {
     /// The beginning of a ClientHello, or nothing.
@@ -104,7 +105,7 @@ enum Said {
     Hello,
     /// The other end has closed the connection.
     Gone,
-    /// Something else.
+    /// Other bytes.
     Rubbish,
 }
 
@@ -135,7 +136,7 @@ fn record(bytes: &[u8]) -> Said {
     }
 }
 
-/// Returns the network of an address, because one customer has many IPv6 addresses (RFC 6177).
+/// Returns the network of an address: one customer has many IPv6 addresses (RFC 6177).
 fn network(from: SocketAddr) -> IpAddr {
     match from.ip().to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -143,8 +144,8 @@ fn network(from: SocketAddr) -> IpAddr {
     }
 }
 
-/// Returns which of these connections, oldest first, is closed when there are too many: the oldest one of the
-/// network with the most.
+/// Returns the connection, of a list with the oldest first, that is closed when there are too many: the
+/// oldest connection of the network with the most.
 fn goes(connections: impl Iterator<Item = (usize, IpAddr)> + Clone) -> Option<usize> {
     let mut counts = BTreeMap::<IpAddr, usize>::new();
     connections.clone().for_each(|(_, network)| *counts.entry(network).or_default() += 1);
@@ -168,7 +169,7 @@ impl Lobby {
         self.0.push(Arrival { socket, from, until: Instant::now() + patience, stage: Stage::Silent });
     }
 
-    /// Closes a waiting connection, if there is one: first one that has sent no ClientHello.
+    /// Closes a waiting connection, if there is one: first one without a ClientHello.
     pub fn close_waiting(&mut self, refusals: &Refusals) {
         let of = |is: fn(&Stage) -> bool| {
             let all = self.0.iter().enumerate();
@@ -181,8 +182,9 @@ impl Lobby {
     }
 
     /// Checks all connections: starts handshakes by `greet`, and closes connections that have waited too
-    /// long. If there are too many handshakes, one is closed, and its slot is free when its thread has ended.
-    /// Closing one per check is enough: each handshake then has time for as many checks as there are slots.
+    /// long. If there are too many handshakes, one is closed, and its slot is free after its thread has
+    /// ended. One closed handshake per check is enough: each handshake then has time for as many checks as
+    /// there are slots.
     pub fn look(
         &mut self,
         refusals: &Refusals,
@@ -236,7 +238,7 @@ impl Lobby {
         let Some(place) = goes(greets.map(|(place, a)| (place, network(a.from)))) else { return };
         let Arrival { socket, from, until, stage } = self.0.remove(place);
         let Stage::Greets(thread) = stage else { return };
-        // It may already be closed.
+        // The other end may already have closed the connection.
         let _ = socket.shutdown(Shutdown::Both);
         self.0.insert(place, Arrival { socket, from, until, stage: Stage::Ends(thread) });
     }

@@ -1,10 +1,10 @@
 //! Channels over the network: TCP with TLS 1.3, with both sides authenticated by pinned Ed25519 keys.
 //!
 //! TLS protects against third parties; the protocol does not rely on it against the peer. One side listens
-//! and the other connects, in either role. The first connection becomes the main stream. Its exporter gives a
-//! session identifier that only the two parties know. Each further lane is another connection between the
-//! same keys. It names this identifier and its number, so that it cannot join another session or replace
-//! another lane.
+//! and the other connects, in either role. The first connection becomes the main stream, and its TLS exporter
+//! gives a session identifier that only the two parties know. Each further lane is another connection between
+//! the same keys. The further lane's hello names this identifier and its number, so that the lane cannot join
+//! another session or replace another lane.
 //!
 //! ```text
 //!      connecting side                                    listening side
@@ -14,12 +14,12 @@
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
-//! The sheets belong to the callers: they describe what each side is about to do, so that a peer that does
-//! not fit is told why before anything begins. This module does not read them. The protocol does not rely on
-//! them, because it compares everything that it depends on itself.
+//! Sheets belong to the callers: each describes what its side is about to do, so that a peer with other plans
+//! learns of the difference before anything begins. This module does not read sheets. The protocol does not
+//! rely on sheets, because it compares everything itself.
 //!
 //! A *visit* is a meeting without a run: one connection, over which both compare their descriptions of the
-//! run. The listener continues to wait.
+//! run. The listener continues to wait for the run.
 
 mod identity;
 mod lane;
@@ -48,10 +48,10 @@ pub use identity::{Identity, PublicKey};
 /// Largest number of lanes of a channel.
 pub const MAX_LANES: u8 = 64;
 
-// There is room for the handshakes of all lanes of a peer at the same time.
+// The lobby has room for the handshakes of all lanes of a peer at the same time.
 const _: () = assert!(lobby::MAX_HANDSHAKES >= MAX_LANES as usize);
 
-/// Version of this module's messages and of the frames; the protocols have their own version.
+/// The version of this module's messages and of frames; the protocols have their own versions.
 pub const VERSION: u16 = 1;
 
 /// The lane number of a visit.
@@ -63,8 +63,8 @@ pub const MAX_SHEET_BYTES: usize = 64 << 10;
 /// The interval at which a listener checks for connections, and a connecting side tries again.
 const POLL: Duration = Duration::from_millis(5);
 const RETRY: Duration = Duration::from_millis(100);
-/// The longest time that a connecting side waits for an answer from one of the addresses of a host name,
-/// before it tries the next one: packets to an address may be lost.
+/// The longest time that a connecting side waits for one of a host name's addresses, before it tries the next
+/// address: packets may be lost.
 const TURN: Duration = Duration::from_secs(3);
 
 /// The settings of both kinds of endpoint.
@@ -116,7 +116,7 @@ impl Hello {
         bytes
     }
 
-    /// It only checks that the bytes are a hello.
+    /// Reads a hello, without any check that it fits this party.
     fn from_bytes(bytes: [u8; HELLO_BYTES]) -> Option<Hello> {
         let [b'B', b'W', v0, v1, party @ 0..=1, lane, lanes, session @ ..] = bytes else { return None };
         let party = if party == 1 { Party::Evaluator } else { Party::Garbler };
@@ -136,7 +136,8 @@ impl Hello {
         lane.flush()
     }
 
-    /// Returns whether a sheet follows: with this version, and if no session is named.
+    /// Returns whether a sheet follows the hello: only in this version, and only if the hello names no
+    /// session.
     fn has_sheet(&self) -> bool {
         self.version == VERSION && [0, VISIT].contains(&self.lane)
     }
@@ -195,18 +196,18 @@ fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), 
     Ok(())
 }
 
-/// A peer that has authenticated, and its sheet.
+/// An authenticated peer, and its sheet.
 pub struct Met {
-    /// The connection to it.
+    /// The connection to the peer.
     pub channel: Channel,
-    /// Its sheet.
+    /// The peer's sheet.
     pub sheet: Vec<u8>,
     /// True if the peer only wants to compare, without a run.
     pub visits: bool,
 }
 
-/// Connects to a listening peer at `address` (`host:port`). It tries again until the timeout if the peer does
-/// not listen yet.
+/// Connects to a listening peer at `address` (`host:port`). If the peer does not listen yet, this party tries
+/// again until the timeout.
 ///
 /// # Errors
 /// [`Error::Io`] if there is no connection in time or the peer has another key, [`Error::Mismatch`] if the
@@ -298,8 +299,8 @@ fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> i
     Lane::handshake(socket, Connection::Client(connection), timeout)
 }
 
-/// Opens a further lane of a session. A listener with too many connections may close one before it has read
-/// its hello; then another one is tried, within the timeout.
+/// Opens a further lane of a session. A listener with too many connections may close the lane before it has
+/// read the hello; then another connection is tried, within the timeout.
 fn further_lane(
     at: SocketAddr,
     config: &Arc<ClientConfig>,
@@ -334,7 +335,7 @@ fn was_closed(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected | UnexpectedEof)
 }
 
-/// Returns the time for an answer of one of several addresses, from the remaining time.
+/// Returns the time for one of several addresses to answer, as a part of the remaining time.
 fn turn(left: Duration, addresses: usize) -> Duration {
     TURN.min(left / addresses as u32)
 }
@@ -348,7 +349,7 @@ struct Reached<T> {
 }
 
 /// Tries the addresses of the host name, again and again, until a listener answers the hello. A listener with
-/// too many connections closes some before it answers.
+/// too many connections closes some without an answer.
 fn first_connection<T>(
     address: &str,
     config: &Arc<ClientConfig>,
@@ -371,7 +372,7 @@ fn first_connection<T>(
                 for at in addresses {
                     let left = deadline.saturating_duration_since(Instant::now()).max(POLL);
                     match call(at, turn(left, count), left) {
-                        // A peer that answered with a TLS error will do so again.
+                        // A peer that answered with a TLS error would do so again.
                         Err(Error::Io(e))
                             if !matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidData) =>
                         {
@@ -394,7 +395,7 @@ fn first_connection<T>(
     }
 }
 
-/// Waits for the peer. All other connections are refused and logged, within the limits of the lobby.
+/// Waits for the peer. All other connections are refused and logged, within the lobby's limits.
 pub struct Listener {
     socket: TcpListener,
     config: Arc<ServerConfig>,
@@ -451,13 +452,13 @@ impl Listener {
     /// Returns the address at which it listens.
     ///
     /// # Errors
-    /// [`Error::Io`] if the operating system does not say.
+    /// [`Error::Io`] if the operating system cannot tell.
     pub fn local_addr(&self) -> Result<SocketAddr, Error> {
         Ok(self.socket.local_addr()?)
     }
 
-    /// Waits for the peer without limit; after its first connection, the further lanes have the timeout.
-    /// Visits are refused.
+    /// Waits for the peer without limit; after the first connection, the further lanes must arrive within the
+    /// timeout. Visits are refused.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer has another version or the same role, [`Error::Io`] if the connection
@@ -474,13 +475,13 @@ impl Listener {
         }
     }
 
-    /// Waits for the peer or its visit, without limit or until this time, and sends it a sheet that describes
-    /// what this party is about to do.
+    /// Waits for the peer's run or visit, without limit or until this time, and sends the peer a sheet that
+    /// describes what this party is about to do.
     ///
     /// # Errors
-    /// As [`Listener::accept`]; [`Error::Io`] of the kind [`ErrorKind::TimedOut`] if nobody came in time.
+    /// As [`Listener::accept`]; [`Error::Io`] of the kind [`ErrorKind::TimedOut`] if no peer came in time.
     pub fn meet(&self, sheet: &[u8], until: Option<Instant>) -> Result<Met, Error> {
-        // A thread that panicked in here left the data valid.
+        // The data are valid even if a thread panicked while it held the lock.
         let mut waiting = self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let waiting = &mut *waiting;
         let here = Hello::first(&self.options);
@@ -496,7 +497,7 @@ impl Listener {
                     let lanes = here.lanes.min(guest.hello.lanes).max(1);
                     match (Hello { lanes, ..here }).send_with(&mut guest.lane, sheet) {
                         Ok(()) => break guest,
-                        // Nothing has begun, and the peer tries again.
+                        // Nothing has begun, and the peer will try again.
                         Err(e) if was_closed(&e) => debug!("the peer went away before it was answered: {e}"),
                         Err(e) => return Err(e.into()),
                     }
@@ -551,7 +552,7 @@ impl Listener {
                 Ok((socket, from)) => lobby.admit(socket, from, timeout, refusals),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 // The connection ended before it was accepted, or no file descriptor was left. In the latter
-                // case another connection is closed.
+                // case another connection is closed to free one.
                 Err(e) => {
                     debug!("a connection was not accepted: {e}");
                     lobby.close_waiting(refusals);
@@ -564,7 +565,7 @@ impl Listener {
             let greeting = move || match greet(socket, config, timeout) {
                 Ok(guest) => {
                     debug!("the peer connected from {from}");
-                    // Nobody waits for it any more, so it is closed.
+                    // If no call waits for the guest any more, its connection is closed.
                     let _ = arrived.send(guest);
                 }
                 Err(e) => refusals.refused(from, e),

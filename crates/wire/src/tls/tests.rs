@@ -22,7 +22,7 @@ fn options(party: Party) -> Options {
     Options { party, lanes: 1, timeout: Duration::from_secs(20) }
 }
 
-/// Options with short timeouts, for tests in which something goes wrong.
+/// Options with short timeouts, for tests of failures.
 fn short(party: Party) -> Options {
     Options { timeout: Duration::from_millis(300), ..options(party) }
 }
@@ -92,7 +92,7 @@ fn messages_and_bulk_cross_the_network() {
 
 #[test]
 fn both_directions_at_once_do_not_block_each_other_for_ever() {
-    // Each side reads only after it has written more than any system buffers.
+    // Each side writes more than any system buffers before it reads.
     let parties = two();
     let (mut a, mut b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
     for count in [64 << 10, AHEAD_BYTES / 4 * 3] {
@@ -113,14 +113,14 @@ fn strangers_and_wrong_keys_are_refused_and_the_listener_lives_on() {
     let (listener, address) = parties.listener(options(Party::Garbler));
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
-        // One that sends nothing at all, one that does not use TLS, and one that goes away.
+        // One stranger sends nothing, one does not use TLS, and one goes away.
         let _silent = TcpStream::connect(&address).unwrap();
         TcpStream::connect(&address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         drop(TcpStream::connect(&address).unwrap());
-        // A key that the listener does not expect.
+        // The listener does not expect this key.
         let refused = connect(&address, &stranger, parties.garbler.public_key(), &options(Party::Evaluator));
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
-        // The right key, but it expects another listener.
+        // The key is right, but its holder expects another listener.
         let refused =
             connect(&address, &parties.evaluator, stranger.public_key(), &options(Party::Evaluator));
         assert_eq!(kind(refused), ErrorKind::PermissionDenied);
@@ -158,7 +158,7 @@ fn raw(parties: &Two, address: &str) -> Lane {
     client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
 }
 
-/// Makes the listening garbler's end of a connection without hellos.
+/// Makes the listening garbler's end of a connection, before any hello.
 fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     Lane::handshake(
@@ -186,7 +186,7 @@ fn close(one: impl Send, other: impl Send) {
     });
 }
 
-/// A further lane names its session, so that it can join only this one.
+/// A further lane names its session, so that it can join no other session.
 #[test]
 fn each_connection_has_a_session_of_its_own() {
     let parties = two();
@@ -220,7 +220,7 @@ fn replayed_and_foreign_lanes_are_refused() {
         };
         let (_first, index) = open(1, session).unwrap();
         assert_eq!(index, 1);
-        // The same number again, no number, a number that is too large, and a number of another session.
+        // A number that is in use, no number, a number that is too large, and a number of another session.
         for (lane, session) in [(1, session), (0, session), (3, session), (255, session), (2, [1; 32])] {
             assert_eq!(open(lane, session).err().map(|e| e.kind()), Some(ErrorKind::UnexpectedEof), "{lane}");
         }
@@ -277,7 +277,7 @@ fn row_19_hellos_must_agree() {
 }
 
 /// A visitor and a listener see each other's sheets and communicate, and the listener continues to wait. The
-/// peers of a run see them, too.
+/// parties of a run see each other's sheets, too.
 #[test]
 fn a_visit_leaves_the_listener_waiting() {
     let parties = two();
@@ -358,7 +358,8 @@ fn nobody_at_the_address() {
     drop(listener);
     assert_eq!(kind(parties.connect(&address, short(Party::Evaluator))), ErrorKind::ConnectionRefused);
     assert!(matches!(parties.connect("no port", short(Party::Evaluator)), Err(Error::Usage(_))));
-    // An unknown host name may become known later. No resolver asks the network for a name of this length.
+    // An unknown host name may become known later, so the connection is tried until the timeout. No resolver
+    // asks the network for a name of this length.
     let nowhere = format!("{}:1", "x".repeat(64));
     assert!(matches!(parties.connect(&nowhere, short(Party::Evaluator)), Err(Error::Io(_))));
     assert!(matches!(
@@ -374,8 +375,8 @@ fn every_address_has_its_turn() {
     assert_eq!([turn(seconds(60), 1), turn(seconds(60), 2), turn(seconds(4), 2)], [TURN, TURN, seconds(2)]);
 }
 
-/// A connection that ends before the listener has answered is tried again, by runs, visits and further lanes.
-/// A full listener closes connections before or after their handshake.
+/// Runs, visits and further lanes try again if their connection ends before the listener has answered. A full
+/// listener closes connections before or after their handshake.
 #[test]
 fn who_is_turned_away_tries_again() {
     let parties = two();
@@ -388,7 +389,7 @@ fn who_is_turned_away_tries_again() {
         |guest: &mut Guest| say(Hello { party: Party::Garbler, ..guest.hello }, &mut guest.lane).unwrap();
     thread::scope(|scope| {
         let listening = scope.spawn(|| {
-            // The visit, and then the first lane and the second one.
+            // The visit comes first, then the first lane and the second.
             for _ in 0..3 {
                 drop(socket.accept().unwrap());
                 drop(next());
@@ -444,8 +445,8 @@ fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
     })
 }
 
-/// Connects to a peer with the right key, whose answer to each connection's hello is changed by `answer`,
-/// according to its number.
+/// Connects to a peer with the right key; `answer` changes the peer's answer to the hello of each connection,
+/// by number.
 fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -> Result<Channel, Error> {
     let parties = two();
     let (socket, address) = bound();
@@ -464,7 +465,7 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
             }
         });
         let result = parties.connect(&address, Options { lanes, ..options(Party::Evaluator) });
-        // The expected connections have arrived.
+        // More connections end the listener's wait, if the connecting party opened too few.
         (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
         result
     })
@@ -490,12 +491,12 @@ fn lanes_that_the_listener_confuses_are_refused() {
 fn a_deadline_can_be_set_anew() {
     let (mut lane, mut peer) = ends(&two());
     peer.write_all(b"x").and_then(|()| peer.flush()).unwrap();
-    // It is there, but the time is over.
+    // A byte has arrived, but the deadline has passed.
     lane.set_timeout(Duration::ZERO);
     assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     lane.set_timeout(Duration::from_secs(20));
     assert_eq!(lane.read(&mut [0]).unwrap(), 1);
-    // This time must pass, even if the socket itself gives up earlier.
+    // The read must last this long, even if the socket itself gives up earlier.
     lane.set_timeout(Duration::from_millis(150));
     assert_eq!(lane.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
     close(lane, peer);
@@ -515,7 +516,7 @@ fn a_timeout_can_be_set_anew() {
         let accepted = scope.spawn(|| listener.accept().unwrap().receive(TAG, 1));
         let mut lane = raw(&parties, &address);
         say(Hello::first(&options(Party::Evaluator)), &mut lane).unwrap();
-        // It sends no keep-alive frame for longer than the listener's first timeout.
+        // The peer sends no keep-alive frame for longer than the listener's first timeout.
         thread::sleep(2 * short(Party::Garbler).timeout);
         lane.write_all(&[TAG.0, 1, 0, 0, 0, b'x']).and_then(|()| lane.flush()).unwrap();
         assert_eq!(accepted.join().unwrap().unwrap(), b"x");
@@ -547,7 +548,7 @@ fn a_peer_that_is_gone_is_not_waited_for() {
     let (listener, address) = bound();
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     let mut lane = thread::scope(|scope| {
-        // After the handshake its socket is closed at once, as by a process that ends.
+        // The socket is closed right after the handshake, as by a process that ends.
         scope.spawn(|| {
             ServerConnection::new(config).unwrap().complete_io(&mut listener.accept().unwrap().0).unwrap()
         });
@@ -579,7 +580,8 @@ fn who_has_nothing_to_say_gives_signs_of_life() {
     close(lanes, peer);
 }
 
-/// A stopped party waits for nothing: not for a connection, an answer, a message or the other's end.
+/// A party that is asked to stop waits for nothing more: no connection, answer or message, and not for the
+/// peer's close.
 #[test]
 fn who_is_asked_to_stop_waits_no_longer() {
     let parties = two();
@@ -623,7 +625,7 @@ fn a_trickling_peer_hits_the_deadline() {
     thread::scope(|scope| {
         let receiving = scope.spawn(move || kind(channel.receive(TAG, 1000)));
         peer.write_all(&[TAG.0, 0xe8, 3, 0, 0]).unwrap();
-        // One byte at a time, each well before the deadline, until the channel has closed.
+        // Bytes arrive singly, each well before the deadline, until the channel has closed.
         while peer.write_all(&[1]).and_then(|()| peer.flush()).is_ok() && !receiving.is_finished() {
             thread::sleep(Duration::from_millis(20));
         }
