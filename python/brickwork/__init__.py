@@ -169,9 +169,9 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
-    # A type checker knows the common ones, and no name that there is not.
+    # A type checker knows the common names, and reports unknown ones.
     def __getattr__(name: str) -> Any:
-        """Returns `u32`, `i16` and the like, integers of any width."""
+        """Returns the integer type of a name such as `u32` or `i16`, for any width."""
         found = short(name)
         if found is None:
             raise AttributeError(f"module 'brickwork' has no attribute {name!r}")

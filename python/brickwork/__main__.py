@@ -1,4 +1,4 @@
-"""Writes a program that is written in Python as a source: `python -m brickwork FILE.py [NAME]`."""
+"""Translates a program in Python into a source: `python -m brickwork FILE.py [NAME]`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .traced import Traced
 
 
 def named(file: str, name: str | None) -> Traced[..., object]:
-    """Returns a program of a file: the one of this name, or the only one."""
+    """Returns a program of a file: the program of this name, or the only one."""
     spec = importlib.util.spec_from_file_location("program", file)
     if spec is None or spec.loader is None or not os.path.isfile(file):
         raise UsageError(f"{file} is no file of Python", "give the name of one, as FILE.py or FILE.py:NAME")
@@ -42,7 +42,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return error.code
     except Exception as error:
-        # A fault of the program's own, or of what it imports.
+        # The error is in the program, or in a module that it imports.
         print(f"{_place(error, sys.argv[1])}: {type(error).__name__}: {error}", file=sys.stderr)
         print(f"hint: `python3 {sys.argv[1]}` shows where it comes from", file=sys.stderr)
         return 3
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def _place(error: Exception, file: str) -> str:
-    """Returns the line of a file at which an error was raised, or which called what raised it."""
+    """Returns the line of a file that raised an error, or that called the code that raised it."""
     if isinstance(error, SyntaxError) and error.filename == os.path.abspath(file):
         return f"{file}:{error.lineno}"
     lines = [

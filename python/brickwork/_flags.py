@@ -1,4 +1,4 @@
-"""Keyword arguments as flags of the command: the same names, with `_` for `-`."""
+"""Converts keyword arguments to flags of the command: the same names, with `_` for `-`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class SessionOptions(TypedDict, total=False):
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """Returns the flags for these options: `True` is a bare flag, None and False are none, a mapping gives
-    `NAME=VALUE` pairs, and a list gives the flag once for each element.
+    """Returns the flags for these options: `True` gives a bare flag, None and False give none, a mapping
+    gives `NAME=VALUE` pairs, and a list gives the flag once for each element.
     """
     words: list[str] = []
     for name, value in options.items():

@@ -1,5 +1,5 @@
-"""The behaviour of numpy with secrets: its operators are those of Python, and its functions are refused with
-a suggestion.
+"""Defines the behaviour of numpy with secrets: its operators are those of Python, and its functions are
+refused with a suggestion.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _BINARY: Mapping[str, tuple[Binary, str]] = {
     "equal": (operator.eq, "__eq__"),
     "not_equal": (operator.ne, "__ne__"),
 }
-"""Python's operators of two operands, by numpy's names, each with what it asks the second one for."""
+"""Python's operators of two operands, by numpy's names, each with the method of the second operand that
+implements it."""
 
 _INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(["where", "select", "choose"], "bw.where(condition, a, b), which computes both"),
@@ -83,8 +84,8 @@ def _refused(name: str) -> NoReturn:
 
 
 def operate(of: object, ufunc: Any, method: str, inputs: tuple[Any, ...], more: Mapping[str, Any]) -> Any:
-    """Applies the operator that a function of numpy stands for: the other operand was a number or an array of
-    numpy. `of` is the secret operand.
+    """Applies the operator of a function of numpy, for an operand that is a number or an array of numpy. `of`
+    is the secret operand.
     """
     name: str = ufunc.__name__
     if method != "__call__":
@@ -95,7 +96,7 @@ def operate(of: object, ufunc: Any, method: str, inputs: tuple[Any, ...], more: 
         return _UNARY[name](of)
     if len(inputs) == 2 and name in _BINARY:
         forward, backward = _BINARY[name]
-        # Asked in the order of the operands, so an earlier one is no secret.
+        # numpy asks the operands in their order, so an earlier operand is no secret.
         return forward(*inputs) if inputs[0] is of else getattr(of, backward)(inputs[0])
     _refused(name)
 

@@ -1,4 +1,4 @@
-"""Waiting for what runs on a thread of its own: Ctrl-C, cancelled tasks and deadlines end it."""
+"""Waits for tasks that run on a thread of their own. Ctrl-C, cancelled tasks and deadlines end them."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _LOG = logging.getLogger("brickwork")
 _LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO, "DEBUG": logging.DEBUG}
 
 _SLICE = 0.05
-"""Seconds between two looks at signals. Each takes some 0.2 ms where other threads have the cores."""
+"""Seconds between two checks for signals. Each check takes some 0.2 ms if other threads use the cores."""
 
 _PATIENCE = 10.0
-"""Seconds for which a thread that was asked to stop is waited for, unless somebody presses Ctrl-C again: it
-ends within 0.2.
+"""Seconds that this code waits for a thread that was asked to stop, unless somebody presses Ctrl-C again. The
+thread ends within 0.2.
 """
 
 
 class Deadline(errors.Error, TimeoutError):
-    """It took longer than `deadline` allows, and was stopped."""
+    """The call took longer than its `deadline`, and was stopped."""
 
     code = 4
 
 
 @dataclass(frozen=True)
 class Told:
-    """The result of a task: the object of the command's `--json`, and its text for people. Computing tasks
-    return the bits of their outputs and not the values.
+    """The result of a task: the object of the command's `--json`, and its text for people. Tasks that compute
+    return the bits of their outputs, and not the values.
     """
 
     json: Any
@@ -61,7 +61,7 @@ class Watch:
 
     Args:
         progress: whether to show a bar by `tqdm`.
-        listening: called once with `HOST:PORT` where the task listens, if it does.
+        listening: called once with `HOST:PORT` at which the task listens, if it listens.
         deadline: seconds that it may take; any number if None.
     """
 
@@ -76,7 +76,7 @@ class Watch:
         self._end = _END.get() if deadline is None else time.monotonic() + deadline
 
     def prepare(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls what prepares a task: what it waits for meanwhile has the same deadline."""
+        """Calls a function that prepares a task. Everything that it waits for has the same deadline."""
         token = _END.set(self._end)
         try:
             return work(*args, **kwargs)
@@ -84,7 +84,7 @@ class Watch:
             _END.reset(token)
 
     def look(self, task: _native.Task) -> None:
-        """Looks at a task, between two slices of waiting."""
+        """Checks a task, between two slices of waiting."""
         _pass_log_on()
         if self._listening is not None and (address := task.address()) is not None:
             listening, self._listening = self._listening, None
@@ -97,7 +97,7 @@ class Watch:
         _refuse_after(self._end)
 
     def close(self) -> None:
-        """Delivers the lines that are left."""
+        """Delivers the remaining lines."""
         _pass_log_on()
         if self._bar is not None:
             self._bar.close()
@@ -124,12 +124,13 @@ def _result(task: _native.Task) -> Told:
 
 
 _CANCELLED: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
-"""Set for a thread that works for a task of an event loop, and set off when that task is cancelled."""
+"""The event is made for a thread that works for a task of an event loop. It is set when that task is
+cancelled."""
 
 
 def look() -> None:
-    """Looks whether what is prepared here is to end: its deadline is over, or its task was cancelled. Work in
-    Python that takes milliseconds is done between two of these.
+    """Checks whether the preparation on this thread must end, because its deadline is over or its task was
+    cancelled. Code in Python that works for milliseconds calls this in between.
     """
     cancelled = _CANCELLED.get()
     if cancelled is not None and cancelled.is_set():
@@ -138,7 +139,7 @@ def look() -> None:
 
 
 def looking(items: Iterable[T]) -> Iterator[T]:
-    """Passes these on, and looks now and then."""
+    """Passes these items on, and checks for a stop from time to time."""
     for place, item in enumerate(items):
         if place % 1024 == 0:
             look()
@@ -146,10 +147,10 @@ def looking(items: Iterable[T]) -> Iterator[T]:
 
 
 def wait(task: _native.Task, watch: Watch | None = None) -> Told:
-    """Waits for a task, and returns what it gave.
+    """Waits for a task, and returns its result.
 
-    Ctrl-C, and any other exception raised meanwhile, stops it: items that it burned stay burned, and the peer
-    sees a closed connection.
+    Ctrl-C, and any other exception raised meanwhile, stops the task. Items that it burned stay burned, and
+    the peer sees a closed connection.
     """
     watch = watch or Watch()
     try:
@@ -160,7 +161,7 @@ def wait(task: _native.Task, watch: Watch | None = None) -> Told:
     except BaseException:
         task.stop()
         end = time.monotonic() + _PATIENCE
-        # In slices, so that Ctrl-C is heard here, too.
+        # The wait is in slices, so that Ctrl-C is noticed here, too.
         while not task.wait(_SLICE) and time.monotonic() < end:
             pass
         raise
@@ -170,8 +171,8 @@ def wait(task: _native.Task, watch: Watch | None = None) -> Told:
 
 
 async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
-    """Waits for a task as `wait` does, while the event loop goes on. If the waiting is cancelled the task is
-    stopped.
+    """Waits for a task as `wait` does, while the event loop continues. If the waiting is cancelled, the task
+    is stopped.
     """
     watch = watch or Watch()
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -198,7 +199,7 @@ async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
         watch.look(task)
     except BaseException:
         task.stop()
-        # A second cancellation means that the user does not want to wait for it.
+        # A second cancellation means that the user does not want to wait for the task.
         await has_ended(_PATIENCE)
         raise
     finally:
@@ -208,7 +209,7 @@ async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
 
 async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs the preparation of a task, such as compiling and the reading of tables, on a thread of its own,
-    while the event loop continues. If the waiting is cancelled, what it waits for is stopped.
+    while the event loop continues. If the waiting is cancelled, the preparation is stopped.
     """
     cancelled = threading.Event()
     token = _CANCELLED.set(cancelled)

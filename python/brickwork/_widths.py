@@ -1,4 +1,4 @@
-"""Integers of common widths: what `_widths.pyi` names, so that annotations such as `bw.u32` are types to a
+"""Integers of common widths: the names of `_widths.pyi`, so that annotations such as `bw.u32` are types to a
 type checker.
 """
 

@@ -1,4 +1,4 @@
-"""Secret arrays and records, and how plain values become secret ones of a type."""
+"""Secret arrays and records, and the conversion of plain values to secret values of a type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .values import Compound, Value, fold, here, plain, variable
 
 
 class Array(Compound):
-    """Secret elements of one type, of which a plain number or a secret one, by `at`, names one."""
+    """Secret elements of one type. A plain number selects an element, and so does a secret number, by
+    `at`."""
 
     __slots__ = ()
     type: ArrayType
@@ -35,7 +36,7 @@ class Array(Compound):
         return (self[i] for i in range(len(self)))
 
     def at(self, index: Integer) -> Any:
-        """Returns the element at a secret place, which must be unsigned; beyond the end it is 0."""
+        """Returns the element at a secret index, which must be unsigned. Beyond the end it is 0."""
         if isinstance(index, int):
             return self[index]
         if not isinstance(index, Integer) or index.type.signed:
@@ -44,7 +45,7 @@ class Array(Compound):
         return value(element, body().let(element, f"{variable(self)}[{variable(index)}]"))
 
     def with_at(self, index: Integer | int, new: object) -> Array:
-        """Returns the array with another element at a place; beyond the end nothing changes."""
+        """Returns the array with another element at an index. Beyond the end nothing changes."""
         item = as_value(new, self.type.element)
         if isinstance(index, int):
             if not -len(self) <= index < len(self):
@@ -107,7 +108,7 @@ def _all_equal(pairs: Iterable[tuple[Any, Any]]) -> Integer:
 
 
 def value(type: Type, path: str, home: Body | None = None) -> Any:
-    """Returns the value of this type at a place of the source."""
+    """Returns the value of this type at a path in the source."""
     if isinstance(type, ArrayType):
         return Array(type, path, home)
     return Record(type, path, home) if isinstance(type, StructType) else Integer(type, path, home)
@@ -135,7 +136,7 @@ def as_value(of: object, type: Type) -> Any:
 
 
 def _fitting(given: Type, wanted: Type) -> str:
-    """Returns what to write so that a value has the type that is wanted."""
+    """Returns a suggestion that converts a value to the required type."""
     if not (isinstance(given, IntegerType) and isinstance(wanted, IntegerType)):
         return "types must be the same, element by element and field by field"
     joined = wanted.joined(given)
@@ -145,7 +146,7 @@ def _fitting(given: Type, wanted: Type) -> str:
 
 
 def array_of(elements: Iterable[Any]) -> Array:
-    """Returns an array of these values, of which at least one must be secret, and all of one type."""
+    """Returns an array of these values. At least one of them must be secret, and all must have one type."""
     elements = list(elements)
     types = {one.type for one in elements if isinstance(one, Value)}
     if len(types) != 1:

@@ -1,4 +1,5 @@
-"""Columns of tables: of numpy, pandas, polars, Arrow and whatever speaks its interfaces, and of Python."""
+"""Columns of tables of numpy, pandas, polars, Arrow and other libraries with their interfaces, and of
+Python."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ Column = NDArray[Any]
 
 
 def is_table(value: Any) -> bool:
-    """Returns whether it is a table of pandas, polars, Arrow or another library that supports Arrow, or a
-    column of one.
+    """Returns whether a value is a table of pandas, polars, Arrow or another library that supports Arrow, or
+    a column of such a table.
     """
     return not isinstance(value, np.ndarray) and any(
         hasattr(value, name) for name in ("to_numpy", "__arrow_c_array__", "__arrow_c_stream__")
@@ -26,12 +27,12 @@ def is_table(value: Any) -> bool:
 
 
 def is_lazy(value: Any) -> bool:
-    """Returns whether it is a table whose rows are computed on request, like a LazyFrame of polars."""
+    """Returns whether a value is a table whose rows are computed on request, like a LazyFrame of polars."""
     return not is_table(value) and callable(getattr(value, "collect", None))
 
 
 def are_columns(value: Any) -> bool:
-    """Returns whether it is a mapping of columns."""
+    """Returns whether a value is a mapping of columns."""
     return isinstance(value, Mapping) and all(
         isinstance(column, (list, tuple, np.ndarray)) or is_table(column) or are_columns(column)
         for column in value.values()
@@ -39,8 +40,8 @@ def are_columns(value: Any) -> bool:
 
 
 def columns(value: Any, place: Place) -> dict[str, Column] | Column:
-    """Returns the columns of a table by name, those within structs and arrays as `price.net` and `tax[0]`; or
-    a single column, of as many dimensions as it has.
+    """Returns the columns of a table by name, with columns within structs and arrays as `price.net` and
+    `tax[0]`. For a single column, returns it with as many dimensions as it has.
 
     Raises:
         InvalidInput: a value is missing; it names column and row.
@@ -61,14 +62,14 @@ def columns(value: Any, place: Place) -> dict[str, Column] | Column:
 
 
 def _once(names: list[str], place: Place) -> list[str]:
-    """Returns these names of columns, of which none may occur twice."""
+    """Returns these names of columns, and refuses a name that occurs twice."""
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise place.wrong(f"the column {twice[0]!r} occurs more than once", "keep one of them, or rename it")
     return names
 
 
 def _named(found: Any) -> dict[str, Column]:
-    """Returns columns by name, with those of structs and arrays apart."""
+    """Returns columns by name, with the columns of structs and arrays as separate columns."""
     apart: dict[str, Column] = {}
     for name, one in found:
         apart |= dict(_apart(name, one))
@@ -94,13 +95,13 @@ def _fields(records: Column) -> list[tuple[str, Column]]:
 
 
 def column(value: Any, place: Place) -> Column | dict[str, Any]:
-    """Returns a column as an array, or one of structs as columns by field. Nulls are refused."""
+    """Returns a column as an array, or a column of structs as columns by field. Nulls are refused."""
     if isinstance(value, np.ndarray):
         return np.asarray(unmasked(value, place))
     if isinstance(value, Mapping):
         return {str(name): column(one, place.field(str(name))) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
-        # Without looking at each in Python.
+        # This is without a look at each value in Python.
         _refuse_null(np.fromiter(map(operator.is_, value, repeat(None)), bool, len(value)), place)
         if has_masked(value):
             value = [unmasked(one, place.at(row)) for row, one in enumerate(value)]
@@ -109,7 +110,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
         inner = value.struct.unnest()
         return {name: column(inner[name], place.field(name)) for name in inner.columns}
     if _is_arrow_array(value):
-        # Chunked ones have one way to all kinds.
+        # Chunked columns have only one conversion for all kinds.
         value = _pyarrow(place).chunked_array([value])
     if hasattr(value, "to_numpy"):
         _refuse_null(_nulls(value), place)
@@ -120,7 +121,8 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
 
 
 def _of_list(values: Sequence[Any], place: Place) -> Column:
-    """Returns numbers of Python as an array. Where numpy makes floats of integers it would round them."""
+    """Returns numbers of Python as an array. Where numpy would make floats of integers, it would round
+    them."""
     found = np.asarray(values)
     if found.dtype.kind == "f" and found.ndim == 1:
         kinds = set(map(type, values))
@@ -137,13 +139,14 @@ def _of_list(values: Sequence[Any], place: Place) -> Column:
 
 
 def has_masked(values: Sequence[Any]) -> bool:
-    """Returns whether one of these is masked, or an array whose elements may be: numpy would forget that."""
+    """Returns whether one of these is masked, or is an array whose elements may be masked: numpy would ignore
+    the mask."""
     return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
 
 
 def unmasked(value: Any, place: Place) -> Any:
-    """Returns a masked array without its mask, which must mask nothing; any other value is returned as it
-    is."""
+    """Returns a masked array without its mask, which must mask nothing. Any other value is returned
+    unchanged."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
     if value.dtype.names is not None:
@@ -173,7 +176,7 @@ def _refuse_null(nulls: NDArray[np.bool_], place: Place) -> None:
 
 
 def _is_arrow_array(value: Any) -> bool:
-    """Returns whether it is an array of pyarrow in one piece."""
+    """Returns whether a value is an array of pyarrow in one piece."""
     ours = type(value).__module__.partition(".")[0] == "pyarrow"
     return ours and hasattr(value, "type") and not hasattr(value, "chunks")
 
@@ -187,7 +190,8 @@ def _pyarrow(place: Place) -> Any:
 
 
 def _of_arrow(value: Any, place: Place) -> dict[str, Column] | Column:
-    """Returns what speaks Arrow's interfaces, and no other one: a table is a column of structs there."""
+    """Returns a wrapper that has Arrow's interfaces, and no others: for it, a table is a column of
+    structs."""
     pyarrow = _pyarrow(place)
     if hasattr(value, "column_names") or isinstance(value, pyarrow.RecordBatchReader):
         table = pyarrow.table(value) if not isinstance(value, pyarrow.Table) else value
@@ -201,7 +205,7 @@ def _of_arrow(value: Any, place: Place) -> dict[str, Column] | Column:
 
 
 def _column_of_arrow(value: Any, place: Place) -> Column | dict[str, Any]:
-    """Returns a column of Arrow: structs become columns by field, lists of one length rows."""
+    """Returns a column of Arrow: structs become columns by field, and lists of one length become rows."""
     pyarrow = _pyarrow(place)
     if pyarrow.types.is_struct(value.type):
         names = [value.type.field(number).name for number in range(value.type.num_fields)]
@@ -219,5 +223,5 @@ def _column_of_arrow(value: Any, place: Place) -> Column | dict[str, Any]:
 
 
 def lengths(of: Mapping[str, Column]) -> dict[str, int]:
-    """Returns how long each column is."""
+    """Returns the length of each column."""
     return {name: len(one) for name, one in of.items()}

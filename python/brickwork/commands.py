@@ -1,4 +1,4 @@
-"""Keys, plans, stores, examples and the doctor: the command's other words, under the same names."""
+"""Keys, plans, stores, examples and the doctor: the other commands, under the same names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from .runs import AnyProgram, Record
 
 
 def call(*words: str | os.PathLike[str], **options: Any) -> Record:
-    """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`; its JSON."""
+    """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`, and returns its
+    JSON."""
     found = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)])).json
     return Record(found if isinstance(found, dict) else {"result": found})
 
@@ -52,14 +53,15 @@ def keygen(path: str | os.PathLike[str] | None = None) -> _native.Identity | str
 
 @dataclass(frozen=True)
 class Link:
-    """The line between two parties, such as `Link("1Gbit", "20ms")`: bandwidth each way, round-trip time."""
+    """The connection between two parties, such as `Link("1Gbit", "20ms")`: bandwidth each way, and round-trip
+    time."""
 
     bandwidth: str | None = None
     rtt: str | None = None
 
 
 class Plan(Record, Page):
-    """A prediction; `text` is what the command prints of it."""
+    """A prediction; `text` is the output of the command for it."""
 
     def __init__(self, fields: Mapping[str, Any], text: str, words: list[str], program: Program) -> None:
         super().__init__(fields)
@@ -68,7 +70,7 @@ class Plan(Record, Page):
         self._program = program
 
     def record(self) -> Mapping[str, Any]:
-        """Returns the JSON that the page is about: with the program, in the cut that the plan proposes."""
+        """Returns the JSON of the page, with the program in the cut that the plan proposes."""
         cut = self._fields.get("cut", "given")
         described = wait(_native.Task.describe(self._words, self._program.native, cut)).json
         return {**self._fields, "program": described}
@@ -89,7 +91,8 @@ def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Pl
 
 
 def count_words(programs: Mapping[Any, int] | Iterable[str]) -> list[str]:
-    """Returns words `FILE=COUNT` for programs and how often each is meant; words stay what they are."""
+    """Returns arguments `FILE=COUNT` for programs with the number of their executions. Text stays
+    unchanged."""
     if not isinstance(programs, Mapping):
         return list(programs)
     return [f"{in_a_file(as_program(program))}={count}" for program, count in programs.items()]
@@ -110,7 +113,7 @@ def preprocess(
     """Makes stock with the peer, as `brickwork preprocess`.
 
     Args:
-        components: how many executions of each program there will be; or words `FILE[:NAME]=COUNT`.
+        components: the number of executions of each program, or arguments `FILE[:NAME]=COUNT`.
     """
     words = count_words(components)
     peers = {
@@ -126,8 +129,8 @@ def preprocess(
 
 
 class Inventory(Record):
-    """The contents of a store. It shows itself as a table of its parts, a row for each kind of item of each
-    epoch.
+    """The contents of a store. In a notebook it is a table of its parts, with a row for each kind of item of
+    each epoch.
 
     Attributes:
         rows: that table, as a list of dicts.
@@ -189,10 +192,10 @@ class Store:
         self._key = key
 
     def inventory(self, *programs: AnyProgram) -> Inventory:
-        """Returns what is there, as `brickwork stock ls`.
+        """Returns the contents, as `brickwork stock ls`.
 
         Args:
-            programs: of these it tells how many executions the stock makes, too.
+            programs: for each of these, the result also has the number of executions in stock.
         """
         words = ["stock", "ls", os.fspath(self.path), *flags({"store_key": self._key})]
         files = flags({"program": [in_a_file(as_program(one)) for one in programs]})
@@ -211,13 +214,14 @@ class Store:
         deadline: float | None = None,
         **options: Any,
     ) -> Record:
-        """Makes stock here with the peer, as `preprocess` does; the peer fills its store at the same time."""
+        """Makes stock in this store with the peer, as `preprocess` does. The peer fills its store at the same
+        time."""
         place = {"store": self.path, "listen": listen, "connect": connect, "deadline": deadline}
         key = {} if self._key is None else {"store_key": self._key}
         return preprocess(role, programs, identity=identity, peer=peer, **place, **key, **options)  # type: ignore[arg-type]
 
     def verify(self) -> Record:
-        """Reads everything, and names what was altered or is missing."""
+        """Reads everything, and names altered and missing items."""
         return call("stock", "verify", self.path, store_key=self._key)
 
     def __repr__(self) -> str:
@@ -230,7 +234,7 @@ def info(program: AnyProgram) -> Record:
 
 
 def doctor(program: AnyProgram | None = None, **options: Any) -> Record:
-    """Finds what would fail, before work starts."""
+    """Finds problems before work starts."""
     words = ["doctor"] if program is None else ["doctor", os.fspath(as_program(program).path)]
     return call(*words, **options)
 
@@ -253,10 +257,11 @@ def example(name: str) -> Program:
 
 
 def demo_cheat(attack: str | None = None, runs: int = 100) -> Record:
-    """Lists attacks on the protocol, or plays one here: how often it ended how, and was predicted to.
+    """Lists attacks on the protocol, or plays one here. Returns its results and the predicted frequencies.
 
-    Another program plays them, since no hook for a cheater is part of this package: `brickwork-demo-cheat`,
-    which `cargo install --locked --path crates/adversary --bin brickwork-demo-cheat` installs.
+    Another program plays the attacks, since this package contains no hook for a cheater. It is
+    `brickwork-demo-cheat`, which `cargo install --locked --path crates/adversary --bin brickwork-demo-cheat`
+    installs.
     """
     program = shutil.which("brickwork-demo-cheat")
     if program is None:
@@ -272,5 +277,5 @@ def demo_cheat(attack: str | None = None, runs: int = 100) -> Record:
 
 
 def harden() -> None:
-    """Keeps what this process has in memory out of core dumps, and from other processes of this user."""
+    """Keeps the memory of this process out of core dumps, and hidden from other processes of this user."""
     _native.harden()

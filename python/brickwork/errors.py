@@ -14,16 +14,16 @@ from . import _native
 
 
 class Error(Exception):
-    """Anything that Brickwork refuses or that fails.
+    """The base class of all errors: a refusal of Brickwork, or a failure.
 
     Attributes:
         code: the exit code of the command for the same error, 1 to 7.
-        hint: what to do about it.
+        hint: the remedy.
     """
 
     code: int = 1
     stands: Mapping[str, Any] | None = None
-    """Where a job of many lanes stands, if it is one."""
+    """The state of a job of many lanes, if the error is about a job."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class ResourceError(Error):
 
 
 class UsageError(Error, ValueError):
-    """A call that asks for what does not exist, does not fit, or excludes something else."""
+    """A call with arguments that do not exist, do not fit, or exclude each other."""
 
     code = 2
 
@@ -74,7 +74,7 @@ class CompileError(InvalidInput):
 
 
 class ConnectionFailed(Error, ConnectionError):
-    """The peer is absent, silent, holds another key, or ended the connection; or the line broke.
+    """The peer is absent, silent, has another key, or ended the connection; or the connection broke.
 
     Attributes:
         standing: how far a run had come, or None if none had begun. `phase` was running.
@@ -91,9 +91,9 @@ class ConnectionFailed(Error, ConnectionError):
 
 
 class PeerCheated(Error):
-    """The peer broke the protocol. Do not run again with it before the cause is known.
+    """The peer broke the protocol. Do not run again with this peer before the cause is known.
 
-    There is a class for each check, in `CHEATS`.
+    Each check has a class of its own, in `CHEATS`.
 
     Attributes:
         part: the part of the protocol that the check belongs to.
@@ -105,12 +105,12 @@ class PeerCheated(Error):
     check: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Its class is known by the check alone.
+        # The name of the check alone determines its class.
         return _cheat, (self.part, self.check, self.args[0], self.hint), self.__dict__
 
 
 class StockError(Error):
-    """Too little is in stock, or a store cannot be trusted, is another pair's, or is in use."""
+    """The stock has too few items, or the store cannot be trusted, belongs to another pair, or is in use."""
 
     code = 6
 
@@ -162,11 +162,11 @@ _WORDS = [
     (re.compile("`brickwork info FILE`"), "`Program.inputs`"),
     (re.compile("write an @ before it, or csv: if it is a table"), "give pathlib.Path(…) or secret_file(…)"),
 ]
-"""How the command speaks of what one writes in Python otherwise."""
+"""The command's names of flags, for the arguments of Python."""
 
 
 def needed(module: str, what: str, package: str) -> Any:
-    """Imports what only this needs of all that the package does.
+    """Imports a package that only one feature of this package needs.
 
     Raises:
         UsageError: it is not installed; `package` is what to give to pip.

@@ -1,4 +1,4 @@
-"""Functions of secret values: choices, sums, the least and the largest, products of matrices."""
+"""Functions of secret values: choices, sums, minimum and maximum, products of matrices."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def any(conditions: Iterable[Any]) -> Any:
 
 
 def not_(condition: Any) -> Any:
-    """Returns whether a condition, of one bit, is 0: what `~` is for bits, and `not` for plain values."""
+    """Returns whether a condition, of one bit, is 0. This is `~` for bits, and `not` for plain values."""
     if not isinstance(condition, Value):
         return not condition
     return ~_conditions("not_", [condition])[0]
 
 
 def count(conditions: Iterable[Any], type: IntegerType | None = None) -> Any:
-    """Returns how many of these bits are 1.
+    """Returns the number of these bits that are 1.
 
     Args:
-        type: of what is returned, which must hold that many; without it the narrowest unsigned one.
+        type: the type of the result, which must hold that number; by default the narrowest unsigned type.
     """
     row = _conditions("count", conditions)
     if not is_secret(row):
@@ -76,7 +76,8 @@ def _conditions(function: str, conditions: Iterable[Any]) -> list[Any]:
 
 
 def sum(values: Iterable[Any]) -> Any:
-    """Returns the sum, in the type of the values: it wraps, so widen them first where that is too narrow."""
+    """Returns the sum, in the type of the values. It wraps, so widen the values first if that type is too
+    narrow."""
     return fold(_several("sum", values), lambda a, b: a + b, 0)
 
 
@@ -97,19 +98,19 @@ def _items(function: str, values: tuple[Any, ...]) -> list[Any]:
 
 
 def _several(function: str, values: Any) -> Any:
-    """Returns values of which there are several, and not the bits of one."""
+    """Returns the elements of a collection, and refuses a single number, whose elements would be its bits."""
     if isinstance(values, Integer):
         refuse(f"gives bw.{function} one {values.type!r} alone", "give several values, or an array of them")
     return values
 
 
 def min(*values: Any) -> Any:
-    """Returns the smallest of these, or of the elements of one array."""
+    """Returns the smallest of these values, or of the elements of one array."""
     return fold(_items("min", values), lambda a, b: _pair("min", builtins.min, a, b), None)
 
 
 def max(*values: Any) -> Any:
-    """Returns the largest of these, or of the elements of one array."""
+    """Returns the largest of these values, or of the elements of one array."""
     return fold(_items("max", values), lambda a, b: _pair("max", builtins.max, a, b), None)
 
 
@@ -125,7 +126,7 @@ def sort(values: Any) -> Any:
 
 
 def popcount(of: Any) -> Any:
-    """Returns how many bits are set, in the type of the value, which must be unsigned."""
+    """Returns the number of bits that are 1, in the type of the value, which must be unsigned."""
     if not isinstance(of, Value):
         return bin(of).count("1")
     if not isinstance(of, Integer) or of.type.signed:
@@ -148,8 +149,9 @@ def aes_sub_byte(of: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """Returns the quotient, rounded towards zero. A dividend may be twice as wide as the divisor, whose type
-    the quotient has then, and must fit. By zero it is all ones, -1 of numbers with a sign.
+    """Returns the quotient, rounded towards zero. A dividend may be twice as wide as the divisor. The
+    quotient then has the type of the divisor, and must fit. Division by zero gives all ones, which is -1 for
+    numbers with a sign.
     """
     if not is_secret((a, b)):
         return -1 if b == 0 else int(abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
@@ -157,7 +159,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """Returns the rest that `divide` leaves, with the sign of `a`: all of `a`, by zero."""
+    """Returns the remainder of `divide`, with the sign of `a`. Division by zero gives all of `a`."""
     if not is_secret((a, b)):
         return a - divide(a, b) * b
     return _quotient("%", a, b)

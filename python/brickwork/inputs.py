@@ -1,4 +1,4 @@
-"""Inputs of programs: Python's values, arrays and tables, as the command takes them."""
+"""Converts inputs of programs (Python's values, arrays and tables) to the form of the command."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .wires import EMPTY, TEXT, Bits, Place, Reading, Scale, integer_bits, to_te
 def input_word(
     value: Any, ports: Sequence[Port], executions: int | None, reading: Reading, party: str
 ) -> str | None:
-    """Returns a party's input as the flag of the command takes it, or None if there is none.
+    """Returns a party's input as the value of the command's flag, or None if there is none.
 
     Args:
         value: a Python value, an array, a table, a `SecretFile`, a `Secret`, or the path of a file.
         ports: the party's inputs.
-        executions: how many values there are, if it is not one by itself.
+        executions: the number of values, or None for a single value.
     """
     if value is None:
         return None
@@ -67,8 +67,8 @@ def check_scale(scale: Scale, ports: Sequence[Port]) -> None:
 
 
 def _fields_of(kind: Type, name: str) -> Iterator[str]:
-    """Yields the paths of all fields of integers, elements of arrays counted once. The point of a number of
-    fixed point is part of its type.
+    """Yields the paths of all fields of integers. The elements of an array count once. The scale of a
+    fixed-point number is part of its type.
     """
     while isinstance(kind, Array):
         kind = kind.element
@@ -80,7 +80,7 @@ def _fields_of(kind: Type, name: str) -> Iterator[str]:
 
 
 def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
-    """Returns a value of each execution, as JSON can hold it."""
+    """Returns a value of each execution, in a form that JSON can hold."""
     several = executions > 1 and are_columns(value)
     if is_table(value) or isinstance(value, np.ndarray) or several:
         rows = _rows(value, kind, place)
@@ -100,7 +100,7 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
 def _json(value: Any, place: Place) -> str:
     look()
     if isinstance(value, _Bits):
-        # Nothing to escape, and it may be long.
+        # It has nothing to escape, and may be long.
         return f'"{value}"'
     try:
         return json.dumps(value, allow_nan=False)
@@ -111,16 +111,16 @@ def _json(value: Any, place: Place) -> str:
 
 
 class _Bits(str):
-    """Wire bits as the command reads them."""
+    """Wire bits in the form that the command reads."""
 
 
 def _text(bits: Bits) -> _Bits:
-    """Returns wire bits as the command reads them."""
+    """Returns wire bits in the form that the command reads."""
     return _Bits("bits:" + to_text(bits))
 
 
 def _plain(value: Any, kind: Type, place: Place) -> Any:
-    """Returns a value as JSON can hold it, with arrays and tables as their wire bits."""
+    """Returns a value in a form that JSON can hold, with arrays and tables as their wire bits."""
     if isinstance(value, os.PathLike):
         value = secret_file(value)
     if isinstance(value, SecretFile):
@@ -153,11 +153,11 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
 
 
 _WORDS = ("0x", "0X", "bits:")
-"""How a text begins that is a number in hexadecimal digits, or wire bits."""
+"""The prefixes of texts that are numbers in hexadecimal digits, or wire bits."""
 
 
 def _is_missing(value: Any) -> bool:
-    """Returns whether it stands for a missing number: None, a value that is no number, and NA of pandas."""
+    """Returns whether a value represents a missing number: None, NaN, or NA of pandas."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # Nobody knows whether NA is itself.
@@ -165,7 +165,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _names_no_file(value: Any, place: Place) -> Any:
-    """Returns a value of the caller's in which no string is one that the command would read a file for."""
+    """Returns a caller's value without strings for which the command would read a file."""
     if isinstance(value, str) and value.lstrip().startswith(FILES):
         raise place.wrong(
             "a text that begins with @ or csv:", "name a file as pathlib.Path(…) or secret_file(…)"
@@ -180,19 +180,20 @@ def _names_no_file(value: Any, place: Place) -> Any:
 
 
 def _each(values: Iterable[Any], kind: Type, place: Place) -> list[Any]:
-    """Returns values of one type as JSON can hold them."""
+    """Returns values of one type in a form that JSON can hold."""
     values = list(values)
     try:
         return [_plain(one, kind, place) for one in looking(values)]
     except InvalidInput:
-        # Once more, to say which one it is.
+        # The second pass finds the value, to name it in the error.
         for row, one in enumerate(values):
             _plain(one, kind, place.at(row))
         raise
 
 
 def _number(value: Any, kind: Integer, place: Place) -> _Bits:
-    """Returns a number by itself as its wire bits: one that may have a point, or is an integer behind one."""
+    """Returns a single number as its wire bits: a number that may have a point, or the integer that
+    represents it."""
     fraction = isinstance(value, (float, np.floating, Decimal, Fraction))
     if fraction and kind.point == 0 and place.digits() is None:
         raise place.wrong("a number with a decimal point", place.how_to_scale())
@@ -204,7 +205,7 @@ _MANY = 32
 
 
 def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:
-    """Returns a list of whole numbers of Python, each of a row, as an array; None if it is something else."""
+    """Returns a list of Python integers, one a row, as an array. Returns None for anything else."""
     if not isinstance(value, (list, tuple, range)) or len(value) < _MANY or has_masked(value):
         return None
     while isinstance(kind, Array):
@@ -236,7 +237,7 @@ def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, A
         return plain
     if not _is_array(value[array], fields[array]):
         return {**plain, array: _plain(value[array], fields[array], place.field(array))}
-    # The rest of the array is 0, and `count` says how much of it counts.
+    # The rest of the array is 0, and `count` is the number of elements.
     filled = _filled(value[array], kind, place)
     if "count" in filled and plain.get("count", 0) > filled["count"]:
         raise place.wrong(f"count is more than the {filled['count']} rows", "leave it out, or give that many")
@@ -244,7 +245,7 @@ def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, A
 
 
 def _is_array(value: Any, kind: Type) -> bool:
-    """Returns whether it is an array or table, and not a Python value."""
+    """Returns whether a value is an array or table, and not a Python value."""
     return (
         is_table(value)
         or isinstance(kind, Array)
@@ -255,7 +256,7 @@ def _is_array(value: Any, kind: Type) -> bool:
 
 
 def _filled(value: Any, kind: Type, place: Place) -> Any:
-    """Returns an array or table as what it fills: an array, or a struct whose only array it is."""
+    """Returns an array or table as the value that it fills: an array, or a struct whose only array it is."""
     if isinstance(kind, Array):
         bits = _rows(value, kind.element, place)
         if len(bits) != kind.length:
@@ -308,7 +309,7 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
         raise place.wrong(
             f"there is no column {missing[0]!r}", f"the program takes {', '.join(sorted(wanted))}"
         )
-    # Its name may be a value, where a table was read without its first line.
+    # Its name may be a value, if a table was read without its first line.
     if not place.reading.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
             f"the program does not know the name of column {unknown[0]}",
@@ -317,7 +318,7 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
     long = lengths({name: found[name] for name in wanted})
     if len(set(long.values())) > 1:
         raise place.wrong(f"columns of different lengths: {long}", "give each row a value in each")
-    # All room at once: wide tables are large.
+    # All memory is allocated at once, because wide tables are large.
     bits = np.empty((next(iter(long.values()), 0), sum(leaf.bits for leaf in wanted.values())), np.uint8)
     base = 0
     for name, leaf in looking(wanted.items()):

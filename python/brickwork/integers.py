@@ -15,7 +15,7 @@ from .values import BIT, Value, here, library, own_component, plain, variable
 
 
 class Integer(Value):
-    """A secret integer of fixed width; of one bit it is the answer to a question."""
+    """A secret integer of fixed width. With one bit it is the result of a comparison."""
 
     __slots__ = ()
     type: IntegerType
@@ -47,12 +47,13 @@ class Integer(Value):
         elif symbol in ("/", "%"):
             check(BY_ZERO, lambda: second == 0)
             if symbol == "/" and type.signed:
-                # The one quotient that does not fit: its exact value is one more than the largest number.
+                # This is the one quotient that does not fit: its exact value is one more than the largest
+                # number.
                 check(WRAPS, lambda: (first == type.low) & (second == -1))
         return result
 
     def _counts(self) -> None:
-        """Refuses to calculate with the answer to a question, where one bit is meant to be a number."""
+        """Refuses to calculate with the result of a comparison, where one bit would be used as a number."""
         if self.type == BIT:
             refuse(
                 "calculates with a single bit, which wraps: a sum of them is their parity",
@@ -223,7 +224,7 @@ class Integer(Value):
         return (self.bits(i, 1) for i in range(self.type.width))
 
     def _as(self, type: IntegerType) -> Integer:
-        """Returns the same bits as a number of another type of this width."""
+        """Returns the same bits as a number of another type of the same width."""
         name = body().let(type)
         body().say(f"{name}{{0:{type.width}}} = {_slice(self, f'0:{type.width}')};")
         return Integer(type, name)
@@ -270,7 +271,7 @@ class Integer(Value):
         return Integer(type, name)
 
     def truncate(self, type: IntegerType) -> Integer:
-        """Returns the low bits, as many as the type has, as a number of it."""
+        """Returns the low bits as a number of a type, as many as the type has."""
         source().use(type)
         if type.point != self.type.point:
             refuse(
@@ -303,7 +304,7 @@ class Integer(Value):
         refuse("multiplies a number by `@`", "write * for numbers; @ is for arrays")
 
     def floor(self) -> Integer:
-        """Returns the largest whole number that is not larger, in a type without bits behind the point."""
+        """Returns the largest integer that is not larger, in a type without bits after the point."""
         if self.type.point == self.type.width:
             wider = IntegerType(self.type.width + 1, self.type.signed, self.type.point)
             return self.astype(wider).floor()
@@ -311,15 +312,15 @@ class Integer(Value):
         return self.bits(self.type.point, whole)._as(IntegerType(whole, self.type.signed))
 
     def round(self) -> Integer:
-        """Returns the nearest whole number, of two that are as near the larger; one bit wider, so that it
-        fits.
+        """Returns the nearest integer, and of two equally near ones the larger. It is one bit wider, so that
+        it fits.
         """
         whole = IntegerType(self.type.width - self.type.point + 1, self.type.signed)
         return self.round_to(whole)
 
     def round_to(self, type: IntegerType) -> Integer:
-        """Returns the nearest number of a type with fewer bits behind the point, and of two equally near ones
-        the larger; a number out of range wraps.
+        """Returns the nearest number of a type with fewer bits after the point, and of two equally near ones
+        the larger. A number out of range wraps.
         """
         less = self.type.point - type.point if isinstance(type, IntegerType) else -1
         if less < 0 or type.signed != self.type.signed:
@@ -333,7 +334,7 @@ class Integer(Value):
 
 
 def _widening(one: IntegerType, other: Type) -> str:
-    """Returns what to write so that two values have the same type."""
+    """Returns a suggestion that gives two values the same type."""
     if not isinstance(other, IntegerType):
         return f"take the elements or fields of the {other!r} one by one"
     joined = one.joined(other)
@@ -352,7 +353,7 @@ def _slice(of: Integer, bits: str) -> str:
 
 
 def _shifted(of: Integer, type: IntegerType, places: int) -> Integer:
-    """Returns a number of that many bits less as one of this type, moved up by so many places."""
+    """Returns a number with fewer bits as one of this type, shifted left by this many positions."""
     name = body().let(type)
     width = of.type.width
     body().say(f"{name}{{{places}:{width}}} = {_slice(of, f'0:{width}')};")
@@ -360,7 +361,7 @@ def _shifted(of: Integer, type: IntegerType, places: int) -> Integer:
 
 
 def _rounded(of: Integer, places: int, type: IntegerType) -> Integer:
-    """Returns a number moved down by so many places, rounded to the nearest, as one of this type."""
+    """Returns a number shifted right by this many positions, rounded to the nearest, as one of this type."""
     if of.type.width <= places:
         of = of.astype(IntegerType(places + 1, of.type.signed, of.type.point))
     kept = builtins.min(of.type.width - places, type.width)
@@ -375,11 +376,11 @@ WRAPS = "wraps: the result does not fit the type"
 BY_ZERO = "divides by zero"
 
 _EXACTLY = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-"""Operators that wrap, and by which the exact result is computed in a wider type."""
+"""Operators that wrap, with the operators that compute the exact result in a wider type."""
 
 
 def _wraps(symbol: str, a: Integer, b: Integer, result: Integer) -> Integer:
-    """Returns whether a sum, a difference or a product is another number than the exact one."""
+    """Returns whether a sum, a difference or a product differs from the exact result."""
     width = 2 * a.type.width if symbol == "*" else a.type.width + 1
     return _differs(_wide(a.type, width, a.type.signed or symbol == "-"), _EXACTLY[symbol], a, b, result)
 
@@ -387,7 +388,7 @@ def _wraps(symbol: str, a: Integer, b: Integer, result: Integer) -> Integer:
 def _differs(
     wide: IntegerType, operate: Callable[[Integer, Integer], Integer], a: Integer, b: Integer, result: Integer
 ) -> Integer:
-    """Returns whether a result is not what is computed of the same numbers in a wider type."""
+    """Returns whether a result differs from the result that a wider type gives for the same numbers."""
     return operate(a.astype(wide), b.astype(wide)) != result.astype(wide)
 
 
@@ -410,7 +411,7 @@ def quotient_wraps(a: Integer, b: Integer, result: Integer) -> Integer:
 
 
 def _moved(a: Integer) -> Integer:
-    """Returns a dividend of twice the width, which has room for all places."""
+    """Returns a dividend of twice the width, which has room for all positions."""
     wide = IntegerType(2 * a.type.width, a.type.signed, a.type.point)
     return Integer(wide, body().let(wide, f"{variable(a.astype(wide))} << {a.type.point}"))
 
@@ -425,7 +426,7 @@ def _fixed_divide(a: Integer, b: Integer) -> Integer:
 
 
 def constant(number: object, type: IntegerType) -> Integer:
-    """Returns a plain number as a value of this type, which must hold it."""
+    """Returns a plain number as a value of this type, and refuses a number that does not fit."""
     if (whole := plain(number)) is not None:
         number = whole
     written = number
@@ -444,7 +445,7 @@ def constant(number: object, type: IntegerType) -> Integer:
         refuse(f"has {written}, which {type!r} does not hold", f"it takes {least} to {most}")
     source().use(type)
     mark = "#" if type.signed else "##"
-    # The lowest number of a signed type has no positive counterpart: its bits are written down.
+    # The lowest number of a signed type has no positive counterpart, so its bits are written.
     if type.signed and number < 0:
         bits = IntegerType(type.width)
         source().use(bits)

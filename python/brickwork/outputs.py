@@ -16,11 +16,11 @@ from .wires import Bits, Place, Reading, integers
 
 
 def output_value(bits: Bits, ports: Sequence[Port], executions: int | None) -> Any:
-    """Returns what a party learns: an `int`, an array, a structured array or a dict of fields.
+    """Returns the output of a party: an `int`, an array, a structured array or a dict of fields.
 
     Args:
         bits: the wire bits.
-        executions: how many values there are, along the first axis, if it is not one by itself.
+        executions: the number of values along the first axis, or None for a single value.
     """
     kind = type_of(ports)
     if kind is None:
@@ -31,7 +31,7 @@ def output_value(bits: Bits, ports: Sequence[Port], executions: int | None) -> A
 
 def _by_execution(bits: Bits, ports: Sequence[Port], executions: int | None) -> Bits:
     """Returns a row of bits for each execution. The outputs that only one party learns come first, for all
-    executions, and then those that both learn.
+    executions. Then come the outputs that both learn.
     """
     if executions is None:
         return bits.reshape(1, -1)
@@ -72,7 +72,7 @@ def _parts(bits: Bits, kind: Struct) -> list[Bits]:
 
 
 def _records(columns: dict[str, Any], rows: int, length: int) -> NDArray[Any]:
-    """Returns the elements of an array of structs: a structured array, its fields by name."""
+    """Returns the elements of an array of structs: a structured array with its fields by name."""
     flat = {
         name: _records(of, len(next(iter(_arrays(of)))), 1)[:, 0] if isinstance(of, dict) else of
         for name, of in columns.items()
@@ -92,9 +92,9 @@ def _arrays(columns: dict[str, Any]) -> list[NDArray[Any]]:
 
 
 def columns(learned: Any) -> dict[str, NDArray[Any]]:
-    """Returns what a party learned as columns by name, a row for each element or execution. Fields of structs
-    and elements of arrays are columns of their own, `price.net` and `tax[0]`, as inputs have them; numbers
-    without a name are the column `value`. Of a struct with a `count` and one table only the first `count`
+    """Returns the outputs of a party as columns by name, with a row for each element or execution. Fields of
+    structs and elements of arrays are separate columns, `price.net` and `tax[0]`, as in inputs. Numbers
+    without a name are the column `value`. For a struct with a `count` and one table, only the first `count`
     rows are returned.
 
     Args:
@@ -117,7 +117,7 @@ def columns(learned: Any) -> dict[str, NDArray[Any]]:
 
 
 def _is_one_row(learned: Any) -> bool:
-    """Returns whether there is a plain number among the fields: then arrays beside it belong to its row, and
+    """Returns whether there is a plain number among the fields. Arrays beside it then belong to its row, and
     are no columns."""
     if isinstance(learned, Mapping):
         return any(map(_is_one_row, learned.values()))
@@ -131,7 +131,7 @@ def _of_one_row(learned: Any) -> Any:
 
 
 def to_pandas(learned: Any) -> Any:
-    """Returns what a party learned as a `pandas.DataFrame`, with the columns that `columns` gives."""
+    """Returns the outputs of a party as a `pandas.DataFrame`, with the columns of `columns`."""
     pandas = needed("pandas", "to_pandas", "pandas")
     return pandas.DataFrame(columns(learned))
 
@@ -141,8 +141,8 @@ _MOST_DIGITS = 76
 
 
 def to_arrow(learned: Any) -> Any:
-    """Returns what a party learned as a `pyarrow.Table`, with the columns that `columns` gives. Integers
-    beyond 64 bits are decimal numbers of 76 digits.
+    """Returns the outputs of a party as a `pyarrow.Table`, with the columns of `columns`. Integers beyond 64
+    bits are decimal numbers of 76 digits.
     """
     pyarrow = needed("pyarrow", "to_arrow", "'brickwork[arrow]'")
 
@@ -154,7 +154,7 @@ def to_arrow(learned: Any) -> Any:
         try:
             return pyarrow.array(list(map(Decimal, column)), pyarrow.decimal256(_MOST_DIGITS, 0))
         except pyarrow.ArrowInvalid:
-            # Without a cause: it may repeat the value.
+            # The error has no cause, because the cause may repeat the value.
             raise UsageError("an integer of more than 76 digits", "Arrow has no type for it") from None
 
     return pyarrow.table({name: one(column) for name, column in columns(learned).items()})

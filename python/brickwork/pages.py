@@ -14,24 +14,26 @@ from .errors import from_json
 
 
 class Page:
-    """Something that a page can be made of."""
+    """An object that can be shown as a page."""
 
     def record(self) -> Mapping[str, Any]:
-        """Returns the JSON that the page is about."""
+        """Returns the JSON of the page."""
         raise NotImplementedError
 
     def page(self, outputs: bool = False) -> str:
         """Returns the page: one HTML document without scripts, which loads nothing.
 
-        Args: outputs: whether to show what was computed. Everybody who sees the page then knows it.
+        Args:
+            outputs: whether to show the outputs. Everybody who sees the page then knows the outputs.
         """
         return self._made(outputs, None)
 
     def report(self, path: str | os.PathLike[str], outputs: bool = False) -> Path:
-        """Writes the page to a file, as `--report` does: for its owner alone, and all of it or nothing.
+        """Writes the page to a file, as `--report` does. Only its owner can read the file, and it is complete
+        or absent.
 
         Args:
-            outputs: whether to show what was computed, as `--report-outputs` does.
+            outputs: whether to show the outputs, as `--report-outputs` does.
         """
         self._made(outputs, path)
         return Path(path)
@@ -46,11 +48,12 @@ class Page:
             raise from_json(failed.args[0]) from None
 
     def _outputs_of_record(self) -> Any:
-        """Returns what was computed, as the command's JSON has it; a plan and a program have nothing."""
+        """Returns the outputs in the form of the command's JSON. A plan and a program have none."""
         return None
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, so that neither styles nor anything else of the notebook's page meet it.
+        # The page is in a frame of its own, so that it shares neither styles nor anything else with the
+        # notebook's page.
         whole = html.escape(self.page(), quote=True)
         style = "width: 100%; height: 40em; border: 1px solid #8888"
         return f'<iframe sandbox="" title="Brickwork" style="{style}" srcdoc="{whole}"></iframe>'

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 EXPONENTS = 1023
-"""Bits of the widest integer of which each is about a `float`, if not exactly one."""
+"""Bits of the widest integer whose values are converted to `float`, exactly or nearly."""
 
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer of `bits` bits, in two's complement if `signed`. With a `point` it stands for a number that
-    has as many of its bits behind the point.
+    """An integer of `bits` bits, in two's complement if `signed`. With a `point` it represents a number that
+    has this many of its bits after the point.
     """
 
     bits: int
@@ -26,7 +26,7 @@ class Integer:
 
     @property
     def low(self) -> int:
-        """The least integer."""
+        """The smallest integer."""
         return -(1 << self.bits - 1) if self.signed else 0
 
     @property
@@ -98,7 +98,7 @@ def type_from_json(value: Any) -> Type:
 
 
 def without_points(kind: Type) -> Type:
-    """Returns the type of the integers behind numbers of fixed point."""
+    """Returns the type of the integers that represent fixed-point numbers."""
     if isinstance(kind, Integer):
         return Integer(kind.bits, kind.signed)
     if isinstance(kind, Array):
@@ -107,7 +107,7 @@ def without_points(kind: Type) -> Type:
 
 
 def type_of(ports: Sequence[Port]) -> Type | None:
-    """Returns the type of a party's whole value: that of its one port, or a struct of several."""
+    """Returns the type of a party's whole value: the type of its only port, or a struct of several ports."""
     if not ports:
         return None
     if len(ports) == 1:

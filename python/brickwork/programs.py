@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class HasProgram(Protocol):
-    """Something that a program can be made of, such as a traced function."""
+    """An object that can be turned into a program, such as a traced function."""
 
     def as_program(self) -> Program: ...
 
 
 @runtime_checkable
 class HasChecks(Protocol):
-    """Something that can say what went wrong in it, such as a traced function."""
+    """An object that can report faults of its program, such as a traced function."""
 
     def checked(self) -> tuple[Program, list[Fault]] | None: ...
 
@@ -41,11 +41,11 @@ class HasChecks(Protocol):
 class Program(Page):
     """A program in a file: a `.wir` source, a `.bwp`, or a circuit of any format that the command reads.
 
-    Both parties must use the same one; `digest` tells. It is compiled once, whatever is done with it.
+    Both parties must use the same program; `digest` identifies it. The file is compiled once, for all uses.
 
     Args:
         path: the file.
-        map: whose the inputs of a Bristol or SCD circuit are, such as `{"in2": "garbler"}`.
+        map: the parties of inputs of a Bristol or SCD circuit, such as `{"in2": "garbler"}`.
     """
 
     def __init__(self, path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> None:
@@ -61,7 +61,7 @@ class Program(Page):
         self.is_raw = False
 
     def raw(self) -> Program:
-        """Returns the same program, which takes and gives the integers behind numbers of fixed point."""
+        """Returns the same program, with the integers of fixed-point numbers as inputs and outputs."""
         other = object.__new__(Program)
         vars(other).update(vars(self))
         other.is_raw = True
@@ -75,7 +75,7 @@ class Program(Page):
         return wait(into.load(["info", *flags({"map": self.map}), "--", os.fspath(self.path)])).json
 
     def unchanged(self) -> Program:
-        """Returns itself, whose file still holds the program that was loaded.
+        """Returns this program, after a check that its file still holds the program that was loaded.
 
         Raises:
             InvalidInput: it holds another one.
@@ -90,37 +90,38 @@ class Program(Page):
         return self
 
     def inputs_of(self, party: str) -> list[Port]:
-        """Returns what a party, `garbler` or `evaluator`, gives."""
+        """Returns the inputs of a party, `garbler` or `evaluator`."""
         return [port for port in self.inputs if port.party == party]
 
     def outputs_of(self, party: str) -> list[Port]:
-        """Returns what a party learns."""
+        """Returns the outputs of a party."""
         return [port for port in self.outputs if port.party in (party, "both")]
 
     def info(self) -> dict[str, Any]:
-        """Returns the output of `brickwork info --json` for it."""
+        """Returns the output of `brickwork info --json` for this program."""
         return dict(wait(_native.Task.call(self._words(), self.native)).json)
 
     def _words(self) -> list[str]:
         return ["info", *flags({"map": self.map}), "--", os.fspath(self.unchanged().path)]
 
     def meaning(self, bits: Mapping[str, str], executions: int | None) -> Any:
-        """Returns what the parties' output bits mean, as the command's JSON has it."""
+        """Returns the values of the parties' output bits, in the form of the command's JSON."""
         parties = (bits.get(party) for party in ("garbler", "evaluator"))
         return wait(self.native.outputs(executions, *parties)).json
 
     def described(self, cut: str) -> dict[str, Any]:
-        """Returns the output of `info` for it in another cut, such as one that a run names."""
+        """Returns the output of `info` for this program in another cut, such as one that a run names."""
         return dict(wait(_native.Task.describe(self._words(), self.native, cut)).json)
 
     def record(self) -> Mapping[str, Any]:
         return self.info()
 
     def save(self, path: str | os.PathLike[str], cut: str | None = None) -> Program:
-        """Writes it to a `.bwp` file, which the peer can be sent, and returns the program there.
+        """Writes the program to a `.bwp` file, which can be sent to the peer, and returns the program in that
+        file.
 
         Args:
-            cut: `whole` for one piece, which stock is then made of, or what else the command's `--cut` takes.
+            cut: `whole` for one piece, from which stock is then made, or another value of `--cut`.
         """
         options = {"map": self.map, "output": path, "cut": cut}
         call = ["compile", *flags(options), "--", os.fspath(self.unchanged().path)]
@@ -128,20 +129,20 @@ class Program(Page):
         return self._alike(Program(path))
 
     def repeated(self, times: int, hold: str) -> Program:
-        """Returns a program that evaluates this one several times, with one input of a party for all of them,
-        such as one model for many rows. The program itself has that input once, so nobody needs to trust that
-        it stays the same. Each input of the other party, and each output, becomes an array.
+        """Returns a program that evaluates this one several times, with one input of a party for all
+        evaluations, such as one model for many rows. The program has that input once, so nobody needs to
+        trust that it stays the same. Each input of the other party, and each output, becomes an array.
 
         Args:
-            times: how often.
-            hold: whose input is the same in all, `garbler` or `evaluator`.
+            times: the number of evaluations.
+            hold: the party whose input is the same in all, `garbler` or `evaluator`.
         """
         options = {"map": self.map, "output": new_file(), "repeat": times, "hold": hold}
         wait(_native.Task.call(["compile", *flags(options), "--", os.fspath(self.unchanged().path)]))
         return self._alike(Program(options["output"]))  # type: ignore[arg-type]
 
     def _alike(self, other: Program) -> Program:
-        """Returns another program whose numbers with a point are read as this one's are."""
+        """Returns another program whose fixed-point numbers are read like those of this program."""
         return other.raw() if self.is_raw else other
 
     def __eq__(self, other: object) -> bool:
@@ -159,7 +160,7 @@ class Program(Page):
 
 
 def _same(path: Path, map: Mapping[str, str], digest: str, is_raw: bool) -> Program:
-    """Returns the program that was pickled, whose file must still hold it."""
+    """Returns the program that was pickled, after a check that its file still holds it."""
     program = Program(path, map)
     if program.digest != digest:
         raise InvalidInput(
@@ -184,7 +185,8 @@ def _files(path: Path) -> dict[Path, tuple[int, ...] | None]:
             if one.suffix == ".wir":
                 left += [one.parent / os.fsdecode(name) for name in _INCLUDE.findall(one.read_bytes())]
         except (OSError, ValueError):
-            # A file of the standard library, or a missing file, whose reader reports the error.
+            # This is a file of the standard library, or a missing file, for which the reader reports the
+            # error.
             found[one] = None
     return found
 
@@ -194,7 +196,7 @@ def _ports(found: Iterable[Mapping[str, Any]]) -> tuple[Port, ...]:
 
 
 def load(path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> Program:
-    """Reads a program, source or circuit; the content of the file tells which."""
+    """Reads a program, source or circuit. The content of the file determines which."""
     return Program(path, map)
 
 
@@ -214,7 +216,7 @@ def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Progra
 
 
 def in_a_file(program: Program) -> Path:
-    """Returns a file that is the program by itself: without `map`, which not every command takes."""
+    """Returns a file that contains the complete program: without `map`, which not every command accepts."""
     return program.save(new_file()).path if program.map else program.path
 
 
@@ -248,21 +250,23 @@ def compile(
 
 _NUMBERS = itertools.count(1)
 _FOLDER: tuple[int, str] | None = None
-"""Where the files of a process are, with its number: a fork has a folder of its own."""
+"""The folder for files of this process, with the number of the process: a fork has a folder of its own."""
 
 
 def new_file() -> str:
-    """Returns the name of a new `.bwp` file of this process, which goes with it. Programs are no secrets."""
+    """Returns the name of a new `.bwp` file of this process, which is removed when the process ends. Programs
+    are no secrets."""
     global _FOLDER
     if _FOLDER is None or _FOLDER[0] != os.getpid():
         _FOLDER = os.getpid(), tempfile.mkdtemp(prefix="brickwork-")
-        # At the end of this process and of no fork, be it one of a pool, which calls no `atexit`.
+        # Removes the folder at the end of this process, and of no fork. (A worker of a pool calls no
+        # `atexit`.)
         Finalize(None, shutil.rmtree, (_FOLDER[1], True), exitpriority=0)
     return os.path.join(_FOLDER[1], f"{next(_NUMBERS)}.bwp")
 
 
 def _forked() -> None:
-    """Forgets what is of the process that this one was forked from, even if the two have one number."""
+    """Forgets the state of the process from which this one was forked, even if both have one number."""
     global _FOLDER
     _FOLDER = None
     _native.forked()

@@ -1,5 +1,5 @@
-"""The values that a function reads besides its arguments: names of its module and of functions around it,
-attributes of classes and modules, and the values that its called functions read.
+"""Finds the values that a function reads besides its arguments: names of its module and of enclosing
+functions, attributes of classes and modules, and the values that its called functions read.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _CONSTANT = frozenset(
 
 
 class _MayChange(Exception):
-    """Something may change, and be the same object."""
+    """A value may change although it stays the same object."""
 
 
 def reads(*roots: Any) -> tuple[object, ...] | None:
-    """Returns the values that functions read, so that they do the same as long as these are equal; None if
-    one of them, such as a list, may change and be the same object.
+    """Returns the values that functions read: the functions do the same as long as these are equal. Returns
+    None if one of them, such as a list, may change and stay the same object.
     """
     reading = _Reading()
     try:
@@ -40,8 +40,8 @@ def reads(*roots: Any) -> tuple[object, ...] | None:
 
 
 def is_itself_alone(one: Any) -> bool:
-    """Returns whether it is equal only to itself and may still change: an object whose class does not define
-    equality.
+    """Returns whether an object is equal only to itself and may still change, because its class does not
+    define equality.
     """
     if isinstance(one, types.MethodType):
         return is_itself_alone(one.__self__)
@@ -79,7 +79,8 @@ class _Reading:
         self._seen: set[tuple[int, frozenset[str]]] = set()
 
     def look(self, one: Any, names: frozenset[str]) -> None:
-        """Notes a value that code reads which has these names: it may be asked for attributes of them."""
+        """Notes a value of these names that code reads, and that the code may ask for attributes of these
+        names."""
         kind = type(one)
         if kind in _CONSTANT or isinstance(one, (Type, Owned, Enum)):
             self.found.append((kind, one))
@@ -131,7 +132,7 @@ class _Reading:
                 self._attributes(vars(base), names | methods, names | methods)
 
     def _attributes(self, of: Any, wanted: frozenset[str], names: frozenset[str]) -> None:
-        """Notes those of these attributes that exist; `names` are the candidates for each of them in turn."""
+        """Notes the existing attributes; `names` are the candidates for each of them in turn."""
         for name in sorted(wanted):
             if name in of:
                 self.found.append(name)
@@ -142,14 +143,14 @@ class _Reading:
 
 
 def _is_free(of: types.BuiltinFunctionType) -> bool:
-    """Returns whether it is no method of an object, which it could change."""
+    """Returns whether a function is no method of an object, which it could change."""
     return of.__self__ is None or isinstance(of.__self__, types.ModuleType)
 
 
 @functools.cache
 def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
     """Returns all names that code and the functions within it use, and those that they look up in the module.
-    The others are attributes, so a variable of the module that is called likewise is not read.
+    The other names are attributes. So a variable of the module with the same name is not read.
     """
     names, of_module = {*code.co_names}, set()
     for step in dis.get_instructions(code):

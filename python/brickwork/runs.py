@@ -1,4 +1,4 @@
-"""Running programs: both parties in this process, or one of them with a peer elsewhere."""
+"""Runs programs: both parties in this process, or one of them with a peer elsewhere."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Outputs:
 
 
 class Run(Page):
-    """The result of a run. Outputs are in `garbler` and `evaluator`, and shown only if they are asked for.
+    """The result of a run. Outputs are in `garbler` and `evaluator`, and are shown only on request.
 
     Attributes:
-        garbler: what the garbler learned: an `int`, an array, a structured array or a dict of fields; None if
+        garbler: the garbler's output: an `int`, an array, a structured array or a dict of fields; None if
             it learns nothing, or is the peer.
-        evaluator: what the evaluator learned.
-        json: what `brickwork run --json` prints, outputs left out.
+        evaluator: the evaluator's output.
+        json: the output of `brickwork run --json`, without the outputs of the program.
     """
 
     def __init__(self, program: Program, told: Told, roles: tuple[str, ...], executions: int | None) -> None:
@@ -99,7 +99,7 @@ class Run(Page):
         self.json: dict[str, Any] = told.json
 
     def record(self) -> Mapping[str, Any]:
-        """Returns the JSON that the page is about: with the program, in the cut that was run."""
+        """Returns the JSON of the page, with the program in the cut that was run."""
         described = self.program.described(self.json.get("cut", "given"))
         return {**self.json, "outputs": None, "program": described}
 
@@ -137,7 +137,7 @@ class Run(Page):
 
 @dataclass(frozen=True)
 class _Ready:
-    """A call of which all is known and nothing has begun."""
+    """A call whose arguments are complete and which has not begun."""
 
     program: Program
     roles: tuple[str, ...]
@@ -166,7 +166,7 @@ def run(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Runs both parties here, on two threads over TLS on loopback, with keys made for the occasion.
+    """Runs both parties here, on two threads over TLS on loopback, with temporary keys.
 
     Args:
         program: a program, a traced function, or a file of either.
@@ -192,7 +192,7 @@ async def run_async(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Runs both parties, as `run` does, while the event loop goes on. To cancel it stops the run."""
+    """Runs both parties, as `run` does, while the event loop continues. Cancelling it stops the run."""
     watch = Watch(progress, deadline=deadline)
     ready = await aside(watch.prepare, _both, _native.Task.both, "run", program, garbler, evaluator, options)
     return await ready.wait_async(watch)
@@ -213,9 +213,9 @@ def simulate(
     """Computes in the clear, without any protocol.
 
     Args:
-        check: whether to look for sums, differences and products that wrapped, divisions by zero, and tables
-            that are out of order, of a program in Python. `Outputs.faults` has them, with their lines, and a
-            `Faulty` warning tells of them.
+        check: whether to look for faults of a program in Python: sums, differences and products that wrapped,
+            divisions by zero, and tables that are out of order. `Outputs.faults` has them, with their lines,
+            and a `Faulty` warning reports them.
     """
     options: Options = {
         "scale": scale or {},
@@ -226,7 +226,7 @@ def simulate(
         options["executions"] = executions
     watch = Watch(deadline=deadline)
     own, checked = watch.prepare(_checkable, program, check)
-    # Taken once, for both simulations: a `Secret` can be taken no second time.
+    # The input is taken once for both simulations, because a `Secret` cannot be taken a second time.
     words = watch.prepare(_words, own, garbler, evaluator, options)
 
     def bits_of(of: Program) -> dict[str, str]:
@@ -249,11 +249,11 @@ def simulate(
 
 
 class Faulty(UserWarning):
-    """Something went wrong in a simulation that was checked."""
+    """A fault was found in a checked simulation."""
 
 
 def _checkable(program: AnyProgram, check: bool) -> tuple[Program, tuple[Program, list[Fault]] | None]:
-    """Returns a program, and if asked the one that finds its faults, unless it can have none."""
+    """Returns a program and, if requested, the program that finds its faults, unless it can have none."""
     if check and not isinstance(program, HasChecks):
         raise UsageError(
             "only a program in Python can be checked, before it is compiled",
@@ -275,7 +275,7 @@ def _both(
 
 
 def _words(program: Program, garbler: Any, evaluator: Any, options: Options) -> list[str | None]:
-    """Takes the inputs of both parties, as the command takes them."""
+    """Takes the inputs of both parties in the form of the command."""
     check_scale(options.get("scale", {}), program.inputs)
     return [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
 
@@ -349,16 +349,16 @@ def garbler(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Takes part as the garbler; the peer is elsewhere.
+    """Runs the garbler; the peer runs elsewhere.
 
     Args:
         program: a program, a traced function, or a file of either; the peer needs the same.
         input: this party's input.
         identity: this party's key, as `keygen` makes it: a file, or an `Identity`.
         peer: the peer's public key, or `@FILE`.
-        listen: where to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
-        connect: where the peer waits.
-        keep: whether to wait on after a peer that does not fit.
+        listen: the address at which to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
+        connect: the address at which the peer waits.
+        keep: whether to continue to wait after a peer that does not match.
         listening: called with `HOST:PORT` once this party listens.
         progress: whether to show a bar by `tqdm`.
         deadline: seconds after which it is stopped.
@@ -384,7 +384,7 @@ def evaluator(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Takes part as the evaluator; arguments are those of `garbler`."""
+    """Runs the evaluator; the arguments are those of `garbler`."""
     watch = Watch(progress, listening, deadline)
     return watch.prepare(
         _party, "evaluator", program, input, identity, peer, listen, connect, keep, options
@@ -405,8 +405,7 @@ async def garbler_async(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Takes part as the garbler, as `garbler` does, while the event loop goes on. To cancel it stops the
-    run.
+    """Runs the garbler, as `garbler` does, while the event loop continues. Cancelling it stops the run.
     """
     watch = Watch(progress, listening, deadline)
     ready = await aside(
@@ -429,7 +428,7 @@ async def evaluator_async(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Takes part as the evaluator, as `evaluator` does, while the event loop goes on."""
+    """Runs the evaluator, as `evaluator` does, while the event loop continues."""
     watch = Watch(progress, listening, deadline)
     ready = await aside(
         watch.prepare, _party, "evaluator", program, input, identity, peer, listen, connect, keep, options

@@ -9,16 +9,16 @@ from typing import NoReturn
 from .errors import InvalidInput
 
 FILES = ("@", "csv:")
-"""How the command's words begin that name a file."""
+"""The beginning of arguments that name a file."""
 
 _FILE = re.compile(r'(?:^|")\s*(?:@|csv:)')
-"""Such a word in JSON."""
+"""Such an argument inside JSON."""
 
 
 class SecretFile:
-    """An input that is read, and erased after use, by the native part alone: a file of JSON or a table.
+    """An input that only the native part reads, and erases after use: a file of JSON or a table.
 
-    A `with` block closes it, and nothing can use it afterwards.
+    A `with` block closes it, and it cannot be used afterwards.
 
     Args:
         path: the file; a table's ends in `.csv`, or `table` says that it is one.
@@ -30,7 +30,7 @@ class SecretFile:
         self._closed = False
 
     def word(self) -> str:
-        """Returns the flag's value that names this file."""
+        """Returns the flag's value for this file."""
         if self._closed:
             raise ValueError("this secret file was left: name it again for another run")
         return f"csv:{self._path}" if self._table else f"@{self._path}"
@@ -75,7 +75,8 @@ class Secret:
         try:
             text = str(self._view, "utf-8")
         except UnicodeDecodeError:
-            # Its message contains the whole value, so it is not chained as the cause of the error below.
+            # The error's message contains the whole value, so it is not chained as the cause of the error
+            # below.
             text = None
         finally:
             self.erase()

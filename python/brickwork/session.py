@@ -1,4 +1,5 @@
-"""Sessions that go on: what was decoded decides what comes next, and what was not flows on, garbled."""
+"""Sessions of several steps: decoded outputs decide the next step, and other values are carried on
+garbled."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Kept:
         self._session, self.port, self._number = session, port, number
 
     def number_in(self, session: Session) -> int:
-        """Returns its number in a session, which must be its own and go on."""
+        """Returns the number of the value in a session. The session must be its own and must not have
+        ended."""
         if session is not self._session:
             raise UsageError("what another session has kept", "carry on what this session has kept")
         return self._number
@@ -64,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True)
 class _Wish:
-    """A step that is asked for."""
+    """A requested step."""
 
     program: Program
     number: int
@@ -77,8 +79,8 @@ class _Wish:
 class Session:
     """A session with a peer, as `connect` begins it.
 
-    It ends with its `with` or `async with` block, or with `close`, and on an exception at once: the peer sees
-    a closed connection.
+    The session ends with its `with` or `async with` block, or with `close`. On an exception it ends at once,
+    and the peer sees a closed connection.
     """
 
     def __init__(self, role: str, programs: list[Program]) -> None:
@@ -101,16 +103,16 @@ class Session:
         progress: bool = False,
         deadline: float | None = None,
     ) -> Step:
-        """Runs a program once; the peer must run the same one, with the same inputs carried on and kept.
+        """Runs a program once. The peer must run the same program, with the same inputs carried on and kept.
 
         Args:
             program: with a store any one; without, one of those that the session was made for.
-            input: this party's input, without what is carried on.
-            executions: how often it runs, side by side, with a row of input and output for each.
+            input: this party's input, without values that are carried on.
+            executions: the number of runs side by side, with a row of input and output for each.
             carry: inputs, of either party, that take what an earlier step has kept.
             keep: outputs that nobody decodes.
             scale: digits behind the decimal point, by column.
-            ignore_extra_columns: whether columns that the program does not know are left out.
+            ignore_extra_columns: whether columns that the program does not have are ignored.
             rounding: whether a number that lies between two of a fixed-point type becomes the nearest.
         """
         watch = Watch(progress, deadline=deadline)
@@ -132,7 +134,7 @@ class Session:
         progress: bool = False,
         deadline: float | None = None,
     ) -> Step:
-        """Runs a program once, as `run` does, while the event loop goes on."""
+        """Runs a program once, as `run` does, while the event loop continues."""
         watch = Watch(progress, deadline=deadline)
         reading = Reading(scale or {}, ignore_extra_columns, rounding)
         wish = await aside(
@@ -146,7 +148,7 @@ class Session:
         """Makes stock with the peer, which fills as much: in a session with a store.
 
         Args:
-            programs: how many executions of each program there will be; or words `FILE[:NAME]=COUNT`.
+            programs: the number of executions of each program, or arguments `FILE[:NAME]=COUNT`.
         """
         watch = Watch(progress, deadline=deadline)
         task = self._started_as(self._native.fill(watch.prepare(count_words, programs)))
@@ -155,7 +157,7 @@ class Session:
     async def fill_async(
         self, programs: Mapping[Any, int], *, progress: bool = False, deadline: float | None = None
     ) -> Record:
-        """Makes stock, as `fill` does, while the event loop goes on."""
+        """Makes stock, as `fill` does, while the event loop continues."""
         watch = Watch(progress, deadline=deadline)
         words = await aside(watch.prepare, count_words, programs)
         return Record((await wait_async(self._started_as(self._native.fill(words)), watch)).json)
@@ -208,11 +210,11 @@ class Session:
         wait(self._native.close())
 
     async def close_async(self) -> None:
-        """Ends the session, as `close` does, while the event loop goes on."""
+        """Ends the session, as `close` does, while the event loop continues."""
         await wait_async(self._native.close())
 
     def leave(self) -> None:
-        """Ends the session at once, whatever it is doing: the peer sees a closed connection."""
+        """Ends the session at once, whatever it does: the peer sees a closed connection."""
         if self._task is not None:
             self._task.stop()
         self._native.leave()
@@ -253,7 +255,7 @@ def _connect(
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     times: dict[Program, int] = {}
     for program, count in programs.items():
-        # Two may be one program, of two files or names.
+        # Two programs may be the same, from two files or with two names.
         found = as_program(program)
         times[found] = times.get(found, 0) + count
     key = identity if isinstance(identity, _native.Identity) else None
@@ -283,17 +285,17 @@ def connect(
 ) -> Session:
     """Begins a session of several steps with a peer.
 
-    Without a store all that the steps can take is made now, before the first input, so that a step takes two
-    round trips: that is of `duplo` alone. With a store any program runs on what is in stock, in every
-    protocol that keeps some: `duplo`, `lego`, `semi-honest` and `compgc`.
+    Without a store, all items for the steps are made now, before the first input. So a step takes two round
+    trips. Only `duplo` and `authenticated` have this. With a store, any program runs on the items in stock,
+    in every protocol with stock.
 
     Args:
         role: `garbler` or `evaluator`; the peer has the other one.
-        programs: without a store, how often each program may run. The peer names the same, in the same order.
+        programs: without a store, the number of runs of each program; the peer names the same list.
         identity: this party's key: a file, or an `Identity`.
         peer: the peer's public key, or `@FILE`.
-        listen: where to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
-        connect: where the peer waits.
+        listen: the address at which to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
+        connect: the address at which the peer waits.
         listening: called with `HOST:PORT` once this party listens.
         progress: whether to show a bar by `tqdm`.
         deadline: seconds that it may take until all is made.

@@ -1,10 +1,10 @@
-"""Operations on tables, for programs in Python: arrays of structs of which nobody sees a row.
+"""Operations on tables, for programs in Python. A table is an array of structs, and nobody sees a row.
 
-How many rows there are is known, and what is left of them is not: rows that are not wanted become zeros and
-stay. A row whose key is 0 is no row, so that tables may be shorter than their type says.
+The number of rows is public, and the number of remaining rows is not: rows that are not wanted become zeros
+and stay. A row whose key is 0 counts as absent, so tables may be shorter than their type.
 
-The function for each row is a component. So is a function of the caller's, if it sees its arguments and
-nothing else that is secret.
+The function for each row is a component. A function of the caller is a component, too, if it sees its
+arguments and no other secret.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .values import BIT, Value, here
 
 
 def width(type: Type) -> int:
-    """Returns how many bits a value of this type has."""
+    """Returns the number of bits of a value of this type."""
     if isinstance(type, IntegerType):
         return type.width
     if isinstance(type, ArrayType):
@@ -36,7 +36,7 @@ def width(type: Type) -> int:
 
 
 def leaves(of: Value) -> Iterator[Integer]:
-    """Yields the integers that a value is made of, in the order of their bits."""
+    """Yields the integers of a value, in the order of their bits."""
     if isinstance(of, Integer):
         yield of
     elif isinstance(of, Array):
@@ -49,7 +49,7 @@ def leaves(of: Value) -> Iterator[Integer]:
 
 
 def pack(of: Value) -> Integer:
-    """Returns the bits of a value as one unsigned integer. It costs nothing."""
+    """Returns the bits of a value as one unsigned integer. This costs no gates."""
     type = IntegerType(width(of.type))
     name, base = body().let(type), 0
     for leaf in leaves(of):
@@ -59,7 +59,7 @@ def pack(of: Value) -> Integer:
 
 
 def unpack(bits: Integer, type: Type) -> Any:
-    """Returns the value of this type that `pack` made these bits of, which may be followed by others."""
+    """Returns the value of this type whose bits `pack` gave. Other bits may follow them."""
     source().use(type)
     name, base = body().let(type), 0
     for leaf in leaves(value(type, name)):
@@ -87,17 +87,17 @@ def _key(row: Record, key: str) -> Integer:
 
 @component
 def exchanged(a: Any, b: Any, base: int, length: int, signed: bool) -> Any:
-    """Returns two packed rows, the one with the smaller key first; the key stands in these bits."""
+    """Returns two packed rows, with the row of the smaller key first. The key is in these bits."""
     first, second = a.bits(base, length), b.bits(base, length)
     if signed:
-        # The order of signed numbers is that of unsigned ones with the other sign.
+        # The order of signed numbers is that of unsigned numbers with the other sign bit.
         first, second = first ^ (1 << length - 1), second ^ (1 << length - 1)
     swap = where(second < first, a ^ b, 0)
     return [a ^ swap, b ^ swap]
 
 
 def _place(type: StructType, key: str) -> tuple[int, int, bool]:
-    """Returns where a field stands in the bits of a row, how wide it is, and whether it has a sign."""
+    """Returns the position of a field in the bits of a row, its width, and whether it has a sign."""
     base = 0
     for name, field in type.fields:
         if name == key:
@@ -120,9 +120,9 @@ def _sorted(rows: list[Integer], place: Place) -> list[Integer]:
 
 
 def _merged(a: list[Integer], b: list[Integer], place: Place) -> list[Integer]:
-    """Merges two sorted lists, of any lengths: Batcher's odd-even merge, in which missing elements are None.
+    """Merges two sorted lists of any lengths: Batcher's odd-even merge. Missing elements are None.
 
-    None comes last, and to exchange with it costs nothing.
+    None comes last, and an exchange with None costs nothing.
     """
     size = 1
     while size < max(len(a), len(b)):
@@ -147,7 +147,7 @@ def _merged(a: list[Integer], b: list[Integer], place: Place) -> list[Integer]:
 
 
 def sort_by(table: Any, key: str) -> Array:
-    """Returns the rows in ascending order of a field. Rows with the same key come in any order."""
+    """Returns the rows in ascending order of a field. Rows with the same key can be in any order."""
     rows = _rows(table)
     type = rows[0].type
     packed = _sorted([pack(row) for row in rows], _place(type, key))
@@ -156,13 +156,14 @@ def sort_by(table: Any, key: str) -> Array:
 
 @component
 def rises(so_far: Any, a: Any, b: Any) -> Any:
-    """Returns whether keys were in ascending order so far, and are here."""
+    """Returns whether keys were in ascending order so far, including this one."""
     return so_far & (a <= b)
 
 
 @component
 def rises_once(so_far: Any, a: Any, b: Any) -> Any:
-    """Returns whether keys were in ascending order so far, and are here, and none but 0 is there twice."""
+    """Returns whether keys were in ascending order so far, including this one, and none but 0 occurs
+    twice."""
     first = a == 0
     if a.type.signed:
         first = first & ~b.bits(b.type.width - 1, 1)
@@ -183,16 +184,17 @@ def in_order(table: Any, key: str, unique: bool = False) -> Integer:
 
 
 def _expect(table: Any, key: str, keys: str) -> None:
-    """Notes a rule for a table. If the table is a party's input as it is, the party checks it beforehand."""
+    """Notes a rule for a table. If the table is a party's input without a change, the party checks it before
+    the run."""
     if isinstance(table, Array):
         body().tables.append((here(table), key, keys))
 
 
 def merge_by(left: Any, right: Any, key: str) -> Array:
-    """Returns the rows of two tables of one type, each in ascending order of a field, in that order.
+    """Merges the rows of two tables of one type, each in ascending order of a field, into one such table.
 
-    If one of them is not in order all rows are 0: else the party that gives it would learn what belongs
-    together. An input that is not in order is refused before anything of it is sent.
+    If one of them is not in order, all rows are 0. Otherwise the party that gives it would learn which rows
+    belong together. An input that is not in order is refused before any part of it is sent.
     """
     _expect(left, key, "sorted")
     _expect(right, key, "sorted")
@@ -215,7 +217,7 @@ def top(table: Any, key: str, k: int) -> Array:
         refuse(f"takes {k} of {len(left)} rows", "take at least one and no more than there are")
     found = []
     for _ in range(k):
-        # The largest one rises to the end.
+        # The largest remaining row moves to the end.
         for i in range(len(left) - 1):
             left[i : i + 2] = list(exchanged(left[i], left[i + 1], *place))
         found.append(unpack(left.pop(), type))
@@ -224,13 +226,12 @@ def top(table: Any, key: str, k: int) -> Array:
 
 @component
 def kept(wanted: Any, bits: Any) -> Any:
-    """Returns these bits if they are wanted, and else zeros."""
+    """Returns these bits if the row is wanted, and otherwise zeros."""
     return where(wanted, bits, 0)
 
 
 def _closed(of: Any) -> bool:
-    """Returns whether a function reads no secret except its arguments, so that it can be within a
-    component."""
+    """Returns whether a function reads no secret except its arguments, so that it can be in a component."""
     if isinstance(of, Component):
         return True
     if not isinstance(of, FunctionType):
@@ -243,7 +244,7 @@ def _closed(of: Any) -> bool:
 
 
 def keep(table: Any, wanted: Callable[[Any], Any]) -> Array:
-    """Returns the table with zeros for the rows of which `wanted` is 0."""
+    """Returns the table with zeros for the rows whose `wanted` is 0."""
     rows = _rows(table)
     type = rows[0].type
 
@@ -258,13 +259,13 @@ def keep(table: Any, wanted: Callable[[Any], Any]) -> Array:
 
 @component
 def running_sum(total: Any, before: Any, key: Any, own: Any) -> Any:
-    """Returns the sum of a key with one more row, which may be the first one of its key."""
+    """Returns the sum of a key with one more row, which may be the first row of its key."""
     return own + where(before == key, total, 0)
 
 
 @component
 def group(ordered: Any, key: Any, total: Any, following: Any) -> Any:
-    """Returns a key and its sum if this is its last row and the table is in order, and else zeros."""
+    """Returns a key and its sum if this is its last row and the table is in order, and otherwise zeros."""
     last = ordered & (key != 0)
     if following is not None:
         last = last & (key != following)
@@ -279,9 +280,9 @@ def sum_by(
 ) -> list[tuple[Integer, Integer]]:
     """Returns the sum of a field for each key of a table that is in ascending order of the key.
 
-    There are as many pairs of key and sum as rows: that of a key is its last row's, and the others are 0. If
-    the table is not in order all are 0. A row whose key is 0 is no row. An input that is not in order, or has
-    a key 0 in a row with other values, is refused before anything of it is sent.
+    There are as many pairs of key and sum as rows. The sum of a key is at its last row, and the other pairs
+    are 0. If the table is not in order, all pairs are 0. A row whose key is 0 counts as absent. An input that
+    is not in order, or that has a key 0 in a row with other values, is refused before any part of it is sent.
 
     Args:
         type: of the sums; without it the field's own, in which they wrap.
@@ -305,16 +306,16 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
     """Joins two tables on a key: one row with one row. THIS IS NO JOIN OF ONE ROW WITH MANY.
 
     - Both tables must be in ascending order of the key.
-    - No key may be there twice in a table. Add up or choose among such rows before, as with `sum_by`.
-    - A row whose key is 0 is no row, and matches nothing. Renumber keys if 0 is one of yours.
+    - No key may occur twice in a table. Add up or choose among such rows first, for instance with `sum_by`.
+    - A row whose key is 0 counts as absent, and matches nothing. Renumber keys if 0 is one of your keys.
 
-    A table that breaks one of the first two rules matches nothing at all: every result is 0. A table that a
-    party gives as it is, is checked before anything of it is sent, and refused with the numbers of its rows.
-    For a table that the program computes, `in_order(table, key, unique=True)` tells whether the rules hold:
-    let the parties learn that bit, too.
+    A table that breaks one of the first two rules matches nothing at all: every result is 0. A table that is
+    an input without a change is checked before any part of it is sent. It is refused with the numbers of its
+    rows. For a table that the program computes, `in_order(table, key, unique=True)` shows whether the rules
+    hold. Let the parties learn that bit, too.
 
     Args:
-        take: what is returned for two rows with the same key, one of each table.
+        take: the function of two rows with the same key, one of each table.
 
     Returns:
         for each two neighbours of the merged tables what `take` gives if they match, and else zeros.
@@ -327,7 +328,8 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
     if places[0][1:] != places[1][1:]:
         refuse(f"joins on {on}, which is of two types", "make it one with astype before")
     _, length, signed = places[0]
-    # A merged row: the row's bits but the key, then which table it is of, and the key on top of that.
+    # A merged row has the row's bits without the key, then the bit of its table, and the key as the highest
+    # bits.
     room = max(width(type) for type in types) - length
 
     def merged_row(row: Record, side: int) -> Integer:
@@ -349,7 +351,7 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
                 body().say(f"{name}{{{to}:{count}}} = {here(merged.bits(at, count))};")
         return unpack(Integer(whole, name), types[side])
 
-    # Ordered by key and then by table, so that of two that match the left one comes first.
+    # The order is by key and then by table, so of two matching rows the left one comes first.
     sides = [[merged_row(row, side) for row in rows] for side, rows in enumerate((first, second))]
     merged = _merged(sides[0], sides[1], (room, length + 1, signed))
     ordered = in_order(first, on, unique=True) & in_order(second, on, unique=True)
@@ -357,7 +359,7 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
 
     def match(ordered: Any, a: Any, b: Any) -> Any:
         keys = [one.bits(room + 1, length) for one in (a, b)]
-        # One of each table: two rows of a party's own with one key are no match.
+        # One row must be of each table: two rows of one party with the same key are no match.
         of_both = ~a.bits(room, 1) & b.bits(room, 1)
         same = (keys[0] == keys[1]) & (keys[0] != 0) & of_both & ordered
         taken = take(row_of(a, 0), row_of(b, 1))

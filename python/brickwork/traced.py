@@ -38,7 +38,8 @@ R = TypeVar("R")
 
 
 class Component(Generic[P, R]):
-    """A function that is garbled ahead of time, as one piece. With plain arguments it is what it was."""
+    """A function that is garbled ahead of time, as one component. With plain arguments it is an ordinary
+    function."""
 
     __name__: str
 
@@ -92,7 +93,8 @@ class Component(Generic[P, R]):
         return value(result, body().let(result, f"{name}({', '.join(paths)})"))
 
     def _secret(self, name: str, given: Any) -> Value | None:
-        """Returns an argument as a secret, or None if it is one that the function is written with."""
+        """Returns an argument as a secret, or None for a plain argument, which is a constant of the
+        function."""
         assert self._types is not None
         if name in self._types:
             return as_value(given, self._types[name])  # type: ignore[no-any-return]
@@ -103,7 +105,7 @@ class Component(Generic[P, R]):
         return None
 
     def _trace_again(self, key: object, types: dict[str, Type], plain: dict[str, Any]) -> None:
-        """Refuses what would be written down otherwise now: it is there once."""
+        """Refuses a function whose source would differ now, because it exists only once."""
         of = source()
         before = set(of.names), dict(of.functions), list(of.texts)
         text = self._text(types, plain)
@@ -116,7 +118,7 @@ class Component(Generic[P, R]):
             )
 
     def _trace(self, key: object, types: dict[str, Type], plain: dict[str, Any]) -> tuple[str, Type]:
-        """Writes the function down, twice; its name and what it returns."""
+        """Writes the function's source, twice, and returns its name and the type of its result."""
         of, texts = source(), []
         before = set(of.names), dict(of.functions), list(of.texts)
         for _ in range(2):
@@ -129,7 +131,8 @@ class Component(Generic[P, R]):
             )
         of.written[key] = None, texts[0][0]
         result, parameters, lines, tables = texts[0][0]
-        # A function that is made anew at each call, such as a lambda, is the same one if its text is.
+        # A function that is made again at each call, such as a lambda, is the same function if its text is
+        # the same.
         same = (self._body.__name__, result, parameters, tuple(lines))
         if same not in of.functions:
             name = of.new_name(self._body.__name__)
@@ -142,7 +145,7 @@ class Component(Generic[P, R]):
     def _text(
         self, types: dict[str, Type], plain: dict[str, Any]
     ) -> tuple[Type, str, list[str], tuple[tuple[str, str, str], ...]]:
-        """Returns what the function returns, its parameters, its lines, and what it expects of tables."""
+        """Returns the function's result, its parameters, its lines, and its rules for tables."""
         with function() as of:
             for type in types.values():
                 source().use(type)
@@ -159,7 +162,7 @@ class Component(Generic[P, R]):
             return result.type, parameters, of.lines, tables
 
     def _result(self, result: Any) -> Value:
-        """Returns what the function returns, as one secret value."""
+        """Returns the function's result as one secret value."""
         if isinstance(result, (list, tuple)) and any(isinstance(one, Value) for one in result):
             result = array_of(result)
         if self._returns is not None:
@@ -173,7 +176,7 @@ class Component(Generic[P, R]):
 
 def _key(plain: dict[str, Any]) -> object:
     def typed(one: Any) -> object:
-        # True, 1 and 1.0 are equal, and not the same.
+        # True, 1 and 1.0 are equal, but not the same.
         return (type(one), tuple(map(typed, one))) if isinstance(one, tuple) else (type(one), one)
 
     for one in plain.values():
@@ -192,7 +195,7 @@ def _key(plain: dict[str, Any]) -> object:
 
 
 def _types_of(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Type]:
-    """Returns the types that a function's parameters are annotated with; `int` and others are plain ones."""
+    """Returns the types in the annotations of a function's parameters; `int` and others are plain."""
     found = {}
     for name, annotation in _annotations(of, names).items():
         try:
@@ -203,7 +206,7 @@ def _types_of(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Type]:
 
 
 def _local_names(of: Callable[..., Any]) -> dict[str, Any]:
-    """Returns what annotations may name where a function is decorated within another one."""
+    """Returns the names that annotations may use where a function is decorated within another function."""
     frame = sys._getframe(2)
     return dict(frame.f_locals) if "<locals>" in of.__qualname__ else {}
 
@@ -219,7 +222,8 @@ def _annotations(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any
 
 
 def component(body: Callable[P, R]) -> Component[P, R]:
-    """Makes a function a component: each call of it is a slot, and all slots of a kind are garbled alike."""
+    """Makes a function a component: each call of it is a slot, and all slots of a kind are garbled in the
+    same way."""
     return Component(body, _local_names(body))
 
 
@@ -253,8 +257,8 @@ class Traced(Page, Generic[P, R]):
         return texts[0]
 
     def checked(self) -> tuple[programs.Program, list[Fault]] | None:
-        """Returns a program that gives the garbler a bit for each fault that this one could have, and these
-        faults; None if it can have none.
+        """Returns a program that gives the garbler a bit for each possible fault of this program, and these
+        faults. Returns None if it can have none.
         """
         if self._checked is None:
             of = Source()
@@ -326,7 +330,7 @@ class Traced(Page, Generic[P, R]):
         return self.as_program().record()
 
     def save(self, path: str | os.PathLike[str]) -> programs.Program:
-        """Writes the program to a `.bwp` file, which the peer can be sent."""
+        """Writes the program to a `.bwp` file, which can be sent to the peer."""
         return self.as_program().save(path)
 
     def __repr__(self) -> str:
@@ -334,7 +338,7 @@ class Traced(Page, Generic[P, R]):
 
 
 def _tables_of(main: Body, port: str) -> list[tuple[str, str]]:
-    """Returns the keys of tables of an input of which something is expected, and what: the most for each."""
+    """Returns the keys of tables of an input that have a rule, with the strictest rule for each."""
     found: dict[str, str] = {}
     for path, field, keys in main.tables:
         name, _, rest = path.partition(".")
@@ -381,7 +385,7 @@ def _outputs(of: Callable[..., Any], returns: Any, result: Any) -> list[tuple[in
 
 
 def program(body: Callable[P, R]) -> Traced[P, R]:
-    """Makes a program of a function: the types of its parameters name the party that gives them, and the
-    return value names the party that learns it.
+    """Makes a program of a function. The types of its parameters name the party that gives them, and the type
+    of its result names the party that learns it.
     """
     return Traced(body, _local_names(body))

@@ -1,7 +1,8 @@
 """Records the operations of a program while its Python code runs, as a source of Brickwork's language.
 
-Every operation on secret values becomes a line there, and every call of a component a call. So a program in
-Python costs the same as that program in the language: one compiler makes the circuits of both.
+Every operation on secret values becomes a line of the source, and every call of a component becomes a call.
+So a program in Python costs the same as that program in the language, because one compiler makes the circuits
+of both.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class SecretUsed(InvalidInput, TypeError):
-    """Python was to decide by a secret value, or a value does not fit where it is used.
+    """The Python code needs the value of a secret, or a value does not fit where it is used.
 
-    Attributes: file: the Python file. line: the line in it. text: the text of that line.
+    Attributes:
+        file: the Python file.
+        line: the line in it.
+        text: the text of that line.
     """
 
     def __init__(self, message: str, hint: str, file: str = "", line: int = 0, text: str = "") -> None:
@@ -41,8 +45,8 @@ _DEFINED: ContextVar[CodeType | None] = ContextVar("defined", default=None)
 
 @contextmanager
 def definition(of: Callable[..., Any]) -> Iterator[None]:
-    """Lets what is refused meanwhile name the line where a function begins: it takes or returns what it
-    must not.
+    """While this is active, an error names the line where a function begins: the function takes or returns a
+    wrong type.
     """
     token = _DEFINED.set(getattr(inspect.unwrap(of), "__code__", None))
     try:
@@ -52,10 +56,11 @@ def definition(of: Callable[..., Any]) -> Iterator[None]:
 
 
 def _line() -> tuple[str, int]:
-    """Returns the file and line of Python outside this package that is executed, or that of a definition."""
+    """Returns the file and line of the executed Python code outside this package, or those of a
+    definition."""
     if (code := _DEFINED.get()) is not None:
         line = code.co_firstlineno
-        # Decorators stand before it.
+        # Decorators precede it.
         for number in range(line, line + 20):
             if linecache.getline(code.co_filename, number).lstrip().startswith(("def ", "async def ")):
                 return code.co_filename, number
@@ -67,12 +72,13 @@ def _line() -> tuple[str, int]:
 
 
 def refuse(message: str, hint: str) -> NoReturn:
-    """Raises `SecretUsed` for the line of Python outside this package that is executed."""
+    """Raises `SecretUsed` for the executed line of Python code outside this package."""
     file, line = _line()
     text = linecache.getline(file, line).strip()
     error = SecretUsed(message, hint, os.path.basename(file), line, text)
     if (found := _SOURCE.get()) is not None and found.failed is None:
-        # An error is remembered even if the program catches it, because the program would be a different one.
+        # An error is remembered even if the program catches it, because the program would otherwise be a
+        # different one.
         found.failed = error
     raise error
 
@@ -113,25 +119,26 @@ class Source:
 
     def __init__(self) -> None:
         self.functions: dict[object, tuple[str, Type]] = {}
-        """Names of functions and what they return, by what they were made of."""
+        """Names of functions with the types of their results, by the code and the types from which they were
+        made."""
         self.written: dict[object, tuple[object, Any]] = {}
-        """For each function that was made a component: the values that it read then, and the statements that
-        were written."""
+        """For each function that was made a component: the values that it read then, and its written
+        statements."""
         self.texts: list[str] = []
         """Functions, callees first."""
         self.tables: dict[str, tuple[tuple[str, str, str], ...]] = {}
         """The rules for tables that are arguments of a function, by the function's name."""
         self.includes: set[str] = set()
         self.failed: SecretUsed | None = None
-        """The error that was raised first."""
+        """The first error that was raised."""
         self.checks: dict[Fault, list[str]] | None = None
-        """The bits that tell of a fault, if faults are to be found; then components are parts of `main`."""
+        """The bits that report faults, if faults are to be found. Then components are parts of `main`."""
         self.names: set[str] = set()
         self._integers: dict[str, str] = {}
         self._structs: dict[str, tuple[Type, str]] = {}
 
     def new_name(self, name: str) -> str:
-        """Returns a name that nothing has yet, this one if it can be."""
+        """Returns a name that is not used yet, this one if possible."""
         name = _PLAIN.sub("_", name).strip("_") or "component"
         found, number = name, 1
         while found in self.names or is_taken(found):
@@ -141,7 +148,7 @@ class Source:
         return found
 
     def use(self, type: Type) -> None:
-        """Declares what a type needs."""
+        """Declares the structs of a type."""
         for struct in parts(type):
             known = self._structs.get(struct.name)
             if known is None:
@@ -168,7 +175,7 @@ class Source:
             self._integers[word] = f"{pragma}typedef {kind} {width} {word}"
 
     def text(self, head: list[str], main: Body) -> str:
-        """Returns the whole source, with the lines of its head behind the types."""
+        """Returns the whole source, with the lines of its head after the types."""
         includes = [f'#include "{name}"' for name in sorted(self.includes)]
         types = [*self._integers.values(), *(text for _, text in self._structs.values())]
         lines = ["#parties 2", *includes, *types, *head, "", *self.texts]
@@ -177,7 +184,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that went wrong in a line of a program.
+    """A fault in a line of a program.
 
     Attributes:
         file: the Python file.
@@ -195,8 +202,8 @@ class Fault:
 
 
 def check(what: str, is_wrong: Callable[[], Any]) -> None:
-    """Notes a bit that is 1 if something went wrong in the line of Python outside this package that is
-    executed, if faults are to be found.
+    """Notes a bit that is 1 if a fault occurred in the executed line of Python code outside this package, if
+    faults are to be found.
     """
     of = source()
     if of.checks is None:
@@ -215,22 +222,22 @@ _TAKEN = frozenset(
     "sort_pair sort fixed_multiply fixed_divide fixed_from fixed_floor fixed_round input1 input2 "
     "output1 output2".split()
 )
-"""Names that the language or its standard library has."""
+"""Names of the language and its standard library."""
 
 _PLAIN = re.compile(r"[^A-Za-z0-9_]")
 """A feature that the language does not have."""
 
 _OWN = re.compile(r"t[0-9]+|[ui][0-9]+(p[0-9]+)?")
-"""Names that are made here."""
+"""Names that this module makes."""
 
 
 def is_taken(name: str) -> bool:
-    """Returns whether the language, its library or a trace has this name."""
+    """Returns whether the language, its library or a trace uses this name."""
     return name in _TAKEN or _OWN.fullmatch(name) is not None
 
 
 def parameter(name: str) -> str:
-    """Returns what a parameter is called in the source."""
+    """Returns the name of a parameter in the source."""
     plain = _PLAIN.sub("_", name)
     return f"{plain}_" if is_taken(plain) or plain != name else name
 
@@ -240,7 +247,7 @@ _BODY: ContextVar[Body | None] = ContextVar("body", default=None)
 
 
 def source() -> Source:
-    """Returns the source that is traced."""
+    """Returns the current source."""
     found = _SOURCE.get()
     if found is None:
         refuse(
@@ -250,7 +257,7 @@ def source() -> Source:
 
 
 def body() -> Body:
-    """Returns the function that is traced."""
+    """Returns the current function."""
     found = _BODY.get()
     if found is None:
         refuse(

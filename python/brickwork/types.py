@@ -1,8 +1,8 @@
 """Types of fixed width, for programs that are written in Python.
 
-`u32` and `i16` are integers of 32 and 16 bits, and so for every width; `u8[4]` is an array and `u8[3, 2]` one
-of two dimensions, a class that derives from `Struct` has named fields, and `fixed(32, 8)` is a number with 8
-of its 32 bits behind the point.
+`u32` and `i16` are integers of 32 and 16 bits, and other widths have such names, too. `u8[4]` is an array,
+and `u8[3, 2]` an array of two dimensions. A class that derives from `Struct` has named fields. `fixed(32, 8)`
+is a number with 8 of its 32 bits after the point.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Type:
 
 @dataclass(frozen=True)
 class IntegerType(Type):
-    """An integer of `width` bits, in two's complement if `signed`, with `point` bits behind the point."""
+    """An integer of `width` bits, in two's complement if `signed`, with `point` bits after the point."""
 
     width: int
     signed: bool = False
@@ -59,7 +59,7 @@ class IntegerType(Type):
             )
 
     def __call__(self, number: Any) -> Any:
-        """Returns a plain number as one of this type, which must hold it."""
+        """Returns a plain number as one of this type, and refuses a number that does not fit."""
         from .integers import constant
         from .tracing import is_tracing
 
@@ -69,13 +69,12 @@ class IntegerType(Type):
         return number
 
     def encode(self, number: Any, rounding: bool = False) -> Any:
-        """Returns a number, or several, as the integers behind them: 2.5 is 640 with 8 bits behind the point.
-        Programs take and give numbers, and only `Program.raw` these integers.
+        """Returns a number, or several, as the integers that represent them: 2.5 is 640 with 8 bits after the
+        point. Inputs and outputs of programs are numbers. Only `Program.raw` uses these integers.
 
         Args:
             number: an `int`, `float`, `Decimal` or `Fraction`, or a sequence, array or column of these.
-            rounding: whether a number between two that the type holds becomes the nearest, of two that are as
-                near the larger; it is refused otherwise.
+            rounding: whether a number that the type cannot hold exactly is rounded to the nearest.
         """
         if not isinstance(number, np.generic) and hasattr(number, "to_numpy"):
             number = number.to_numpy()
@@ -91,7 +90,7 @@ class IntegerType(Type):
                 raise TypeError
             exact = Fraction(number.item() if isinstance(number, np.number) else number) * (1 << self.point)
         except (TypeError, ValueError, OverflowError):
-            # Without the number: it may be somebody's input.
+            # The message is without the number, which may be somebody's input.
             raise InvalidInput(f"a value that is no number, for {self!r}", "give finite numbers") from None
         if exact.denominator != 1 and not rounding:
             raise InvalidInput(
@@ -104,10 +103,10 @@ class IntegerType(Type):
         return whole
 
     def decode(self, number: Any) -> Any:
-        """Returns the numbers that integers stand for, as `float`; whole numbers if none of their bits is
-        behind the point. It is the reverse of `encode`, up to the 53 bits of a `float`. Where a number may be
-        larger than any `float` it is a `Decimal`, exactly. Numbers with a point, which is what programs give,
-        stay what they are.
+        """Returns the numbers that integers represent, as `float`. They are integers if the type has no bits
+        after the point. This is the reverse of `encode`, up to the 53 bits of a `float`. Where a number may
+        be larger than any `float`, the result is an exact `Decimal`. Numbers with a point, which are the
+        outputs of programs, stay unchanged.
         """
         kind = np.asarray(number).dtype.kind
         if not self.point or kind == "f" or isinstance(number, (Decimal, Fraction)):
@@ -183,7 +182,7 @@ class ArrayType(Type):
 
 
 def array(element: Type, shape: int | tuple[int, ...]) -> Type:
-    """Returns the arrays of these elements: so many, or of several dimensions as numpy has them, so that
+    """Returns the type of arrays of these elements, with this length, or with several dimensions as in numpy:
     `u8[3, 2]` is three times two.
     """
     for length in reversed(shape if isinstance(shape, tuple) else (shape,)):
@@ -214,13 +213,13 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**how: Any) -> Any:
-        """Tells a type checker that fields are arguments."""
+        """Declares to a type checker that fields are arguments."""
         return lambda of: of
 
 
 @dataclass_transform()
 class _StructMeta(type):
-    """A class of annotations as a type: it can be an array's element, and an annotation itself."""
+    """A class with annotations as a type: it can be the element of an array, and an annotation itself."""
 
     def __getitem__(cls, shape: int | tuple[int, ...]) -> Type:
         return array(type_of_annotation(cls), shape)
@@ -241,7 +240,7 @@ class Struct(metaclass=_StructMeta):
 
     _type: ClassVar[StructType | None] = None
 
-    if TYPE_CHECKING:  # What a record is when a program runs.
+    if TYPE_CHECKING:  # Methods of a record while a program runs.
 
         def replace(self, **fields: Any) -> Any: ...
 
@@ -308,8 +307,8 @@ def sint(width: int) -> IntegerType:
 
 
 def fixed(width: int, point: int | None = None, signed: bool = True) -> IntegerType:
-    """Returns the fixed-point numbers of `width` bits, `point` of which are behind the point; by default half
-    of them.
+    """Returns the fixed-point numbers of `width` bits, with `point` bits after the point, by default half of
+    them.
     """
     return IntegerType(width, signed, width // 2 if point is None else point)
 
@@ -318,7 +317,7 @@ _SHORT = re.compile(r"([ui])([1-9][0-9]{0,3})")
 
 
 def short(name: str) -> IntegerType | None:
-    """Returns the type that a name such as `u32` is short for, or None."""
+    """Returns the type with a short name such as `u32`, or None."""
     found = _SHORT.fullmatch(name)
     if found is None or int(found[2]) > WIDEST:
         return None
@@ -326,7 +325,7 @@ def short(name: str) -> IntegerType | None:
 
 
 def parts(type: Type) -> Iterator[StructType]:
-    """Yields the structs that a type is made of, inner ones first."""
+    """Yields the structs that a type contains, inner structs first."""
     if isinstance(type, ArrayType):
         yield from parts(type.element)
     elif isinstance(type, StructType):
@@ -357,7 +356,8 @@ class Owner:
 
 
 class _Arrays:
-    """Arrays of any type: `bw.Array[Row, 8]`, which type checkers take where they do not take `Row[8]`."""
+    """Arrays of any type: `bw.Array[Row, 8]`, which type checkers accept where they do not accept
+    `Row[8]`."""
 
     def __getitem__(self, what: tuple[Any, ...]) -> Type:
         if not isinstance(what, tuple) or len(what) < 2:
@@ -368,7 +368,7 @@ class _Arrays:
         return "bw.Array"
 
 
-# For a type checker they are their aliases here: it does not know types that are values.
+# For a type checker, the names here are aliases, because it has no types that are values.
 Array: Any = _Arrays()
 Garbler: Any = Owner("garbler")
 Evaluator: Any = Owner("evaluator")

@@ -1,4 +1,4 @@
-"""Secret values. Nobody knows their values before a run; here they are names.
+"""Secret values. Nobody knows their values before a run. During tracing they are names.
 
 The operations on values are in `integers`, `arrays` and `functions`.
 """
@@ -23,8 +23,10 @@ BIT = IntegerType(1)
 class Value:
     """A secret value.
 
-    Args: type: its type. path: its place in the source: a variable, or an element or field of one. home: the
-        function that it belongs to.
+    Args:
+        type: its type.
+        path: its place in the source: a variable, or an element or field of a variable.
+        home: the function that it belongs to.
     """
 
     __slots__ = ("type", "_path", "_home")
@@ -92,12 +94,12 @@ class Value:
         return ~self._equals(other)
 
     def _equals(self, other: object) -> Integer:
-        """Returns whether another value is the same, all of its elements and fields."""
+        """Returns whether another value is the same, with all of its elements and fields."""
         raise NotImplementedError
 
 
 class Compound(Value):
-    """A value of several parts: operators are for each of them."""
+    """A value of several parts. Operators apply to each part."""
 
     __slots__ = ()
 
@@ -120,7 +122,7 @@ class Compound(Value):
 
 
 def here(value: Value) -> str:
-    """Returns the path of a value that belongs to the function that is traced."""
+    """Returns the path of a value that belongs to the current function."""
     if value._home is not body():
         refuse(
             "uses a value of another function",
@@ -130,7 +132,7 @@ def here(value: Value) -> str:
 
 
 def plain(number: object) -> int | None:
-    """Returns a whole number of Python or numpy as an `int`, and None for whatever else it is."""
+    """Returns an integer of Python or numpy as an `int`, and None for anything else."""
     if isinstance(number, Value):
         return None
     try:
@@ -140,18 +142,18 @@ def plain(number: object) -> int | None:
 
 
 def is_secret(values: Iterable[object]) -> bool:
-    """Returns whether one of these is secret."""
+    """Returns whether one of these values is secret."""
     return builtins.any(isinstance(one, Value) for one in values)
 
 
 def variable(of: Value) -> str:
-    """Returns the path of a value that is a variable by itself: it keeps its width when it is shifted."""
+    """Returns the path of a value that is a variable of its own, which keeps its width when it is shifted."""
     path = here(of)
     return path if path.isidentifier() else body().let(of.type, path)
 
 
 def fold(values: Iterable[Any], join: Callable[[Any, Any], Any], empty: Any) -> Any:
-    """Joins values pairwise, so that the depth is small."""
+    """Joins values in pairs, so that the depth is small."""
     row = list(values)
     if not row:
         return empty
@@ -162,14 +164,14 @@ def fold(values: Iterable[Any], join: Callable[[Any, Any], Any], empty: Any) -> 
 
 
 def library(file: str, function: str, type: Type, *arguments: Value) -> str:
-    """Calls a function of the standard library. Returns the path of what it gives, of this type."""
+    """Calls a function of the standard library. Returns the path of the result, which has this type."""
     source().includes.add(file)
     source().use(type)
     return body().let(type, f"{function}({', '.join(here(one) for one in arguments)})")
 
 
 def own_component(name: str, of: Callable[..., Any], *arguments: Value) -> Any:
-    """Calls a function of ours as a component of its own."""
+    """Calls a function of this package as a component of its own."""
     from .traced import component
 
     if name not in _COMPONENTS:

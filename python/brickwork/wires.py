@@ -1,6 +1,6 @@
-"""Wire bits of integers, a whole column at a time: nothing here is done number by number in Python.
+"""Converts wire bits of integers, a whole column at a time: no loop in Python handles single numbers.
 
-A value's wire bits are its fields and elements one after the other, each integer with its least significant
+A value's wire bits are those of its fields and elements in sequence. Each integer has its least significant
 bit first.
 """
 
@@ -33,11 +33,11 @@ _EXACT = Context(prec=6000)
 
 @dataclass(frozen=True)
 class Reading:
-    """How values are read.
+    """The options for reading values.
 
     Attributes:
         scale: digits behind the decimal point, by the name of a field or column of integers.
-        extra: whether columns that the program does not know are left out.
+        extra: whether columns that the program does not have are ignored.
         rounding: whether a number that lies between two of a fixed-point type becomes the nearest.
         raw: whether the integers behind numbers of fixed point are given.
     """
@@ -50,13 +50,13 @@ class Reading:
 
 @dataclass(frozen=True)
 class Place:
-    """A part of a value, and how it is read: for messages, which never repeat a value."""
+    """A part of a value with the options for reading it. Messages use it, and never repeat a value."""
 
     who: str
     path: str
     reading: Reading
     alone: bool = False
-    """True for one number by itself, which has no row."""
+    """True for a single number, which has no row."""
 
     def field(self, name: str) -> Place:
         return replace(self, path=f"{self.path}.{name}" if self.path else name)
@@ -65,8 +65,7 @@ class Place:
         return replace(self, path=f"{self.path}[{row}]")
 
     def digits(self) -> int | None:
-        """Returns the number of digits behind the point, if it was given for this column or for the array
-        that it is an element of.
+        """Returns the number of digits after the point, if it was given for this column or for its array.
         """
         here = [name.split("[", 1)[0] for name in self.path.split(".")]
         for name, digits in self.reading.scale.items():
@@ -76,7 +75,7 @@ class Place:
         return None
 
     def how_to_scale(self) -> str:
-        """Returns what to do about a number with a point."""
+        """Returns a hint for a number with a point."""
         name = self.path.rpartition(".")[2].partition("[")[0] or "NAME"
         return f'give integers, or say scale={{"{name}": 2}} if 12.50 stands for the integer 1250'
 
@@ -132,7 +131,7 @@ def _limb(values: NDArray[Any], number: int) -> NDArray[np.uint64]:
 
 
 def _whole(values: NDArray[Any], place: Place) -> NDArray[Any]:
-    """Returns integers of a type of numpy or of Python, with the decimal point moved if a scale says so."""
+    """Returns integers of a type of numpy or of Python, with the decimal point moved if there is a scale."""
     digits = place.digits()
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
@@ -167,7 +166,7 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
         row = int(np.argmax(fractions)) if fractions.any() else None
         what = "a number with a decimal point" if row is not None else f"whole numbers of type {values.dtype}"
         raise place.wrong(what, place.how_to_scale(), row)
-    # Computed with all bits of the input, whatever the column has: nothing is rounded on the way.
+    # The computation uses all bits of the input, for every type of column, so nothing is rounded on the way.
     exact = values.astype(np.float64)
     wrong = exact != values
     if not wrong.any():
@@ -203,7 +202,7 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
     if Decimal in kinds:
         return _of_decimals(values, digits or 0, place)
     if kinds - {int}:
-        # numpy's types say that it may be a single number.
+        # A type of numpy may be a single number.
         each: Any = np.frompyfunc(int, 1, 1)
         values = each(values)
     values = _narrow(values)
@@ -211,7 +210,7 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns integers of Python in a type of numpy, if one holds them."""
+    """Returns Python integers in a type of numpy, if one holds them."""
     try:
         return values.astype(np.int64)
     except OverflowError:
@@ -219,7 +218,7 @@ def _narrow(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]:
-    """Returns the integers behind numbers of fixed point."""
+    """Returns the integers that represent fixed-point numbers."""
     if values.dtype.kind in "US":
         raise place.wrong(*TEXT)
     if values.dtype.kind in "biu":
@@ -232,7 +231,7 @@ def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]
     if not (finite := np.isfinite(exact) & (exact == values)).all():
         raise place.wrong(*NOT_FINITE, int(np.argmin(finite)))
     if kind.bits + kind.point > EXPONENTS:
-        # Numbers that no float holds may come of these.
+        # The results may be numbers that no float holds.
         return _narrow(_of_numbers(values.astype(object), kind, place))
     if (far := np.abs(exact) > 2.0**kind.bits).any():
         raise place.wrong(f"does not fit into {kind}", "give a smaller number", int(np.argmax(far)))
@@ -242,14 +241,15 @@ def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]
     if rest.any() and not place.reading.rounding:
         raise _between(kind, place, int(np.argmax(rest != 0)))
     whole += rest >= 0.5
-    # Within these bounds a float is an integer of numpy.
+    # Within these bounds, a float converts to an integer of numpy.
     if len(whole) == 0 or np.abs(whole).max() < 2.0**63:
         return whole.astype(np.int64)
     return np.array([int(one) for one in whole], dtype=object)
 
 
 def _of_numbers(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]:
-    """Returns the integers behind numbers of Python: `int`, `float`, `Decimal`, `Fraction`, and of numpy."""
+    """Returns the integers that represent numbers of Python (`int`, `float`, `Decimal`, `Fraction`) and of
+    numpy."""
     found = np.empty(len(values), dtype=object)
     for row, one in enumerate(looking(values)):
         if one is None:
@@ -264,7 +264,7 @@ def _of_numbers(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[An
         try:
             exact = Fraction(one) * (1 << kind.point)
         except (ValueError, OverflowError):
-            # Without a cause: it may repeat the value.
+            # The error has no cause, because the cause may repeat the value.
             raise place.wrong(*NOT_FINITE, row) from None
         if exact.denominator != 1 and not place.reading.rounding:
             raise _between(kind, place, row)
@@ -312,7 +312,7 @@ _MANTISSA = 53
 
 
 def number_of(word: Any, kind: Integer) -> Any:
-    """Returns the number that an integer stands for: an `int`, a `float`, or a `Decimal` beyond 53 bits."""
+    """Returns the number that an integer represents: an `int`, a `float`, or a `Decimal` beyond 53 bits."""
     if not kind.point:
         return int(word)
     if kind.bits <= _MANTISSA:
@@ -322,8 +322,9 @@ def number_of(word: Any, kind: Integer) -> Any:
 
 
 def integers(bits: Bits, kind: Integer) -> NDArray[Any]:
-    """Returns the integers of rows of bits, in the smallest type of numpy that holds them, or Python's beyond
-    64 bits. Numbers of fixed point are floats, which hold them exactly, or `Decimal` beyond 53 bits.
+    """Returns the integers of rows of bits, in the smallest type of numpy that holds them, or as Python
+    integers beyond 64 bits. Fixed-point numbers are floats, which hold them exactly, or `Decimal` beyond 53
+    bits.
     """
     if kind.point:
         words = integers(bits, Integer(kind.bits, kind.signed))

@@ -17,7 +17,7 @@ def over(total: bw.Garbler[bw.u16], limit: bw.Evaluator[bw.u16]) -> bw.Both[bw.u
 
 
 async def play(role: str, first: int, second: int | None, **place: Any) -> Any:
-    # All that the steps take is made before the first input.
+    # All items for the steps are made before the first input.
     async with bw.connect_async(role, {add: 1, over: 1}, **place) as session:
         kept = (await session.run_async(add, first, keep=["output"])).kept["output"]
         return (await session.run_async(over, second, carry={"input1": kept})).output

@@ -1,4 +1,4 @@
-"""Stock ahead of the program: what costs time is made before anybody knows the inputs."""
+"""Stock ahead of the program: the slow part is done before anybody knows the inputs."""
 
 import asyncio
 import tempfile
@@ -13,7 +13,7 @@ richer = bw.example("millionaires")
 async def play(role: str, wealth: list[int], **place: Any) -> list[Any]:
     async with bw.connect_async(role, **place) as session:
         await session.fill_async({richer: 2})
-        # Later, one program after another, on what was made.
+        # Later, one program after another runs from this stock.
         return [(await session.run_async(richer, own)).output for own in wealth]
 
 

@@ -1,4 +1,4 @@
-"""Tables: each party brings rows, and both learn a number about all of them."""
+"""Tables: each party gives rows, and both learn a number about all of them."""
 
 import brickwork as bw
 import pandas as pd
@@ -17,7 +17,7 @@ def spent(sales: bw.Garbler[bw.Array[Sale, 3]], customers: bw.Evaluator[bw.u32[2
 
 def main() -> None:
     sales = pd.DataFrame({"customer": [7, 8, 11], "amount": [100, 20, 3]})
-    # How much the garbler's customers have bought that are the evaluator's customers, too.
+    # The sum that the garbler's customers have bought, for customers of both parties.
     assert bw.run(spent, garbler=sales, evaluator=[11, 7]).garbler == 103
 
 

@@ -1,9 +1,11 @@
-"""Measures what a call from Python costs over the same call from Rust: `python python/measure/calls.py`.
+"""Measures the additional cost of a call from Python over the same call from Rust: `python
+python/measure/calls.py`.
 
-Both run both parties on two threads, in turn; medians are of as many rounds as its argument says. Those from
-Rust are `cargo build --release -p brickwork-cli --example calls`. For each call there are the time and the
-CPU time of all threads, which is more reliable on a machine with other load. Beside them are the costs of
-Python itself: the time of a call without the time in which it waits for the native part.
+Both calls run both parties on two threads, in turn. The argument is the number of rounds, and the output has
+medians. The calls from Rust are `cargo build --release -p brickwork-cli --example calls`. The output has the
+time and the CPU time of all threads for each call. CPU time is more reliable on a machine with other load. It
+also has the costs of Python itself: the time of a call without the time in which it waits for the native
+part.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Rust:
         words, self._files = [], []
         for role, given in zip(("garbler", "evaluator"), inputs):
             word = input_word(given, program.inputs_of(role), executions, Reading(), role)
-            # In a file: a command line has no room for rows of a table.
+            # The input is in a file, because a command line has no room for rows of a table.
             file = tempfile.NamedTemporaryFile("w", suffix=".json")
             file.write(str(word))
             file.flush()

@@ -1,9 +1,9 @@
 """Measures a join of two parties' tables, and a score of what matches: `python python/measure/join.py ROWS`.
 
-Two drivers, each with a Ray of its own on this machine, run a job of two lanes. Each party puts its rows
-into bins by a public hash of the key, fills the bins up to one size with rows that are none, and sorts them:
-so the peer learns how many rows there are, and nothing of the keys. A row of the job is a bin. The result is
-held against the same join in the clear.
+Two drivers, each with its own Ray on this machine, run a job of two lanes. Each party puts its rows into bins
+by a public hash of the key. It fills the bins up to one size with empty rows, and sorts them. So the peer
+learns the number of rows, and nothing about the keys. A row of the job is a bin. The result is compared with
+the same join in the clear.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def scored(ours: Row, theirs: Row) -> Score:
 
 @bw.program
 def join_and_score(ours: bw.Garbler[Row[SIZE]], theirs: bw.Evaluator[Row[SIZE]]) -> bw.Both[Score]:
-    """How many keys both have, and the sum over them of the larger amount."""
+    """The number of keys that both parties have, and the sum over them of the larger amount."""
     found = bw.tables.join(ours, theirs, on="key", take=scored)
     return Score(matches=bw.sum(one.matches for one in found), amount=bw.sum(one.amount for one in found))
 
 
 def table(seed: int, rows: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Draws keys, each once, of which the parties share about half, and amounts."""
+    """Draws distinct keys, of which the parties share about half, and amounts."""
     rng = np.random.default_rng(seed)
     keys = rng.choice(2 * rows, rows, replace=False) + 1
     return keys.astype(np.uint64), rng.integers(0, 1 << 16, rows).astype(np.uint64)
@@ -69,7 +69,7 @@ def bins(keys: np.ndarray[Any, Any], amounts: np.ndarray[Any, Any], count: int) 
 
 
 def party(role: str, folder: Path, address: str | None) -> None:
-    """Runs a party of the job, and writes what became of it."""
+    """Runs a party of the job, and writes its result."""
     import brickwork.ray as bwray
 
     peer = "evaluator" if role == "garbler" else "garbler"
@@ -93,7 +93,7 @@ def party(role: str, folder: Path, address: str | None) -> None:
 
 
 def prepare(folder: Path, rows: int) -> tuple[int, int]:
-    """Writes both parties' files. Returns what is to be found: matches, and the sum of amounts."""
+    """Writes both parties' files. Returns the expected result: matches, and the sum of amounts."""
     count = -(-rows // IN_BIN // BINS_OF_PARTITION) * BINS_OF_PARTITION
     tables = {role: table(seed, rows) for seed, role in enumerate(("garbler", "evaluator"))}
     for role, (keys, amounts) in tables.items():
@@ -114,11 +114,11 @@ def measure(rows: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         expected = prepare(folder, rows)
-        # Its small components have wide interfaces: in one piece it takes a third of the bytes.
+        # The small components have wide interfaces. In one piece, the program takes a third of the bytes.
         program = join_and_score.as_program().save(folder / "program.bwp", cut="whole")
         begun = time.monotonic()
         call = [sys.executable, __file__, "--party"]
-        # Workers are as nice as anything else here.
+        # Workers have the same priority as other processes here.
         alike = {**os.environ, "RAY_worker_niceness": "0"}
         alice = subprocess.Popen([*call, "garbler", name], stdout=subprocess.PIPE, text=True, env=alike)
         assert alice.stdout is not None

@@ -1,10 +1,10 @@
-"""Measures how long what was asked to stop takes to end: `python python/measure/stops.py [WORD …]`.
+"""Measures how long stopped calls take to end: `python python/measure/stops.py [WORD …]`.
 
-Each call is stopped after ever longer times. Printed are the median and the longest of what it took until its
-threads had ended, beside the CPU time of all of them meanwhile, which is what counts on a machine that does
-other things, too. Calls that begin with `Ctrl-C`, `cancel` and `deadline` measure the time from the key
-press, the cancellation of a task or the deadline until Python has raised. The others stop the native part
-itself. With words, only calls that have one of them in their names.
+Each call is stopped after ever longer times. The output has the median and the longest time until the threads
+of a call had ended. Beside it is the CPU time of all threads meanwhile, which is more reliable on a busy
+machine. Calls that begin with `Ctrl-C`, `cancel` and `deadline` measure the time from the key press, the
+cancellation of a task or the deadline until Python has raised the exception. The others stop the native part
+itself. With words, only calls with one of these words in their names are measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Stopped(NamedTuple):
-    """How a call ended: seconds and CPU seconds that it took, and in which phase it was."""
+    """The end of a call: its seconds, its CPU seconds, and its phase."""
 
     wall: float
     cpu: float
@@ -39,7 +39,7 @@ class Stopped(NamedTuple):
 
 
 Stop = Callable[[float], Stopped | None]
-"""Starts a call and stops it after so many seconds; None if it ended before."""
+"""Starts a call and stops it after this many seconds. Returns None if it ended earlier."""
 
 AFTER = [0.05 * 1.35**step for step in range(18)]
 """Seconds, to eight."""
@@ -70,7 +70,7 @@ EXECUTIONS = {
         "compgc": 400_000,
     },
 }
-"""As many as some seconds have; the larger ones are of the millionaires."""
+"""The number for some seconds of work; the larger numbers are for the millionaires."""
 
 SOURCES = {
     "a large product": "#input 1 uint_t 2048\n#input 2 uint_t 2048\n#output 1 uint_t 2048\n"
@@ -86,7 +86,7 @@ SOURCES = {
 
 
 def of_task(start: Callable[[], _native.Task]) -> Stop:
-    """Stops what the native part does."""
+    """Stops the native part."""
 
     def stop(after: float) -> Stopped | None:
         task = start()
@@ -102,7 +102,7 @@ def of_task(start: Callable[[], _native.Task]) -> Stop:
 
 
 class Clock:
-    """Notes when somebody wants a call to end."""
+    """Notes the time at which a call should end."""
 
     def __init__(self) -> None:
         self._wanted: tuple[float, float] | None = None
@@ -131,7 +131,7 @@ def by_key(call: Callable[..., Any]) -> Stop:
             timer.start()
             call()
             timer.cancel()
-            # It may be pressed already.
+            # It may have been pressed already.
             timer.join()
         except KeyboardInterrupt:
             return clock.ends()
@@ -175,7 +175,7 @@ def by_deadline(call: Callable[..., Any]) -> Stop:
 
 
 def inputs(program: bw.Program, count: int) -> tuple[list[str], list[str]]:
-    """Returns as many inputs of both parties."""
+    """Returns this many inputs of both parties."""
 
     def bits(role: str) -> list[str]:
         return ["bits:" + "01" * (sum(port.type.width for port in program.inputs_of(role)) // 2)] * count
@@ -198,7 +198,7 @@ def of_parties() -> dict[str, Stop]:
             ready = runs._both(_native.Task.both, "run", program, *given, options)
             found[f"run {protocol} {name}"] = of_task(ready.start)
             if name != "aes-128-rounds":
-                # An array is read at once, so that what is stopped is the run.
+                # An array is read at once, so the run itself is stopped.
                 numbers = np.arange(count, dtype=np.uint32)
                 sync = _called(bw.run, program, numbers, options)
                 found[f"Ctrl-C {protocol} {name}"] = by_key(sync)
@@ -223,7 +223,7 @@ def of_command(*words: str) -> Stop:
 
 
 def of_compiler(folder: Path) -> dict[str, Stop]:
-    """Returns what compiles, plans and measures."""
+    """Returns calls that compile, plan and measure."""
     found: dict[str, Stop] = {}
     for name, text in SOURCES.items():
         path = folder / f"{name}.wir"

@@ -23,11 +23,12 @@ def lacking(what: str) -> NoReturn:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Builds the programs that some tests call, one after the other: together they would share features."""
+    """Builds the programs that some tests call, one after the other. Together they would share features."""
     if (cargo := shutil.which("cargo")) is None:
         return
     command = ["--package", "brickwork-cli"]
-    # Chosen together with this package it is built of what the tests of its own crate are built of.
+    # It is selected together with this package, so it is built from the same crates as in the tests of its
+    # own crate.
     cheat = ["--package", "brickwork-adversary", "--package", "brickwork-py", "--bin", "brickwork-demo-cheat"]
     for what in (command, cheat):
         subprocess.run([cargo, "build", "--release", "--quiet", *what], cwd=ROOT, check=True)
@@ -54,7 +55,7 @@ function void main()
     output2 = input1.rows[1];
 }
 """
-"""Gives back what it takes: a struct of everything to the garbler, a row of it to the evaluator."""
+"""Returns its inputs: a struct of all of them to the garbler, and a row of it to the evaluator."""
 
 
 @pytest.fixture(scope="session")

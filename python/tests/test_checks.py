@@ -1,4 +1,4 @@
-"""Faults that are found: sums that wrap in a simulation, and tables that a join cannot do rightly."""
+"""Tests of found faults: sums that wrap in a simulation, and tables that a join cannot handle."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ PAYMENTS = pd.DataFrame({"key": [2, 3, 8, 9], "amount": [10, 5, 1, 1]})
 def test_a_table_that_a_join_cannot_do_rightly_does_not_leave_its_party(
     customers: list[int], payments: list[int], says: str, tmp_path: Path
 ) -> None:
-    """The join of one row with many gave other sums without a word."""
+    """The join of one row with many gave other sums without an error."""
     c, t = CUSTOMERS.assign(key=customers), PAYMENTS.assign(key=payments)
     saved = spending.save(tmp_path / "spending.bwp")
     t.to_csv(tmp_path / "t.csv", index=False)

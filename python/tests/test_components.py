@@ -1,4 +1,4 @@
-"""Components and operators of programs in Python, where Python's own habits would mislead."""
+"""Components and operators of programs in Python, where Python's own rules would mislead."""
 
 from __future__ import annotations
 
@@ -160,7 +160,8 @@ def test_an_object_that_may_change_is_no_argument() -> None:
 
 
 def test_what_stays_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A component is traced again at another call only if it reads what may change and be the same object."""
+    """A component is traced again at another call only if it reads a value that may change and stay the same
+    object."""
     again = []
     whole = bw.Component._trace_again
 
@@ -287,7 +288,7 @@ class Hits(bw.Struct):
 
 
 smallest = [3]
-"""A list, which may change, so a component that reads it is traced again at each call."""
+"""A list may change, so a component that reads it is traced again at each call."""
 
 tables_of_the_notebook = {"customers": "a.parquet"}
 

@@ -1,4 +1,4 @@
-"""Errors, and what they show."""
+"""Errors, and the information that they show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_check_has_a_class() -> None:
 
 
 def test_every_check_of_the_sources_is_there() -> None:
-    """Those that a part makes itself, with words of its own; others of its list are another part's."""
+    """These are checks that a part makes itself. Others of its list belong to another part."""
     found = set()
     for path in (ROOT / "crates").glob("*/**/src/**/*.rs"):
         for part, body in re.findall(
@@ -97,7 +97,7 @@ def test_secrets_are_erased_and_stay() -> None:
 
 
 def test_errors_pass_from_process_to_process() -> None:
-    """They keep their class and all their fields: a caller that handles a cheat must see it also behind a
+    """They keep their class and all their fields. A caller that handles a cheat must also see it through a
     pool of processes."""
     kinds: list[type[bw.PeerCheated]] = [bw.PeerCheated, *bw.CHEATS.values()]
     for kind in kinds:

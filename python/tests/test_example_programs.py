@@ -1,4 +1,5 @@
-"""The example programs of the language, written again in Python: they compute the same at the same cost."""
+"""The example programs of the language, written again in Python: they compute the same values at the same
+cost."""
 
 from __future__ import annotations
 
@@ -287,7 +288,7 @@ class Sold(bw.Struct):
 @bw.component
 def place_bid(s: Bids, amount: bw.u32) -> Bids:
     more = amount > s.highest
-    # In the steps of the language, in which what both branches assign is chosen twice.
+    # In the steps of the language, a value that both branches assign is chosen twice.
     second = bw.where(more, s.highest, s.second)
     return Bids(
         highest=bw.where(more, amount, s.highest),
@@ -517,7 +518,7 @@ def regression(a: bw.Garbler[bw.i16[24]], b: bw.Evaluator[bw.i16[24]]) -> bw.Bot
     return fit(sums, bw.u8(24))
 
 
-# To a type checker types of one's own are anything.
+# For a type checker, custom types are `Any`.
 decimal: Any = bw.fixed(32)
 fx: Any = bw.fixed(16, 8)
 
@@ -776,12 +777,13 @@ def test_an_example_costs_the_same_in_both_languages(ours: bw.Traced[..., Any]) 
     assert ours.as_program().and_gates == theirs.and_gates > 0
     draw, parties = random.Random(ours.__name__), ("garbler", "evaluator")
     widths = [sum(port.type.width for port in theirs.inputs_of(party)) for party in parties]
-    # Any bits; few of them set; and nearly the same of both, so that rows match.
+    # Inputs are any bits, bits of which few are 1, and nearly the same bits of both parties, so that rows
+    # match.
     for ones, alike in [(0.5, False), (0.1, False), (0.5, True)]:
         bits = ["".join("01"[draw.random() < ones] for _ in range(width)) for width in widths]
         if alike:
             bits[1] = (bits[0] * (widths[1] // widths[0] + 1))[: widths[1]]
-        # Its lists are refused unless they are in ascending order.
+        # The lists of this program are refused unless they are in ascending order.
         bits = [ascending(one) for one in bits] if ours is intersection else bits
         inputs = [f"bits:{one}" for one in bits]
         learned, expected = (bw.simulate(each, *inputs) for each in (ours, theirs))

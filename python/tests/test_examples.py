@@ -1,4 +1,4 @@
-"""The package in use, as somebody types it: both parties in a cell, one party, sessions, tables, plans."""
+"""The package in use, as a user types it: both parties in a cell, one party, sessions, tables, plans."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ function void main()
     output2 = output1;
 }
 """
-"""How many keys of two tables are the same."""
+"""The number of keys that both tables have."""
 
 TYPED = {
     1: """
@@ -77,7 +77,7 @@ async def party():
 
 
 def typed(number: int, names: dict[str, Any], **other: str) -> dict[str, Any]:
-    """Executes an example with these names; words of it may be others here, such as a key."""
+    """Executes an example with these names. Some words of it, such as a key, are replaced."""
     text = TYPED[number]
     for word, here in other.items():
         text = text.replace({"port": "0.0.0.0:7000", "key": "brickwork1:..."}[word], here)
@@ -98,7 +98,7 @@ def free_port() -> str:
 
 
 def beside(work: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]:
-    """Calls both, the second on a thread of its own; what they return."""
+    """Calls both functions, the second on a thread of its own, and returns their results."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(other()))
     thread.start()

@@ -1,4 +1,4 @@
-"""Numbers of fixed point at the ports of programs: numbers go in and come out, and never their integers."""
+"""Fixed-point numbers at the ports of programs: inputs and outputs are numbers, and never their integers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_tables_hold_numbers(table: Any) -> None:
     learned = bw.simulate(echo, table).garbler
     assert learned["price"].tolist() == [2.5, -0.25] and learned["price"].dtype == np.float64
     assert learned["rates"].tolist() == [[0.5, 0.25], [0, 0.75]]
-    # An output is an input again.
+    # An output can be an input again.
     assert (bw.simulate(echo, learned).garbler == learned).all()
     assert bw.to_pandas(learned)["rates[1]"].tolist() == [0.25, 0.75]
 
@@ -225,14 +225,14 @@ def test_integers_behind_numbers_are_for_those_who_ask() -> None:
         assert bw.simulate(program, money.encode(2.5)).garbler == 163840
         assert bw.run(program, 163840).garbler == money.encode(2.5)
     assert bw.simulate(several.as_program().raw(), money.encode(np.full(40, 2.5))).garbler[0] == 163840
-    # A program that is made of a raw one is raw, too.
+    # A program that is made from a raw program is raw, too.
     twice = cost.as_program().raw().repeated(2, hold="garbler")
     assert twice.is_raw and not cost.as_program().repeated(2, hold="garbler").is_raw
     with pytest.raises(bw.InvalidInput, match="with a decimal point"):
         bw.simulate(raw, 2.5)
     with pytest.raises(bw.InvalidInput, match="of which the numbers are read"):
         bw.simulate(raw, bw.Secret(bytearray(b"2.5")))
-    # Columns and series are encoded as arrays are, and numbers are decoded already.
+    # Columns and series are encoded like arrays, and numbers are decoded already.
     assert money.encode(pd.Series([1, 2.5])).tolist() == [65536, 163840]
     assert money.decode(2.5) == 2.5 and money.decode(np.array([0.5])).tolist() == [0.5]
 

@@ -35,7 +35,7 @@ def over(total: bw.Garbler[bw.u16], limit: bw.Evaluator[bw.u16]) -> bw.Both[bw.u
 
 @contextmanager
 def forked(work: Callable[[], object]) -> Iterator[str]:
-    """Does this in a fork, which stays until the block ends; gives what it returned or raised, as text."""
+    """Runs this in a fork, which stays until the block ends. Returns its result or exception as text."""
     told, tell = os.pipe()
     waits, ends = os.pipe()
     number = os.fork()
@@ -65,8 +65,8 @@ def forked(work: Callable[[], object]) -> Iterator[str]:
 
 
 def meet(stores: Any, programs: Any, evaluator: Callable[[bw.Session], object]) -> Any:
-    """Begins a session here, as the garbler, with an evaluator on another thread. Returns it, the thread, and
-    what the thread will have learned.
+    """Begins a session here, as the garbler, with an evaluator on another thread. Returns the session, the
+    thread, and the future output of the thread.
     """
     alice, bob = bw.keygen(), bw.keygen()
     listens: list[str] = []
@@ -121,8 +121,8 @@ def refusals(session: bw.Session, program: Any) -> list[str]:
 
 
 def test_a_fork_has_no_session() -> None:
-    """All of its steps are refused in the child, where it ends without a message, and it continues in the
-    parent."""
+    """All of its steps are refused in the child. The child ends without a message, and the session continues
+    in the parent."""
     session, thread, learned = meet(
         ({}, {}), {add: 2}, lambda one: [one.run(add, 20).output, one.run(add, 300).output]
     )
@@ -132,7 +132,7 @@ def test_a_fork_has_no_session() -> None:
 
     def in_the_fork() -> object:
         said = refusals(held[0], add)
-        # Its remains are removed, too.
+        # The remaining files are removed, too.
         held.clear()
         gc.collect()
         return said
@@ -146,7 +146,7 @@ def test_a_fork_has_no_session() -> None:
 
 
 def test_a_fork_has_no_store(tmp_path: Path) -> None:
-    """The store is whole behind it, and free when its own process is done, though the fork lives on."""
+    """The store is complete afterwards, and free when its own process has ended, though the fork lives on."""
     stores = []
     for name in ("alice", "bob"):
         bw.call("keygen", store_key=True, output=tmp_path / f"{name}.key")
@@ -176,12 +176,12 @@ def test_a_fork_has_no_store(tmp_path: Path) -> None:
         assert learned == [[21, 302]]
         store = bw.Store(tmp_path / "alice", key=tmp_path / "alice.key")
         store.verify()
-        # To burn needs the lock.
+        # Burning needs the lock.
         bw.call("stock", "burn", tmp_path / "alice", all=True, store_key=tmp_path / "alice.key")
 
 
 def test_what_runs_is_its_process_s_own() -> None:
-    """A fork has no thread that would end it, and waits for none."""
+    """A fork has no thread that would end the task, and waits for none."""
     from brickwork import _native
     from brickwork._tasks import wait
 
@@ -192,7 +192,7 @@ def test_what_runs_is_its_process_s_own() -> None:
     with forked(lambda: wait(wait_for.connect("garbler", [], None))) as said:
         assert said.startswith("UsageError: a session belongs"), said
     assert wait(task).json["examples"]
-    # A session that a fork begins is its own.
+    # A session that a fork begins belongs to the fork.
     with forked(lambda: bw.simulate(add, 3, 4).garbler) as said:
         assert said == "7"
 
@@ -215,7 +215,7 @@ def test_processes_of_a_pool_have_files_of_their_own() -> None:
     assert [(name, gates) for name, gates, _ in found] == [(name, wanted[name]) for name in names * 3]
     paths = [path for _, _, path in found]
     assert len(set(paths)) == len(paths)
-    # A process takes its own along, and no other one's.
+    # A process removes its own files, and those of no other process.
     assert not any(os.path.exists(os.path.dirname(path)) for path in paths)
     here = os.fspath(bw.example(names[0]).path)
     assert os.path.exists(here) and os.path.dirname(here) not in map(os.path.dirname, paths)

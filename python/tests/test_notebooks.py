@@ -1,4 +1,4 @@
-"""The notebooks are executed, and what the pages say of Python is."""
+"""The notebooks are executed, and the statements of the pages about Python are checked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def blocks(page: str) -> list[str]:
     [("README.md", 0), ("docs/reference/python.md", 0), ("docs/guides/python-programs.md", 0)],
 )
 def test_what_pages_say_is_so(page: str, number: int, tmp_path: Path) -> None:
-    """A comment behind an expression is the value of that expression."""
+    """A comment after an expression is the value of that expression."""
     names: dict[str, Any] = {}
     checked = 0
     source = tmp_path / "page.py"

@@ -1,4 +1,4 @@
-"""Pages in notebooks: what they show and what they do not."""
+"""Pages in notebooks: the data that they show, and the data that they do not show."""
 
 from __future__ import annotations
 

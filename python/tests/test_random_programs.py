@@ -17,7 +17,7 @@ TYPES = [bw.u8, bw.u16, bw.i8, bw.i16, bw.u3, bw.i5]
 STEPS = 18
 
 Typed = tuple[Any, Any]
-"""A type, and a value of it: a secret one, or a plain one that has been wrapped."""
+"""A type, with a value of it: a secret value, or a plain value that has been wrapped."""
 
 
 class Programmer:
@@ -33,7 +33,7 @@ class Programmer:
         return self.draw.choice(found)
 
     def like(self, type: Any) -> Any:
-        """A value of this type, sometimes a number that the program is written with."""
+        """A value of this type, sometimes a number that is a constant of the program."""
         number = self.draw.randint(type.low, type.high)
         return number if self.draw.random() < 0.2 else self.one(lambda other: other == type)[1]
 
@@ -95,7 +95,7 @@ def extreme(of: Programmer) -> Typed:
 
 
 def divide(of: Programmer) -> Typed:
-    """By odd numbers, of which none is 0."""
+    """It divides by odd numbers, so never by 0."""
     type, a = of.one(lambda type: type.width > 1)
     b = of.one(lambda other: other == type)[1] | 1
     operators: list[Callable[[Any, Any], Any]] = [lambda x, y: x // y, lambda x, y: x % y]
@@ -148,7 +148,7 @@ def product(of: Programmer) -> Typed:
 
 
 def look(of: Programmer) -> Typed:
-    """At a secret place, in an array in which another one has changed."""
+    """This reads a secret position, in an array in which another element has changed."""
     type, _ = of.one()
     row, new = of.several(type, 4), of.like(type)
     first, second = (of.one(lambda type: not type.signed and type.width > 2)[1] for _ in range(2))
@@ -179,7 +179,7 @@ def of_bits(of: Programmer) -> Typed:
 
 
 def record(of: Programmer) -> Typed:
-    """A field of one of two records, of which one was made of the other."""
+    """A field of one of two records, one of which was made from the other."""
     type, a = of.one()
     other, b = of.one()
     new, condition = of.like(other), compare(of)[1]
@@ -229,7 +229,7 @@ STEPS_OF: list[Callable[[Programmer], Typed]] = [
 ]
 
 UNDER = ["duplo", "authenticated", "semi-honest", "compgc", "duplo", "authenticated"]
-"""The protocols under which the first ones run."""
+"""The protocols for the first programs."""
 
 
 @pytest.mark.parametrize("seed", range(24))

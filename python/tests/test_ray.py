@@ -24,7 +24,8 @@ import pytest
 pytest.importorskip("ray")
 
 LIMIT = 240.0
-"""Seconds that a party may be silent, or take to begin and to end: many, as the machine may be busy."""
+"""Seconds that a party may be silent, or take to begin and to end. They are many, because the machine may be
+busy."""
 
 PARTY = """
 import json, sys
@@ -35,7 +36,7 @@ import brickwork.ray as bwray
 plan = json.loads(sys.argv[1])
 
 def started(start, **how):
-    # Ray gives a node 30 s to come up, no more, and that is little where other things are done, too.
+    # Ray gives a node 30 s to start and no more, which is too little on a busy machine.
     for left in (2, 1, 0):
         try:
             return start(**how)
@@ -91,7 +92,7 @@ sys.stdin.readline()  # The cluster stays until somebody has looked at it.
 class Party:
     """One party's driver, in a process of its own.
 
-    Its cluster's processes are of its session, by which they are found when their parents are gone.
+    Its cluster's processes belong to its session. By the session they are found when their parents are gone.
     """
 
     def __init__(self, plan: dict[str, Any], errors: Path) -> None:
@@ -100,7 +101,8 @@ class Party:
         health = {} if plan["raylets"] == 1 else {"RAY_health_check_period_ms": "1000"}
         # No worker is started before a lane needs it.
         spare = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
-        # They are as nice as whatever runs beside the tests: else they might wait for all of it.
+        # The drivers have the same priority as the processes beside the tests. Otherwise they might wait for
+        # all of them.
         nice = {"RAY_worker_niceness": "0"}
         environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **spare, **nice, **health}
         pipe = subprocess.PIPE
@@ -128,7 +130,7 @@ class Party:
         self._lines.put(None)
 
     def next(self, field: str) -> Any:
-        """Returns the next thing that it says of this name."""
+        """Returns the next message of the driver with this name."""
         while True:
             try:
                 line = self._lines.get(timeout=LIMIT)
@@ -145,13 +147,13 @@ class Party:
             assert "job" not in said, f"the job ended without {field}: {said}"
 
     def go_on(self) -> None:
-        """Lets it go on, or end, where it waits."""
+        """Lets the driver continue, or end, where it waits."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def leave(self) -> int:
-        """Lets it end. Returns its exit code."""
+        """Lets the driver end. Returns its exit code."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
@@ -171,7 +173,7 @@ class Party:
         return own if of_driver else next(one for one in self._processes(b"raylet/raylet") if one != own)
 
     def kill(self) -> None:
-        """Kills it and its cluster, of which nothing is left."""
+        """Kills the driver and its cluster, so that nothing of it is left."""
         self.process.kill()
         end = time.monotonic() + LIMIT
         # The last killed worker may have begun something.
@@ -185,7 +187,8 @@ class Party:
         self._reader.join(LIMIT)
 
     def holds(self, session: str, needles: list[bytes]) -> list[bytes]:
-        """Returns which of these stand in the files of its Ray session, or in its control store's memory."""
+        """Returns those of these texts that occur in the files of its Ray session, or in the memory of its
+        control store."""
         found: set[bytes] = set()
 
         def look(content: bytes) -> None:
@@ -204,7 +207,7 @@ class Party:
         return sorted(found)
 
     def _processes(self, name: bytes) -> list[int]:
-        """Returns the living processes of its session whose command has this in it."""
+        """Returns the living processes of its session whose command contains this text."""
         found = []
         for folder in Path("/proc").iterdir():
             try:
@@ -217,12 +220,12 @@ class Party:
         return found
 
     def said(self) -> str:
-        """Returns the end of what it and Ray have written to stderr."""
+        """Returns the end of the text that the driver and Ray have written to stderr."""
         return self._errors.read_text()[-4000:]
 
 
 def written(smaps: str) -> Iterator[tuple[int, int]]:
-    """Returns where a process has written something that is in memory."""
+    """Returns the address at which a value is in the memory of a process."""
     place = (0, 0)
     for line in smaps.splitlines():
         if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
@@ -234,7 +237,7 @@ def written(smaps: str) -> Iterator[tuple[int, int]]:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Returns the files of a Ray session; its sockets are none."""
+    """Returns the files of a Ray session, without its sockets."""
     return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
@@ -259,13 +262,13 @@ class Pair:
 
     @staticmethod
     def value(role: str, partition: int, row: int) -> int:
-        # Numbers that nobody else writes.
+        # These are numbers that no other test writes.
         return 0x5EC2E700 + (partition * 131 + row * 17 + (1000 if role == "evaluator" else 0)) % 1503
 
     def secrets(self) -> list[bytes]:
-        """Returns keys and inputs of both parties, as they could be written down."""
+        """Returns keys and inputs of both parties, in the forms in which they could be written."""
         keys = [(self.folder / f"{role}.key").read_text().strip() for role in ("garbler", "evaluator")]
-        # All inputs begin alike, in digits and, from behind, in bytes.
+        # All inputs begin in the same way, in digits and, from the end, in bytes.
         numbers = [b"1589831", b"1589832", *(bytes([k, 0xC2, 0x5E, 0, 0, 0, 0]) for k in range(0xE7, 0xED))]
         words = [word.encode() for key in keys for word in key.split() if len(word) >= 32]
         assert len(words) == 2, "both identities"
@@ -310,7 +313,7 @@ class Pair:
         return party
 
     def close(self) -> None:
-        """Kills what is left of all parties and their clusters."""
+        """Kills the remaining processes of all parties and their clusters."""
         for party in self.parties:
             party.kill()
 
@@ -350,7 +353,7 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     jobs = [party.next("job") for party in parties]
     for party in parties:
         session = party.next("session")
-        # The arguments of an actor are visible, so the search finds them, and no secret among them.
+        # The arguments of an actor are visible. So the search finds them, and no secret among them.
         told = str(pair.folder).encode()
         assert party.holds(session, [told, *pair.secrets()]) == [told]
     assert [party.leave() for party in parties] == [0, 0]
@@ -368,7 +371,7 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
 
 
 def test_a_lane_ends_with_its_raylet() -> None:
-    """A worker whose parent is killed ends by itself, and so lets go of its store: nobody else ends it."""
+    """A worker whose parent is killed ends by itself and releases its store, because nobody else ends it."""
     worker = "import time; from brickwork.ray.lane import end_with_parent; end_with_parent(); "
     worker += "print('there', flush=True); time.sleep(60); print('still there')"
     parent = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
@@ -377,16 +380,17 @@ def test_a_lane_ends_with_its_raylet() -> None:
         assert raylet.stdout is not None
         assert raylet.stdout.readline() == "there\n"
         raylet.kill()
-        # Both write there, so it ends when both have ended.
+        # Both processes write there, so the output ends when both have ended.
         assert raylet.stdout.read() == ""
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
 def test_coordinators_and_raylets_die(pair: Pair) -> None:
-    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, then
-    the raylet of the garbler's coordinator and all lanes, each of which ends the job at both; it goes on when
-    both begin anew. Then the garbler's other raylet is killed, and it goes on without. Nothing runs twice.
-    Each killed worker may have begun a stock, so the promise reserves as many.
+    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster. Then
+    the raylet of the garbler's coordinator is killed, and all lanes. Each time the job ends at both parties,
+    and continues when both begin again. Then the garbler's other raylet is killed, and the job continues
+    without it. Nothing runs twice. Each killed worker may have begun a stock, so the promise reserves as
+    many.
     """
     parties = pair.start(raylets=2, hold=True, retries=16)
     parties[0].next("held")
@@ -447,7 +451,7 @@ def test_lanes_are_sent_to_no_other_host() -> None:
 
 
 class Actor:
-    """An actor whose answers a test gives, and what was asked of it."""
+    """An actor whose answers a test gives, with a record of its calls."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -475,8 +479,8 @@ class Actor:
 def test_what_a_lane_sees_is_heard_before_it_is_ended(
     answer: Any, heard: list[Any], at_end: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A peer that has our lane stopped does not keep it from saying that a check failed; and one that is
-    killed before it could say anything has spent its stock.
+    """A peer that has our lane stopped does not keep the lane from reporting a failed check. And a lane that
+    is killed before it could report anything has used its stock.
     """
     import ray
     from brickwork.ray import job
@@ -512,7 +516,7 @@ def test_what_a_lane_sees_is_heard_before_it_is_ended(
 
 
 def test_partitions_stay_what_they_were(tmp_path: Path) -> None:
-    """A file that arrives while a job runs shifts none."""
+    """A file that arrives while a job runs shifts no partition."""
     import pickle
 
     from brickwork import ray as bwray
@@ -530,7 +534,7 @@ def test_partitions_stay_what_they_were(tmp_path: Path) -> None:
 def test_a_result_is_there_when_it_is_whole(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file has its name when all of it is written, whatever kind of file system it is on."""
+    """A file has its name when all of it is written, on every kind of file system."""
     from brickwork import ray as bwray
     from brickwork.ray import files
     from pyarrow import fs
@@ -557,7 +561,7 @@ def test_a_result_is_there_when_it_is_whole(
 
 
 class Broken:
-    """A file system on which nothing gets its last name."""
+    """A file system on which no file gets its final name."""
 
     type_name = "subtree"
 

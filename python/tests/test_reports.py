@@ -1,8 +1,8 @@
 """Pages of `--report`, opened in a real browser.
 
-The command makes most of them: `BRICKWORK` says where it is, if it is not built in `target/release`. These
-tests need Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe. They
-name a missing one and are skipped, or fail if `BRICKWORK_CI` is set. Each page is opened once at each width.
+The command makes most of them. `BRICKWORK` is its path, if it is not in `target/release`. These tests need
+Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe. They name a
+missing one and are skipped, or fail if `BRICKWORK_CI` is set. Each page is opened once at each width.
 """
 
 import importlib.util
@@ -21,7 +21,8 @@ import brickwork as bw
 import pytest
 from conftest import lacking
 
-# A page's file, and the object that it is made of; of each kind one; and what opens one in the browser.
+# Each entry has a page's file and the object from which it is made, one of each kind, and a function that
+# opens a page in the browser.
 Page = tuple[pathlib.Path, dict[str, Any]]
 Pages = dict[str, Page]
 Open = Callable[..., Any]
@@ -34,7 +35,7 @@ PAPER = 718
 
 
 def command() -> str:
-    """The command, or a reason why it is lacking."""
+    """The command, or a reason why it is missing."""
     named = os.environ.get("BRICKWORK")
     built = ROOT / "target" / "release" / "brickwork"
     path = named or (str(built) if built.exists() else shutil.which("brickwork"))
@@ -44,7 +45,7 @@ def command() -> str:
 
 
 def chromium() -> str:
-    """The browser, or a reason why it is lacking."""
+    """The browser, or a reason why it is missing."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         lacking("there is no Chromium on the path; CHROMIUM names one")
@@ -52,7 +53,7 @@ def chromium() -> str:
 
 
 def axe() -> str:
-    """The text of axe-core, or a reason why it is lacking."""
+    """The text of axe-core, or a reason why it is missing."""
     named = os.environ.get("AXE")
     if named:
         return pathlib.Path(named).read_text()
@@ -65,7 +66,7 @@ def axe() -> str:
 
 
 def called(*words: object, folder: pathlib.Path) -> dict[str, Any]:
-    """Calls the command; the object that it prints."""
+    """Calls the command, and returns the object that it prints."""
     call = [command(), *map(str, words), "--json", "--quiet"]
     ran = subprocess.run(call, capture_output=True, text=True, timeout=300, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -130,7 +131,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
     called("examples", "auction", "-o", folder / "auction", folder=folder)
     auction = folder / "auction" / "auction.wir"
     bids = [f"--{party}=@{auction.with_suffix(f'.{party}.json')}" for party in ("garbler", "evaluator")]
-    # A Bristol circuit is named after its file, and a file may be named anything.
+    # A Bristol circuit is named after its file, and a file may have any name.
     circuit = folder / (HOSTILE.replace("/", "\u2215") + ".txt")
     circuit.write_text("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 AND\n")
     stock = [*bids, "--store", folder / "stock", "--store-key", folder / "stock.key"]
@@ -160,7 +161,7 @@ KINDS = """run outputs stored garbler evaluator lego jimu semi-honest compgc hos
     program traced""".split()
 
 
-# As long as it is open it has the thread's event loop, which other modules' tests need.
+# While it is open it has the thread's event loop, which other modules' tests need.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser without a window."""
@@ -176,11 +177,11 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Any) -> Iterator[Open]:
-    """Opens a page; what it asked for, and what it ran or complained of, is noted."""
+    """Opens a page. Its requests, its scripts and its errors are recorded."""
 
     def open_it(path: pathlib.Path, width: int = 1280, scheme: str = "light", unsafe: bool = False) -> Any:
-        # Scripts of the page are allowed, so that one that is there would run; those of the test come past
-        # its policy only where it is told so.
+        # Scripts of the page are allowed, so a script on the page would run. The tests' own scripts bypass
+        # its policy only where this is requested.
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=unsafe
         )
@@ -244,7 +245,7 @@ def test_nothing_is_asked_and_nothing_runs(seen: Seen) -> None:
 
 
 def test_the_policy_holds(pages: Pages, opened: Open) -> None:
-    """Code that gets onto a page by our mistake would neither run nor be loaded."""
+    """Code that got onto a page by our mistake would neither run nor be loaded."""
     page = opened(pages["run"][0])
     page.evaluate(
         """() => {
@@ -261,11 +262,11 @@ def test_the_policy_holds(pages: Pages, opened: Open) -> None:
 
 
 NOT_SHOWN = {"outputs", "output_bits", "input_map", "output_map", "from", "to"}
-"""Data that no page shows, or shows by name: results, wire numbers of bits, the ends of solderings."""
+"""Data that no page shows, or shows only by name: results, wire numbers of bits, the ends of solderings."""
 
 
 def numbers(value: Any, at: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of a record that its page shows, and where they stand."""
+    """The numbers of a record that its page shows, with their positions."""
     if isinstance(value, dict):
         for name, one in value.items():
             if name not in NOT_SHOWN:
@@ -330,7 +331,7 @@ TEXTS = """() => {
 
 
 def overlapping(texts: list[Any]) -> Iterator[tuple[str, str]]:
-    """Pairs of texts that lie on each other by more than their letters' air."""
+    """Pairs of texts that overlap by more than the space around their letters."""
     texts = sorted(texts, key=lambda text: text[1])
     for k, one in enumerate(texts):
         for other in texts[k + 1 :]:
@@ -350,7 +351,7 @@ def test_overlap_is_found() -> None:
 
 
 def lies_well(page: Any, width: int, state: str) -> None:
-    """Asserts that no text lies on another or outside, and that nothing moves sideways."""
+    """Asserts that no text overlaps another or lies outside, and that nothing moves sideways."""
     texts = page.evaluate(TEXTS)
     assert len(texts) > 20
     assert list(overlapping(texts)) == [], f"{state}, {width} pixels"
@@ -365,7 +366,7 @@ def test_no_text_lies_on_another(seen: Seen) -> None:
         lies_well(seen.page, seen.width, "open" if are_open else "closed")
 
 
-# Of each visible element with letters: their colour, the colour behind them, and the text.
+# For each visible element with letters: their colour, the colour of the background, and the text.
 COLOURS = """() => [...document.querySelectorAll('main *')].filter(e =>
     e.checkVisibility() && !e.closest('title, desc, style') &&
     [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
@@ -391,8 +392,9 @@ def contrast(one: str, other: str) -> float:
 
 
 # Passed rules are only counted, because describing all their elements takes most of the time. Contrast takes
-# most of the rest: axe checks two rows of each table, as others are alike, and no pictures, where it cannot
-# tell the colour behind a letter. The next test does it for all texts.
+# most of the remaining time. So axe checks two rows of each table, because other rows are similar. It checks
+# no pictures, because it cannot determine the colour of the background of a letter there. The next test
+# checks the contrast of all texts.
 AXE = """async () => {
     const rules = {'color-contrast': {enabled: false}}, resultTypes = ['violations'];
     const exclude = ['svg', 'tbody tr:nth-child(n+3)'];

@@ -1,4 +1,4 @@
-"""Runs of both parties here, and of one with a peer in another process."""
+"""Runs of both parties here, and runs of one party with a peer in another process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from brickwork.wires import Reading
 
 RICHER = {"garbler_richer": 1, "equal": 0}
 LONG: Options = {"executions": 100_000, "timeout": 60}
-"""Of the millionaires this takes many seconds."""
+"""For the millionaires this takes many seconds."""
 
 
 @pytest.mark.parametrize("protocol", ["duplo", "authenticated", "semi-honest", "compgc", "lego", "jimu"])
@@ -86,7 +86,7 @@ def overlap(
 
 
 def test_a_plan_and_a_run_take_the_same_cut(tmp_path: Path) -> None:
-    """The search for a cut had other limits in a plan than in a run, and both depended on a clock."""
+    """The search for a cut has the same limits in a plan and in a run, and depends on no clock."""
     keys = np.arange(1, 61)
     for program in (overlap, overlap.save(tmp_path / "overlap.bwp")):
         plan = bw.plan(program)
@@ -112,7 +112,7 @@ def test_a_program_is_compiled_once(tmp_path: Path) -> None:
     calls: list[Callable[[], Any]] = [program.info, program.raw, lambda: bw.simulate(counts, x, x)]
     for call in [*calls, lambda: bw.run(counts, x, x, protocol="semi-honest")]:
         assert min(cpu(call) for _ in range(3)) < compiled / 2
-    # Of a large source it takes long even to find its functions, so a search for cuts leaves it alone.
+    # For a large source it takes long even to find its functions, so a search for cuts skips it.
     saved = counts.save(tmp_path / "counts.bwp")
     plain = min(cpu(lambda: bw.run(saved, x, x)) for _ in range(3))
     assert min(cpu(lambda: bw.run(program, x, x)) for _ in range(3)) < plain + compiled / 2
@@ -132,7 +132,7 @@ def test_one_input_is_held_over_all_executions() -> None:
     expected = (rows @ [2, -3, 5] + 11).tolist()
     many = score.as_program().repeated(5, hold="garbler")
     assert many.and_gates == 5 * score.as_program().and_gates
-    # The model is there once, so nobody can give another one for a row.
+    # The model exists once, so nobody can give another model for a row.
     assert str(many.inputs[0]) == str(score.as_program().inputs[0])
     assert [str(port.type) for port in many.inputs_of("evaluator")] == ["int16[3][5]"]
     assert bw.simulate(many, model, rows).garbler.tolist() == expected
@@ -266,7 +266,7 @@ def test_a_cancelled_party_ends_and_its_peer_sees_a_closed_line(
 
         async def bob() -> None:
             address = await meet
-            # On a machine that is busy the other one may be gone before this one has come.
+            # On a busy machine, the other process may be gone before this one has started.
             with pytest.raises(bw.ConnectionFailed, match="the peer ended the connection|nobody listens"):
                 await bw.evaluator_async(
                     millionaires,
@@ -379,7 +379,7 @@ def test_a_deadline_stops_a_run_of_every_protocol(
 
 
 class Endless:
-    """A task that does not hear."""
+    """A task that does not react to a stop."""
 
     def __init__(self, events: list[str], interrupted: int = 0) -> None:
         self.events, self._interrupted = events, interrupted

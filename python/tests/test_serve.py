@@ -25,7 +25,7 @@ OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Service:
-    """A service, from its configuration on."""
+    """A service, from the start of its configuration."""
 
     def __init__(self, command: str, folder: Path, role: str, text: str, token: str) -> None:
         config = folder / f"{role}.toml"
@@ -92,7 +92,8 @@ class Service:
 
 @pytest.fixture
 def services(tmp_path: Path) -> Iterator[list[Service]]:
-    """A garbler and an evaluator, connected, with stock; the evaluator's input to `richer` stands."""
+    """A garbler and an evaluator, connected, with stock. The evaluator's input to `richer` is a standing
+    input."""
     command = shutil.which("brickwork")
     if command is None:
         lacking("the command is not built: cargo build --release")
@@ -131,7 +132,7 @@ def test_prometheus_reads_the_figures(services: list[Service]) -> None:
         answer = garbler.run({"program": "richer", "input": wealth})
         assert answer["outputs"] == {"alice": int(wealth > 7), "bob": int(wealth < 7)}
     done = of("brickwork_runs_total", program="richer", outcome="done")
-    # The evaluator may note a run after the garbler has answered.
+    # The evaluator may record a run after the garbler has answered.
     for service in services:
         after = service.until(lambda found: found.get(done) == 2)
         assert after[of("brickwork_run_seconds_count", program="richer")] == 2
@@ -140,7 +141,7 @@ def test_prometheus_reads_the_figures(services: list[Service]) -> None:
         assert after[of("brickwork_made_total", program="richer")] >= 3
         assert after[of("brickwork_line_bytes_total")] > 1000
     assert garbler.figures()[of("brickwork_answers_total", status="200")] > 2
-    # A client that does not know OpenMetrics gets the same as text.
+    # A client that does not accept OpenMetrics gets the same data as text.
     kind, text = evaluator.get("metrics")
     assert kind.startswith("text/plain; version=0.0.4") and "brickwork_runs_total" in text
 
@@ -148,7 +149,7 @@ def test_prometheus_reads_the_figures(services: list[Service]) -> None:
 def test_requests_that_wait_are_counted_while_they_do(services: list[Service]) -> None:
     garbler, evaluator = services
     waiting = of("brickwork_waiting")
-    # It asks with an id that nobody has given an input of the garbler's for.
+    # It sends a request with an id for which the garbler has given no input.
     answers: list[dict[str, Any]] = []
     asks = threading.Thread(
         target=lambda: answers.append(evaluator.run({"program": "richer", "id": "late", "input": 1}))

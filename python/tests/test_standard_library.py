@@ -1,4 +1,4 @@
-"""The language's standard library, written again in Python: it computes the same at the same cost."""
+"""The language's standard library, written again in Python: it computes the same values at the same cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sort_pair(a: Any, b: Any) -> list[Any]:
 
 
 def flipped(x: Any, negative: Any) -> Any:
-    """The number, or its negative where that bit is set."""
+    """The number, or its negative where that bit is 1."""
     flip = bw.where(negative, ~(x ^ x), x ^ x)
     return (x ^ flip) - flip
 
@@ -122,7 +122,8 @@ def aes_round(s: Any, key: Any) -> Any:
     return Block(octets=[x ^ k for x, k in zip(mixed, key.octets)])
 
 
-# A file; a function of it, as the language declares it; what it takes and returns, and the same in Python.
+# A file, a function of it as the language declares it, its parameters and result, and the same function in
+# Python.
 FUNCTIONS: list[Case] = [
     ("integers", "bit less(uint32, uint32)", [word32, word32], bw.u1, lambda a, b: a < b),
     ("integers", "bit less_signed(int32, int32)", [i32, i32], bw.u1, lambda a, b: a < b),
@@ -207,7 +208,8 @@ FUNCTIONS: list[Case] = [
 
 
 def some(type: Any, draw: random.Random) -> Any:
-    """A random value of a type, as a program takes it; not 0, by which nobody divides."""
+    """A random value of a type, in the form of a program's input. It is not 0, because it may be a
+    divisor."""
     if isinstance(type, bw.types.ArrayType):
         return [some(type.element, draw) for _ in range(type.length)]
     if isinstance(type, bw.types.StructType):

@@ -1,4 +1,4 @@
-"""Stock from Python: made, used, interrupted, and still sound."""
+"""Stock from Python: made, used, interrupted, and still consistent."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Pair:
         }
 
     def both(self, *calls: Callable[..., Any]) -> list[Any]:
-        """Calls the garbler's part, which listens, and the evaluator's, which connects; what they return."""
+        """Calls the garbler's function, which listens, and the evaluator's, which connects, and returns their
+        results."""
         found: list[Any] = [None, None]
         meet, told = threading.Event(), []
 
@@ -92,7 +93,7 @@ class Pair:
             bw.Store(store, key=key).verify()
 
     def left(self) -> list[int]:
-        """How many executions are in stock, of the garbler and of the evaluator."""
+        """The number of executions in the stock of the garbler and of the evaluator."""
         stores = [bw.Store(store, key=key) for store, key in zip(self.stores, self.store_keys)]
         return [store.inventory(self.program).programs[0].executions for store in stores]
 
@@ -144,7 +145,7 @@ def test_an_interrupted_run_leaves_the_stock_sound(pair: Pair, sent: signal.Sign
         said = alice.stdout.read().strip()
     assert said in ("interrupted", "done") if sent == signal.SIGINT else said in ("", "done"), said
     pair.verify()
-    # Only the items that it had taken are burned: the rest can be used.
+    # Only the items that the run had taken are burned. The rest can be used.
     for was, left in zip(before, pair.left()):
         assert was - ROWS <= left <= was
     runs = pair.both(
@@ -153,6 +154,6 @@ def test_an_interrupted_run_leaves_the_stock_sound(pair: Pair, sent: signal.Sign
     )
     assert runs[0].garbler == {"garbler_richer": 1, "equal": 0}
     pair.verify()
-    # Both know by now what either of them has burned.
+    # Both parties know by now which items the other has burned.
     ours, theirs = pair.left()
     assert ours == theirs and min(before) - ROWS - 1 <= ours < min(before)

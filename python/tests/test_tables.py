@@ -104,7 +104,7 @@ def test_joining_on_a_key(sizes: tuple[int, int]) -> None:
 
 
 def unchecked(program: Any, folder: Path) -> bw.Program:
-    """Returns a program that takes tables as a cheater may give them: nobody checks them beforehand."""
+    """Returns a program that takes tables from a cheater: nobody checks them before the run."""
     text = re.sub(r"/\*@ (sorted|grouped|keyed) \S+ \*/", "", program.source)
     path = folder / f"{program.__name__}.wir"
     path.write_text(text)
@@ -125,13 +125,13 @@ def test_a_party_that_lies_about_its_table_forges_nothing(tmp_path: Path) -> Non
     lying = unchecked(joined, tmp_path)
 
     assert matches([(1, 1), (5, 1), (7, 1)], [(2, 1), (5, 2), (9, 1)]) == [5]
-    # A key twice in one table and never in the other.
+    # A key occurs twice in one table and never in the other.
     assert matches([(5, 1), (7, 1), (7, 2)], [(1, 1), (2, 1), (9, 1)]) == []
     assert matches([(1, 1), (2, 1), (9, 1)], [(5, 1), (7, 1), (7, 2)]) == []
-    # A key twice in both, or in one of them: nothing at all.
+    # A key occurs twice in both tables, or in one of them: the result is empty.
     assert matches([(1, 1), (7, 1), (7, 2)], [(7, 1), (7, 2), (9, 1)]) == []
     assert matches([(1, 1), (7, 1), (7, 2)], [(1, 1), (7, 2), (9, 1)]) == []
-    # Out of order: nothing.
+    # The tables are out of order: the result is empty.
     assert matches([(7, 1), (5, 1), (1, 1)], [(1, 1), (5, 1), (7, 1)]) == []
     assert matches([(1, 1), (5, 1), (7, 1)], [(5, 1), (1, 1), (7, 1)]) == []
 

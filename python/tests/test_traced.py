@@ -1,4 +1,4 @@
-"""Programs written in Python: what they compute, what they cost, and what they refuse."""
+"""Programs written in Python: their results, their costs, and their errors."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_a_component_sees_its_arguments_alone() -> None:
 
 
 def test_what_was_refused_stays_refused() -> None:
-    """Python that catches the error would go on with another program."""
+    """Python code that catches the error would continue with another program."""
 
     @bw.program
     def swallowing(a: bw.Garbler[bw.u8], b: bw.Evaluator[bw.u8]) -> bw.Both[bw.u8]:

@@ -41,7 +41,7 @@ MISTAKES = {
     "bw.run(3)": "incompatible type",
     "bw.run(program, exectuions=3)": 'Unexpected keyword argument "exectuions"',
 }
-"""The errors of a type checker about them."""
+"""The errors that a type checker reports about them."""
 
 
 def test_a_type_checker_understands_programs(tmp_path: Path) -> None:

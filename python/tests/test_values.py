@@ -1,4 +1,4 @@
-"""Values of numpy, tables and Python, in and out."""
+"""Conversion of values of numpy, tables and Python."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_outputs_become_tables_and_these_inputs() -> None:
     flat = {"a": table["a"], "b": table["b"], "c[0]": [0, 5, 7, 9], "c[1]": [-1, 6, 8, -32768]}
     for one in (bw.columns(found), bw.to_pandas(found), bw.to_arrow(found).to_pydict()):
         assert {name: [int(number) for number in column] for name, column in dict(one).items()} == flat
-    # And back again, of each.
+    # The columns are converted back, too, for each library.
     for given in (found, bw.columns(found), bw.to_pandas(found), pl.DataFrame(bw.columns(found))):
         assert (learned(given) == found).all()
     decimals = bw.to_arrow(found)
@@ -298,7 +298,7 @@ def test_outputs_of_several_executions_are_tables(millionaires: bw.Program, echo
     of_both = bw.simulate(millionaires, [5, 7], [7, 5], executions=2).garbler
     assert bw.to_pandas(of_both).to_dict("list") == {"garbler_richer": [0, 1], "equal": [0, 0]}
     answer = bw.simulate(echo, COLUMNS, -5)
-    # Of five rows three count.
+    # Three of five rows count.
     assert bw.to_pandas(answer.garbler["all"])["price.net"].tolist() == COLUMNS["price.net"]
     assert bw.columns(answer.evaluator)["price.tax[1]"].tolist() == [5]
     assert bw.columns(np.array([3, 4]))["value"].tolist() == [3, 4]
@@ -340,7 +340,7 @@ def test_what_a_scale_would_round_is_refused(wrong: Any) -> None:
 
 
 def lines_in_python(work: Callable[[], Any]) -> int:
-    """Counts the lines of Python that are executed; a loop counts each time."""
+    """Counts the executed lines of Python; a loop counts each time."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -378,7 +378,7 @@ def test_a_million_rows_go_in_and_out_without_a_loop(way: str) -> None:
         assert word is not None
         found.append(output_value(from_text(word[6:-1]), port, executions))
 
-    # A loop over the rows of one column would be a million and more.
+    # A loop over the rows of one column would execute a million lines and more.
     assert lines_in_python(there_and_back) < 5_000
     assert lines_in_python(lambda: [one for one in range(10_000)]) > 5_000, "the measure can fail"
     for name, column in table.items():
@@ -393,7 +393,7 @@ def test_a_whole_call_with_a_million_rows_has_no_loop(millionaires: bw.Program) 
     def call() -> None:
         found.append(bw.simulate(millionaires, ours, theirs, executions=len(ours)).garbler)
 
-    # A few lines each time that it looks whether somebody has pressed Ctrl-C.
+    # A check for Ctrl-C executes a few lines each time.
     assert lines_in_python(call) < 100_000
     assert (found[0]["garbler_richer"] == (ours > theirs)).all()
     assert (found[0]["equal"] == (ours == theirs)).all()
@@ -413,7 +413,7 @@ def test_lists_of_numbers_are_no_loop_either(values: Any) -> None:
 
 @pytest.fixture(scope="module")
 def weighed(compiled: Callable[[str], bw.Program]) -> bw.Program:
-    """Gives back a struct of an array."""
+    """Returns a struct of an array."""
     return compiled("""#parties 2
 typedef uint_t 32 w
 typedef struct_t row { w key; w weights[2]; }
@@ -595,7 +595,7 @@ def one(x: bw.Garbler[bw.i64]) -> bw.Both[bw.i64]:
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_floats_of_few_bits_are_moved_exactly_or_refused(kind: str) -> None:
-    """Two decimals that one such number stands for are not told apart: neither is taken for it."""
+    """Two decimals that one such number represents are not distinguished: neither is accepted for it."""
     digits, whole = {"float16": (1, 1000), "float32": (2, 1000000), "float64": (2, 10**13)}[kind]
     scale = {"input1": digits}
     for numbers in ([100.5, -3.5, 0.0], [0.5, 1.5, 17.0]):
@@ -617,7 +617,7 @@ def test_floats_of_few_bits_are_moved_exactly_or_refused(kind: str) -> None:
 
 @pytest.mark.parametrize("many", [3, 40])
 def test_what_is_masked_is_empty(echo: bw.Program, many: int) -> None:
-    """Where something is masked it is refused, and a mask of nothing is none."""
+    """Where a value is masked, the array is refused. A mask without a masked value is ignored."""
     types = bw.u8[many]
 
     @bw.program
@@ -702,7 +702,7 @@ def test_arrow_arrays_of_structs_and_lists_go_in() -> None:
 
 @pytest.mark.parametrize("word", ["@{}", "csv:{}", " @{}", "csv:-"])
 def test_a_text_among_values_names_no_file(word: str, tmp_path: Path) -> None:
-    """Values may be somebody else's, who is not to say which file of this machine is read."""
+    """Values may come from somebody else, who must not choose which file of this machine is read."""
     path = tmp_path / "ours.csv"
     path.write_text("x\n5\n6\n7\n")
     assert bw.simulate(three, bw.secret_file(path)).garbler.tolist() == [5, 6, 7]

@@ -10,9 +10,9 @@
     )
     job.done, job.security.bound_log2
 
-Each lane is an actor with a session, a store and secrets of its own; the peer's cluster has as many.
+Each lane is an actor with a session, a store and secrets of its own; the peer's cluster has as many. The page
 docs/guides/clusters.md describes the promise of a job, and why nothing runs twice. Programs, addresses,
-numbers of partitions, paths and counters pass through Ray; keys, stock, inputs and outputs never do: actors
+numbers of partitions, paths and counters pass through Ray. Keys, stock, inputs and outputs never do: actors
 read keys and inputs from files, and write outputs themselves.
 """
 

@@ -1,4 +1,4 @@
-"""Where partitions come from and where what they give goes. Only actors read and write them."""
+"""The sources of partitions, and the sinks of their results. Only actors read and write them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ..errors import InvalidInput, ResourceError, UsageError
 
 
 class Source(Protocol):
-    """A party's inputs, a row for each execution. It passes through Ray, so it holds names and no data."""
+    """A source of a party's inputs, with a row for each execution. The source passes through Ray, so it
+    contains names and no data."""
 
     def rows(self) -> Sequence[int]:
-        """Returns how many rows each partition has."""
+        """Returns the number of rows of each partition."""
         ...
 
     def read(self, partition: int) -> Any:
@@ -26,14 +27,14 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    """Where a party's outputs go. It passes through Ray, so it holds names and no data."""
+    """A sink for a party's outputs. The sink passes through Ray, so it contains names and no data."""
 
     def write(self, partition: int, outputs: Any) -> None:
-        """Writes what a partition gave; it is durable, and whole, when this returns."""
+        """Writes the outputs of a partition. They are durable and complete when this returns."""
         ...
 
     def has(self, partition: int) -> bool:
-        """Returns whether something is there where a partition's outputs go."""
+        """Returns whether the outputs of a partition exist already."""
         ...
 
 
@@ -70,7 +71,7 @@ class Files:
         self._paths: list[str] | None = None
 
     def paths(self) -> list[str]:
-        """Returns the files, in order."""
+        """Returns the files, in the order of their names."""
         from pyarrow import fs
 
         system, path = _filesystem(self.pattern)
@@ -90,7 +91,7 @@ class Files:
 
     def rows(self) -> list[int]:
         system, _ = _filesystem(self.pattern)
-        # These are the partitions from now on, whatever else arrives.
+        # These are the partitions from now on. Later files are ignored.
         self._paths = self.paths()
         return [self._count(system, path) for path in self._paths]
 
@@ -150,7 +151,8 @@ class Folder:
         name = f"{path}/{self._name(partition)}"
         if system.type_name != "local":
             system.create_dir(path, recursive=True)
-            # In these stores an object is there when it is whole; elsewhere a file is when it has its name.
+            # In these stores an object is visible only when it is complete. Elsewhere a file is visible when
+            # it has its name.
             written = name if system.type_name in _OBJECT_STORES else f"{path}/.{self._name(partition)}"
             with system.open_output_stream(written) as stream:
                 stream.write(data)
@@ -189,7 +191,7 @@ def _json(outputs: Any) -> bytes:
         return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     if isinstance(outputs, dict):
-        # Columns by name: a row is one value of each.
+        # Columns by name: a row is one value of each column.
         columns = {name: plain(column) for name, column in outputs.items()}
         outputs = [dict(zip(columns, row)) for row in zip(*columns.values())]
     return json.dumps(plain(outputs)).encode() + b"\n"

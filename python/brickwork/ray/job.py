@@ -24,7 +24,7 @@ from .files import Sink, Source
 from .lane import Guarded
 
 _PATIENCE = 30.0
-"""Seconds that looking into a stock's log may take."""
+"""Seconds that reading a stock's log may take."""
 
 _STOPPING = 2.0
 """Seconds that a lane may take to stop before it is killed. If it is killed, it may miss a failed check of
@@ -32,13 +32,15 @@ its peer. Therefore its lane does not use its stock again, and a new one is made
 """
 
 _LOOK_EVERY = 2.0
-"""Seconds between two looks at whether this driver's own machine is part of the cluster."""
+"""Seconds between two checks whether this driver's own machine is part of the cluster."""
 
 
 class JobIncomplete(errors.Error):
-    """Not every partition is done. The message names the partitions in doubt, and what to do about them.
+    """Some partitions are not complete. The message names the partitions in doubt, and explains how to
+    continue.
 
-    Attributes: job: the results of the job so far.
+    Attributes:
+        job: the results of the job so far.
     """
 
     code = 1
@@ -56,7 +58,7 @@ class Job:
         in_doubt: partitions whose lanes were lost while they ran.
         rows: of all partitions.
         seconds: that it took this time.
-        security: shares of the promise, how many are spent, and the bound that follows.
+        security: shares of the promise, the number of charged shares, and the resulting bound.
     """
 
     job: str
@@ -83,14 +85,14 @@ def _job(found: Mapping[str, Any]) -> Job:
 
 @dataclass
 class _Actor:
-    """A lane's actor, and what it is still to do."""
+    """A lane's actor, with its remaining calls."""
 
     handle: Any
     attempt: int
     waiting: list[tuple[str, tuple[Any, ...]]]
     doing: tuple[str, tuple[Any, ...]] | None = None
     killed_at: float | None = None
-    """When it is killed, as it was asked to stop."""
+    """The time at which it is killed if it was asked to stop."""
 
 
 class _Crew:
@@ -116,14 +118,15 @@ class _Crew:
         self._node = _own_node()
         self._next_look = 0.0
         self.refused: errors.Error | None = None
-        """Why it goes no further, if the coordinator is not to blame."""
+        """The reason why the job does not continue, if the coordinator is not the cause."""
 
     # The questions of the coordinator.
 
     def begins(self, job: str, terms: str) -> None:
         self._job, self._terms = job, terms
-        # Each machine that a lane lives on has them from here: none of its files need be the driver's. They
-        # are an argument, and no object of Ray's store, with whose machine the driver would be lost.
+        # Each machine of a lane gets the files from here, because it need not share files with the driver.
+        # They are an argument and no object of Ray's store. With the machine of such an object, the driver
+        # would be lost.
         rows = json.dumps(self._rows).encode()
         self._parts = {f"{terms}.bwp": self._plan["program"], f"{terms}.json": rows}
 
@@ -149,7 +152,7 @@ class _Crew:
 
         self._finish([lane])
         if not self._machines.has(lane):
-            # Its stock is there, and nowhere else: what another machine has may be older.
+            # The stock is only on that machine. The stock of another machine may be older.
             return True
         actor = self._actor(lane, self._machines.of(lane))
         try:
@@ -197,7 +200,7 @@ class _Crew:
 
     @contextlib.contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Keeps the reason of its end, because the coordinator only learns that it ended."""
+        """Keeps the reason of the end, because the coordinator only learns that the driver ended."""
         try:
             yield
         except errors.Error as error:
@@ -205,8 +208,8 @@ class _Crew:
             raise
 
     def _check_node(self) -> None:
-        """Sees that Ray still starts what this driver asks for: without its own raylet it starts nothing, and
-        does not say so.
+        """Checks that Ray still starts tasks of this driver. Without its own raylet, Ray starts nothing and
+        does not report it.
         """
         now = time.monotonic()
         if now < self._next_look:
@@ -240,7 +243,7 @@ class _Crew:
         if address is not None:
             address = _checked(address, self._plan["peer_hosts"])
         if self._machines.lost(lane):
-            # Its stock has gone with it: the next one is made elsewhere.
+            # Its stock is lost with it, so the next stock is made elsewhere.
             self._machines.forget(lane)
             self._news.put({"gone": {"lane": lane, "attempt": attempt, "cause": "stock"}})
             return
@@ -295,8 +298,8 @@ class _Crew:
             self._go_on(lane)
 
     def _stop(self, lane: int) -> None:
-        """Asks a lane's actor to stop. Its own report is read first: a failed check is never taken for a stop
-        that the peer wanted.
+        """Asks a lane's actor to stop. Its own report is read first, so a failed check is never mistaken for
+        a stop that the peer requested.
         """
         if (actor := self._lanes.get(lane)) is None or actor.killed_at is not None:
             return
@@ -308,7 +311,7 @@ class _Crew:
         actor.handle.call.remote("stop")
 
     def _finish(self, lanes: Sequence[int]) -> None:
-        """Ends the actors of lanes, and waits for what they say."""
+        """Ends the actors of lanes, and waits for their reports."""
         import ray
 
         for lane in lanes:
@@ -324,14 +327,14 @@ class _Crew:
             self._kill(lane)
 
     def _lose_patience(self) -> None:
-        """Kills what was asked to stop long ago."""
+        """Kills actors that were asked to stop long ago."""
         now = time.monotonic()
         for lane, actor in list(self._lanes.items()):
             if actor.killed_at is not None and now > actor.killed_at:
                 self._kill(lane)
 
     def _kill(self, lane: int) -> None:
-        """Ends an actor that does not stop. One that is not there yet has nothing to see."""
+        """Ends an actor that does not stop. An actor that does not exist yet has seen nothing."""
         if (actor := self._lanes.get(lane)) is not None:
             is_there = actor.doing is None or actor.doing[0] != "node"
             self._lost(lane, "stock" if is_there else "stopped")
@@ -349,7 +352,7 @@ class _Crew:
 
 
 class _Machines:
-    """The machine of each lane, and so the log of its stock: also after the driver has started again.
+    """The machine of each lane, and so the log of its stock. It is kept after a restart of the driver, too.
 
     Args:
         path: a file of the driver's.
@@ -364,7 +367,7 @@ class _Machines:
                 self._nodes = {int(lane): node for lane, node in json.load(file).items()}
 
     def note(self, lane: int, node: str) -> None:
-        """Keeps where a lane is, durably: nothing runs there before."""
+        """Stores the machine of a lane, durably, before anything runs there."""
         self._told.add(lane)
         if self._nodes.get(lane) == node:
             return
@@ -376,21 +379,21 @@ class _Machines:
         os.replace(file.name, self._path)
 
     def of(self, lane: int) -> str | None:
-        """Returns where a lane is, or None if it may be anywhere."""
+        """Returns the machine of a lane, or None if the lane may run anywhere."""
         return self._nodes[lane] if self.has(lane) else None
 
     def has(self, lane: int) -> bool:
-        """Returns whether a lane has a machine, and that is there."""
+        """Returns whether a lane has a machine, and this machine is available."""
         return self._nodes.get(lane) in _alive()
 
     def lost(self, lane: int) -> bool:
         """Returns whether a lane's machine has gone while this driver works. For an earlier cluster this is
-        unknown: a cluster that starts anew names its machines anew.
+        unknown, because a new cluster gives its machines new names.
         """
         return lane in self._told and not self.has(lane)
 
     def forget(self, lane: int) -> None:
-        """Lets a lane be anywhere."""
+        """Allows a lane to run on any machine."""
         self._told.discard(lane)
 
 
@@ -432,8 +435,7 @@ class _Metrics:
 
 
 def _checked(address: str, hosts: Sequence[str]) -> str:
-    """Returns where a lane is to meet one of the peer's, which the peer names: at a host that is known, and a
-    number.
+    """Returns the address of the peer's lane, which the peer names: one of the known hosts, and a port.
     """
     host, _, port = address.rpartition(":")
     if host not in hosts:
@@ -446,8 +448,8 @@ def _checked(address: str, hosts: Sequence[str]) -> str:
 def _cluster() -> str | None:
     """Returns the address of the cluster to join: the one that Ray finds, or none if that cluster is gone.
 
-    Ray leaves a file that says where the last cluster of this machine was. Where that was killed Ray looks
-    for it for minutes, so it is looked first whether anything listens there.
+    Ray leaves a file with the address of the last cluster of this machine. If that cluster was killed, Ray
+    searches for it for minutes. So this checks first whether anything listens there.
     """
     if os.environ.get("RAY_ADDRESS"):
         return None
@@ -529,7 +531,7 @@ def _coordinate(
     again = ",".join(map(str, rerun)) or None
     call = {**call, "rerun": again, "only_fill": only_fill, "at_once": at_once}
     try:
-        # In the job's folder nothing changes before its ledger is this driver's.
+        # In the job's folder nothing changes before this driver has its ledger.
         with tempfile.TemporaryDirectory() as own:
             path, rows_path = os.path.join(own, "program.bwp"), os.path.join(own, "rows.json")
             found.save(path)
@@ -579,36 +581,35 @@ def map_partitions(
 ) -> Job:
     """Runs a program over two parties' tables, partition by partition; the peer calls the same.
 
-    After any failure it may be called again with the same arguments: it continues from the ledger in
-    `folder`.
+    After any failure, call it again with the same arguments: it continues from the ledger in `folder`.
 
     Args:
-        program: what each row is an execution of.
-        source: this party's rows; or how many rows each partition has, if it gives none.
-        sink: where this party's outputs go.
+        program: the program; each row is an execution of it.
+        source: this party's rows, or the number of rows of each partition if it has no inputs.
+        sink: the sink of this party's outputs.
         role: `garbler` or `evaluator`; the peer has the other one.
         peer: the peer's public key, or `@FILE`.
         identity: the file of this party's key, on every machine.
         store_key: the file of the stores' key, on every machine.
         folder: the ledger on this machine, and the stores of the lanes on theirs.
-        lanes: how many work side by side; the peer says the same.
-        retries: stocks that may be made besides, for lanes that are lost: a quarter of the lanes if None.
-        security: of the whole job, in bits.
-        listen: where this coordinator waits for the peer's; then its lanes wait, too.
-        connect: where the peer's coordinator waits.
+        lanes: the number of lanes that work side by side, the same at the peer.
+        retries: additional stocks for lanes that are lost; a quarter of the lanes if None.
+        security: the statistical security of the whole job, in bits.
+        listen: the address at which this coordinator waits for the peer's; then its lanes wait, too.
+        connect: the address at which the peer's coordinator waits.
         advertise: the host by which the peer reaches this party's lanes.
-        lanes_listen: where lanes listen on their machines.
+        lanes_listen: the address at which lanes listen on their machines.
         peer_hosts: hosts that this party's lanes may connect to.
-        threads: of each lane.
+        threads: the number of threads of each lane.
         lane_options: options of Ray for each lane's actor, such as `resources` or `memory`.
-        rerun: partitions in doubt that are to run again; the peer must say so, too.
-        at_once: how many lanes have work or stock at a time, if not all; what the garbler says counts.
+        rerun: partitions in doubt that are to run again; the peer must name them, too.
+        at_once: the number of lanes that have work or stock at a time, if not all; the garbler's counts.
         listening: called with `HOST:PORT` once this coordinator listens.
-        stands: called with how many partitions stand where, whenever that changes.
+        stands: called with the number of partitions in each state, whenever it changes.
         deadline: seconds that it may take.
 
     Raises:
-        JobIncomplete: if partitions are in doubt, what was paid for is used up, or results are gone.
+        JobIncomplete: if partitions are in doubt, all shares are charged, or results are gone.
         PeerCheated: if a check failed: the job is over.
     """
     rows = list(source) if isinstance(source, Sequence) else list(source.rows())
@@ -643,7 +644,7 @@ def map_partitions(
 
 
 class _Nowhere:
-    """A sink of a job that runs nothing."""
+    """The sink of a job that runs nothing."""
 
     def write(self, partition: int, outputs: Any) -> None:
         raise UsageError("nothing runs in a job that only fills", "call map_partitions")
@@ -679,7 +680,7 @@ def fill(
     """Makes the stocks of a job's lanes, for `map_partitions` with the same folder and the same rows.
 
     Args:
-        rows: how many rows each partition will have.
+        rows: the number of rows of each partition.
 
     The others are those of `map_partitions`.
     """

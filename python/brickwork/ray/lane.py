@@ -1,4 +1,4 @@
-"""A lane's worker, as it lives in an actor."""
+"""The worker of a lane, in an actor."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PATIENCE = 30.0
 """Seconds that a worker may take until it listens."""
 
 _LOOK_EVERY = 0.5
-"""Seconds between two looks whether the parent is there."""
+"""Seconds between two checks whether the parent lives."""
 
 
 def cause(error: BaseException) -> str:
-    """Returns the reason of a worker's end as the coordinator may know it: only its kind."""
+    """Returns the reason of a worker's end for the coordinator: only its kind."""
     if isinstance(error, errors.PeerCheated):
         return "check"
     return "stock" if isinstance(error, errors.StockError) else "line"
@@ -38,7 +38,7 @@ class Lane:
 
     Args:
         words: the flags of `brickwork worker` for the lane.
-        parts: what is written into `folder` on this machine for it, by name: the first is the program.
+        parts: files that are written into `folder` on this machine, by name; the first is the program.
         folder: where the lanes of the job live.
         source: where inputs come from, if this party has any.
         sink: where outputs go.
@@ -66,20 +66,20 @@ class Lane:
         self._doing = "nothing"
 
     def stop(self) -> None:
-        """Asks it to stop whatever it does; called while another method works."""
+        """Asks the worker to stop, whatever it does. This is called while another method works."""
         self._stopped = True
         if self._task is not None:
             self._task.stop()
 
     def _begun(self, task: _native.Task) -> _native.Task:
-        """Remembers what it does. The request to stop may have come before."""
+        """Stores the current task. The request to stop may have come earlier."""
         self._task = task
         if self._stopped:
             task.stop()
         return task
 
     def start(self, attempt: int, listen: str | None, connect: str | None) -> str | None:
-        """Begins to meet the peer's worker; where this one waits, if it does."""
+        """Begins to meet the peer's worker. Returns the address at which this worker waits, if it waits."""
         place = ["--listen", listen] if listen is not None else ["--connect", str(connect)]
         words = [*self._words, "--attempt", str(attempt), *place, "--", self._path]
         self._doing = "meeting the peer"
@@ -96,7 +96,7 @@ class Lane:
         return f"{address[0]}:{address[1]}"
 
     def node(self) -> str:
-        """Returns the machine that this worker, and its lane's store, are on."""
+        """Returns the machine of this worker and of its lane's store."""
         import ray
 
         return str(ray.get_runtime_context().get_node_id())
@@ -115,7 +115,7 @@ class Lane:
         self._doing = "nothing"
 
     def run(self, partition: int, rows: int) -> float:
-        """Runs a partition; what it gives is durable when this returns. Returns seconds."""
+        """Runs a partition. Its outputs are durable when this returns. Returns seconds."""
         assert self._worker is not None
         begun = time.monotonic()
         self._doing = f"partition {partition}"
@@ -132,7 +132,7 @@ class Lane:
         return time.monotonic() - begun
 
     def look(self, attempt: int, partition: int) -> bool:
-        """Returns whether stock may have been taken for a partition: without having met anybody.
+        """Returns whether stock may have been taken for a partition, without a connection to the peer.
 
         Args:
             attempt: the lane's last one, whose store it is if nothing is lost.
@@ -141,12 +141,12 @@ class Lane:
         return bool(wait(_begun(words).look(partition)).json["found"]["taken"])
 
     def status(self) -> str:
-        """Returns what it does, in words."""
+        """Returns a description of the current task."""
         return self._doing
 
 
 def _write_whole(folder: str, name: str, content: bytes) -> None:
-    """Writes a file that other lanes of this machine may write, too, and read."""
+    """Writes a file that other lanes of this machine may also write and read."""
     os.makedirs(folder, exist_ok=True)
     with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False) as file:
         file.write(content)
@@ -161,8 +161,9 @@ def _begun(words: list[str]) -> _native.Worker:
 
 
 def _say(method: str, error: BaseException) -> None:
-    """Writes why a worker ends, for this party's people: into the worker's log, which Ray shows at the driver
-    if it is to. An error of this package holds no value; of another one, only the kind is said.
+    """Writes the reason why a worker ends, for people of this party. It goes to the worker's log, which Ray
+    can show at the driver. An error of this package contains no value. For another error, only the kind is
+    written.
     """
     kind = type(error).__name__
     why = f"{kind}: {error}" if isinstance(error, errors.Error) else kind
@@ -170,8 +171,9 @@ def _say(method: str, error: BaseException) -> None:
 
 
 def end_with_parent() -> None:
-    """Ends this process once its parent has: a raylet that dies while it is to end a worker ends it no more,
-    and then nobody does. It would keep the lane's store locked, and each attempt after it would be lost.
+    """Ends this process once its parent has ended. A raylet that dies while it should end a worker no longer
+    ends it, and then nobody does. Otherwise the process would keep the lane's store locked, and each later
+    attempt would be lost.
     """
     parent = os.getppid()
 
@@ -191,7 +193,7 @@ class Guarded:
         self._lane = Lane(*arguments)
 
     def call(self, method: str, *arguments: Any) -> tuple[str, Any]:
-        """Returns `done` and what a method gave, or `gone` and why it failed."""
+        """Returns `done` with the result of a method, or `gone` with the reason of its failure."""
         try:
             return "done", getattr(self._lane, method)(*arguments)
         except BaseException as error:
