@@ -7,13 +7,14 @@ use std::time::Duration;
 use brickwork_circuit::Party as Role;
 use brickwork_session::{Observer, PhaseReport, Promise, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::Store;
-use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
+use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
 use crate::cut::Cut;
 use crate::engine::Watch;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Place};
+use crate::engine::sessions::{self, Needs};
 use crate::engine::stocked::Stocked;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
@@ -105,7 +106,13 @@ impl Party {
         Party { role, identity, peer: None, line: None, listener: None, request, store: None }
     }
 
-    /// Names the public key of the peer. Only the holder of its private key can be the peer.
+    /// Makes a party with this request.
+    #[doc(hidden)]
+    pub fn with_request(role: Role, identity: Identity, request: RunRequest<Protocols>) -> Self {
+        Party { request, ..Party::new(role, identity) }
+    }
+
+    /// Names the public key of the peer: only the holder of the private key can be the peer.
     pub fn peer(mut self, peer: PublicKey) -> Self {
         self.peer = Some(peer);
         self
@@ -239,31 +246,93 @@ impl Party {
     /// An error of usage without a store. Also errors of the network, and an error if the stores do not
     /// belong together.
     pub fn session(&mut self) -> Result<Session, Error> {
+        self.session_watched(&|_| Box::new(Unobserved))
+    }
+
+    /// Does the same as [`Party::session`], and shows the progress to an observer.
+    #[doc(hidden)]
+    pub fn session_watched(&mut self, watch: &Watch) -> Result<Session, Error> {
         let (role, request) = (self.role, self.request.clone());
         let Some(store) = self.store.clone() else {
-            return Err(Error::usage("a session needs a store", "call `store` with one"));
+            let hint = "call `store` with one, or begin a `session_of` programs";
+            return Err(Error::usage("a session needs a store", hint));
         };
-        let options = request.resources.options(role);
-        let (keys, place) = self.reach()?;
-        // This takes no protocol that the party does not accept, even if the store has its stock.
+        let (keys, mut place) = self.reach()?;
+        // No protocol of the store's that this party does not accept.
         let ways = request.from_stock(Some(&store), &ordered(role, keys))?;
         let protocol = ways.requests[0].parameters.protocol;
-        let channel = match place {
-            Place::Listener(listener) => listener.accept()?,
-            Place::Peer { address, identity, peer, .. } => tls::connect(address, identity, peer, &options)?,
-            Place::Line(channel) => channel.ok_or_else(|| Error::fault("the line was used before"))?,
-        };
-        let parameters = &request.parameters;
-        let terms = Terms {
-            security: parameters.security().into(),
-            threads: request.resources.threads(),
-            table_memory: TABLE_MEMORY,
-            identities: ordered(role, keys),
-            post_quantum: false,
-        };
-        let watch: &Watch = &|_| Box::new(Unobserved);
-        let line = Stocked::open(protocol, parameters.cot(), role, channel, &store, &terms, watch)?;
-        Ok(Session { role, protocol, line: Some(line) })
+        let channel = place.meet_alike(&digest(&request, protocol, &[]))?;
+        let (cot, terms) = (request.parameters.cot(), terms(&request, ordered(role, keys)));
+        let line = Stocked::open(protocol, cot, role, channel, &store, &terms, watch)?;
+        Ok(Session::from_stock(role, protocol, line))
+    }
+
+    /// Begins a session without a store: everything that these programs take is made now, and is held in
+    /// memory. Each may run as often as the number beside it says. The protocol is DUPLO unless one is named.
+    ///
+    /// # Errors
+    /// An error of usage if the protocol has no such sessions; those of the network and of the protocol.
+    ///
+    /// ```
+    /// use brickwork::{Identity, Inputs, Party, Program};
+    ///
+    /// let text = "#parties 2\n#input 1 uint_t 8\n#input 2 uint_t 8\n#output 1 uint_t 8\n\
+    ///             function void main() { output1 = input1 + input2; }";
+    /// let program = Program::from_source("add.wir", text)?;
+    /// let ((alice, _), (bob, _)) = (Identity::generate()?, Identity::generate()?);
+    /// let (to_bob, to_alice) = (alice.public_key(), bob.public_key());
+    /// let mut garbler = Party::garbler(alice).peer(to_alice).listen("127.0.0.1:0");
+    /// let address = garbler.bind()?.to_string();
+    /// let other = program.clone();
+    /// let bob = std::thread::spawn(move || -> Result<(), brickwork::Error> {
+    ///     let mut session = Party::evaluator(bob).peer(to_bob).connect(address).session_of(&[(&other, 1)])?;
+    ///     session.run(&other, &Inputs::from(("input2", 2u32)))?;
+    ///     session.close().map(drop)
+    /// });
+    /// let mut session = garbler.session_of(&[(&program, 1)])?;
+    /// assert_eq!(session.run(&program, &Inputs::from(("input1", 3u32)))?.outputs.get::<u8>("output1")?, 5);
+    /// assert!(session.run(&program, &Inputs::from(("input1", 3u32))).is_err(), "all items are used");
+    /// session.close()?;
+    /// bob.join().expect("no panic")?;
+    /// # Ok::<(), brickwork::Error>(())
+    /// ```
+    pub fn session_of(&mut self, programs: &[(&Program, u32)]) -> Result<Session, Error> {
+        self.session_of_watched(programs, &|_| Box::new(Unobserved))
+    }
+
+    /// Does the same as [`Party::session_of`], and shows the progress to an observer.
+    #[doc(hidden)]
+    pub fn session_of_watched(
+        &mut self,
+        programs: &[(&Program, u32)],
+        watch: &Watch,
+    ) -> Result<Session, Error> {
+        let mut needs = Needs::default();
+        programs.iter().for_each(|(program, times)| needs.add(program.given(), *times as usize));
+        let left: Vec<_> = programs.iter().map(|(program, times)| (program.digest(), *times)).collect();
+        let digest = digest(&self.request, self.protocol_of_session(), &left);
+        self.session_made(needs, &digest, Some(left), watch)
+    }
+
+    /// Begins a session for these items, with a peer that has the same digest of it.
+    #[doc(hidden)]
+    pub fn session_made(
+        &mut self,
+        needs: Needs,
+        digest: &[u8],
+        left: Option<Vec<([u8; 32], u32)>>,
+        watch: &Watch,
+    ) -> Result<Session, Error> {
+        let (role, request, protocol) = (self.role, self.request.clone(), self.protocol_of_session());
+        let begin = sessions::begin(protocol)?;
+        let (keys, mut place) = self.reach()?;
+        let channel = place.meet_alike(digest)?;
+        let terms = terms(&request, ordered(role, keys));
+        Ok(Session::made(role, protocol, begin(role, channel, &terms, needs, watch)?, left))
+    }
+
+    fn protocol_of_session(&self) -> Protocol {
+        self.request.parameters.protocol.only().unwrap_or(Protocol::OF_NEW_STOCK)
     }
 
     /// Returns how to reach the peer, with the keys of this party and of its peer.
@@ -308,7 +377,30 @@ impl fmt::Debug for Party {
     }
 }
 
-/// Runs a party that reaches its peer at this place.
+/// Returns the terms of a session between these parties.
+fn terms(request: &RunRequest<Protocols>, identities: [[u8; 32]; 2]) -> Terms {
+    Terms {
+        security: request.parameters.security().into(),
+        threads: request.resources.threads(),
+        table_memory: TABLE_MEMORY,
+        identities,
+        post_quantum: request.parameters.post_quantum,
+    }
+}
+
+/// Returns a digest of a session, which both parties compare: its terms, and for each program of a session
+/// without a store the digest and the number of runs.
+fn digest(request: &RunRequest<Protocols>, protocol: Protocol, programs: &[([u8; 32], u32)]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session");
+    hasher.update(protocol.name().as_bytes()).update(&request.parameters.security().to_le_bytes());
+    hasher.update(&[request.parameters.post_quantum.into(), request.stored.into()]);
+    for (program, times) in programs {
+        hasher.update(program).update(&times.to_le_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// Runs a party at this place.
 fn run_at(
     part: &RunPart,
     store: Option<Store>,

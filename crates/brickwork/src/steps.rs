@@ -1,17 +1,21 @@
-//! A session of a party with a store, in which stock is made and programs run one after another.
+//! A session of two parties: programs run one after another, and values stay on wires between them.
 
 use brickwork_base::Party;
+use brickwork_base::process::Process;
+use brickwork_circuit as circuit;
 use brickwork_session::steps::{Secret, Step};
-use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::stock::Lacking;
 use brickwork_session::{PhaseReport, Promise};
 
 use crate::engine::request::Protocol;
+use crate::engine::sessions::Steps;
 use crate::engine::stocked::{Asked, FromStock, Job, Requested, Stocked, Wishes};
 use crate::failure::Error;
 use crate::program::Program;
 use crate::values::{Inputs, Outputs};
 
-/// A session with the peer, on the stores of both parties. After an error it cannot be used any more.
+/// A session with the peer, on the stores of both parties, or on items that were made when it began. It is
+/// over after an error.
 ///
 /// A step can keep a value on wires that neither party can read, and a later step of the session can use it.
 /// `duplo` and `authenticated` keep values.
@@ -55,10 +59,20 @@ use crate::values::{Inputs, Outputs};
 /// # Ok::<(), brickwork::Error>(())
 /// ```
 pub struct Session {
-    pub(crate) role: Party,
-    pub(crate) protocol: Protocol,
-    /// The connection with both stores; `None` after an error.
-    pub(crate) line: Option<Stocked>,
+    process: Process,
+    role: Party,
+    protocol: Protocol,
+    /// Absent after an error: the data of this session is not used again.
+    line: Option<Line>,
+    /// How often each program may still run, by its digest, if the session began with a list of programs.
+    left: Option<Vec<([u8; 32], u32)>>,
+}
+
+enum Line {
+    /// All items were made when the session began, and are in memory.
+    Made(Box<dyn Steps>),
+    /// Items come from stock, and missing ones may be made.
+    Stocked(Stocked),
 }
 
 /// The result of a step of a session at one party.
@@ -80,10 +94,23 @@ pub struct StepRun {
 pub struct KeptValue(Secret);
 
 impl Session {
+    pub(crate) fn from_stock(role: Party, protocol: Protocol, line: Stocked) -> Self {
+        Session { process: Process::here(), role, protocol, line: Some(Line::Stocked(line)), left: None }
+    }
+
+    pub(crate) fn made(
+        role: Party,
+        protocol: Protocol,
+        line: Box<dyn Steps>,
+        left: Option<Vec<([u8; 32], u32)>>,
+    ) -> Self {
+        Session { process: Process::here(), role, protocol, line: Some(Line::Made(line)), left }
+    }
+
     /// Makes stock for this number of executions of a program.
     ///
     /// # Errors
-    /// The errors of the protocol and of the store.
+    /// Those of the protocol and of the store; an error of usage without a store.
     pub fn prepare(&mut self, program: &Program, executions: u32) -> Result<(), Error> {
         let requested = Requested {
             file: program.name().to_owned(),
@@ -91,11 +118,24 @@ impl Session {
             name: None,
             count: executions,
         };
-        let asked = Asked::of(&[requested], &Wishes::new(self.protocol))?;
-        self.with(|line| {
-            let (Preprocessed { .. }, line) = line.make(&asked)?;
-            Ok(((), line))
-        })
+        self.fill(&[requested]).map(drop)
+    }
+
+    /// Makes stock as requested. Returns the stock in words, and the number of steps that an
+    /// interrupted session had completed.
+    #[doc(hidden)]
+    pub fn fill(&mut self, requested: &[Requested]) -> Result<(Vec<String>, u32), Error> {
+        let asked = Asked::of(requested, &Wishes::new(self.protocol))?;
+        let (done, line) = match self.take()? {
+            Line::Stocked(line) => line.make(&asked)?,
+            made @ Line::Made(_) => {
+                self.line = Some(made);
+                let hint = "begin a session with a store, which can be filled";
+                return Err(Error::usage("all of this session was made when it began", hint));
+            }
+        };
+        self.line = Some(Line::Stocked(line));
+        Ok((asked.words(), done.resumed))
     }
 
     /// Runs a program with the inputs of this party. Items that are missing in the stock are made, but not in
@@ -112,8 +152,9 @@ impl Session {
     /// kept. The outputs in `keep` are kept. Both parties must give the same names.
     ///
     /// # Errors
-    /// An error of input if a value is missing or does not fit, or a name is unknown; the session can go on.
-    /// An error of the protocol or of the store ends the session.
+    /// An error of input if a value is missing or does not fit, or a name is unknown; one of usage if the
+    /// program has run as often as it may. Then nothing has begun. Those of the protocol and of the store end
+    /// the session.
     pub fn step(
         &mut self,
         program: &Program,
@@ -133,7 +174,7 @@ impl Session {
             false => Job::Step(&step),
         };
         let FromStock { outputs, kept, promise, made, .. } =
-            self.with(|line| line.run(&job, &input, Lacking::Make))?;
+            self.play(program.given(), &job, &input, Lacking::Make)?;
         let ports: Vec<_> = step.program().outputs_of(self.role).map(|output| output.port.clone()).collect();
         Ok(StepRun {
             outputs: Outputs::decode(&ports, &outputs),
@@ -143,20 +184,86 @@ impl Session {
         })
     }
 
-    /// Ends the session, with the peer's consent. Returns the time and the bytes of each phase.
+    /// Runs a program, or a step of it, on the input bits of this party.
+    #[doc(hidden)]
+    pub fn play(
+        &mut self,
+        program: &circuit::Program,
+        job: &Job,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<FromStock, Error> {
+        self.here()?;
+        let (digest, times) = (program.digest(), job.executions());
+        let left = self.left.as_mut().map(|left| left.iter_mut().find(|(known, _)| *known == digest));
+        if let Some(known) = left {
+            let hint = "say when the session begins how often: all is made before the first input";
+            let often = || Error::usage("the program has run as often as it may", hint);
+            let (_, left) =
+                known.ok_or_else(|| Error::usage("the session began without the program", hint))?;
+            *left = left.checked_sub(times).ok_or_else(often)?;
+        }
+        let (done, line) = match self.take()? {
+            Line::Made(session) => {
+                let (done, session) = session.step(&job.step()?, input)?;
+                (done, Line::Made(session))
+            }
+            Line::Stocked(line) => {
+                let (done, line) = line.run(job, input, lacking)?;
+                (done, Line::Stocked(line))
+            }
+        };
+        self.line = Some(line);
+        Ok(done)
+    }
+
+    /// Ends the session in agreement with the peer. Returns the time and the bytes of each phase.
     ///
     /// # Errors
     /// If the peer went away.
     pub fn close(mut self) -> Result<Vec<PhaseReport>, Error> {
-        self.line.take().map_or(Ok(Vec::new()), Stocked::close)
+        self.here()?;
+        match self.line.take() {
+            None => Ok(Vec::new()),
+            Some(Line::Made(session)) => Ok(session.close()?),
+            Some(Line::Stocked(line)) => line.close(),
+        }
     }
 
-    /// Hands the connection to `work`, and takes it back unless `work` fails.
-    fn with<T>(&mut self, work: impl FnOnce(Stocked) -> Result<(T, Stocked), Error>) -> Result<T, Error> {
-        let over = || Error::usage("the session is over", "begin another one with `Party::session`");
-        let (done, line) = work(self.line.take().ok_or_else(over)?)?;
-        self.line = Some(line);
-        Ok(done)
+    /// Refuses to run in a forked process: its labels, stock and record numbers are copies of those that the
+    /// first process uses.
+    fn here(&self) -> Result<(), Error> {
+        self.process.check().map_err(|_| Session::forked())
+    }
+
+    /// Takes the line, which a failed step does not give back.
+    fn take(&mut self) -> Result<Line, Error> {
+        self.here()?;
+        self.line.take().ok_or_else(Session::over)
+    }
+
+    /// Returns the error of a session that has ended.
+    #[doc(hidden)]
+    pub fn over() -> Error {
+        Error::usage("the session is over", "begin another one")
+    }
+
+    /// Returns the error for a forked process that uses something that was begun before the fork.
+    #[doc(hidden)]
+    pub fn forked() -> Error {
+        Error::usage(
+            "a session belongs to the process that began it, and this process was forked from that one",
+            "begin one in each process, with a store of its own",
+        )
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.process.is_here() {
+            // This would close the store and the connection, which the first process still uses.
+            std::mem::forget(self.line.take());
+        }
     }
 }
 

@@ -533,7 +533,7 @@ fn connection(
     } else {
         let address = arguments.address.listen.as_deref().unwrap_or_default();
         let listener = Listener::bind(address, identity, peer, &options)?;
-        announce(&listener, quiet)?;
+        announce(listener.local_addr()?, quiet);
         let until = Instant::now() + options.timeout;
         loop {
             let mut met = listener.meet(&sheet.encoded(), Some(until))?;

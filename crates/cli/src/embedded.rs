@@ -12,7 +12,8 @@ use brickwork::circuit::{OutputPort, Party, Port, Recipient, Type};
 use brickwork::stop::{Stop, Stopped};
 use brickwork::wire::tls::Identity;
 use brickwork::{
-    Cheat, Malformed, Program, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest,
+    Cheat, Malformed, Program, Session, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot,
+    semi_honest,
 };
 use brickwork_kernels::Erasing;
 use clap::{CommandFactory, Parser};
@@ -24,7 +25,6 @@ use crate::commands::{Cli, Command};
 use crate::failure::{Failure, code};
 use crate::party::{self, Host};
 use crate::report::Report;
-use crate::standing;
 use crate::{execute, files, info, page, plan, programs, run, simulate, terminal, values};
 
 pub use crate::cluster::foreign::Hands;
@@ -234,12 +234,12 @@ pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
 
 /// Returns the error for using a session that has ended.
 pub fn session_is_over() -> Value {
-    standing::ended().value()
+    Failure::from(Session::over()).value()
 }
 
 /// Returns the error for an object that was made before this process was forked.
 pub fn forked() -> Value {
-    standing::forked().value()
+    Failure::from(Session::forked()).value()
 }
 
 /// Ends the session.

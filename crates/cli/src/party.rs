@@ -288,8 +288,7 @@ pub fn listen(
     listen_at(address, identity, peer, options, &mut Host::Command { quiet })
 }
 
-/// Listens for the peer, and reports the address to the process that started this party. A child prints the
-/// address on stdout.
+/// Listens for the peer, and [reports the address](told).
 pub fn listen_at(
     address: &str,
     identity: &Identity,
@@ -298,18 +297,22 @@ pub fn listen_at(
     host: &mut Host,
 ) -> Result<Listener, Failure> {
     let listener = Listener::bind(address, identity, peer, options)?;
+    told(listener.local_addr()?, host)?;
+    Ok(listener)
+}
+
+/// Reports the address at which this party listens to the process that started it. A child prints it on
+/// stdout.
+pub fn told(address: SocketAddr, host: &mut Host) -> Result<(), Failure> {
     match host {
-        Host::Command { quiet } => announce(&listener, *quiet)?,
-        Host::Child { .. } => {
-            crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
-        }
+        Host::Command { quiet } => announce(address, *quiet),
+        Host::Child { .. } => crate::print(&format!("{}\n", json!({ "listening": address.to_string() })))?,
         Host::Embedded { listens, .. } => {
-            let address = listener.local_addr()?;
             tracing::info!("waiting for the peer at {address}");
             listens(address);
         }
     }
-    Ok(listener)
+    Ok(())
 }
 
 /// Returns a function that makes a new connection to the peer each time. A listener waits without limit, or

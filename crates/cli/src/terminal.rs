@@ -1,9 +1,8 @@
 //! The messages on stderr, and the output on stdout.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use brickwork::wire::tls::Listener;
 
 use crate::failure::Failure;
 use brickwork::system;
@@ -21,15 +20,13 @@ pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
-/// Prints the address of a listener on stderr. With port 0 only the listener knows it.
-pub fn announce(listener: &Listener, quiet: bool) -> Result<(), Failure> {
-    let address = listener.local_addr()?;
+/// Prints on stderr the address of a listener; with port 0 only the listener knows it.
+pub fn announce(address: SocketAddr, quiet: bool) {
     tracing::info!("waiting for the peer at {address}");
     if !quiet {
         // If stderr is closed, the text is lost.
         let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
     }
-    Ok(())
 }
 
 /// Prints a result.

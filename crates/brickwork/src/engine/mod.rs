@@ -12,6 +12,7 @@ pub mod meeting;
 pub mod protocols;
 pub mod request;
 pub mod run;
+pub mod sessions;
 pub mod stocked;
 pub mod stocks;
 pub mod ways;

@@ -38,20 +38,37 @@ impl Place<'_> {
     /// Meets a peer and exchanges the sheets. A listener waits for a peer. With `keep`, a peer whose
     /// connection fails does not end the waiting.
     fn meet(&mut self, sheet: &Sheet, keep: bool) -> Result<Met, Error> {
-        let sheet = sheet.encoded();
+        self.exchange(&sheet.encoded(), keep)
+    }
+
+    /// Meets a peer that wants the same session, which this digest describes.
+    ///
+    /// # Errors
+    /// A mismatch if the peer wants another session, or only compares.
+    pub fn meet_alike(&mut self, digest: &[u8]) -> Result<Channel, Error> {
+        let mut met = self.exchange(digest, false)?;
+        if !met.visits && met.sheet == digest {
+            return Ok(met.channel);
+        }
+        let why = "the two parties have different sessions; compare the programs, the protocol and the \
+                   security of both";
+        refuse(&mut met.channel, why.to_owned().into()).map_err(Error::from)
+    }
+
+    fn exchange(&mut self, sheet: &[u8], keep: bool) -> Result<Met, Error> {
         Ok(match self {
             Place::Listener(listener) => loop {
-                match listener.meet(&sheet, None) {
+                match listener.meet(sheet, None) {
                     Err(e) if keep && is_refused(&e) => say_refused(&e),
                     met => break met?,
                 }
             },
             Place::Peer { address, identity, peer, options } => {
-                tls::meet(address, identity, *peer, options, &sheet)?
+                tls::meet(address, identity, *peer, options, sheet)?
             }
             Place::Line(line) => {
                 let mut channel = line.take().ok_or_else(|| Error::fault("the line was used before"))?;
-                channel.send(SHEET, &sheet)?;
+                channel.send(SHEET, sheet)?;
                 channel.flush()?;
                 let sheet = channel.receive_up_to(SHEET, MAX_SHEET_BYTES)?;
                 Met { channel, sheet, visits: false }

@@ -558,8 +558,16 @@ impl Stocked {
 }
 
 impl Job<'_> {
-    /// Returns the step of the job. A program with all its executions is one step.
-    fn step(&self) -> Result<Step, Error> {
+    /// Returns the number of executions.
+    pub(crate) fn executions(&self) -> u32 {
+        match self {
+            Job::Step(_) => 1,
+            Job::Program(_, times) => times.unwrap_or(1),
+        }
+    }
+
+    /// Returns the step; a program with all its executions is one step.
+    pub(crate) fn step(&self) -> Result<Step, Error> {
         Ok(match self {
             Job::Step(step) => (*step).clone(),
             Job::Program(program, times) => (&Arc::new(repeated(program, *times)?)).into(),

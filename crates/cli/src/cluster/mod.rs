@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         match (&config.control.listen, &config.control.connect) {
             (Some(address), _) => {
                 let listener = Listener::bind(address, &config.identity.0, config.peer, &options)?;
-                announce(&listener, quiet)?;
+                announce(listener.local_addr()?, quiet);
                 listener.accept()?
             }
             (None, Some(address)) => tls::connect(address, &config.identity.0, config.peer, &options)?,

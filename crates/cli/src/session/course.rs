@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brickwork::circuit::{OutputPort, Party, Port, Program, Recipient, Type, value};
+use brickwork::engine::sessions::Needs;
 use brickwork::session::steps::{Secret, Step};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::needs::Needs;
 use crate::arguments::Protocol;
 use crate::failure::Failure;
-use crate::report::hex;
 use crate::{files, programs};
 
 #[derive(Deserialize)]
@@ -220,8 +219,8 @@ impl Planned {
         self.program.input_ports(party).iter().filter(|port| !carries(port)).cloned().collect()
     }
 
-    /// Returns the items of the stock that all runs of the step need.
-    pub fn needs(&self) -> Needs {
+    /// Adds the items that it takes in all its runs.
+    pub fn add_needs(&self, needs: &mut Needs) {
         let width =
             |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };
         let sealed = |output: &&OutputPort| {
@@ -229,17 +228,18 @@ impl Planned {
         };
         let sealed: usize =
             self.program.outputs().iter().filter(sealed).map(|output| output.wires.len()).sum();
-        let times = self.entry.at_most as usize;
-        let mut needs = Needs::default();
-        needs.add(&self.program, times);
-        needs.inputs = [width(Party::Garbler) * times, width(Party::Evaluator) * times];
-        needs.sealed = sealed * times;
-        needs
+        let inputs = [Party::Garbler, Party::Evaluator].map(width);
+        needs.add_step(&self.program, inputs, sealed, self.entry.at_most as usize);
+    }
+
+    /// Returns its program.
+    pub fn program(&self) -> &Program {
+        &self.program
     }
 }
 
 /// Returns a digest of a session, which must be the same at both parties.
-pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> String {
+pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session file");
     let mut add = |bytes: &[u8]| _ = hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
     add(protocol.name().as_bytes());
@@ -259,5 +259,5 @@ pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> String {
         ]);
         add(parts.to_string().as_bytes());
     }
-    hex(hasher.finalize().as_bytes())
+    *hasher.finalize().as_bytes()
 }

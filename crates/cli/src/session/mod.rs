@@ -3,39 +3,34 @@
 //! them.
 
 mod course;
-mod needs;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use brickwork::ProtocolError as Error;
-use brickwork::authenticated::{self, Authenticated};
+use brickwork::Session;
 use brickwork::circuit::{Party, Port, Program, Recipient, value};
-use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
-use brickwork::ot::Cot;
+use brickwork::engine::request::RunRequest;
+use brickwork::engine::sessions::{Needs, begin};
+use brickwork::engine::stocked::Job;
+use brickwork::engine::ways::Protocols;
 use brickwork::resources;
-use brickwork::session::Protocol as _;
-use brickwork::session::steps::{Secret, Step};
-use brickwork::session::{PhaseReport, Promise, TABLE_MEMORY, Terms};
-use brickwork::wire::Channel;
-use brickwork::wire::tls::{self, Identity, PublicKey};
+use brickwork::session::stock::Lacking;
+use brickwork::session::{PhaseReport, Promise};
 use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
 use course::{Planned, Way};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::Role;
-use crate::arguments::{Address, Protocol, Reading, Resources, security};
+use crate::arguments::{Address, Parameters, Protocol, Reading, Resources, Role, security};
 use crate::failure::Failure;
 use crate::outcome::{outputs_text, phases_text};
-use crate::party::{Host, listen_at};
-use crate::progress::Bar;
+use crate::party::Host;
+use crate::progress::watch;
 use crate::report::{Report, plural};
+use crate::standing::{joining, listens};
 use crate::{files, values};
-
-pub use needs::Needs;
 
 /// Compute in steps with the peer: later steps depend on earlier outputs, and on values that were kept secret
 #[derive(Args)]
@@ -70,21 +65,6 @@ pub struct Arguments {
     security: u32,
     #[command(flatten)]
     resources: Resources,
-}
-
-/// Refuses a protocol that has no sessions in memory.
-///
-/// # Errors
-/// An error of usage with a hint.
-pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
-    let name = protocol.name();
-    match protocol {
-        Protocol::Duplo | Protocol::Authenticated => Ok(()),
-        _ => Err(Failure::usage(
-            format!("a session of --protocol {name} runs from stock, and in Python"),
-            "take --protocol duplo or authenticated, or give --store there",
-        )),
-    }
 }
 
 /// The inputs of a party, step by step.
@@ -181,115 +161,27 @@ fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     }
 }
 
-/// A party of the session, between two steps.
-pub enum Playing {
-    Garbler(Box<Garbler>),
-    Evaluator(Box<Evaluator>),
-    Masked(Box<authenticated::Session>),
-}
-
-/// The result of a step.
-pub struct Given {
-    pub outputs: Vec<bool>,
-    /// The kept outputs, in order.
-    pub kept: Vec<Secret>,
-    /// The promise of the step.
-    pub promise: Promise,
-}
-
-impl Given {
-    /// Leaves out whether the evaluator recovered, which depends on its inputs and must not show.
-    fn of_duplo(duplo::StepReport { outputs, kept, promise, .. }: duplo::StepReport) -> Self {
-        Given { outputs, kept, promise }
-    }
-}
-
-impl Playing {
-    pub fn begin(
-        protocol: Protocol,
-        party: Party,
-        channel: Channel,
-        terms: &Terms,
-        needs: Needs,
-        quiet: bool,
-    ) -> Result<Self, Error> {
-        if protocol == Protocol::Authenticated {
-            let (bar, request) = (Bar::new(Authenticated::PHASES, quiet), needs.of_masks());
-            let session =
-                authenticated::Session::begin(party, channel, terms, Cot::default(), &request, bar)?;
-            return Ok(Playing::Masked(Box::new(session)));
-        }
-        let (bar, request) = (Bar::new(Duplo::PHASES, quiet), needs.of_duplo());
-        Ok(match party {
-            Party::Garbler => {
-                Playing::Garbler(Box::new(Garbler::setup(channel, terms, bar)?.fill(&request)?))
-            }
-            Party::Evaluator => {
-                Playing::Evaluator(Box::new(Evaluator::setup(channel, terms, bar)?.fill(&request)?))
-            }
-        })
-    }
-
-    pub fn step(self, step: &Step, input: &[bool]) -> Result<(Given, Self), Error> {
-        Ok(match self {
-            Playing::Garbler(session) => {
-                let (given, session) = session.run(step, input)?;
-                (Given::of_duplo(given), Playing::Garbler(Box::new(session)))
-            }
-            Playing::Evaluator(session) => {
-                let (given, session) = session.run(step, input)?;
-                (Given::of_duplo(given), Playing::Evaluator(Box::new(session)))
-            }
-            Playing::Masked(session) => {
-                let (given, session) = session.run(step, input)?;
-                let authenticated::StepReport { outputs, kept, promise } = given;
-                let given = Given { outputs, kept, promise };
-                (given, Playing::Masked(Box::new(session)))
-            }
-        })
-    }
-
-    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        match self {
-            Playing::Garbler(session) => session.close(),
-            Playing::Evaluator(session) => session.close(),
-            Playing::Masked(session) => session.close(),
-        }
-    }
-}
-
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let protocol = arguments.protocol;
-    has_sessions(protocol)?;
+    let _ = begin(protocol)?;
     let steps = course::read(&arguments.file)?;
     let inputs = Inputs::read(arguments, &steps, party)?;
-    // The stock is made for all steps and all their possible runs.
-    let needs = steps.iter().map(Planned::needs).fold(Needs::default(), Needs::and);
-    let peer = files::public_key(&arguments.peer)?;
-    let identity = {
-        let _erasing = Erasing::begin();
-        files::identity(&arguments.identity)?
-    };
-    let keys = match party {
-        Party::Garbler => [identity.public_key(), peer],
-        Party::Evaluator => [peer, identity.public_key()],
-    };
-    let terms = Terms {
-        security: arguments.security.into(),
-        threads: arguments.resources.threads(),
-        table_memory: TABLE_MEMORY,
-        identities: keys.map(PublicKey::to_bytes),
-        post_quantum: false,
-    };
-    let options = arguments.resources.options(party);
+    // The items that the whole session can take.
+    let mut needs = Needs::default();
+    steps.iter().for_each(|planned| planned.add_needs(&mut needs));
+    let parameters =
+        Parameters { security: Some(arguments.security), ..Parameters::new(Protocols::from(protocol)) };
+    let request = RunRequest { resources: arguments.resources.of_request(), ..RunRequest::new(parameters) };
     let digest = course::digest(&steps, protocol, arguments.security);
-    let channel = meet(&arguments.address, &options, &identity, peer, &digest, &mut Host::Command { quiet })?;
-    let playing = Playing::begin(protocol, party, channel, &terms, needs, quiet)?;
+    let Arguments { address, identity, peer, .. } = arguments;
+    let mut joining = joining(party, address, None, Some(identity), peer, request)?;
+    listens(&mut joining, address, &mut Host::Command { quiet })?;
+    let session = joining.session_made(needs, &digest, None, &watch(quiet))?;
 
     let (log, human, interactive) = (Vec::new(), String::new(), arguments.interactive);
     let mut told = Told { party, interactive, log, human, promise: None };
-    let phases = match told.play(playing, &steps, &inputs) {
+    let phases = match told.play(session, &steps, &inputs) {
         Ok(phases) => phases,
         Err(failure) => return Err(told.with(failure)),
     };
@@ -324,7 +216,7 @@ impl Told {
     /// Runs the steps to the end of the session.
     fn play(
         &mut self,
-        mut playing: Playing,
+        mut session: Session,
         steps: &[Planned],
         inputs: &Inputs,
     ) -> Result<Vec<PhaseReport>, Failure> {
@@ -342,8 +234,7 @@ impl Told {
             let step = planned.step(&kept)?;
             let input = inputs.bits(place, planned, party, time)?;
             times[place] += 1;
-            let given;
-            (given, playing) = playing.step(&step, &input)?;
+            let given = session.play(planned.program(), &Job::Step(&step), &input, Lacking::Refuse)?;
             let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
             kept.extend(names.map(|output| output.port.name.clone()).zip(given.kept));
             let value = value::decode(&step.program().output_ports(party), &given.outputs);
@@ -359,7 +250,7 @@ impl Told {
                 None => place + 1,
             };
         }
-        Ok(playing.close()?)
+        Ok(session.close()?)
     }
 
     fn add(&mut self, step: &str, value: &Value, promise: Promise) {
@@ -397,33 +288,4 @@ fn shared<'a>(program: &'a Program, party: Party, mut bits: &'a [bool]) -> BTree
         }
     }
     values
-}
-
-/// Connects to the peer, which must have the same session.
-pub fn meet(
-    address: &Address,
-    options: &tls::Options,
-    identity: &Identity,
-    peer: PublicKey,
-    digest: &str,
-    host: &mut Host,
-) -> Result<Channel, Failure> {
-    let mut met = match (&address.listen, &address.connect) {
-        (None, Some(address)) => tls::meet(address, identity, peer, options, digest.as_bytes())?,
-        (Some(address), _) => {
-            let listener = listen_at(address, identity, peer, options, host)?;
-            listener.meet(digest.as_bytes(), None)?
-        }
-        (None, None) => return Err(crate::party::no_address()),
-    };
-    if !met.visits && met.sheet == digest.as_bytes() {
-        return Ok(met.channel);
-    }
-    let why = "the two parties have different sessions; compare the files, their programs, \
-               --protocol and --security";
-    // If the peer has gone away, it does not need the reason.
-    if let Err(e) = met.channel.refuse(why) {
-        tracing::debug!("the peer was not told: {e}");
-    }
-    Err(Error::Mismatch(why.into()).into())
 }

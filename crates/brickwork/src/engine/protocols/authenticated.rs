@@ -17,6 +17,7 @@ use crate::cut::{Cut, CutChoice};
 use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
 use crate::engine::request::{Buckets, Parameters, RunRequest};
+use crate::engine::sessions::{self, Begin};
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
@@ -92,6 +93,10 @@ impl Played for Authenticated {
 
     fn stocks(&self) -> Option<&dyn Stocks> {
         Some(self)
+    }
+
+    fn sessions(&self) -> Option<Begin> {
+        Some(sessions::authenticated)
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {

@@ -19,6 +19,7 @@ use crate::engine::cuts::{self, Decomposition, Pricing};
 use crate::engine::hex;
 use crate::engine::meeting::{Offer, Sheet};
 use crate::engine::request::RunRequest;
+use crate::engine::sessions::{self, Begin};
 use crate::engine::stocks::{Stocks, stocks};
 use crate::engine::work::{Estimate, Work, fits_memory};
 use crate::failure::Error;
@@ -165,6 +166,10 @@ impl Played for Duplo {
 
     fn stocks(&self) -> Option<&dyn Stocks> {
         Some(self)
+    }
+
+    fn sessions(&self) -> Option<Begin> {
+        Some(sessions::duplo)
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Error> {

@@ -13,6 +13,7 @@ use crate::cut::Cut;
 use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
 use crate::engine::request::{Parameters, RunRequest};
+use crate::engine::sessions::Begin;
 use crate::engine::stocks::Stocks;
 use crate::engine::work::{Estimate, Work};
 use crate::failure::Error;
@@ -97,7 +98,12 @@ pub trait Played {
         None
     }
 
-    /// Returns the program with all executions, which both parties compare and run.
+    /// Returns the function that begins a session in memory, if the protocol has such sessions.
+    fn sessions(&self) -> Option<Begin> {
+        None
+    }
+
+    /// Returns the job for both parties to compare and run: the program and its number of executions.
     ///
     /// # Errors
     /// If the executions are too many.
