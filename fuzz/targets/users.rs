@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 use brickwork::circuit::{Port, Type, value};
+use brickwork::reading;
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_cli::parsers;
@@ -68,7 +69,7 @@ fn table(text: &str) {
         field("of", person.clone()),
     ]);
     for row in [Type::Uint(9), person, nested] {
-        let Some((bits, count)) = parsers::table(text, &row, 3) else { continue };
+        let Ok((bits, count)) = reading::table_up_to(text, &row, 3) else { continue };
         assert!(count <= 3);
         let port = [Port::new("input", Type::Array(Box::new(row), 3))];
         let encoded = value::encode(&port, &bits).expect("a table is a value");

@@ -89,9 +89,13 @@ pub mod cut;
 #[doc(hidden)]
 pub mod engine;
 mod failure;
+#[doc(hidden)]
+pub mod files;
 mod party;
 mod prediction;
 pub mod program;
+#[doc(hidden)]
+pub mod reading;
 pub mod resources;
 mod steps;
 pub mod system;

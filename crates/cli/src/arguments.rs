@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use brickwork::circuit::Party;
@@ -9,15 +10,15 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::cut::CutChoice;
 use brickwork::engine::request::{self, LinkSpeed, RunRequest};
 use brickwork::ot::Cot;
+use brickwork::reading::{self, Scale};
 use brickwork::session::Model;
 use brickwork::wire::tls;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
 
-use crate::decimal;
-use crate::link;
 use crate::store::StoreArguments;
+use brickwork::engine::link;
 
 pub use brickwork::compgc::Linking;
 pub use brickwork::engine::request::{Buckets, Parameters, Protocol, SECURITY, cot};
@@ -95,33 +96,22 @@ pub struct Executions {
 pub struct Reading {
     /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
     /// refused
-    #[arg(long = "scale", value_name = "NAME=DIGITS", value_parser = scale)]
-    pub scales: Vec<Scale>,
+    #[arg(long = "scale", value_name = "NAME=DIGITS", value_parser = Scale::from_str)]
+    scales: Vec<Scale>,
     /// Leave out the columns of a table that the program does not know
     #[arg(long)]
-    pub ignore_extra_columns: bool,
-    /// Refuse files with values that other users can read or change.
-    #[arg(skip)]
-    pub private: bool,
+    ignore_extra_columns: bool,
     /// Round an input for a fixed-point type to the nearest number that the type holds (ties go to the larger
     /// one); without this flag such an input is refused
     #[arg(long)]
-    pub rounding: bool,
+    rounding: bool,
 }
 
-/// The number of digits after the point for a field of decimals.
-#[derive(Clone)]
-pub struct Scale {
-    /// The field's name, alone or with the names of the fields around it, such as `price.net`.
-    pub name: String,
-    pub digits: u8,
-}
-
-fn scale(text: &str) -> Result<Scale, String> {
-    let digits = |digits: &str| digits.parse().ok().filter(|digits| *digits <= decimal::MAX_DIGITS);
-    match text.split_once('=').map(|(name, number)| (name, digits(number))) {
-        Some((name, Some(digits))) if !name.is_empty() => Ok(Scale { name: name.into(), digits }),
-        _ => Err(format!("expected a field and a number up to {}, such as amount=2", decimal::MAX_DIGITS)),
+impl Reading {
+    /// Returns the way in which values are read.
+    pub fn given(&self) -> reading::Reading {
+        let Reading { scales, ignore_extra_columns, rounding } = self.clone();
+        reading::Reading { scales, ignore_extra_columns, rounding, private: false }
     }
 }
 

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Party, value};
+use brickwork::reading;
 use brickwork_kernels::Erasing;
 use brickwork_machine::{Assembly, Problem, library};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::Reading;
 use crate::arguments::Role;
 use crate::failure::Failure;
 use crate::report::{Report, plural};
-use crate::{files, info, keygen, values};
+use crate::{files, info, keygen};
 
 /// Assemble a program of the garbled machine, public or secret, or write its instruction set
 #[derive(Args)]
@@ -114,7 +114,7 @@ fn holders_input(
                 "leave --input out",
             ));
         }
-        (Some(text), _) => values::step_bits(text, &ports, holder, &Reading::default())?,
+        (Some(text), _) => reading::step_bits(text, &ports, holder, &Default::default())?,
     };
     let other = value::decode(&ports, &other);
     let mut all = match (other, &names[..]) {

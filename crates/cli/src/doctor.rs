@@ -13,6 +13,7 @@ use brickwork::engine::stocks::Stocks;
 use brickwork::engine::ways::{RunPart, Ways};
 use brickwork::engine::work::{Estimate, Work};
 use brickwork::plan::check_temporary_files;
+use brickwork::reading;
 use brickwork::resources;
 use brickwork::stock::{Account, Store};
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -28,7 +29,7 @@ use crate::failure::{Failure, code};
 use crate::report::{Report, bytes, hex, plural};
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::{files, programs, values};
+use crate::{files, programs};
 
 /// Find problems before work starts
 ///
@@ -328,11 +329,17 @@ fn check_input(
     let (Some((program, role)), None) = (known, lacking(&needs)) else {
         return findings.fail("input", "--input", lacking(&needs));
     };
-    let bits =
-        values::bits(arguments.input.as_deref(), program.given(), role, executions, &arguments.reading);
+    let bits = reading::bits(
+        arguments.input.as_deref(),
+        program.given(),
+        role,
+        executions,
+        &arguments.reading.given(),
+    );
     findings.note(
         "input",
-        bits.map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),
+        bits.map_err(Failure::from)
+            .map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),
     );
 }
 

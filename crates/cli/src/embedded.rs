@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use brickwork::circuit::{OutputPort, Party, Port, Recipient, Type};
+use brickwork::reading;
 use brickwork::stop::{Stop, Stopped};
 use brickwork::wire::tls::Identity;
 use brickwork::{
@@ -25,7 +26,7 @@ use crate::commands::{Cli, Command};
 use crate::failure::{Failure, code};
 use crate::party::{self, Host};
 use crate::report::Report;
-use crate::{execute, files, info, page, plan, programs, run, simulate, terminal, values};
+use crate::{execute, files, info, page, plan, programs, run, simulate, terminal};
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::progress::Progress;
@@ -417,7 +418,7 @@ pub fn outputs(program: &Program, executions: Option<u32>, bits: [Option<&str>; 
             let width: usize = program.outputs_of(party).map(|output| output.wires.len()).sum();
             let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
             match width.checked_mul(executions.unwrap_or(1) as usize) == Some(bits.len()) {
-                true => Ok(values::output_value(program, party, executions, &bits)),
+                true => Ok(reading::output_value(program, party, executions, &bits)),
                 false => Err(Failure::fault(format!("{} output bits of another program", bits.len()))),
             }
         };

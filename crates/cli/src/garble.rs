@@ -8,17 +8,19 @@ use std::path::{Path, PathBuf};
 use brickwork::circuit::{Party, Program};
 use brickwork::justgarble::files::{self as formats, Mark, ProgramDigest};
 use brickwork::justgarble::{Cipher, Circuit, Doubling, Garbling, Method, Scheme, garble};
+use brickwork::reading;
 use brickwork_kernels::Erasing;
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::arguments::{Map, ProgramArguments};
 use crate::failure::{Failure, code};
-use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, private_bytes, read_all};
+use crate::files::{MAX_VALUE_BYTES, private_bytes, read_all};
 use crate::outcome::outputs_text;
+use crate::programs;
 use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
-use crate::{programs, values};
+use brickwork::program::MAX_PROGRAM_BYTES;
 
 /// Flags that only protocols have. They are refused with a hint that clap would not give.
 #[derive(Args)]
@@ -374,7 +376,7 @@ fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
         })
         .collect();
     Ok([Party::Garbler, Party::Evaluator]
-        .map(|party| values::output_value(program, party, None, &program.output_bits(party, &outputs))))
+        .map(|party| reading::output_value(program, party, None, &program.output_bits(party, &outputs))))
 }
 
 const HINT: &str = "is it the right file, and complete?";

@@ -12,7 +12,6 @@ mod child;
 mod cluster;
 mod commands;
 mod compile;
-mod decimal;
 mod demo_cheat;
 mod doctor;
 #[doc(hidden)]
@@ -23,7 +22,6 @@ mod files;
 mod garble;
 mod info;
 mod keygen;
-mod link;
 mod maker;
 mod manual;
 mod outcome;
@@ -49,10 +47,8 @@ mod source;
 mod standing;
 mod stock;
 mod store;
-mod table;
 mod terminal;
 mod trail;
-mod values;
 mod worker;
 
 use std::io::{IsTerminal, Write};

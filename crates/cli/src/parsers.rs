@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use brickwork::circuit::Type;
 pub use brickwork::engine::meeting::shown as sheet;
-use serde_json::Value;
 
 pub use crate::maker::call_again as call;
 use crate::preprocess;
@@ -13,13 +11,6 @@ use crate::serve::config;
 pub use crate::serve::lines::{
     heard_again as service_hears, said_again as service_says, sheet_again as service_sheet,
 };
-use crate::table;
-
-/// Reads a table with at most this many rows of this type; returns the value and the number of rows. Returns
-/// `None` if the table is refused.
-pub fn table(text: &str, row: &Type, rows: u32) -> Option<(Value, u32)> {
-    table::up_to(text, row, rows).ok()
-}
 
 /// Reads a list of requests: files, names of components, counts. Returns `None` if the list is refused.
 pub fn list(text: &str) -> Option<Vec<(String, Option<String>, u32)>> {

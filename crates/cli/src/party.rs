@@ -9,6 +9,7 @@ use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::run::{self as engine, PartyRun, Place};
 use brickwork::engine::ways::{Protocols, RunPart};
+use brickwork::reading;
 use brickwork::resources;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
@@ -30,7 +31,7 @@ use crate::progress::watch;
 use crate::report::{Report, bit_string};
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::{files, programs, values};
+use crate::{files, programs};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -212,11 +213,11 @@ impl Arguments {
     ) -> Result<(Identity, Secrets<bool>), Failure> {
         let executions = self.parameters.executions.executions;
         let input = input.or(self.input.as_deref());
-        let input = values::bits(input, program.given(), party, executions, &self.reading)?;
+        let input = reading::bits(input, program.given(), party, executions, &self.reading.given())?;
         match (identity, &self.identity) {
             (Some(identity), _) => Ok((identity, input)),
             (None, Some(path)) => Ok((files::identity(path)?, input)),
-            (None, None) => Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key")),
+            (None, None) => Err(no_identity()),
         }
     }
 }
@@ -266,7 +267,7 @@ pub fn play(
     let value = match host {
         // The embedding program reads the output bits instead.
         Host::Embedded { .. } => Value::Null,
-        _ => values::output_value(program.given(), *party, executions, &ran.done.outputs),
+        _ => reading::output_value(program.given(), *party, executions, &ran.done.outputs),
     };
     let mut report = report(*party, &value, &ran, quiet);
     if let Some(made) = ran.done.made {
@@ -350,6 +351,10 @@ pub fn connections<'a>(
 pub enum Coming {
     First,
     Again,
+}
+
+pub fn no_identity() -> Failure {
+    Failure::usage("--identity is missing", "`brickwork keygen` makes a key")
 }
 
 pub fn no_address() -> Failure {

@@ -28,7 +28,6 @@ use crate::arguments::{
 };
 use crate::audit::AuditArguments;
 use crate::failure::{Failure, code};
-use crate::link::Relay;
 use crate::outcome::{cut_text, outputs_text, phases_text, promise_text, protocol_text};
 use crate::page::RunPageArguments;
 use crate::party::{Endpoint, Host, PartyTask};
@@ -37,6 +36,7 @@ use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
 use crate::{child, files, keygen, party, programs};
+use brickwork::engine::link::Relay;
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -275,7 +275,7 @@ impl Both<'_> {
             made.map_err(|e| Failure::cannot_write(directory, &e))?;
             keygen::make(&path)?;
         }
-        files::identity_and_pem(&path)
+        Ok(files::identity_and_pem(&path)?)
     }
 }
 

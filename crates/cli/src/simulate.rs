@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::program::repeated;
+use brickwork::reading;
 use brickwork_kernels::Secrets;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -13,7 +14,6 @@ use crate::failure::Failure;
 use crate::outcome::outputs_text;
 use crate::programs;
 use crate::report::{Report, bit_string};
-use crate::values;
 
 /// Evaluate a program without any protocol.
 #[derive(clap::Args)]
@@ -56,7 +56,7 @@ impl Values {
     /// Returns the bits of both values, including tables that they name.
     pub fn bits(&self, program: &Program, executions: Option<u32>) -> Result<[Secrets<bool>; 2], Failure> {
         let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
-        values::bits_of_both(texts, program, executions, &self.reading)
+        Ok(reading::bits_of_both(texts, program, executions, &self.reading.given())?)
     }
 }
 
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let Simulated { program, bits, and_gates } = simulated(arguments)?;
     let executions = arguments.executions.executions;
     let [garbler, evaluator] = [(Party::Garbler, &bits[0]), (Party::Evaluator, &bits[1])]
-        .map(|(party, bits)| values::output_value(&program, party, executions, bits));
+        .map(|(party, bits)| reading::output_value(&program, party, executions, bits));
     let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
     let mut json = bits_json(&bits, and_gates);
     // The values are moved and not copied, because one may have a million rows.

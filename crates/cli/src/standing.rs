@@ -8,6 +8,7 @@ use brickwork::engine::request::RunRequest;
 use brickwork::engine::sessions::begin;
 use brickwork::engine::stocked::{FromStock, Job, Wishes};
 use brickwork::engine::ways::Protocols;
+use brickwork::reading;
 use brickwork::session::steps::{Secret, Step};
 use brickwork::stock::Store;
 use brickwork::wire::tls::Identity;
@@ -16,14 +17,14 @@ use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
 use serde_json::json;
 
-use crate::arguments::{Address, Parameters, Protocol, Reading, Resources, security};
+use crate::arguments::{Address, Parameters, Protocol, Resources, security};
 use crate::failure::Failure;
-use crate::party::{Host, no_address, parsed, told};
+use crate::party::{Host, no_address, no_identity, parsed, told};
 use crate::progress::watch;
 use crate::report::{Report, bit_string};
 use crate::requested::Requested;
 use crate::store::StoreArguments;
-use crate::{files, programs, values};
+use crate::{files, programs};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -184,8 +185,11 @@ pub fn joining(
     let peer = files::public_key(peer)?;
     let identity = {
         let _erasing = Erasing::begin();
-        let none = || Failure::usage("--identity is missing", "`brickwork keygen` makes a key");
-        identity.map_or_else(|| files::identity(keyfile.ok_or_else(none)?), Ok)?
+        match (identity, keyfile) {
+            (Some(identity), _) => identity,
+            (None, Some(path)) => files::identity(path)?,
+            (None, None) => return Err(no_identity()),
+        }
     };
     let party = library::Party::with_request(role, identity, request).peer(peer);
     match (&address.listen, &address.connect) {
@@ -214,8 +218,8 @@ fn given(wish: &Wish, step: &Step, program: &Circuit, party: Party) -> Result<Se
     };
     match wish.executions {
         None if ports.is_empty() => Ok(Secrets::default()),
-        None => values::step_bits(text, &ports, party, &Reading::default()),
-        Some(times) => values::bits(Some(text), program, party, Some(times), &Reading::default()),
+        None => Ok(reading::step_bits(text, &ports, party, &Default::default())?),
+        Some(times) => Ok(reading::bits(Some(text), program, party, Some(times), &Default::default())?),
     }
 }
 

@@ -28,6 +28,7 @@ use brickwork::jobs::lane::{self, Attempt, Lane, Means};
 use brickwork::jobs::place;
 use brickwork::jobs::terms::Terms;
 use brickwork::process::Owned;
+use brickwork::reading;
 use brickwork::resources;
 use brickwork::session::Protocol as _;
 use brickwork::session::{Promise, TABLE_MEMORY};
@@ -35,7 +36,7 @@ use brickwork::stock::Store;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use clap::Args;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::Role;
@@ -45,7 +46,7 @@ use crate::party::parsed;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
-use crate::{files, parse_errors, print, programs, values};
+use crate::{files, parse_errors, print, programs};
 
 /// The largest number of bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -114,7 +115,7 @@ fn job(text: &str) -> Result<[u8; 32], String> {
 }
 
 /// A task of a worker.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Task {
     /// Make stock.
@@ -140,7 +141,41 @@ pub enum Task {
     Stop,
 }
 
-/// One attempt of a lane, whose tasks can come from a pipe or from another thread.
+/// The result of a task, and the other messages of a worker.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// It waits for its peer at this address.
+    Listens(String),
+    /// It has made stock.
+    Filled {
+        /// The number of partitions for which it is enough.
+        partitions: u32,
+        /// The size of the lane's store.
+        disk_bytes: u64,
+    },
+    /// It has run a partition, and its outputs are durable.
+    Done {
+        /// The number of the partition.
+        partition: u32,
+        /// The promise of its run.
+        promise: Box<Promise>,
+    },
+    /// It has looked into the log of the stock.
+    Found {
+        /// The number of the partition.
+        partition: u32,
+        /// False if no stock was used for it.
+        taken: bool,
+    },
+    /// It ends.
+    Gone {
+        /// The reason, of which the peer's coordinator may learn only a part.
+        cause: Cause,
+    },
+}
+
+/// One attempt of a lane, with tasks from any source.
 pub struct Worker {
     party: Party,
     terms: Terms,
@@ -200,7 +235,7 @@ impl Worker {
         (identity, peer): (&Identity, PublicKey),
         address: &Address,
         options: &tls::Options,
-        says: &mut dyn FnMut(Value) -> Result<(), Failure>,
+        says: &mut dyn FnMut(Event) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if address.listen.is_none() && address.connect.is_none() {
             return Ok(());
@@ -210,7 +245,7 @@ impl Worker {
         let channel = match (&address.listen, &address.connect) {
             (Some(address), _) => {
                 let listener = Listener::bind(address, identity, peer, options)?;
-                says(json!({ "listens": listener.local_addr()?.to_string() }))?;
+                says(Event::Listens(listener.local_addr()?.to_string()))?;
                 listener.accept()?
             }
             (None, Some(address)) => tls::connect(address, identity, peer, options)?,
@@ -223,17 +258,16 @@ impl Worker {
         Ok(())
     }
 
-    /// Executes a task, and returns its result.
-    fn task(&mut self, task: Task) -> Result<Value, Failure> {
-        match task {
+    /// Does a task, and returns its result; none for the task to stop.
+    fn task(&mut self, task: Task) -> Result<Option<Event>, Failure> {
+        Ok(Some(match task {
             Task::Fill { partitions } => {
                 let executions = u64::from(partitions) * u64::from(self.terms.most_rows());
                 let (lane, store) = self.met()?;
                 self.met = Some((lane.fill(&self.program, executions)?, store));
-                let bytes = folder_bytes(&self.directory);
-                Ok(json!({ "filled": { "partitions": partitions, "disk_bytes": bytes } }))
+                Event::Filled { partitions, disk_bytes: folder_bytes(&self.directory) }
             }
-            Task::Run { partition, input, output } => self.run(partition, input.as_deref(), &output),
+            Task::Run { partition, input, output } => self.run(partition, input.as_deref(), &output)?,
             Task::Look { partition } => {
                 let rows = self.rows(partition)?;
                 let step = lane::step(&self.attempt.job, partition, &rows);
@@ -241,10 +275,10 @@ impl Worker {
                     Evidence::NotTaken => false,
                     Evidence::PerhapsTaken => true,
                 };
-                Ok(json!({ "found": { "partition": partition, "taken": taken } }))
+                Event::Found { partition, taken }
             }
-            Task::Stop => Ok(Value::Null),
-        }
+            Task::Stop => return Ok(None),
+        }))
     }
 
     fn met(&mut self) -> Result<(Lane, Store), Failure> {
@@ -278,11 +312,11 @@ impl Worker {
         Ok(program)
     }
 
-    fn run(&mut self, partition: u32, input: Option<&str>, output: &Path) -> Result<Value, Failure> {
+    fn run(&mut self, partition: u32, input: Option<&str>, output: &Path) -> Result<Event, Failure> {
         let (bits, promise) = self.compute(partition, input)?;
         let executions = Some(self.terms.rows[partition as usize]);
-        keep(output, &values::output_value(&self.program, self.party, executions, &bits))?;
-        Ok(json!({ "done": { "partition": partition, "promise": promise } }))
+        keep(output, &reading::output_value(&self.program, self.party, executions, &bits))?;
+        Ok(Event::Done { partition, promise: Box::new(promise) })
     }
 
     /// Runs a partition. Returns the bits of this party's outputs, and the promise. This must not show
@@ -290,7 +324,7 @@ impl Worker {
     fn compute(&mut self, partition: u32, input: Option<&str>) -> Result<(Vec<bool>, Promise), Failure> {
         let rows = self.rows(partition)?;
         let executions = Some(self.terms.rows[partition as usize]);
-        let bits = values::bits(input, &self.program, self.party, executions, &self.reading)?;
+        let bits = reading::bits(input, &self.program, self.party, executions, &self.reading.given())?;
         let (lane, store) = self.met()?;
         let (done, lane) = lane.run(&rows, partition, &bits)?;
         self.met = Some((lane, store));
@@ -342,17 +376,7 @@ pub fn cause(failure: &Failure) -> Cause {
     }
 }
 
-/// Returns the name of a cause in the messages of workers.
-pub fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Line => "line",
-        Cause::Check => "check",
-        Cause::Stock => "stock",
-        Cause::Stopped => "stopped",
-    }
-}
-
-/// Reads tasks from stdin. A `stop` task or the end of stdin stops the worker during any work.
+/// Reads tasks from stdin; the end of stdin, or a task to stop, stops the worker in any work.
 fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
     let (sender, tasks) = channel();
     let stop = stop.clone();
@@ -404,9 +428,9 @@ impl Embedded {
 
     /// Connects to the peer's worker.
     pub fn meet(&mut self, listens: &mut dyn FnMut(SocketAddr)) -> Result<Report, Failure> {
-        let mut says = |event: Value| {
-            if let Some(address) = event["listens"].as_str().and_then(|address| address.parse().ok()) {
-                listens(address);
+        let mut says = |event: Event| {
+            if let Event::Listens(address) = event {
+                listens(address.parse().map_err(|_| Failure::fault("no address to listen at"))?);
             }
             Ok(())
         };
@@ -416,7 +440,7 @@ impl Embedded {
 
     /// Makes stock for this many partitions.
     pub fn fill(&mut self, partitions: u32) -> Result<Report, Failure> {
-        Ok(Report::new(self.worker.get_mut()?.task(Task::Fill { partitions })?, String::new()))
+        self.report(Task::Fill { partitions })
     }
 
     /// Runs a partition, and returns its outputs to the calling process.
@@ -428,7 +452,11 @@ impl Embedded {
 
     /// Returns whether stock may have been used for a partition.
     pub fn look(&mut self, partition: u32) -> Result<Report, Failure> {
-        Ok(Report::new(self.worker.get_mut()?.task(Task::Look { partition })?, String::new()))
+        self.report(Task::Look { partition })
+    }
+
+    fn report(&mut self, task: Task) -> Result<Report, Failure> {
+        Ok(Report::new(json!(self.worker.get_mut()?.task(task)?), String::new()))
     }
 
     /// Ends the session, if there is one.
@@ -455,15 +483,15 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let options = arguments.resources.options(party);
     let keys = identities(party, &identity, peer);
     let mut worker = Worker::new(arguments, keys)?;
-    let mut says = |event: Value| print(&format!("{event}\n"));
+    let mut says = |event: Event| print(&format!("{}\n", json!(event)));
     let stop = Stop::default();
     let tasks = tasks(&stop);
     let mut work = |worker: &mut Worker| -> Result<(), Failure> {
         worker.meet((&identity, peer), &arguments.address, &options, &mut says)?;
         while let Ok(task) = tasks.recv() {
             match worker.task(task?)? {
-                Value::Null => break,
-                event => says(event)?,
+                None => break,
+                Some(event) => says(event)?,
             }
         }
         Ok(())
@@ -480,8 +508,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Err(failure) => (cause(&failure), Err(failure)),
         Ok(()) => (Cause::Stopped, Ok(())),
     };
-    let said = print(&format!("{}\n", json!({ "gone": { "cause": cause_name(cause) } })));
-    // Opening the store again removes used items. For a completed lane these are all items.
+    let said = print(&format!("{}\n", json!(Event::Gone { cause })));
+    // Opening the store again removes used items, which for a completed lane is everything.
     drop(key.open_existing(&directory));
     said?;
     ended?;

@@ -9,6 +9,7 @@ use crate::terms::{Lane, Partition};
 
 /// The reason why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// The connection, the process or the machine failed.
     Line,
@@ -32,6 +33,7 @@ pub enum Evidence {
 
 /// News about a party's workers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum News {
     /// A worker waits for its peer at this address.
     Listens {
@@ -86,7 +88,8 @@ pub enum News {
 }
 
 /// An order for a party's worker.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Start a worker, which connects to its peer at this address, or listens.
     Start {

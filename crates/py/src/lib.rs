@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use brickwork::circuit::Party;
+use brickwork::jobs::coordinator::{News, Order};
 use brickwork::process::{self, Owned};
 use brickwork::wire::tls::Identity as Key;
 use brickwork_cli::embedded::{self, Answer, Line, Standing, Wish, WorkerTask};
@@ -461,15 +462,16 @@ impl embedded::Hands for Hands {
         self.call("begins", |py| (job, terms).into_pyobject(py), |_| Ok(()))
     }
 
-    fn obey(&mut self, order: serde_json::Value) -> Result<(), String> {
-        self.call("obey", |py| (order.to_string(),).into_pyobject(py), |_| Ok(()))
+    fn obey(&mut self, order: &Order) -> Result<(), String> {
+        let order = serde_json::to_string(order).map_err(|e| e.to_string())?;
+        self.call("obey", |py| (order,).into_pyobject(py), |_| Ok(()))
     }
 
     fn look(&mut self, lane: u32, attempt: u32, partition: u32) -> Result<bool, String> {
         self.call("look", |py| (lane, attempt, partition).into_pyobject(py), |found| found.extract())
     }
 
-    fn news(&mut self, wait: Duration) -> Result<Vec<serde_json::Value>, String> {
+    fn news(&mut self, wait: Duration) -> Result<Vec<News>, String> {
         let lines: Vec<String> =
             self.call("news", |py| (wait.as_secs_f64(),).into_pyobject(py), |found| found.extract())?;
         lines.iter().map(|text| serde_json::from_str(text).map_err(|e| e.to_string())).collect()

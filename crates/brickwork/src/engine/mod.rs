@@ -7,6 +7,7 @@
 //! [`protocols::Done`].
 
 pub mod cuts;
+pub mod link;
 pub mod machine;
 pub mod meeting;
 pub mod protocols;

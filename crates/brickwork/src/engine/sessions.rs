@@ -51,7 +51,7 @@ impl Needs {
 }
 
 /// A party between two steps. After an error the session is over.
-pub trait Steps {
+pub trait Steps: Send {
     /// Runs a step on the input bits of this party.
     ///
     /// # Errors

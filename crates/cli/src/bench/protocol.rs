@@ -4,6 +4,7 @@ use brickwork::circuit::{Party, Program, value};
 use brickwork::engine::request::RunRequest;
 use brickwork::program::repeated;
 use brickwork::random::Rng;
+use brickwork::reading;
 use brickwork_kernels::{Kernel, Secrets};
 use clap::Args;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::outcome::promise_text;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
 use crate::run::{Both, fastest};
-use crate::{files, programs, values};
+use crate::{files, programs};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -92,7 +93,7 @@ impl Trial {
             ],
             expected: PARTIES.map(|party| bit_string(&repeated.output_bits(party, &outputs))),
             outputs: PARTIES.map(|party| {
-                values::output_value(program, party, executions, &repeated.output_bits(party, &outputs))
+                reading::output_value(program, party, executions, &repeated.output_bits(party, &outputs))
             }),
             inputs: [Secrets::new(x), Secrets::new(y)],
         })

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Party, Program};
 use brickwork::jobs::terms::Terms;
+use brickwork::reading;
 use brickwork::wire::tls::{Identity, PublicKey};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::arguments::security;
 use crate::failure::Failure;
-use crate::{files, programs, table};
+use crate::{files, programs};
 
 /// The content of the file.
 #[derive(Deserialize)]
@@ -144,7 +144,9 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
         return Err(bad(path, "source is missing: the program takes an input of this party"));
     }
     let rows = match (&inputs, file.rows) {
-        (Some(inputs), None) => inputs.iter().map(|part| count(part)).collect::<Result<Vec<_>, _>>()?,
+        (Some(inputs), None) => {
+            inputs.iter().map(|part| reading::rows(part)).collect::<Result<Vec<_>, _>>()?
+        }
         (None, Some(rows)) => rows,
         (None, None) => return Err(bad(path, "give source, or rows: how many rows each partition has")),
         (Some(inputs), Some(rows)) if inputs.len() == rows.len() => rows,
@@ -216,25 +218,6 @@ fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(parts)
 }
 
-/// Counts the rows of a file of inputs: elements of a JSON array, or lines of a table below its header.
-fn count(path: &Path) -> Result<u32, Failure> {
-    let name = path.display().to_string();
-    let bytes = files::value_bytes(path, false)?;
-    let rows = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv") => {
-            let mut records = csv::Reader::from_reader(&bytes[..]).into_byte_records();
-            records
-                .try_fold(0u64, |rows, record| record.map(|_| rows + 1))
-                .map_err(|e| table::broken(&e).within(&name))?
-        }
-        _ => match brickwork::circuit::value::parse(files::utf8(&bytes, &name, "it holds JSON")?)? {
-            Value::Array(rows) => rows.len() as u64,
-            _ => return Err(bad(path, "it holds an array of inputs, one for each row")),
-        },
-    };
-    u32::try_from(rows).map_err(|_| bad(path, "it has too many rows; make more partitions"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,7 +242,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             std::fs::write(folder.path().join(name), text).unwrap();
-            count(&folder.path().join(name))
+            reading::rows(&folder.path().join(name))
         };
         assert_eq!(file("a.json", "[1, 2, 3]").ok(), Some(3));
         assert_eq!(file("b.csv", "id,amount\n1,2\n\"3\n4\",5\n").ok(), Some(2));

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
+use brickwork::engine::link::Relay;
 use brickwork::engine::request::LinkSpeed;
 use brickwork::jobs::control::Crew;
 use brickwork::jobs::coordinator::{Cause, Evidence, News, Order};
@@ -20,8 +21,8 @@ use serde_json::{Value, json};
 
 use super::config::Config;
 use crate::files;
-use crate::link::Relay;
 use crate::report::hex;
+use crate::worker::{Event, Task};
 
 /// A worker's process, and the pipe for its tasks.
 struct Process {
@@ -200,10 +201,11 @@ impl<'c> Processes<'c> {
         Ok(())
     }
 
-    fn tell(&mut self, lane: Lane, task: &Value) {
+    fn tell(&mut self, lane: Lane, task: &Task) {
         if let Some(Process { tasks: Some(tasks), .. }) = self.lanes.get_mut(&lane) {
-            // If the worker has died, the end of its stdout is noticed.
-            let _ = tasks.write_all(format!("{task}\n").as_bytes()).and_then(|()| tasks.flush());
+            // A worker that has died is noticed elsewhere.
+            let line = format!("{}\n", json!(task));
+            let _ = tasks.write_all(line.as_bytes()).and_then(|()| tasks.flush());
         }
     }
 
@@ -234,9 +236,7 @@ impl<'c> Processes<'c> {
             let _ = sender.send(line.unwrap_or_default());
         });
         let asked = match &mut child.stdin {
-            Some(tasks) => {
-                tasks.write_all(format!("{}\n", json!({ "look": { "partition": partition } })).as_bytes())
-            }
+            Some(tasks) => tasks.write_all(format!("{}\n", json!(Task::Look { partition })).as_bytes()),
             None => Ok(()),
         };
         let line = said.recv_timeout(LOOKING).unwrap_or_default();
@@ -244,10 +244,9 @@ impl<'c> Processes<'c> {
         drop(child.stdin.take());
         ended(&mut child, PATIENCE);
         asked?;
-        let found: Value = serde_json::from_str(&line).map_err(std::io::Error::other)?;
-        match found["found"]["partition"] == partition {
-            true => Ok(found["found"]["taken"] != false),
-            false => Err(Error::Resource("a worker said nothing of a stock's log".into())),
+        match serde_json::from_str(&line) {
+            Ok(Event::Found { partition: found, taken }) if found == partition => Ok(taken),
+            _ => Err(Error::Resource("a worker said nothing of a stock's log".into())),
         }
     }
 }
@@ -264,33 +263,19 @@ fn ended(child: &mut Child, patience: Duration) {
 
 /// Reads a line that a worker has printed.
 fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Option<News> {
-    let event: Value = serde_json::from_str(line).ok()?;
-    let (name, body) = event.as_object()?.iter().next()?;
-    match name.as_str() {
-        "listens" => {
-            let address = body.as_str()?;
+    Some(match serde_json::from_str(line).ok()? {
+        Event::Listens(address) => {
             let address = match (advertise, address.rsplit_once(':')) {
                 (Some(host), Some((_, port))) => format!("{host}:{port}"),
-                _ => address.to_owned(),
+                _ => address,
             };
-            Some(News::Listens { lane, attempt, address })
+            News::Listens { lane, attempt, address }
         }
-        "filled" => Some(News::Filled { lane, attempt }),
-        "done" => {
-            let partition = u32::try_from(body["partition"].as_u64()?).ok()?;
-            Some(News::Done { lane, attempt, partition })
-        }
-        "gone" => {
-            let cause = match body["cause"].as_str()? {
-                "check" => Cause::Check,
-                "stock" => Cause::Stock,
-                "stopped" => Cause::Stopped,
-                _ => Cause::Line,
-            };
-            Some(News::Gone { lane, attempt, cause })
-        }
-        _ => None,
-    }
+        Event::Filled { .. } => News::Filled { lane, attempt },
+        Event::Done { partition, .. } => News::Done { lane, attempt, partition },
+        Event::Gone { cause } => News::Gone { lane, attempt, cause },
+        Event::Found { .. } => return None,
+    })
 }
 
 /// Returns the address where a worker connects to the peer's worker. The peer's coordinator has sent it as
@@ -343,16 +328,11 @@ impl Crew for Processes<'_> {
     fn obey(&mut self, order: Order) -> Result<(), Error> {
         match order {
             Order::Start { lane, attempt, address } => self.start(lane, attempt, address)?,
-            Order::Fill { lane, partitions } => {
-                self.tell(lane, &json!({ "fill": { "partitions": partitions } }))
-            }
+            Order::Fill { lane, partitions } => self.tell(lane, &Task::Fill { partitions }),
             Order::Run { lane, partition } => {
                 let input = self.config.inputs.as_ref().map(|inputs| input(&inputs[partition as usize]));
                 let output = Self::result(self.config, partition);
-                self.tell(
-                    lane,
-                    &json!({ "run": { "partition": partition, "input": input, "output": output } }),
-                );
+                self.tell(lane, &Task::Run { partition, input, output });
             }
             // Other workers continue in the meantime. The stopped worker reports its end, and only then its
             // lane begins again.

@@ -9,12 +9,12 @@ use brickwork::ProtocolError as Error;
 use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
 use brickwork::jobs::control::{Crew, coordinate};
-use brickwork::jobs::coordinator::{Cause, Evidence, Manner, News, Order};
+use brickwork::jobs::coordinator::{Evidence, Manner, News, Order};
 use brickwork::jobs::ledger::State;
 use brickwork::jobs::terms::{JobId, Lane, Partition, Terms};
 use brickwork::wire::tls::{self, PublicKey};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::crew::left_behind;
 use super::{Progress, summary};
@@ -64,17 +64,14 @@ struct Arguments {
 pub trait Hands {
     /// Receives the identifier of the job and the digest of its terms, in hexadecimal digits.
     fn begins(&mut self, job: &str, terms: &str) -> Result<(), String>;
-    /// Executes an order without waiting for its end: `{"start": {"lane", "attempt", "address"}}`, `{"fill":
-    /// {"lane", "partitions"}}`, `{"run": {"lane", "partition"}}` or `{"stop": {"lane"}}`.
-    fn obey(&mut self, order: Value) -> Result<(), String>;
-    /// Returns whether stock of a lane may have been used for a partition. The lane has no worker any more;
-    /// `attempt` is its last attempt.
+    /// Obeys an order without waiting: to start a worker, to fill, to run a partition, or to stop.
+    fn obey(&mut self, order: &Order) -> Result<(), String>;
+    /// Answers whether stock of a lane may have been used. The lane has no worker left; `attempt` is its last
+    /// attempt.
     fn look(&mut self, lane: u32, attempt: u32, partition: u32) -> Result<bool, String>;
-    /// Waits for events, at most for this time: `{"listens": {"lane", "attempt", "address"}}`, `{"filled":
-    /// {"lane", "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
-    /// "cause"}}`.
-    fn news(&mut self, wait: Duration) -> Result<Vec<Value>, String>;
-    /// Returns the partitions whose results are stored.
+    /// Waits for news, at most for this time: workers listen, have filled, are done or are gone.
+    fn news(&mut self, wait: Duration) -> Result<Vec<News>, String>;
+    /// Returns the partitions whose results are stored durably.
     fn kept(&mut self) -> Result<Vec<u32>, String>;
     /// Receives the progress of the job.
     fn stands(&mut self, progress: Value) -> Result<(), String>;
@@ -94,45 +91,17 @@ fn of_hands(why: String) -> Error {
     Error::Resource(why)
 }
 
-/// Reads an event of a worker.
-fn news_of(event: &Value) -> Result<News, String> {
-    let odd = || format!("news that are none: {event}");
-    let (name, body) = event.as_object().and_then(|event| event.iter().next()).ok_or_else(odd)?;
-    let number = |field: &str| body[field].as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(odd);
-    let (lane, attempt) = (number("lane")?, number("attempt")?);
-    match name.as_str() {
-        "listens" => {
-            let address = body["address"].as_str().ok_or_else(odd)?.to_owned();
-            Ok(News::Listens { lane, attempt, address })
-        }
-        "filled" => Ok(News::Filled { lane, attempt }),
-        "done" => Ok(News::Done { lane, attempt, partition: number("partition")? }),
-        "gone" => {
-            let causes = [Cause::Line, Cause::Check, Cause::Stock, Cause::Stopped];
-            let said = body["cause"].as_str();
-            let cause = causes.into_iter().find(|cause| Some(worker::cause_name(*cause)) == said);
-            Ok(News::Gone { lane, attempt, cause: cause.ok_or_else(odd)? })
-        }
-        _ => Err(odd()),
-    }
-}
-
 impl Crew for Foreign<'_> {
     fn begins(&mut self, job: &JobId) -> Result<(), Error> {
         self.hands.begins(&hex(job), &self.terms).map_err(of_hands)
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Error> {
-        let order = match order {
-            Order::Start { lane, attempt, address } => {
-                json!({ "start": { "lane": lane, "attempt": attempt, "address": address } })
-            }
-            Order::Fill { lane, partitions } => json!({ "fill": { "lane": lane, "partitions": partitions } }),
-            Order::Run { lane, partition } => json!({ "run": { "lane": lane, "partition": partition } }),
-            Order::Stop { lane } => json!({ "stop": { "lane": lane } }),
-            Order::Look { .. } => return Ok(()),
-        };
-        self.hands.obey(order).map_err(of_hands)
+        // Python is asked for evidence by a call.
+        if matches!(order, Order::Look { .. }) {
+            return Ok(());
+        }
+        self.hands.obey(&order).map_err(of_hands)
     }
 
     fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence {
@@ -145,9 +114,7 @@ impl Crew for Foreign<'_> {
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error> {
         let mut news: Vec<News> = self.rerun.drain(..).map(|partition| News::Consent { partition }).collect();
         let wait = if news.is_empty() { wait } else { Duration::ZERO };
-        for event in self.hands.news(wait).map_err(of_hands)? {
-            news.push(news_of(&event).map_err(of_hands)?);
-        }
+        news.extend(self.hands.news(wait).map_err(of_hands)?);
         Ok(news)
     }
 

@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::link;
 use crate::report::{Report, bytes, plural, thousands};
+use brickwork::engine::link;
 
 /// The flags for a job of many lanes.
 #[derive(Args)]

@@ -9,15 +9,15 @@ use std::time::Duration;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo;
 use brickwork::program::repeated;
+use brickwork::reading;
 use brickwork_kernels::{Erasing, Secrets};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::arguments::Reading;
 use crate::failure::Failure;
 use crate::report::{bytes, hex, plural};
 use crate::trail::Named;
-use crate::{files, programs, values};
+use crate::{files, programs};
 use brickwork::resources;
 
 /// The content of the configuration file.
@@ -284,11 +284,11 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
             Some(name) => format!("@{}", folder.join(name).display()),
             None => text,
         };
-        values::step_bits(
+        reading::step_bits(
             &text,
             program.input_ports(party),
             party,
-            &Reading { private: true, ..Reading::default() },
+            &reading::Reading { private: true, ..Default::default() },
         )
         .map_err(|e| e.within(&entry.name))
     });

@@ -14,6 +14,7 @@ use brickwork::engine::request::RunRequest;
 use brickwork::engine::sessions::{Needs, begin};
 use brickwork::engine::stocked::Job;
 use brickwork::engine::ways::Protocols;
+use brickwork::reading;
 use brickwork::resources;
 use brickwork::session::stock::Lacking;
 use brickwork::session::{PhaseReport, Promise};
@@ -23,14 +24,14 @@ use course::{Planned, Way};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Address, Parameters, Protocol, Reading, Resources, Role, security};
+use crate::arguments::{Address, Parameters, Protocol, Resources, Role, security};
 use crate::failure::Failure;
+use crate::files;
 use crate::outcome::{outputs_text, phases_text};
 use crate::party::Host;
 use crate::progress::watch;
 use crate::report::{Report, plural};
 use crate::standing::{joining, listens};
-use crate::{files, values};
 
 /// Compute in steps with the peer: later steps depend on earlier outputs, and on values that were kept secret
 #[derive(Args)]
@@ -102,9 +103,9 @@ impl Inputs {
                     "leave it out",
                 )),
                 (Some(texts), false) => {
-                    let bits = |text: &&str| values::step_bits(text, &ports, party, &Reading::default());
-                    let all: Result<_, Failure> = texts.iter().map(bits).collect();
-                    all.map_err(|failure| failure.within(&format!("step {name}")))
+                    let bits = |text: &&str| reading::step_bits(text, &ports, party, &Default::default());
+                    let all: Result<_, brickwork::Error> = texts.iter().map(bits).collect();
+                    Ok(all.map_err(|failure| failure.within(&format!("step {name}")))?)
                 }
                 (None, false) if arguments.interactive => Ok(Vec::new()),
                 (None, false) => Err(Failure::usage(
@@ -138,9 +139,9 @@ fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets
     let _erasing = Erasing::begin();
     loop {
         let line = ask(step, ports)?;
-        match values::step_bits(line.trim(), ports, party, &Reading::default()) {
+        match reading::step_bits(line.trim(), ports, party, &Default::default()) {
             Ok(bits) => return Ok(bits),
-            Err(failure) => eprint!("{}", failure.human()),
+            Err(failure) => eprint!("{}", Failure::from(failure).human()),
         }
     }
 }

@@ -7,15 +7,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use brickwork::circuit::{Party, Port, Program, Type, value};
-use brickwork::stop::looking;
+use brickwork_base::stop::looking;
+use brickwork_circuit::{Party, Port, Program, Type, value};
 use csv::StringRecord;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Reading, Scale};
-use crate::decimal;
-use crate::failure::Failure;
+use super::{Reading, Scale, decimal};
+use crate::failure::Error;
 use crate::files;
 
 /// Returns the type of a party's value for these ports.
@@ -35,7 +34,7 @@ pub fn fill(
     executions: Option<u32>,
     folder: &Path,
     reading: &Reading,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let one = type_of(ports);
     let ty = match executions {
         Some(n) => Type::Array(Box::new(one), n),
@@ -117,9 +116,9 @@ impl Scale {
     }
 }
 
-/// Refuses a scale for a field that these parties do not have, and two scales for one field. Otherwise a
-/// value could be read with a wrong scale.
-pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> Result<(), Failure> {
+/// Refuses a scale for a field that these parties do not give, and two scales for one field, so that no value
+/// is read with a wrong scale.
+pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> Result<(), Error> {
     if reading.scales.is_empty() {
         return Ok(());
     }
@@ -129,7 +128,7 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
             let mut scales = reading.scales.iter().zip(&mut uses).filter(|(s, _)| s.is_for(place.names()));
             let (first, second) = (scales.next(), scales.next());
             if let (Some((first, _)), Some((second, _))) = (&first, &second) {
-                return Err(Failure::usage(
+                return Err(Error::usage(
                     format!("--scale {} and --scale {} are both for {place}", first.name, second.name),
                     "give one of them, or more of the names around the field, such as price.net=2",
                 ));
@@ -144,7 +143,7 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
         })?;
     }
     match reading.scales.iter().zip(&uses).find(|(_, uses)| **uses == 0) {
-        Some((scale, _)) => Err(Failure::usage(
+        Some((scale, _)) => Err(Error::usage(
             format!("--scale {}: no input has a field of integers of this name", scale.name),
             format!("there are {}", known.join(", ")),
         )),
@@ -156,8 +155,8 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
 fn each_field(
     ty: &Type,
     place: Place<'_>,
-    visit: &mut impl FnMut(Place<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    visit: &mut impl FnMut(Place<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     match ty {
         Type::Uint(_) | Type::Int(_) => visit(place),
         // The scale of a fixed-point number is part of its type.
@@ -176,7 +175,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    fn fill(&self, value: &mut Value, ty: &Type, place: Place<'_>) -> Result<(), Failure> {
+    fn fill(&self, value: &mut Value, ty: &Type, place: Place<'_>) -> Result<(), Error> {
         match (&mut *value, ty) {
             (Value::String(text), _) if text.starts_with('@') || text.starts_with(CSV) => {
                 let path = self.table_path(text)?;
@@ -220,7 +219,7 @@ impl Filler<'_> {
         given: &mut Map<String, Value>,
         fields: &[(String, Type)],
         place: Place<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let is_array = |(_, ty): &&(String, Type)| matches!(ty, Type::Array(..));
         let counted = fields.iter().any(is_count) && fields.iter().filter(is_array).count() == 1;
         // The number of given elements, and the length of the array.
@@ -257,7 +256,7 @@ impl Filler<'_> {
             }
             // The count must not include elements that were filled in. An invalid number is refused later.
             Some(count) if length < of && number(count, port).is_some_and(|count| count > length.into()) => {
-                return Err(Failure::input(
+                return Err(Error::input(
                     format!("{}: it counts more than there are in the array", Place::Name(&place, "count")),
                     "give those that are missing, or leave the count out: it then becomes their number",
                 ));
@@ -272,13 +271,13 @@ impl Filler<'_> {
         self.reading.scales.iter().find(|scale| scale.is_for(place.names())).map(|scale| scale.digits)
     }
 
-    /// Returns the path of a table, given its name in a value; `-` is stdin.
-    fn table_path(&self, text: &str) -> Result<PathBuf, Failure> {
+    /// Returns the path of a table that a string in a value names; `-` is stdin.
+    fn table_path(&self, text: &str) -> Result<PathBuf, Error> {
         match text.strip_prefix(CSV) {
             Some("-") => Ok("-".into()),
             Some(path) => Ok(self.folder.join(path)),
             None if names_one(text) => Ok(self.folder.join(&text[1..])),
-            None => Err(Failure::input(
+            None => Err(Error::input(
                 "a file named inside a value must be a table that ends in .csv",
                 "a table in a file of another name is csv:FILE; give other values inline",
             )),
@@ -293,7 +292,7 @@ impl Filler<'_> {
         rows: u32,
         wanted: Rows,
         place: Place<'_>,
-    ) -> Result<(Value, u32), Failure> {
+    ) -> Result<(Value, u32), Error> {
         let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
         let bytes = files::value_bytes(path, self.reading.private)?;
         let text = files::utf8(&bytes, &name, "save the table as CSV in UTF-8")?;
@@ -348,8 +347,8 @@ fn number(value: &Value, (name, ty): &(String, Type)) -> Option<u64> {
     Some(if high { u64::MAX } else { low })
 }
 
-fn no_table(path: &Path) -> Failure {
-    Failure::input(
+fn no_table(path: &Path) -> Error {
+    Error::input(
         format!("{}: this input is not a table", path.display()),
         "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork \
          info FILE` shows the type",
@@ -357,10 +356,10 @@ fn no_table(path: &Path) -> Failure {
 }
 
 /// Makes an error that explains how decimals are read.
-fn bad_decimal(message: &str, place: Place<'_>) -> Failure {
+fn bad_decimal(message: &str, place: Place<'_>) -> Error {
     let name = place.names().next().unwrap_or("NAME");
     let hint = format!("--scale {name}=2 makes 12.50 the integer 1250, --scale {name}=3 the integer 12500");
-    Failure::input(message, hint)
+    Error::input(message, hint)
 }
 
 /// The number of rows that a table may have.
@@ -386,7 +385,7 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
 }
 
 /// Returns the table in a text, with at most this many rows.
-pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure> {
+pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Error> {
     let filler = Filler { folder: Path::new(""), reading: &Reading::default() };
     filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))
 }
@@ -408,7 +407,7 @@ impl Filler<'_> {
         rows: u32,
         wanted: Rows,
         place: Place<'_>,
-    ) -> Result<(Value, u32), Failure> {
+    ) -> Result<(Value, u32), Error> {
         // Spreadsheet programs may write a byte-order mark before the first line. In many European countries
         // they separate columns by semicolons, because numbers contain commas.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -430,7 +429,7 @@ impl Filler<'_> {
             let record = record.map_err(|e| broken(&e))?;
             let line = line(&record, text);
             if count == rows {
-                return Err(Failure::input(
+                return Err(Error::input(
                     format!("line {line}: the program takes no more than {}", rows_text(rows)),
                     "leave some out, or use a program for more rows; both parties need the same one",
                 ));
@@ -439,7 +438,7 @@ impl Filler<'_> {
             count += 1;
         }
         if count < rows && wanted == Rows::All {
-            return Err(Failure::input(
+            return Err(Error::input(
                 format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
                 "add rows that mean nothing to the program; or let its author put a field `count` beside \
                  the array, which is then filled in where it is not given, and shorter tables will do",
@@ -457,7 +456,7 @@ impl Filler<'_> {
         line: u64,
         ty: &Type,
         place: Place<'_>,
-    ) -> Result<Vec<Column>, Failure> {
+    ) -> Result<Vec<Column>, Error> {
         let mut expected = Vec::new();
         columns(ty, String::new(), &mut expected);
         let own = place.names().next().unwrap_or("value");
@@ -489,17 +488,17 @@ struct Lines {
 
 impl Lines {
     /// Appends the wire bits of a line.
-    fn encode(&mut self, record: &StringRecord, line: u64, bits: &mut String) -> Result<(), Failure> {
+    fn encode(&mut self, record: &StringRecord, line: u64, bits: &mut String) -> Result<(), Error> {
         if record.len() != self.width {
-            let plural = |count: usize, noun| crate::report::plural(count as u64, noun);
-            return Err(Failure::input(
+            let plural = |count: usize, noun| brickwork_report::words::plural(count as u64, noun);
+            return Err(Error::input(
                 format!("line {line}: {} for {}", plural(record.len(), "cell"), plural(self.width, "column")),
                 "every line needs a number for every column; are there commas in the numbers?",
             ));
         }
         for Column { port, digits, place } in &self.columns {
             let cell = &record[*place];
-            let within = |failure: Failure| failure.within(&format!("line {line}, column {}", place + 1));
+            let within = |failure: Error| failure.within(&format!("line {line}, column {}", place + 1));
             let may_be_comma = self.delimiter == b';' && self.mark != Some('.');
             let mark = if may_be_comma && cell.contains(',') { ',' } else { self.mark.unwrap_or('.') };
             let name = Place::Name(&Place::Top, port.name.rsplit('.').next().unwrap_or(&port.name));
@@ -518,7 +517,7 @@ impl Lines {
             }
             let encoded = value::encode(std::slice::from_ref(port), &Value::String(number));
             let encoded = encoded.map(Zeroizing::new).map_err(|e| {
-                let failure = Failure::from(e);
+                let failure = Error::from(e);
                 within(match digits {
                     _ if is_text(cell) => failure.advise(instead_of_text(port.width())),
                     Some(digits) => failure.advise(format!(
@@ -553,7 +552,7 @@ fn instead_of_text(width: u64) -> String {
 }
 
 fn rows_text(rows: u32) -> String {
-    crate::report::plural(rows.into(), "row")
+    brickwork_report::words::plural(rows.into(), "row")
 }
 
 /// Returns the line of a record. The parser's position is before any empty lines, which must be skipped.
@@ -564,10 +563,10 @@ fn line(record: &StringRecord, text: &str) -> u64 {
 }
 
 /// Makes an error for a text that is not valid CSV.
-pub fn broken(error: &csv::Error) -> Failure {
+pub fn broken(error: &csv::Error) -> Error {
     // The parser's own message could contain a part of the file.
     let line = error.position().map_or(String::new(), |at| format!("line {}: ", at.line()));
-    Failure::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
+    Error::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
 }
 
 /// Returns the index of each expected column in a line. If a row is an integer, the only column may have any
@@ -578,14 +577,14 @@ fn order(
     expected: &mut [Port],
     array: &str,
     ignore_extra: bool,
-) -> Result<Vec<usize>, Failure> {
+) -> Result<Vec<usize>, Error> {
     let names: Vec<_> = expected.iter().take(20).map(|port| &*port.name).collect();
     let known = match &names[..] {
         [""] => format!("any one name; or {array} and, with --ignore-extra-columns, others"),
         _ => format!("{}{}", names.join(", "), if expected.len() > 20 { ", …" } else { "" }),
     };
     let hint = format!("the first line must name the columns, in any order: {known}");
-    let fail = |message: String| Err(Failure::input(message, &*hint));
+    let fail = |message: String| Err(Error::input(message, hint.clone()));
     if header.iter().all(str::is_empty) {
         return fail("the table is empty".into());
     }
@@ -630,7 +629,7 @@ fn order(
         }
     }
     match given.into_values().min() {
-        Some(unknown) if !ignore_extra => Err(Failure::input(
+        Some(unknown) if !ignore_extra => Err(Error::input(
             format!("line {line}, column {}: the program has no column of this name", unknown + 1),
             format!("{hint}; --ignore-extra-columns leaves out all others"),
         )),
@@ -640,6 +639,7 @@ fn order(
 
 #[cfg(test)]
 mod tests {
+    use crate::failure::ErrorKind;
     use serde_json::json;
 
     use super::*;
@@ -661,8 +661,8 @@ mod tests {
         structure(&[("id", uint(16)), ("balance", Type::Int(12))])
     }
 
-    /// Reads a file with this text as a value of this type.
-    fn value_of(text: &str, ty: &Type, reading: &Reading) -> Result<Value, Failure> {
+    /// Returns the value of this type that a file with this text gives.
+    fn value_of(text: &str, ty: &Type, reading: &Reading) -> Result<Value, Error> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("t.csv"), text).expect("a file");
         let mut value = json!("@t.csv");
@@ -671,18 +671,18 @@ mod tests {
 
     /// Returns the table in the form of an output.
     fn good(text: &str, ty: &Type) -> Value {
-        let value = value_of(text, ty, &Reading::default()).unwrap_or_else(|e| panic!("{}", e.human()));
+        let value = value_of(text, ty, &Reading::default()).unwrap_or_else(|e| panic!("{e}"));
         let port = [Port::new("input1", ty.clone())];
         value::decode(&port, &value::encode(&port, &value).expect("bits of this type"))
     }
 
     fn bad(text: &str, ty: &Type, words: &str) {
         let failure = value_of(text, ty, &Reading::default()).expect_err(text);
-        assert!(failure.is(crate::failure::code::INPUT), "{}", failure.human());
-        assert!(failure.message().contains(words), "{}", failure.human());
-        assert!(!failure.hint().is_empty(), "{}", failure.human());
-        // The name of the temporary folder must be removed, because it may contain any digits.
-        let told = failure.human();
+        assert!(failure.kind() == ErrorKind::Input, "{failure}");
+        assert!(failure.message().contains(words), "{failure}");
+        assert!(!failure.hint().is_empty(), "{failure}");
+        // The folder's name is random and may contain any digits.
+        let told = failure.to_string();
         assert!(
             told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")),
             "a cell is repeated: {told}"
@@ -788,7 +788,7 @@ mod tests {
         ] {
             let failure = value_of(&format!("key\n{cell}\n"), &array(uint(width), 1), &Reading::default())
                 .expect_err("it is no number")
-                .human();
+                .to_string();
             let said = failure.contains("it is text");
             assert!(said == words.is_some() && failure.contains(words.unwrap_or("")), "{failure}");
             assert!(!failure.contains("77"), "{failure}");
@@ -850,7 +850,7 @@ mod tests {
             (json!([{"limit": "csv:rows.txt"}]), "not a table"),
         ] {
             let failure = fill(&mut given.clone(), &ty).expect_err("no table");
-            assert!(failure.message().contains(words), "{}", failure.human());
+            assert!(failure.message().contains(words), "{failure}");
         }
     }
 
@@ -884,15 +884,15 @@ mod tests {
             if !count.is_null() {
                 given["count"] = count;
             }
-            let filled = fill(&counted, given).unwrap_or_else(|e| panic!("{}", e.human()));
+            let filled = fill(&counted, given).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(bits(&filled), json!({"limit": 9, "rows": expected, "count": counts}));
         }
         for rows in [json!("@v.csv"), json!([1, 2])] {
             let given = json!({"limit": 9, "rows": rows, "count": 177});
             let failure = fill(&counted, given).expect_err("too few");
-            assert!(failure.message().contains("input1.count: it counts more than"), "{}", failure.human());
-            assert!(!failure.human().contains("77"), "{}", failure.human());
-            // A count of another type is an ordinary number.
+            assert!(failure.message().contains("input1.count: it counts more than"), "{failure}");
+            assert!(!failure.to_string().contains("77"), "{failure}");
+            // A count of another type is a number like any other.
             let given = json!({"limit": 9, "rows": rows, "count": 1});
             let ports = port(Type::Int(8));
             assert!(fill(&ports, given).and_then(|v| Ok(value::encode(&ports, &v)?)).is_err());
@@ -924,7 +924,7 @@ mod tests {
         let meaning = |value: &Value| value::decode(&port, &value::encode(&port, value).expect("bits"));
         for names in [["net", "weights"], ["price.net", "input1.price.weights"]] {
             let reading = scaled(&[(names[0], 2), (names[1], 1)]);
-            let value = value_of(table, &ty, &reading).unwrap_or_else(|e| panic!("{}", e.human()));
+            let value = value_of(table, &ty, &reading).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(meaning(&value), expected);
             // In JSON, decimals may be numbers or strings.
             let mut value: Value = serde_json::from_str(
@@ -932,8 +932,7 @@ mod tests {
                     {"id": 2, "price": {"net": "99", "weights": [1.5, "0x2"]}}]"#,
             )
             .expect("JSON");
-            fill(&mut value, &port, None, Path::new(""), &reading)
-                .unwrap_or_else(|e| panic!("{}", e.human()));
+            fill(&mut value, &port, None, Path::new(""), &reading).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(meaning(&value), expected);
         }
         // If semicolons separate the columns, decimals may have commas or points, but a file must not have
@@ -942,7 +941,7 @@ mod tests {
         let reading = scaled(&[("input1", 2)]);
         for text in ["v;\n1,5;\n2;\n", "v;\n1.5;\n2;\n"] {
             let text = text.replace(";\n", "\n").replacen('v', "\"v;\"", 1);
-            let value = value_of(&text, &numbers, &reading).unwrap_or_else(|e| panic!("{}", e.human()));
+            let value = value_of(&text, &numbers, &reading).unwrap_or_else(|e| panic!("{e}"));
             let port = [Port::new("input1", numbers.clone())];
             let meaning = value::decode(&port, &value::encode(&port, &value).expect("bits"));
             assert_eq!(meaning, json!([150, 200]), "{text}");
@@ -956,7 +955,7 @@ mod tests {
             ("v\n1.5\n7e7\n", "line 3, column 1: value (uint16): expected an integer"),
         ] {
             let failure = value_of(text, &numbers, &reading).expect_err(text);
-            let told = failure.human();
+            let told = failure.to_string();
             assert!(failure.message().contains(words), "{told}");
             assert!(told.rsplit("t.csv").next().is_some_and(|said| !said.contains("77")), "{told}");
         }
@@ -968,14 +967,14 @@ mod tests {
             let filled = fill(&mut value, &port, None, Path::new(""), &reading);
             let failure = filled.and_then(|()| Ok(value::encode(&port, &value)?)).expect_err("a bad decimal");
             assert!(
-                failure.message().contains(words) && !failure.human().contains("77"),
+                failure.message().contains(words) && !failure.to_string().contains("77"),
                 "{}",
-                failure.human()
+                failure.to_string()
             );
         }
         let without = value_of("v\n1\n77.5\n", &numbers, &Reading::default()).expect_err("no scale");
-        assert!(without.message().contains("this is a decimal"), "{}", without.human());
-        assert!(without.hint().contains("--scale"), "{}", without.human());
+        assert!(without.message().contains("this is a decimal"), "{without}");
+        assert!(without.hint().contains("--scale"), "{without}");
     }
 
     #[test]
@@ -984,11 +983,11 @@ mod tests {
         let ty = array(person(), 1);
         let text = "name,id,,balance,name\nEve,7,,-3,\"E, V\"\n";
         let failure = value_of(text, &ty, &Reading::default()).expect_err("extra columns");
-        assert!(failure.message().contains("another column has the same name"), "{}", failure.human());
+        assert!(failure.message().contains("another column has the same name"), "{failure}");
         let failure = value_of("id,name,balance\n1,x,2\n", &ty, &Reading::default()).expect_err("one more");
-        assert!(failure.hint().contains("--ignore-extra-columns"), "{}", failure.human());
+        assert!(failure.hint().contains("--ignore-extra-columns"), "{failure}");
         let meaning = |text: &str, ty: &Type| {
-            let value = value_of(text, ty, &ignoring).unwrap_or_else(|e| panic!("{}", e.human()));
+            let value = value_of(text, ty, &ignoring).unwrap_or_else(|e| panic!("{e}"));
             let port = [Port::new("input1", ty.clone())];
             value::decode(&port, &value::encode(&port, &value).expect("bits"))
         };
@@ -1003,10 +1002,10 @@ mod tests {
             ("id,balance,name\n1,2\n", "line 2: 2 cells for 3 columns"),
         ] {
             let failure = value_of(text, &ty, &ignoring).expect_err(text);
-            assert!(failure.message().contains(words), "{}", failure.human());
+            assert!(failure.message().contains(words), "{failure}");
         }
         let failure = value_of("level,pay\n9,1\n9,2\n", &wrapped, &ignoring).expect_err("no such column");
-        assert!(failure.message().contains("the column salary (uint8) is missing"), "{}", failure.human());
+        assert!(failure.message().contains("the column salary (uint8) is missing"), "{failure}");
     }
 
     /// With one execution, a value may have brackets or not.

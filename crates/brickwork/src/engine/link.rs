@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brickwork::engine::request::LinkSpeed;
+use super::request::LinkSpeed;
 
 /// The bytes that are forwarded at a time.
 const CHUNK: usize = 16 << 10;

@@ -1,15 +1,56 @@
-//! Conversion of the parties' values: from flags, files and stdin to bits, and from bits to JSON.
+//! Parties' values: from text, files and stdin to bits, and back.
+
+mod decimal;
+mod table;
+
+pub use table::up_to as table_up_to;
 
 use std::path::Path;
+use std::str::FromStr;
 
-use brickwork::circuit::{Party, Port, Program, value};
+use brickwork_circuit::{Party, Port, Program, value};
 use brickwork_kernels::{Erasing, Secrets};
 use serde_json::Value;
 
-use crate::arguments::Reading;
-use crate::failure::Failure;
-use crate::files::{one_from_stdin, role, utf8, value_bytes};
-use crate::table;
+use crate::engine::role;
+use crate::failure::Error;
+use crate::files::{one_from_stdin, utf8, value_bytes};
+
+/// The way in which values are read.
+#[derive(Clone, Default)]
+pub struct Reading {
+    /// Fields of integers that are given as decimals.
+    pub scales: Vec<Scale>,
+    /// True to leave out the columns of a table that the program does not know.
+    pub ignore_extra_columns: bool,
+    /// True to refuse files with values that other users can read or change.
+    pub private: bool,
+    /// True to round numbers to the nearest one that a fixed-point type holds; ties go to the larger one.
+    pub rounding: bool,
+}
+
+/// The number of digits after the point in the decimals of a field.
+#[derive(Clone)]
+pub struct Scale {
+    /// The field's name, alone or with the names of the fields around it, such as `price.net`.
+    pub name: String,
+    /// The number of digits.
+    pub digits: u8,
+}
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = |digits: &str| digits.parse().ok().filter(|digits| *digits <= decimal::MAX_DIGITS);
+        match text.split_once('=').map(|(name, number)| (name, digits(number))) {
+            Some((name, Some(digits))) if !name.is_empty() => Ok(Scale { name: name.into(), digits }),
+            _ => {
+                Err(format!("expected a field and a number up to {}, such as amount=2", decimal::MAX_DIGITS))
+            }
+        }
+    }
+}
 
 /// Returns the bits of a party's value. The text is JSON or a bare number, a file (`@file`), stdin (`-`), or
 /// a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`). JSON may also name tables where an
@@ -20,7 +61,7 @@ pub fn bits(
     party: Party,
     executions: Option<u32>,
     reading: &Reading,
-) -> Result<Secrets<bool>, Failure> {
+) -> Result<Secrets<bool>, Error> {
     table::check_scales(reading, program, &[party])?;
     read_bits(text, program, party, executions, reading)
 }
@@ -31,12 +72,12 @@ pub fn step_bits(
     ports: &[Port],
     party: Party,
     reading: &Reading,
-) -> Result<Secrets<bool>, Failure> {
-    let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
+) -> Result<Secrets<bool>, Error> {
+    let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
     let _erasing = Erasing::begin();
     let (mut value, folder) = parse(text, reading.private).map_err(within)?;
     table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
-    value::encode(ports, &value).map(Secrets::new).map_err(|e| within(Failure::from(e)))
+    value::encode(ports, &value).map(Secrets::new).map_err(|e| within(Error::from(e)))
 }
 
 /// Returns the [`bits`] of both parties.
@@ -45,7 +86,7 @@ pub fn bits_of_both(
     program: &Program,
     executions: Option<u32>,
     reading: &Reading,
-) -> Result<[Secrets<bool>; 2], Failure> {
+) -> Result<[Secrets<bool>; 2], Error> {
     if texts.iter().all(|text| matches!(text, Some("-" | "csv:-"))) {
         return Err(one_from_stdin());
     }
@@ -63,8 +104,8 @@ fn read_bits(
     party: Party,
     executions: Option<u32>,
     reading: &Reading,
-) -> Result<Secrets<bool>, Failure> {
-    // Libraries that read values do not erase their memory.
+) -> Result<Secrets<bool>, Error> {
+    // Libraries do not erase the memory that they use.
     let _erasing = Erasing::begin();
     let value = read_value(text, program, party, executions, reading)?;
     input_bits(program, party, executions, &value)
@@ -77,9 +118,9 @@ fn read_value(
     party: Party,
     executions: Option<u32>,
     reading: &Reading,
-) -> Result<Value, Failure> {
+) -> Result<Value, Error> {
     let Some(text) = text else { return Ok(Value::Null) };
-    let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
+    let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
     let (mut value, folder) = parse(text, reading.private).map_err(within)?;
     let ports = program.input_ports(party);
     if ports.is_empty() {
@@ -93,8 +134,8 @@ fn read_value(
     Ok(value)
 }
 
-/// Parses a text; returns the value without its tables, and the folder to which paths in it are relative.
-fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
+/// Returns the value that a text describes, without its tables, and the folder from which its paths start.
+fn parse(text: &str, private: bool) -> Result<(Value, &Path), Error> {
     let here = Path::new("");
     if table::names_one(text) {
         return Ok((Value::String(text.to_owned()), here));
@@ -108,11 +149,11 @@ fn parse(text: &str, private: bool) -> Result<(Value, &Path), Failure> {
         "a value is JSON text; a table in a file that does not end in .csv is csv:FILE, or csv:- on stdin";
     let name = if source == Path::new("-") { "stdin".into() } else { source.display().to_string() };
     let value = value::parse(utf8(&value_bytes(source, private)?, &name, hint)?);
-    Ok((value.map_err(|e| Failure::from(e).within(&name).advise(hint))?, folder))
+    Ok((value.map_err(|e| Error::from(e).within(&name).advise(hint))?, folder))
 }
 
 /// Reads a value on the command line.
-fn inline(text: &str) -> Result<Value, Failure> {
+fn inline(text: &str) -> Result<Value, Error> {
     value::parse(text).map_err(|e| {
         let path = Path::new(text.trim());
         // Such an extension has only letters, unlike the text `12.5e3`.
@@ -120,7 +161,7 @@ fn inline(text: &str) -> Result<Value, Failure> {
             extension.len() <= 5 && extension.chars().all(|c| c.is_ascii_alphabetic())
         });
         let is_json = text.trim_start().starts_with(['{', '[', '"']);
-        let failure = Failure::from(e);
+        let failure = Error::from(e);
         // The text is not repeated, because it may be a secret.
         if path.is_file() {
             failure.advise("it is the name of a file: write an @ before it, or csv: if the file is a table")
@@ -137,11 +178,11 @@ fn input_bits(
     party: Party,
     executions: Option<u32>,
     value: &Value,
-) -> Result<Secrets<bool>, Failure> {
+) -> Result<Secrets<bool>, Error> {
     let ports = program.input_ports(party);
     let role = role(party);
     if value.is_null() && !ports.is_empty() {
-        return Err(Failure::usage(
+        return Err(Error::usage(
             format!("the program needs an input of the {role}"),
             "give it inline, as @FILE, or on stdin as -; `brickwork info FILE` shows its type",
         ));
@@ -151,7 +192,7 @@ fn input_bits(
         None => value::encode(ports, value),
     };
     bits.map(Secrets::new).map_err(|e| {
-        let failure = Failure::from(e).within(&format!("input of the {role}"));
+        let failure = Error::from(e).within(&format!("input of the {role}"));
         match names_a_file(value) {
             true => failure
                 .advise("there is the name of a file in it: write an @ before it, or csv: if it is a table"),
@@ -170,6 +211,29 @@ fn names_a_file(value: &Value) -> bool {
     }
 }
 
+/// Counts the rows of a file of inputs: elements of a JSON array, or lines of a table below its header.
+///
+/// # Errors
+/// If the file cannot be read, is malformed or has too many rows.
+pub fn rows(path: &Path) -> Result<u32, Error> {
+    let name = path.display().to_string();
+    let bad = |why: &str| Error::input(format!("{name}: {why}"), "give the inputs one by one, or as a table");
+    let bytes = value_bytes(path, false)?;
+    let rows = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => {
+            let mut records = csv::Reader::from_reader(&bytes[..]).into_byte_records();
+            records
+                .try_fold(0u64, |rows, record| record.map(|_| rows + 1))
+                .map_err(|e| table::broken(&e).within(&name))?
+        }
+        _ => match value::parse(utf8(&bytes, &name, "it holds JSON")?)? {
+            Value::Array(rows) => rows.len() as u64,
+            _ => return Err(bad("expected an array of inputs, one for each row")),
+        },
+    };
+    u32::try_from(rows).map_err(|_| bad("there are too many rows; make more partitions"))
+}
+
 /// Returns the values of a party's output bits.
 pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
     match executions {
@@ -180,8 +244,8 @@ pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bi
 
 #[cfg(test)]
 mod tests {
-    use brickwork::circuit::library;
-    use brickwork::stop::{Stop, Stopped};
+    use brickwork_base::stop::{Stop, Stopped};
+    use brickwork_circuit::library;
 
     use super::*;
 
@@ -199,7 +263,7 @@ mod tests {
         let wires: String = "bits:".chars().chain(wire(5)).chain(wire(7)).collect();
         let read = |text: &str| {
             bits(Some(text), &program, Party::Garbler, Some(2), &Reading::default())
-                .unwrap_or_else(|e| panic!("{}", e.human()))
+                .unwrap_or_else(|e| panic!("{e}"))
         };
         let expected: Vec<bool> = wire(5).chain(wire(7)).map(|bit| bit == '1').collect();
         for text in ["[5, 7]", &wires, &json, &table] {
@@ -219,7 +283,7 @@ mod tests {
         ] {
             let read = bits(Some(&text), &program, Party::Garbler, Some(2), &Reading::default());
             let failure = read.err().expect("they are refused");
-            assert!(failure.message().contains(words), "{}", failure.human());
+            assert!(failure.message().contains(words), "{failure}");
         }
     }
 }

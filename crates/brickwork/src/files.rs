@@ -1,0 +1,174 @@
+//! Reading files: values, and keys that other users must not know.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brickwork_base::stop::look;
+use brickwork_kernels::Erasing;
+use brickwork_stock::StoreKey;
+use brickwork_wire::tls::Identity;
+use zeroize::Zeroizing;
+
+use crate::failure::Error;
+
+/// Largest file with a party's input.
+pub const MAX_VALUE_BYTES: u64 = 1 << 30;
+
+/// Largest key file.
+pub const MAX_KEY_BYTES: u64 = 64 << 10;
+
+/// Bytes that are read before the next check whether to stop.
+const PIECE: u64 = 16 << 20;
+
+/// Reads all of `source`, unless it is longer than `limit`, because a device or a pipe may never end.
+pub fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let read = source.and_then(|source| {
+        let mut source = source.take(limit + 1);
+        // It reads in pieces, so that another thread can stop it.
+        while source.by_ref().take(PIECE).read_to_end(&mut bytes)? > 0 {
+            look();
+        }
+        Ok(())
+    });
+    read.map_err(|e| Error::cannot_read(name, &e))?;
+    if bytes.len() as u64 > limit {
+        return Err(Error::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
+    }
+    Ok(bytes)
+}
+
+/// Makes an error: stdin can hold the value of only one party.
+pub fn one_from_stdin() -> Error {
+    Error::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
+}
+
+/// Reads a file with a value, or stdin for the path `-`; `private` refuses files that other users can access.
+/// Stdin can be read once.
+pub fn value_bytes(path: &Path, private: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    if path != Path::new("-") {
+        return bytes(path, private);
+    }
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(one_from_stdin());
+    }
+    read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")
+}
+
+fn bytes(path: &Path, private: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
+    match private {
+        true => private_bytes(path, MAX_VALUE_BYTES),
+        false => read_all(File::open(path), MAX_VALUE_BYTES, &path.display().to_string()),
+    }
+}
+
+/// Reads the text in a file; `hint` is for a file that is not text.
+pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Error> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| Error::input(format!("{name} is not a text file"), hint.to_owned()))
+}
+
+/// Reads a text file; `private` refuses files that other users can access.
+pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Error> {
+    let bytes = bytes(path, private)?;
+    let text = utf8(&bytes, &path.display().to_string(), "is it the right file?")?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+/// The hint how to get the key of a store.
+pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork \
+                                  keygen --store-key -o FILE` makes one";
+
+/// Reads the key of a store, which other users must not be able to read.
+pub fn store_key(path: &Path) -> Result<StoreKey, Error> {
+    let _erasing = Erasing::begin();
+    let name = path.display().to_string();
+    let text = private_bytes(path, MAX_KEY_BYTES)?;
+    StoreKey::from_hex(std::str::from_utf8(&text).unwrap_or(""))
+        .map_err(|e| Error::from(e).within(&name).advise(STORE_KEY_HINT))
+}
+
+/// Reads a private key, which other users must not be able to read.
+pub fn identity(path: &Path) -> Result<Identity, Error> {
+    Ok(identity_and_pem(path)?.0)
+}
+
+/// Reads an [`identity`], and its text.
+pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Error> {
+    let _erasing = Erasing::begin();
+    let name = path.display().to_string();
+    let pem = private_bytes(path, MAX_KEY_BYTES)?;
+    let pem = std::str::from_utf8(&pem).unwrap_or("");
+    let identity = Identity::from_pem(pem);
+    let identity = identity
+        .map_err(|e| Error::input(format!("{name}: {e}"), "`brickwork keygen -o KEYFILE` makes a key"))?;
+    Ok((identity, Zeroizing::new(pem.to_owned())))
+}
+
+/// Reads a file with a secret, which other users must not be able to [read or change](check_private).
+pub fn private_bytes(path: &Path, limit: u64) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|e| Error::cannot_read(&name, &e))?;
+    check_private(&file, path)?;
+    read_all(Ok(file), limit, &name)
+}
+
+/// Refuses an open file with a secret that other users can read or change. It checks the open file, because
+/// another user could replace the file with this name.
+pub fn check_private(file: &File, path: &Path) -> Result<(), Error> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let name = path.display();
+        let data = file.metadata().map_err(|e| Error::cannot_read(&name.to_string(), &e))?;
+        let me = rustix::process::geteuid().as_raw();
+        exposed(data.mode(), data.uid(), me)
+            .map_err(|(what, hint)| Error::input(format!("{name}: {what}"), hint))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        Ok(())
+    }
+}
+
+/// Returns the users besides this one and root who can read or change a file, if there are any.
+#[cfg(unix)]
+fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static str)> {
+    if mode & 0o077 != 0 {
+        return Err((
+            "other users can read or change this file, which is a secret",
+            "`chmod 600` it, or make a new one if it may be known",
+        ));
+    }
+    match owner == me || owner == 0 {
+        true => Ok(()),
+        false => Err((
+            "this file, which is a secret, belongs to another user",
+            "`chown` it to the user that runs this command, or make a new one if it may be known",
+        )),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Only this user and root may be able to read or change a secret.
+    #[test]
+    fn a_secret_has_one_owner() {
+        let (me, other) = (1000, 1001);
+        for mode in [0o100_600, 0o100_400, 0o700] {
+            assert!(
+                exposed(mode, me, me).is_ok() && exposed(mode, 0, me).is_ok() && exposed(mode, 0, 0).is_ok()
+            );
+            assert!(exposed(mode, other, me).is_err() && exposed(mode, me, 0).is_err());
+        }
+        for bit in [0o1, 0o2, 0o4, 0o10, 0o20, 0o40] {
+            assert!(exposed(0o600 | bit, me, me).is_err(), "{bit:o}");
+        }
+    }
+}
