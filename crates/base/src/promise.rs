@@ -97,6 +97,7 @@ pub struct Commitments {
 /// Cut-and-choose of one kind of item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
+    /// The kind of the items.
     pub kind: ItemKind,
     /// The name of the component, or of the kind.
     pub name: Cow<'static, str>,

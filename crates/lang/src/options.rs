@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The options with which a source is compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Functions whose calls from `main` are computed as part of `main`; `*` stands for all.

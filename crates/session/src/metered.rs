@@ -11,6 +11,7 @@ use crate::protocol::{Flight, PhaseReport, Protocol, Span};
 /// The largest number of spans and flights that are kept for one session, all phases together.
 const MAX_MARKS: usize = 1 << 10;
 
+/// A connection that measures the phases of a run.
 pub struct Metered {
     /// The connection.
     pub channel: Channel,

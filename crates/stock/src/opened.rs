@@ -8,6 +8,7 @@ use super::store::Store;
 use super::taken::{Opened, TakenOf};
 use brickwork_base::Error;
 
+/// The result of reading a program's items before they are taken.
 pub enum Checked {
     /// All items are intact.
     Sound(Opened),
