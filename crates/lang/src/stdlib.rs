@@ -74,22 +74,22 @@ const FILES: &[StdFile] = &[
         "integers",
         "Integers of any width: minimum, maximum, absolute value, distance, bit count, division, sorting"
     ),
-    program!("millionaires", "Who is richer"),
-    library!("sha256", "SHA-256 (FIPS 180-4), a round a component"),
+    program!("millionaires", "The richer of two people"),
+    library!("sha256", "SHA-256 (FIPS 180-4), with a component for each round"),
     program!("sha256_shares", "SHA-256 of a block that is shared between the parties"),
-    library!("aes128", "AES-128 (FIPS 197), a round a component"),
+    library!("aes128", "AES-128 (FIPS 197), with a component for each round"),
     program!("aes128_encrypt", "AES-128 with the garbler's key on the evaluator's block"),
     program!("cbc_mac", "CBC-MAC with AES-128 of a message of four blocks"),
-    library!("des", "DES and Triple DES (FIPS 46-3), a round a component"),
+    library!("des", "DES and Triple DES (FIPS 46-3), with a component for each round"),
     program!("des_encrypt", "DES with the garbler's key on the evaluator's block"),
     library!("modular", "Products and powers modulo a number of 64 bits"),
     program!("modexp", "A power with the garbler's exponent, modulo a number of 64 bits"),
-    program!("hamming", "In how many of 128 bits two codes differ"),
+    program!("hamming", "The number of bits in which two codes of 128 bits differ"),
     program!("edit_distance", "Levenshtein distance of two words of eight letters"),
     program!("sort", "Sixteen numbers of two parties in order"),
     program!("vickrey", "Second-price auction of eight sealed bids"),
     program!("auction", "Auction of eight sealed bids, with ties"),
-    program!("intersection", "How many numbers two sorted lists of eight have in common"),
+    program!("intersection", "The number of common elements of two sorted lists of eight"),
     program!(
         "join",
         "Join of two tables of up to 16 rows on a key, with sums",
@@ -111,8 +111,8 @@ const FILES: &[StdFile] = &[
         ".evaluator.json"
     ),
     program!("matrix", "The product of two matrices of 4 by 4 numbers"),
-    program!("satellites", "Whether two satellites come closer than a limit"),
-    library!("statistics", "Mean, variance and regression of whole numbers"),
+    program!("satellites", "A check whether two satellites come closer than a limit"),
+    library!("statistics", "Mean, variance and regression of integers"),
     program!(
         "mean_variance",
         "Mean and variance of up to 64 values of two parties",
@@ -129,7 +129,7 @@ const FILES: &[StdFile] = &[
         "fixed",
         "Fixed-point numbers of any width: products, quotients, rounding; of 16 bits: sums of products, ReLU"
     ),
-    program!("order", "What an order costs, in fixed-point numbers, and whether it fits a budget"),
+    program!("order", "The cost of an order, in fixed-point numbers, and a check against a budget"),
     program!(
         "neural",
         "A layer of a neural network: 16 inputs, 8 neurons, ReLU",
