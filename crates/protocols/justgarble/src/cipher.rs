@@ -1,5 +1,5 @@
-//! Dual-key ciphers (sections II and III, figures 1, 6 and 8): E(A, B, T, X) masks a token by two others and
-//! a tweak, the gate's number.
+//! Dual-key ciphers (sections II and III, figures 1, 6 and 8). E(A, B, T, X) masks the token X under the keys
+//! A and B and a tweak T, which is the gate's number.
 //!
 //! | cipher | mask of X | tokens | with |
 //! | --- | --- | --- | --- |
@@ -10,15 +10,15 @@
 //! | AES-256 (KSS) | AES256 under A ‖ B of T | 16 | all |
 //! | SHA-1 (HEKM) | SHA-1(A ‖ B ‖ T)\[1:128\] | 16 | all |
 //!
-//! π is AES-128 under a public key that is drawn for each garbling: knowledge about one does not help with
-//! another.
+//! π is AES-128 under a public key that is drawn for each garbling, so that knowledge about one π does not
+//! help with another.
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_kernels::{self as kernels, Aes128, Carry, DualKey, Kernel};
 use sha1::{Digest, Sha1};
 
-/// Bits of a token.
+/// The length of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// 80 bits, 10 bytes.
@@ -28,7 +28,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// Returns k: how many bits.
+    /// Returns k, the number of bits.
     pub const fn bits(self) -> u32 {
         match self {
             Length::Short => 80,
@@ -41,12 +41,12 @@ impl Length {
         self.bits() as usize / 8
     }
 
-    /// Returns the token's part of a block: its first k bits, of which bit 127 is the first.
+    /// Returns the mask of a token's bits in a block: the first k bits, beginning with bit 127.
     pub const fn mask(self) -> u128 {
         u128::MAX << (128 - self.bits())
     }
 
-    /// Returns the last bit of a token, its type.
+    /// Returns the mask of a token's last bit, which is the token's type.
     pub const fn last(self) -> u128 {
         1 << (128 - self.bits())
     }
@@ -58,45 +58,45 @@ impl Length {
     }
 }
 
-/// Ways to double a string (section III): the meaning of 2A, and of 4B, which is doubled twice.
+/// The ways to double a string (section III). They define 2A, and 4B by doubling twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubling {
     /// Multiplication by x in GF(2^k).
     D1,
-    /// Shift to the left.
+    /// Shift to the left by one bit.
     D2,
-    /// Shift to the right.
+    /// Shift to the right by one bit.
     D3,
-    /// Rotation to the left.
+    /// Rotation to the left by one bit.
     D4,
-    /// Rotation to the right.
+    /// Rotation to the right by one bit.
     D5,
-    /// Shift to the left of each half.
+    /// Shift to the left by one bit, in each half.
     D6,
-    /// Shift to the right of each half.
+    /// Shift to the right by one bit, in each half.
     D7,
 }
 
 impl Doubling {
-    /// All of them.
+    /// All doublings.
     pub const ALL: [Doubling; 7] =
         [Doubling::D1, Doubling::D2, Doubling::D3, Doubling::D4, Doubling::D5, Doubling::D6, Doubling::D7];
 
-    /// Returns the doubling of this name, d1 to d7.
+    /// Returns the doubling with this name, d1 to d7.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|doubling| doubling.to_string() == name)
     }
 
-    /// Returns 2A, for A of this length.
+    /// Returns 2A for a string of this length.
     #[inline]
     pub fn double(self, a: u128, length: Length) -> u128 {
         let (mask, last) = (length.mask(), length.last());
-        // Without the bits that are the first and the last one of a half.
+        // The first bits of both halves, and then the last bits.
         let firsts = 1 << 127 | last << (length.bits() / 2 - 1);
         let lasts = firsts >> (length.bits() / 2 - 1);
         let is = |bit: bool| u128::from(bit);
         match self {
-            // x^128 + x^7 + x^2 + x + 1 and x^80 + x^9 + x^4 + x^2 + 1.
+            // The polynomials x^128 + x^7 + x^2 + x + 1 and x^80 + x^9 + x^4 + x^2 + 1.
             Doubling::D1 => {
                 let reduced = if length == Length::Long { 0x87 } else { 0x215 };
                 (a << 1) ^ ((a >> 127) * (reduced * last))
@@ -110,10 +110,10 @@ impl Doubling {
         }
     }
 
-    /// Returns the same cipher in the form of the kernels.
+    /// Returns this doubling in the form of the kernels.
     pub(crate) fn of_kernels(self, length: Length) -> kernels::Doubling {
         let (mask, last) = (length.mask(), length.last());
-        // The bits of a half whose neighbour is in the other half, or nowhere.
+        // The first and the last bits of both halves of a block.
         let (top, bottom) = (1 << 63 | 1 << 127, 1 | 1 << 64);
         let high = |half: u128| half << 64;
         let reduced = if length == Length::Long { 0x87 } else { 0x215 };
@@ -123,11 +123,11 @@ impl Doubling {
             Doubling::D2 => left(high(1)),
             Doubling::D3 => kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask }),
             Doubling::D4 => left(high(1) | last),
-            // The lower half replaces the higher one, and its last bit goes to the top.
+            // The kernel tests the block with exchanged halves: the token's last bit goes to the top.
             Doubling::D5 => kernels::Doubling::Right(Carry { test: high(last) | 1, value: top, keep: mask }),
             Doubling::D6 if length == Length::Long => left(0),
             Doubling::D7 if length == Length::Long => kernels::Doubling::HalvesRight,
-            // Halves of 40 bits: nothing goes from bit 87 to bit 88 or back.
+            // The halves have 40 bits, so the boundary is between the bits 87 and 88.
             Doubling::D6 => {
                 kernels::Doubling::Left(Carry { test: top, value: high(1), keep: mask & !(1 << 88) })
             }
@@ -137,7 +137,8 @@ impl Doubling {
         }
     }
 
-    /// Returns the number r by which the bounds of theorems 2 and 3 grow (figure 6, strong regularity).
+    /// Returns the number r by which this doubling increases the bounds of theorems 2 and 3 (figure 6, strong
+    /// regularity).
     pub fn strong_regularity(self) -> u32 {
         match self {
             Doubling::D1 => 1,
@@ -153,25 +154,26 @@ impl std::fmt::Display for Doubling {
     }
 }
 
-/// The operations that a garbling scheme needs of a dual-key cipher.
+/// A dual-key cipher, as garbling schemes use it.
 pub trait DualKeyCipher {
     /// Returns the length of tokens.
     fn length(&self) -> Length;
 
-    /// Returns E(A, B, T, 0) of each of these, which masks a token when it is added.
+    /// Returns E(A, B, T, 0) for each triple of A, B and T. The sum of this mask and a token is the encrypted
+    /// token.
     fn masks<const N: usize>(&self, keys: [(u128, u128, u64); N]) -> [u128; N];
 }
 
 /// The dual-key ciphers of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
-    /// A1.
+    /// The cipher A1, only for Ga.
     A1,
-    /// A2, with this doubling.
+    /// The cipher A2 with this doubling.
     A2(Doubling),
-    /// A3.
+    /// The cipher A3, only for Ga.
     A3,
-    /// A4, with this doubling.
+    /// The cipher A4 with this doubling.
     A4(Doubling),
     /// The block cipher of Kreuter, Shelat and Shen, for comparison.
     Aes256,
@@ -188,13 +190,14 @@ impl Cipher {
         }
     }
 
-    /// Returns whether it stays secure where wires' tokens differ by one secret string (free XOR). A1 and A3
-    /// do not: their keys add up, so A ⊕ R and B ⊕ R mask two rows alike (section III; a test shows it).
+    /// Returns whether the cipher is secure with free XOR, where all pairs of tokens have the same secret sum
+    /// R. A1 and A3 are not: the sum of two keys does not change if R is added to both, so two rows have the
+    /// same mask (section III and a test).
     pub fn bears_free_xor(self) -> bool {
         !matches!(self, Cipher::A1 | Cipher::A3)
     }
 
-    /// Returns the cipher as the kernels take it; none if it is not made of π.
+    /// Returns the cipher in the form of the kernels, or none if it is not made of π.
     pub(crate) fn of_kernels(self) -> Option<DualKey> {
         let length = self.length();
         let doubling = match self {
@@ -205,17 +208,17 @@ impl Cipher {
         Some(DualKey { doubling, bits: length.bits() })
     }
 
-    /// Returns the cipher with this key of π, which everybody may know.
+    /// Returns the cipher with this public key of π.
     pub fn keyed(self, key: u128) -> Keyed {
         Keyed { cipher: self, permutation: Aes128::new(key), kernel: Kernel::best().for_few_blocks() }
     }
 }
 
-/// A cipher with its permutation.
+/// A cipher with a key of π.
 pub struct Keyed {
     cipher: Cipher,
     permutation: Aes128,
-    /// For the one to four blocks of a gate.
+    /// The fastest kernel for the one to four blocks of a gate.
     kernel: Kernel,
 }
 
@@ -230,8 +233,8 @@ impl DualKeyCipher for Keyed {
         let combined = |doubling: Doubling, a, b| {
             doubling.double(a, length) ^ doubling.double(doubling.double(b, length), length)
         };
-        // ρ(K) = π(K) ⊕ K, of which a short token takes the first 80 bits. A tweak has 48 bits at most, those
-        // behind a short token.
+        // The mask is ρ(K) = π(K) ⊕ K. For short tokens it is the first 80 bits, and the tweak is in the 48
+        // bits behind them.
         let davies_meyer = |blocks: [u128; N]| {
             let mut encrypted = blocks;
             self.permutation.encrypt_with(self.kernel, &mut encrypted);

@@ -1,56 +1,56 @@
-//! Circuits as the paper has them (section II): gates of two inputs and any function of them.
+//! Circuits in the form of the paper (section II): each gate has two inputs and an arbitrary function.
 //!
-//! Wires are numbered from 0: the inputs, then one for each gate. The paper's conditions hold of every
-//! instance: a gate reads two different wires before it, the first one the smaller; an output is a gate's
-//! wire that no gate reads and that is no output twice. [`Circuit::normalised`] brings any other form into
-//! this one. That matters for more than order: where a gate read the same wire twice, a cipher that adds up
-//! its keys (A1) would encrypt under the tweak alone, and everybody could read both rows. The paper's own
-//! program builds its negations so.
+//! Wires are numbered from 0: first the inputs, then one wire for each gate. The paper's conditions hold for
+//! every instance. A gate reads two different earlier wires, the smaller one first. An output is the wire of
+//! a gate, no gate reads it, and no two outputs are the same wire. [`Circuit::normalised`] converts any other
+//! circuit to this form. The form is important for security. If a gate read the same wire twice, a cipher
+//! that adds its keys (A1) would encrypt under the tweak alone, and everybody could read both rows. The
+//! authors' program builds negations in this way.
 
 use brickwork_base::Error;
 use brickwork_circuit as plain;
 use brickwork_circuit::formats::scd::Scd;
 
-/// The function of a gate: bit 2a + b is its value for inputs a and b.
+/// The function of a gate. Bit 2a + b is its value for the inputs a and b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function(u8);
 
 impl Function {
-    /// Conjunction.
+    /// Conjunction, a ∧ b.
     pub const AND: Function = Function(0b1000);
-    /// Exclusive or.
+    /// Exclusive or, a ⊕ b.
     pub const XOR: Function = Function(0b0110);
-    /// Disjunction.
+    /// Disjunction, a ∨ b.
     pub const OR: Function = Function(0b1110);
     /// The first input, independent of the second one.
     pub const FIRST: Function = Function(0b1100);
-    /// Negation of the second input, as files of the paper's program have it.
+    /// The negation of the second input, as in files of the authors' program.
     pub const NOT_SECOND: Function = Function(0b0101);
-    /// Negation of the first input.
+    /// The negation of the first input.
     pub const NOT_FIRST: Function = Function(0b0011);
-    /// Negated conjunction.
+    /// The negation of a ∧ b.
     pub const NAND: Function = Function(0b0111);
-    /// Negated exclusive or.
+    /// The negation of a ⊕ b.
     pub const XNOR: Function = Function(0b1001);
-    /// The first input and not the second one.
+    /// The conjunction of the first input and the negated second input.
     pub const AND_NOT: Function = Function(0b0100);
 
-    /// Returns the function with this truth table; none if it has more than four bits.
+    /// Returns the function with this truth table, or none if the table has more than four bits.
     pub fn of_table(table: u8) -> Option<Self> {
         (table < 16).then_some(Function(table))
     }
 
-    /// Returns its truth table.
+    /// Returns the truth table.
     pub fn table(self) -> u8 {
         self.0
     }
 
-    /// Returns its value, 0 or 1, for two bits.
+    /// Returns the value, 0 or 1, for two bits.
     pub fn apply(self, a: u8, b: u8) -> u8 {
         self.0 >> (2 * a + b) & 1
     }
 
-    /// Returns the function as a sum: c, x, y and p of c + xa + yb + pab, each 0 or 1.
+    /// Returns the coefficients c, x, y and p, each 0 or 1, of the function c + xa + yb + pab.
     pub(crate) fn terms(self) -> Terms {
         let value = |a, b| self.apply(a, b);
         let constant = value(0, 0);
@@ -62,24 +62,24 @@ impl Function {
         }
     }
 
-    /// Returns whether it is not linear, as AND and OR are not.
+    /// Returns whether the function is not linear, as AND and OR are not.
     pub fn has_product(self) -> bool {
         self.terms().product == 1
     }
 
-    /// The function of the same inputs with these ones negated, and its value negated: 1 is yes.
+    /// Returns the function with negated inputs and value, where a parameter is 1.
     fn negated(self, first: u8, second: u8, value: u8) -> Self {
         let table = (0..4).map(|k| (self.apply(k >> 1 ^ first, k & 1 ^ second) ^ value) << k);
         Function(table.sum())
     }
 
-    /// The function with its inputs exchanged.
+    /// Returns the function with exchanged inputs.
     fn exchanged(self) -> Self {
         Function((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
     }
 }
 
-/// A function as a sum of these of 1, a, b and ab.
+/// The coefficients of 1, a, b and ab in a function.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) constant: u8,
@@ -88,19 +88,19 @@ pub(crate) struct Terms {
     pub(crate) product: u8,
 }
 
-/// A gate: two wires before it, the first one smaller, and its function.
+/// A gate with its function. It reads two earlier wires, the smaller one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// The first input.
     pub first: u32,
     /// The second input.
     pub second: u32,
-    /// Its function.
+    /// The function of both inputs.
     pub function: Function,
 }
 
 impl Gate {
-    /// Returns the gate of these inputs, the smaller one first.
+    /// Returns a gate with these inputs in the right order.
     pub(crate) fn in_order(first: u32, second: u32, function: Function) -> Self {
         match first < second {
             true => Gate { first, second, function },
@@ -117,19 +117,19 @@ pub struct Circuit {
     outputs: Vec<u32>,
 }
 
-/// The counterpart in this form of a wire of a circuit in another form.
+/// The equivalent, in the paper's form, of a wire of another circuit.
 #[derive(Clone, Copy)]
 enum Signal {
-    /// This wire, negated if that is 1.
+    /// A wire, negated if the second number is 1.
     Wire(u32, u8),
     Constant(u8),
 }
 
 impl Circuit {
-    /// Makes the circuit of these gates, in the paper's form already.
+    /// Makes a circuit of gates that already have the paper's form.
     ///
     /// # Errors
-    /// [`Error::Input`] that names the condition which it breaks.
+    /// [`Error::Input`] with the violated condition.
     pub fn new(inputs: u32, gates: Vec<Gate>, outputs: Vec<u32>) -> Result<Self, Error> {
         let fail = |why: String| Err(Error::Input(why));
         if inputs < 2 || outputs.is_empty() {
@@ -154,7 +154,7 @@ impl Circuit {
                 Some(read @ false) if output >= inputs => *read = true,
                 _ => {
                     return fail(format!(
-                        "wire {output} cannot be an output: no gate's, read, or one already"
+                        "wire {output} cannot be an output: an input, read by a gate, or an output already"
                     ));
                 }
             }
@@ -162,12 +162,12 @@ impl Circuit {
         Ok(Circuit { inputs, gates, outputs })
     }
 
-    /// Makes a circuit of any gates, brought into the paper's form. Negations go into the functions of the
-    /// gates that read them, gates of one input or none disappear, and an output that has no wire of its own
-    /// gets one. `gates` read wires before them.
+    /// Converts any gates to a circuit in the paper's form. Negations become part of the gates that read
+    /// them. Gates that depend on one input or none disappear. An output without a wire of its own gets one.
+    /// Each of `gates` reads earlier wires.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate or an output names a wire that is not there.
+    /// [`Error::Input`] if a gate reads a wire that is not before it, or an output does not exist.
     pub fn normalised(
         inputs: u32,
         gates: impl IntoIterator<Item = (u32, u32, Function)>,
@@ -189,7 +189,7 @@ impl Circuit {
             signal.ok_or_else(|| Error::Input(format!("there is no wire {output} to be an output")))
         };
         let driven = outputs.iter().map(of).collect::<Result<Vec<_>, _>>()?;
-        // How often each wire is used: only one that is an output once and nothing else can be it by itself.
+        // The number of uses of each wire. A wire needs no copy if its only use is one output.
         let mut uses = vec![0u32; inputs as usize + made.gates.len()];
         made.gates
             .iter()
@@ -204,7 +204,7 @@ impl Circuit {
         Circuit::new(inputs, made.gates, placed)
     }
 
-    /// Makes a circuit of this project one in the paper's form.
+    /// Converts a circuit of Brickwork's other crates to the paper's form.
     ///
     /// # Errors
     /// [`Error::Input`] if it has fewer than two inputs or no output.
@@ -217,10 +217,10 @@ impl Circuit {
         Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
     }
 
-    /// Makes the circuit of an SCD file: as it is, if it has the paper's form, and else brought into it.
+    /// Converts the circuit of an SCD file to the paper's form. A circuit in this form stays the same.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is a topological circuit, or has fewer than two inputs or no output.
+    /// [`Error::Input`] if the file has no functions of gates, or fewer than two inputs or no output.
     pub fn of_scd(scd: &Scd) -> Result<Self, Error> {
         let Some(functions) = scd.functions() else {
             return Err(Error::Input("a topological circuit computes nothing that could be garbled".into()));
@@ -232,22 +232,22 @@ impl Circuit {
             .or_else(|_| Circuit::normalised(scd.inputs(), gates, scd.outputs()))
     }
 
-    /// Returns the circuit for an SCD file.
+    /// Returns the contents of an SCD file with this circuit.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has one wire more than a file can number.
+    /// [`Error::Input`] if the circuit has more wires than a file can number.
     pub fn to_scd(&self) -> Result<Scd, Error> {
         let gates = self.gates.iter().map(|gate| [gate.first, gate.second]).collect();
         let functions = self.gates.iter().map(|gate| gate.function.table()).collect();
         Scd::new(self.inputs, gates, Some(functions), self.outputs.clone())
     }
 
-    /// Returns n: how many inputs.
+    /// Returns n, the number of inputs.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// Returns the gates; that with number g drives wire n + g.
+    /// Returns the gates. Gate g drives wire n + g.
     pub fn gates(&self) -> &[Gate] {
         &self.gates
     }
@@ -257,17 +257,17 @@ impl Circuit {
         &self.outputs
     }
 
-    /// Returns how many gates compute XOR.
+    /// Returns the number of XOR gates.
     pub fn xor_gates(&self) -> usize {
         self.gates.iter().filter(|gate| gate.function == Function::XOR).count()
     }
 
-    /// Evaluates in the clear: ev of the paper. Returns the outputs.
+    /// Evaluates without garbling: ev of the paper. Returns the outputs.
     ///
     /// # Panics
-    /// If there is not a bit for each input.
+    /// If the number of bits is wrong.
     pub fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
-        assert_eq!(inputs.len(), self.inputs as usize, "a bit for each input");
+        assert_eq!(inputs.len(), self.inputs as usize, "the number of bits is the number of inputs");
         let mut bits: Vec<u8> = inputs.iter().map(|&bit| bit.into()).collect();
         for gate in &self.gates {
             bits.push(gate.function.apply(bits[gate.first as usize], bits[gate.second as usize]));
@@ -276,7 +276,7 @@ impl Circuit {
     }
 }
 
-/// Gates that are being brought into form.
+/// The gates of a circuit under construction.
 struct Normaliser {
     inputs: u32,
     gates: Vec<Gate>,
@@ -289,7 +289,7 @@ impl Normaliser {
     }
 
     fn gate(&mut self, first: Signal, second: Signal, function: Function) -> Signal {
-        // Only one input: its value for 0 and for 1.
+        // A function of one input, given by its values for 0 and 1, needs no gate.
         let of_one = |wire: u32, values: [u8; 2]| match values {
             [0, 1] => Signal::Wire(wire, 0),
             [1, 0] => Signal::Wire(wire, 1),
@@ -311,10 +311,10 @@ impl Normaliser {
                 let values = |a, b| function.apply(a, b);
                 match function.table() {
                     0 | 15 => Signal::Constant(values(0, 0)),
-                    // The function depends on one of the two only.
+                    // These functions depend on only one input.
                     0b1100 | 0b0011 => of_one(one, [values(0, 0), values(1, 0)]),
                     0b1010 | 0b0101 => of_one(other, [values(0, 0), values(0, 1)]),
-                    // Free where XOR is; the negation goes on.
+                    // An XOR may be free, and the negation becomes part of later gates.
                     0b1001 => Signal::Wire(self.push(one, other, Function::XOR), 1),
                     _ => Signal::Wire(self.push(one, other, function), 0),
                 }
@@ -322,7 +322,7 @@ impl Normaliser {
         }
     }
 
-    /// The wire of an output; `uses` says how often each wire is read or an output.
+    /// Returns the wire of an output. `uses` has the number of uses of each wire.
     fn output(&mut self, signal: Signal, uses: &[u32]) -> u32 {
         let (wire, not) = match signal {
             Signal::Constant(bit) => return self.push(0, 1, Function(15 * bit)),
@@ -335,7 +335,7 @@ impl Normaliser {
                 return wire;
             }
         }
-        // A copy, which reads another wire in vain.
+        // A copy of the wire. The gate also reads another wire, but ignores it.
         self.push(wire, u32::from(wire == 0), Function::FIRST.negated(not, 0, 0))
     }
 }

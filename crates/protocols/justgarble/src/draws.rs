@@ -1,8 +1,7 @@
-//! The tokens that a garbler draws, after section V: AES-128 in counter mode, under a key that is drawn for
-//! each garbling.
+//! The garbler's random tokens (section V): AES-128 in counter mode, with a new key for each garbling.
 //!
-//! Block 0 is the offset R. The tokens of a wire, whose tweak is T, one more than its number, are block T,
-//! which is that for 0; in Ga both are drawn, as blocks 2T and 2T + 1. So they do not depend on the order in
+//! Block 0 is the offset R. The tweak T of a wire is its number plus one. Block T is the wire's token for 0.
+//! In Ga, blocks 2T and 2T + 1 are the wire's tokens for 0 and 1. So the tokens do not depend on the order in
 //! which gates are garbled.
 
 use brickwork_kernels::{Aes128, Kernel};
@@ -11,7 +10,6 @@ use zeroize::Zeroizing;
 use crate::cipher::Length;
 use crate::scheme::Method;
 
-/// The garbler's secret tokens.
 pub(crate) struct Draws {
     key: Aes128,
     length: Length,
@@ -19,7 +17,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// Tokens of this length under this key, a secret.
+    /// Makes tokens of this length from a secret key.
     pub fn new(key: u128, length: Length, kernel: Kernel) -> Self {
         Draws { key: Aes128::with_kernel(kernel, key), length, kernel }
     }
@@ -30,13 +28,13 @@ impl Draws {
         block[0] & self.length.mask()
     }
 
-    /// Returns R, whose last bit is 1: tokens of a wire are of opposite types.
+    /// Returns R. Its last bit is 1, so that the two tokens of a wire have different types.
     pub fn offset(&self) -> u128 {
         self.block(0) | self.length.last()
     }
 
-    /// Returns both tokens of the wire with this tweak; with a method whose tokens follow from rows, of an
-    /// input.
+    /// Returns both tokens of the wire with this tweak. In methods other than Ga and GaX, only inputs have
+    /// random tokens.
     pub fn of_wire(&self, method: Method, tweak: u64) -> [u128; 2] {
         match method {
             Method::Ga => self.pair(method, 0, [self.block(2 * tweak), self.block(2 * tweak + 1)]),
@@ -44,7 +42,7 @@ impl Draws {
         }
     }
 
-    /// Writes both tokens of each input into `pairs`; `drawn` is a buffer for random bytes.
+    /// Writes both tokens of each input to `pairs`. `drawn` is a buffer for random blocks.
     pub fn inputs_into(
         &self,
         method: Method,
@@ -77,7 +75,7 @@ impl Draws {
         match method {
             Method::Ga => [zero, one & !last | !zero & last],
             Method::GaX | Method::GaXR | Method::HalfGates => [zero, zero ^ offset],
-            // The last bit of a token is the wire's.
+            // The last bit of a token is the wire's bit.
             Method::PrivacyFree => [zero & !last, (zero & !last) ^ offset],
         }
     }

@@ -1,4 +1,4 @@
-//! The parts of a garbling as files, each of use by itself.
+//! The parts of a garbling as separate files.
 //!
 //! ```text
 //! file     = "brickwg" type:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
@@ -14,9 +14,9 @@
 //! program  = [u8; 32]                                               digest of what was garbled
 //! ```
 //!
-//! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
-//! belong together; that of the program says whose values e gives tokens for, and whose d and c decode. They
-//! do not prevent anybody from writing another file: [`Checking`] decides about outputs.
+//! Numbers are little endian; counts and wires have 4 bytes. The digests detect damage, and show which files
+//! belong to the same garbling. The program's digest in e, d and c shows which program's values they encode
+//! or decode. Digests do not prevent forged files. Only [`Checking`] detects forged outputs.
 
 use std::sync::Arc;
 
@@ -29,23 +29,23 @@ use crate::circuit::Function;
 use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme, Shape};
 
 const MAGIC: &[u8; 7] = b"brickwg";
-/// Version of all of these files.
+/// The version of the file formats.
 pub const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
 
-/// Identifies the garbled program, for callers that convert values to tokens and back:
-/// [`brickwork_circuit::Program::digest`].
+/// The digest of the garbled program, [`brickwork_circuit::Program::digest`]. Callers use it when they
+/// convert values to tokens and back.
 pub type ProgramDigest = [u8; DIGEST_BYTES];
 
-/// Ciphers that take no doubling, by their numbers in files; A2 is 2 and A4 is 4.
+/// The numbers in files of the ciphers without a doubling. A2 has the number 2, A4 the number 4.
 const PLAIN: [(u8, Cipher); 4] = [(1, Cipher::A1), (3, Cipher::A3), (5, Cipher::Aes256), (6, Cipher::Sha1)];
 const METHODS: [Method; 5] = [Method::Ga, Method::GaX, Method::GaXR, Method::HalfGates, Method::PrivacyFree];
 
-/// Added to the length of a token in a mark whose garbling has no privacy.
+/// In a mark, the length of a token plus this number means that the garbling has no privacy.
 const NOT_PRIVATE: u8 = 0x80;
-/// Added to the truth table of a gate that is known.
+/// A gate's truth table plus this number means that the function is public.
 const KNOWN: u8 = 0x10;
-/// Gates without rows by the inputs whose tokens are added up, from byte 1 on.
+/// The inputs of a gate without rows whose tokens are added. The bytes in a file are 1 to 4.
 const SUMS: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
 
 fn byte_of(opening: Opening) -> u8 {
@@ -69,7 +69,7 @@ fn opening_of(byte: u8) -> Option<Opening> {
     }
 }
 
-/// The kind of a file.
+/// The type of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileType {
     Garbled = 1,
@@ -90,7 +90,7 @@ impl FileType {
         FileType::Outputs,
     ];
 
-    /// The name of the file's type in messages.
+    /// Returns the name of the type in messages.
     fn name(self) -> &'static str {
         match self {
             FileType::Garbled => "a garbled circuit (F)",
@@ -103,7 +103,7 @@ impl FileType {
     }
 }
 
-/// The garbling that a file belongs to.
+/// The part of a file that identifies the garbling to which the file belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     garbling: [u8; DIGEST_BYTES],
@@ -126,15 +126,16 @@ impl Mark {
         &self.garbling
     }
 
-    /// Returns whether the garbling hides inputs from the evaluator. If not, a garbled input is the input.
+    /// Returns whether the garbling hides inputs from the evaluator. If not, the tokens of inputs reveal
+    /// their bits.
     pub fn is_private(&self) -> bool {
         self.is_private
     }
 
-    /// Compares files that are used together.
+    /// Checks that two files belong to the same garbling.
     ///
     /// # Errors
-    /// [`Error::Input`] if the two are of different garblings.
+    /// [`Error::Input`] if they do not.
     pub fn fits(&self, other: &Mark) -> Result<(), Error> {
         match self == other {
             true => Ok(()),
@@ -178,7 +179,7 @@ pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
 /// Reads F.
 ///
 /// # Errors
-/// [`Error::Input`] if it is no such file, damaged, or one that cannot be evaluated.
+/// [`Error::Input`] if the file has another type or is damaged, or the garbled circuit is invalid.
 pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     let mut file = Reader::new(FileType::Garbled, file)?;
     let [method, cipher, doubling] = file.array()?;
@@ -204,7 +205,7 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     for _ in 0..gates {
         let (first, second) = (file.number()?, file.number()?);
         let [byte] = file.array()?;
-        let opening = opening_of(byte).ok_or_else(|| damaged("a gate is none that there is"))?;
+        let opening = opening_of(byte).ok_or_else(|| damaged("a gate is none that exists"))?;
         list.push((first, second, opening));
     }
     let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;
@@ -214,7 +215,7 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     Garbled::new(scheme, key, Arc::new(shape), rows)
 }
 
-/// Writes e. It is the garbler's secret.
+/// Writes e. This file is the garbler's secret.
 pub fn write_encoding(mark: &Mark, program: &ProgramDigest, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
     write_pairs(FileType::Encoding, mark, program, &encoding.0)
 }
@@ -222,20 +223,20 @@ pub fn write_encoding(mark: &Mark, program: &ProgramDigest, encoding: &Encoding)
 /// Reads e.
 ///
 /// # Errors
-/// [`Error::Input`] if it is no such file, or damaged.
+/// [`Error::Input`] if the file has another type or is damaged.
 pub fn read_encoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Encoding), Error> {
     read_pairs(FileType::Encoding, file).map(|(mark, program, pairs)| (mark, program, Encoding(pairs)))
 }
 
-/// Writes the garbler's data for checking outputs. It is the garbler's secret.
+/// Writes c, with which the garbler checks outputs. This file is the garbler's secret.
 pub fn write_checking(mark: &Mark, program: &ProgramDigest, checking: &Checking) -> Zeroizing<Vec<u8>> {
     write_pairs(FileType::Checking, mark, program, &checking.0)
 }
 
-/// Reads the garbler's data for checking outputs.
+/// Reads c.
 ///
 /// # Errors
-/// [`Error::Input`] if it is no such file, or damaged.
+/// [`Error::Input`] if the file has another type or is damaged.
 pub fn read_checking(file: &[u8]) -> Result<(Mark, ProgramDigest, Checking), Error> {
     read_pairs(FileType::Checking, file).map(|(mark, program, pairs)| (mark, program, Checking(pairs)))
 }
@@ -253,7 +254,7 @@ pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding)
 /// Reads d.
 ///
 /// # Errors
-/// [`Error::Input`] if it is no such file, or damaged.
+/// [`Error::Input`] if the file has another type or is damaged.
 pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Decoding), Error> {
     let mut file = Reader::new(FileType::Decoding, file)?;
     let (mark, program) = (file.mark()?, file.array()?);
@@ -274,7 +275,7 @@ pub fn write_inputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
 /// Reads X.
 ///
 /// # Errors
-/// [`Error::Input`] if it is no such file, or damaged.
+/// [`Error::Input`] if the file has another type or is damaged.
 pub fn read_inputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
     read_tokens(FileType::Inputs, file)
 }
@@ -287,7 +288,7 @@ pub fn write_outputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
 /// Reads Y.
 ///
 /// # Errors
-/// [`Error::Input`] if it is no such file, or damaged.
+/// [`Error::Input`] if the file has another type or is damaged.
 pub fn read_outputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
     read_tokens(FileType::Outputs, file)
 }
@@ -306,7 +307,7 @@ fn write_pairs(
     file.done()
 }
 
-/// A mark, a program's digest, and two tokens each.
+/// The contents of e and c: a mark, a program's digest, and pairs of tokens.
 type Pairs = (Mark, ProgramDigest, Zeroizing<Vec<[u128; 2]>>);
 
 fn read_pairs(file_type: FileType, file: &[u8]) -> Result<Pairs, Error> {
@@ -316,7 +317,7 @@ fn read_pairs(file_type: FileType, file: &[u8]) -> Result<Pairs, Error> {
     let tokens = file.tokens(2 * count, mark.length)?;
     file.end()?;
     let pairs: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(tokens.as_chunks::<2>().0.to_vec());
-    // Otherwise a token would stand for both bits, or d would not tell them apart.
+    // With equal last bits, two tokens could be equal, and d could not distinguish them.
     match pairs.iter().all(|[zero, one]| mark.length.type_of(zero ^ one) == 1) {
         true => Ok((mark, program, pairs)),
         false => Err(damaged("two tokens end in the same bit")),
@@ -348,11 +349,11 @@ fn unknown() -> Error {
     damaged("there is no such scheme, cipher or doubling")
 }
 
-/// A file that is being written; its buffer is erased.
+/// A file under construction. The buffer is erased when it is dropped.
 struct Writer(Zeroizing<Vec<u8>>);
 
 impl Writer {
-    /// Makes a buffer with room for this many bytes of the body, so that no copy stays behind.
+    /// Allocates memory for the whole file, because growing would leave a copy of secrets behind.
     fn new(file_type: FileType, body: usize) -> Self {
         let mut bytes = Vec::with_capacity(MAGIC.len() + 2 + body + DIGEST_BYTES);
         bytes.extend(MAGIC);
@@ -390,7 +391,7 @@ fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
     Digest::of("brickwork garbling file 2").bytes(bytes).done()
 }
 
-/// The part of a file's body that is not yet read.
+/// The unread part of a file's body.
 struct Reader<'f>(&'f [u8]);
 
 impl<'f> Reader<'f> {
@@ -426,7 +427,7 @@ impl<'f> Reader<'f> {
         Ok(taken)
     }
 
-    /// Checks that this many bytes exist, so that no more memory is allocated than the file has.
+    /// Checks that the file still has this many bytes. So a short file cannot cause a large allocation.
     fn allow(&self, bytes: u64) -> Result<(), Error> {
         if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("it ends early")) }
     }

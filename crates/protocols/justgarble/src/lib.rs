@@ -1,6 +1,6 @@
 //! JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, *Efficient Garbling from a Fixed-Key Blockcipher*, IEEE
-//! S&P 2013): garbling as a tool of its own. It knows nothing of two parties, oblivious transfer or cheaters:
-//! it garbles a circuit, and evaluates a garbled one.
+//! S&P 2013): garbling as a separate tool. It garbles circuits and evaluates garbled circuits. It has no
+//! protocol between two parties, no oblivious transfer, and no protection against cheaters.
 //!
 //! | in the paper | here |
 //! | --- | --- |
@@ -12,9 +12,9 @@
 //! | F, e, d, X, Y as files | [`files`] |
 //! | half-gates and half-gates without privacy (Zahur, Rosulek, Evans 2015), for comparison | [`Method`] |
 //!
-//! The schemes are for research and comparison. The protocols have half-gates of their own, with keys that
-//! serve few calls; those against a cheater rest on properties of theirs that these have not been shown to
-//! have.
+//! The schemes are for research and comparison. The protocols use other half-gates, with keys that serve only
+//! a few calls. Protocols against cheaters also need properties of these half-gates that are not proven for
+//! the schemes here.
 #![forbid(unsafe_code)]
 
 mod cipher;

@@ -1,16 +1,16 @@
-//! The circuits that the paper is measured with (section V, figures 1, 8 and 9).
+//! The circuits of the paper's measurements (section V, figures 1, 8 and 9).
 
 use brickwork_base::Error;
 use brickwork_circuit::{Bit, Builder, library};
 
 use crate::circuit::{Circuit, Function, Gate};
 
-/// Builds AES-128 in the shape that the paper tells of: 36 480 gates, of which 29 820 are XORs. The inputs
-/// are eleven round keys and a block, the output is the ciphertext; each is an integer whose highest byte is
-/// the standard's first one, and its lowest bit comes first.
+/// Builds AES-128 with the paper's numbers of gates: 36 480 gates, of which 29 820 are XORs. The inputs are
+/// eleven round keys and a block, the output is the ciphertext. Each of them is an integer whose lowest bit
+/// comes first, and whose highest byte is the first byte of the standard.
 ///
-/// The paper gives the two numbers and no more. These are the parts that have them, with FIPS 197's ten
-/// rounds, the last without MixColumns, and eleven round keys:
+/// The paper gives only these two numbers. The following parts have the same numbers, with FIPS 197's ten
+/// rounds, of which the last has no MixColumns, and eleven round keys:
 ///
 /// | | how many | gates | XORs |
 /// | --- | ---: | ---: | ---: |
@@ -18,17 +18,16 @@ use crate::circuit::{Circuit, Function, Gate};
 /// | a column in MixColumns | 36 | 152 | 127 |
 /// | bit of a round key | 1 408 | 1 | 1 |
 ///
-/// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and no other numbers of them below 65 a column come out so.
-/// An S-box is the inversion in a tower of fields, with nine gates for each of three products in GF(2^4) and
-/// nine for the inversion there. All sums are made one by one, as of matrices, and the constant comes from
-/// gates that negate their product. In a column the 140 XORs of its definition are told apart: 13 of them are
-/// made without XORs.
+/// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and below 65 such gates per column no other numbers give
+/// this sum. An S-box inverts in a tower of fields. It has nine gates for each of three products in GF(2^4),
+/// and nine for the inversion in GF(2^4). Each sum has its own XOR gates, and the constant comes from negated
+/// products. By its definition, a column has 140 XORs. The circuit computes 13 of them without XOR gates.
 ///
 /// # Errors
-/// None but those of [`Circuit::new`], as for all circuits here.
+/// Only those of [`Circuit::new`], as for all circuits here.
 pub fn aes() -> Result<Circuit, Error> {
     let mut maker = Maker { inputs: 12 * 128, gates: Vec::new() };
-    // Byte k of a block in the order of the standard.
+    // The bytes of a block in the order of the standard.
     let word = |number: u32| -> Vec<Byte> {
         (0..16).map(|k| std::array::from_fn(|bit| 128 * number + 8 * (15 - k) + bit as u32)).collect()
     };
@@ -45,32 +44,32 @@ pub fn aes() -> Result<Circuit, Error> {
     Circuit::new(maker.inputs, maker.gates, outputs)
 }
 
-/// Wires of a byte, the lowest bit first.
+/// The wires of a byte, the lowest bit first.
 type Byte = [u32; 8];
 
-/// The tower in which the S-box inverts: GF(2^8) as GF(2^4)\[y\]/(y² + y + λ), GF(2^4) as GF(2^2)\[z\]/(z² +
-/// z + w), GF(2^2) as GF(2)\[w\]/(w² + w + 1), with λ = (w + 1)z + w + 1. The root 0x6f of the standard's
-/// polynomial is the image of its x. Row i of a matrix has bit j if bit j of the vector goes into bit i of
-/// the product.
+/// The tower of fields for the S-box: GF(2^8) as GF(2^4)\[y\]/(y² + y + λ), GF(2^4) as GF(2^2)\[z\]/(z² + z +
+/// w), GF(2^2) as GF(2)\[w\]/(w² + w + 1), with λ = (w + 1)z + w + 1. The element x of the standard's field
+/// becomes 0x6f, a root of the standard's polynomial. Bit j of row i of a matrix is set if bit j of the
+/// vector is a term of bit i of the product.
 mod tower {
-    /// From the standard's field.
+    /// The matrix from the standard's field to the tower.
     pub const ENTER: [u8; 8] = [0xff, 0x76, 0x56, 0x1a, 0xdc, 0xd2, 0x7e, 0xa0];
-    /// Back, and the linear part of the standard's affine map.
+    /// The matrix back, with the linear part of the standard's affine map.
     pub const LEAVE: [u8; 8] = [0x31, 0x7b, 0xdf, 0x71, 0x6d, 0xac, 0x90, 0xb4];
-    /// λ times the square of an element of GF(2^4).
+    /// The matrix for λ times the square of an element of GF(2^4).
     pub const SCALED_SQUARE: [u8; 4] = [0x1, 0x3, 0xd, 0xb];
-    /// The value that becomes the constant 0x63 on the way back.
+    /// The matrix `LEAVE` maps this value to the constant 0x63.
     pub const CONSTANT: u8 = 0x56;
 }
 
-/// Gates that are being made.
+/// The gates of a circuit under construction.
 struct Maker {
     inputs: u32,
     gates: Vec<Gate>,
 }
 
 impl Maker {
-    /// Returns the wire of a gate of two different wires.
+    /// Adds a gate of two different wires, and returns its wire.
     fn gate(&mut self, a: u32, b: u32, function: Function) -> u32 {
         self.gates.push(Gate::in_order(a, b, function));
         self.inputs + self.gates.len() as u32 - 1
@@ -85,7 +84,7 @@ impl Maker {
         bytes.map(|(a, b)| std::array::from_fn(|bit| self.xor(a[bit], b[bit]))).collect()
     }
 
-    /// The product with a matrix, every sum by itself.
+    /// Multiplies a matrix by a vector, with XOR gates that no two rows share.
     fn times<const N: usize>(&mut self, rows: &[u8; N], x: &[u32]) -> [u32; N] {
         rows.map(|row| {
             let mut terms = (0..x.len()).filter(|j| row >> j & 1 == 1).map(|j| x[j]);
@@ -94,13 +93,13 @@ impl Maker {
         })
     }
 
-    /// a and b, or that negated.
+    /// Returns a AND b, negated on request.
     fn product(&mut self, a: u32, b: u32, negated: bool) -> u32 {
         self.gate(a, b, if negated { Function::NAND } else { Function::AND })
     }
 
-    /// The product in GF(2^2), of the lower half and the higher one; `not` negates the products of the higher
-    /// halves and of the sums of halves.
+    /// Returns the product in GF(2^2), lower half first. `not` negates two of the three partial products: of
+    /// the higher halves, and of the sums of halves.
     fn multiply2(&mut self, a: [u32; 2], b: [u32; 2], not: [bool; 2]) -> [u32; 2] {
         let (sum_a, sum_b) = (self.xor(a[0], a[1]), self.xor(b[0], b[1]));
         let high = self.product(a[1], b[1], not[0]);
@@ -109,13 +108,12 @@ impl Maker {
         [self.xor(high, low), self.xor(both, low)]
     }
 
-    /// The product in GF(2^4), plus a constant.
+    /// Returns the product in GF(2^4) plus a constant.
     fn multiply4(&mut self, a: [u32; 4], b: [u32; 4], constant: u8) -> [u32; 4] {
         let add = |maker: &mut Self, x: [u32; 4]| [maker.xor(x[0], x[2]), maker.xor(x[1], x[3])];
         let (sum_a, sum_b) = (add(self, a), add(self, b));
         let bit = |i: u8| constant >> i & 1 == 1;
-        // Of the product of the higher halves, w times goes into the lower half of the result, and both bits
-        // of its higher half do.
+        // In the result, the product of the higher halves is added to the lower half, multiplied by w.
         let high = self.multiply2([a[2], a[3]], [b[2], b[3]], [bit(0) ^ bit(1), bit(0)]);
         let low = self.multiply2([a[0], a[1]], [b[0], b[1]], [false; 2]);
         let both = self.multiply2(sum_a, sum_b, [bit(2), bit(3)]);
@@ -128,20 +126,20 @@ impl Maker {
         ]
     }
 
-    /// The inverse in GF(2^4), 0 for 0.
+    /// Returns the inverse in GF(2^4). The inverse of 0 is 0.
     fn invert4(&mut self, [a0, a1, a2, a3]: [u32; 4]) -> [u32; 4] {
         let sum = [self.xor(a0, a2), self.xor(a1, a3)];
-        // w times the square of the higher half is that half with its bits exchanged.
+        // Multiplying the square of the higher half by w exchanges its two bits.
         let [n0, n1] = self.multiply2(sum, [a0, a1], [false; 2]);
         let norm = [self.xor(n0, a3), self.xor(n1, a2)];
-        // The inverse in GF(2^2) is the square.
+        // In GF(2^2), the inverse is the square.
         let inverse = [self.xor(norm[0], norm[1]), norm[1]];
         let [high0, high1] = self.multiply2([a2, a3], inverse, [false; 2]);
         let [low0, low1] = self.multiply2(sum, inverse, [false; 2]);
         [low0, low1, high0, high1]
     }
 
-    /// SubBytes of a byte: 185 gates, 36 of which are no XORs.
+    /// Returns SubBytes of a byte, with 185 gates, of which 36 are no XORs.
     fn sub_byte(&mut self, byte: &Byte) -> Byte {
         let [l0, l1, l2, l3, h0, h1, h2, h3] = self.times(&tower::ENTER, byte);
         let (low, high) = ([l0, l1, l2, l3], [h0, h1, h2, h3]);
@@ -155,10 +153,10 @@ impl Maker {
         self.times(&tower::LEAVE, &[l0, l1, l2, l3, h0, h1, h2, h3])
     }
 
-    /// A column in MixColumns: 152 gates, 25 of which are no XORs.
+    /// Returns MixColumns of a column, with 152 gates, of which 25 are no XORs.
     fn mix_column(&mut self, column: &[Byte]) -> Vec<Byte> {
-        // The twelve sums of doubling: one as an OR of two gates that are never both 1, one as it is, ten as
-        // the complement of a sum with a complement.
+        // Doubling a column has twelve sums. The first is an OR of two gates that are never both 1, the
+        // second is an XOR. The other ten negate the first input, and negate the sum with the second input.
         let mut sums = 0;
         let mut sum = |maker: &mut Self, a: u32, b: u32| {
             sums += 1;
@@ -186,7 +184,7 @@ impl Maker {
             .map(|i| {
                 let [next, third, fourth] = [1, 2, 3].map(|k| (i + k) % 4);
                 std::array::from_fn(|bit| {
-                    // Two complements of the first sum of all cancel out.
+                    // Two negations of the first sum cancel out.
                     let first = if (i, bit) == (0, 0) { Function::XNOR } else { Function::XOR };
                     let doubled = self.gate(doubled[i][bit], doubled[next][bit], first);
                     let with_next = self.gate(doubled, column[next][bit], first);
@@ -198,8 +196,8 @@ impl Maker {
     }
 }
 
-/// Builds MEXP: a^b modulo the number of eight ones, n - 9 zeros and a one, of numbers a and b of n bits
-/// (figure 9): squarings and products, each by doubling and adding.
+/// Builds MEXP (figure 9): a^b for numbers of n bits, modulo the number with eight ones, n - 9 zeros and a
+/// one. It consists of squarings and products, each by doubling and adding.
 ///
 /// # Errors
 /// [`Error::Usage`] if n is below 10 or above 64.
@@ -215,7 +213,7 @@ pub fn modular_exponentiation(bits: usize) -> Result<Circuit, Error> {
         (0..width).map(|i| if number >> i & 1 == 1 { Bit::ONE } else { Bit::ZERO }).collect()
     };
     let modulus_bits = constant(modulus, bits + 1);
-    // A number below twice the modulus, reduced.
+    // Reduces a number that is below twice the modulus.
     let reduced = |b: &mut Builder, x: &[Bit]| {
         let less = library::less_than(b, x, &modulus_bits);
         let difference = library::subtract(b, x, &modulus_bits);
@@ -245,10 +243,10 @@ pub(crate) fn modulus(bits: usize) -> u128 {
     (1 << bits) - (1 << (bits - 8)) + 1
 }
 
-/// Builds EDT: the edit distance of two strings of this many bits (figure 9).
+/// Builds EDT (figure 9): the edit distance of two strings of this many bits.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no bit.
+/// [`Error::Usage`] if `bits` is 0.
 pub fn edit_distance(bits: u32) -> Result<Circuit, Error> {
     Circuit::of(&library::compgc::levenshtein([bits, bits], 1)?.flatten()?)
 }

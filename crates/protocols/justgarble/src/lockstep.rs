@@ -1,9 +1,10 @@
-//! Gb and Ev with the ciphers of π, on the vectorised kernels. A circuit is made ready once, then garbled and
-//! evaluated any number of times in the same memory, as many copies side by side as a register has blocks.
+//! Gb and Ev with the ciphers made of π, on the vectorised kernels. A circuit is prepared once. Then it is
+//! garbled or evaluated any number of times in the same memory, with as many copies at a time as a register
+//! has blocks.
 //!
-//! Every copy has its own keys, and its bits do not depend on the other copies. Gates are taken in an order
-//! in which those with rows are independent of each other; tweaks are their numbers in the circuit all the
-//! same.
+//! Each copy has its own keys, and its bits do not depend on the other copies. The gates are reordered, so
+//! that consecutive gates with rows are independent of each other. The tweak of a gate is still its number in
+//! the circuit.
 
 use std::sync::Arc;
 
@@ -32,18 +33,18 @@ impl Method {
     }
 }
 
-/// The form of a gate in a walk.
+/// The way to process a gate.
 enum Step {
-    /// It has rows, and this function, as far as it matters.
+    /// A gate with rows. An evaluator needs its function only without privacy.
     Rows(Function),
-    /// It is the sum of these.
+    /// The sum of some inputs and a constant.
     Sum { first: bool, second: bool, one: bool },
 }
 
-/// Inputs that no gate reads and that are no outputs, at most.
+/// The largest number of inputs that are neither read by gates nor outputs.
 const MOST_UNREAD: usize = 1 << 20;
 
-/// A circuit made ready for the kernels: its gates with rows in the place of AND gates.
+/// A circuit that is prepared for the kernels. Its gates with rows are AND gates of the schedule.
 struct Ready {
     schedule: Schedule,
     tweaks: Vec<u128>,
@@ -58,14 +59,15 @@ impl Ready {
         outputs: &[u32],
     ) -> Result<Self, Error> {
         use wires::Gate::{And, Inv, Xor};
-        // An input takes memory whether or not a gate reads it, and costs a file of a garbling no byte.
+        // An unread input needs memory, but no bytes in a file, so a short file could need any amount of
+        // memory.
         let wires = u64::from(inputs) + 1 + 2 * gates.len() as u64;
         let read = 2 * gates.len() + outputs.len();
         if wires > u64::from(u32::MAX) || inputs as usize > read + MOST_UNREAD {
             return Err(Error::Input(format!("there are {inputs} inputs, most of which no gate reads")));
         }
         let (mut tweaks, mut functions) = (Vec::new(), Vec::new());
-        // A wire behind the inputs that is always zero.
+        // An additional wire behind the inputs, which is always zero.
         let zero = inputs;
         let mut places: Vec<u32> = (0..inputs).collect();
         places.reserve(gates.len());
@@ -107,14 +109,14 @@ impl Ready {
     }
 }
 
-/// Room for the tokens of one copy and for those of many, which go on different kernels.
+/// Memory for the tokens of one copy, and of many copies, which have different kernels.
 struct Room {
     one: Tokens,
     many: Tokens,
 }
 
 impl Room {
-    /// `make` is [`Tokens::of_garbler`] or [`Tokens::of_evaluator`].
+    /// The function `make` is [`Tokens::of_garbler`] or [`Tokens::of_evaluator`].
     fn new(
         make: fn(Kernel, Style, DualKey, &GateList) -> Tokens,
         kernel: Kernel,
@@ -130,42 +132,42 @@ impl Room {
         if copies == 1 { &mut self.one } else { &mut self.many }
     }
 
-    /// Returns how many of the remaining copies are next.
+    /// Returns how many of the remaining copies are processed next.
     fn next(&self, copies: usize) -> usize {
         copies.min(self.many.lanes())
     }
 }
 
-/// How a scheme goes through a circuit.
+/// The implementation that processes a circuit.
 enum Way<C> {
     Kernels(Box<(Ready, Room)>),
-    /// A cipher that is not made of π.
+    /// For a cipher that is not made of π, gate by gate.
     Plain(C),
 }
 
-/// Garbles a circuit again and again.
+/// Garbles a circuit any number of times.
 pub struct Garbler {
     scheme: Scheme,
     shape: Arc<Shape>,
     way: Way<Circuit>,
     kernel: Kernel,
     rng: Rng,
-    /// Room for the tokens of a copy's inputs.
+    /// Memory for the tokens of a copy's inputs.
     drawn: Zeroizing<Vec<u128>>,
 }
 
 impl Garbler {
-    /// Makes a circuit ready.
+    /// Prepares a circuit.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has more wires than the kernels number, or more than 2^20 inputs that no gate
+    /// [`Error::Input`] if it has more wires than the kernels support, or more than 2^20 inputs that no gate
     /// reads, [`Error::Resource`] without randomness.
     pub fn new(scheme: Scheme, circuit: &Circuit) -> Result<Self, Error> {
         Self::with_kernel(Kernel::best(), scheme, circuit)
     }
 
-    /// Does the same as [`Garbler::new`] with a kernel of the caller's choice, which changes the time of
-    /// garbling, and not one bit of its result.
+    /// Does the same as [`Garbler::new`], but with a given kernel. The kernel changes only the time of
+    /// garbling, not its result.
     ///
     /// # Errors
     /// As for [`Garbler::new`].
@@ -191,7 +193,7 @@ impl Garbler {
         Ok(Garbler { scheme, shape, way, kernel, rng, drawn: Zeroizing::new(Vec::new()) })
     }
 
-    /// Garbles this many times: Gb of the paper.
+    /// Garbles the circuit `copies` times: Gb of the paper.
     ///
     /// # Errors
     /// None.
@@ -202,22 +204,23 @@ impl Garbler {
         garblings
     }
 
-    /// Garbles into the memory of earlier garblings of this garbler: nothing of them remains.
+    /// Garbles the circuit again, into the memory of earlier garblings of this garbler. Nothing of these
+    /// remains.
     ///
     /// # Panics
-    /// If one of them is of another garbler.
+    /// If one of them was made by another garbler.
     pub fn garble_again(&mut self, garblings: &mut [Garbling]) {
         let same = |garbling: &Garbling| {
             Arc::ptr_eq(&garbling.garbled.shape, &self.shape)
                 && garbling.garbled.cipher == self.scheme.cipher()
         };
-        assert!(garblings.iter().all(same), "garblings of this garbler");
+        assert!(garblings.iter().all(same), "all garblings were made by this garbler");
         let keys: Vec<[Zeroizing<u128>; 2]> =
             garblings.iter().map(|_| [0; 2].map(|_| Zeroizing::new(self.rng.block()))).collect();
         self.with_keys(garblings, &keys);
     }
 
-    /// Does the same as [`Garbler::garble_again`] with keys of π and of the tokens.
+    /// Does the same as [`Garbler::garble_again`] with the given keys of π and of the tokens.
     pub(crate) fn with_keys(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
         let mut rest = (garblings, keys);
         while !rest.0.is_empty() {
@@ -231,7 +234,8 @@ impl Garbler {
         }
     }
 
-    /// Garbles copies that go side by side, each with these keys of π and of its tokens.
+    /// Garbles as many copies as one call of a kernel can process, each with these keys of π and of its
+    /// tokens.
     fn side_by_side(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
         let (method, length) = (self.scheme.method(), self.scheme.cipher().length());
         let draws: Vec<Draws> =
@@ -263,13 +267,13 @@ impl Garbler {
     }
 }
 
-/// A linear function as a step.
+/// Returns the step for a linear function.
 fn sum_of(function: Function) -> Step {
     let Terms { constant, first, second, .. } = function.terms();
     Step::Sum { first: first == 1, second: second == 1, one: constant == 1 }
 }
 
-/// Garbles copies, of which keys and tokens of the inputs are there, with the kernels.
+/// Garbles copies on the kernels. The copies already have their keys and their inputs' tokens.
 fn on_kernels(
     kernel: Kernel,
     scheme: Scheme,
@@ -279,9 +283,10 @@ fn on_kernels(
     draws: &[Draws],
 ) {
     let (method, length) = (scheme.method(), scheme.cipher().length());
-    // Lanes without a copy repeat the first one.
+    // Unused lanes repeat the first copy.
     let of = |lane: usize| if lane < garblings.len() { lane } else { 0 };
-    // A negation adds the offset, and without privacy leaves the last bit as the wire's.
+    // The token for 0 of a negation is the token for 1 of its input. Without privacy its last bit is
+    // inverted, because tokens for 0 end in 0.
     let last = if method == Method::PrivacyFree { length.last() } else { 0 };
     let offsets: Zeroizing<Vec<u128>> =
         Zeroizing::new(draws.iter().map(|draws| draws.offset() ^ last).collect());
@@ -313,7 +318,7 @@ fn on_kernels(
 }
 
 impl Garbling {
-    /// With room for its parts.
+    /// Makes a garbling without contents, with memory for its parts.
     fn empty(scheme: Scheme, shape: &Arc<Shape>) -> Self {
         let outputs = shape.outputs().len();
         Garbling {
@@ -330,7 +335,7 @@ impl Garbling {
     }
 }
 
-/// Evaluates garblings of a circuit again and again.
+/// Evaluates any number of garblings of a circuit.
 pub struct Evaluator {
     scheme: Scheme,
     shape: Arc<Shape>,
@@ -339,23 +344,23 @@ pub struct Evaluator {
 }
 
 impl Evaluator {
-    /// Makes a garbled circuit ready.
+    /// Prepares the evaluation of garblings like this one.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has more wires than the kernels number, or more than 2^20 inputs that no gate
+    /// [`Error::Input`] if it has more wires than the kernels support, or more than 2^20 inputs that no gate
     /// reads.
     pub fn new(garbled: &Garbled) -> Result<Self, Error> {
         Self::with_kernel(Kernel::best(), garbled)
     }
 
-    /// Does the same as [`Evaluator::new`] with a kernel of the caller's choice.
+    /// Does the same as [`Evaluator::new`], but with a given kernel.
     ///
     /// # Errors
     /// As for [`Evaluator::new`].
     pub fn with_kernel(kernel: Kernel, garbled: &Garbled) -> Result<Self, Error> {
         let (scheme, shape) = (garbled.scheme(), garbled.shape.clone());
         let step = |opening| match opening {
-            // Nobody says which function it is, and nobody needs to know.
+            // The evaluation does not depend on the function, which the evaluator does not know.
             Opening::Rows => Step::Rows(Function::AND),
             Opening::Sum { first, second } => Step::Sum { first, second, one: false },
             Opening::Known(function) if function.has_product() => Step::Rows(function),
@@ -375,11 +380,12 @@ impl Evaluator {
         Ok(Evaluator { scheme, shape, way, kernel })
     }
 
-    /// Evaluates each of these, Ev of the paper: returns the tokens of its outputs, for those of its inputs.
+    /// Evaluates garbled circuits: Ev of the paper. Takes the tokens of each one's inputs, and returns the
+    /// tokens of its outputs.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a token for each input, or not the inputs of each garbled circuit, or
-    /// one of these is of another circuit or scheme.
+    /// [`Error::Input`] if the numbers of garbled circuits, of inputs or of tokens do not agree, or a garbled
+    /// circuit has another shape or scheme.
     pub fn evaluate(
         &mut self,
         garbled: &[&Garbled],
@@ -387,7 +393,7 @@ impl Evaluator {
     ) -> Result<Vec<Zeroizing<Vec<u128>>>, Error> {
         if garbled.len() != inputs.len() {
             return Err(Error::Input(format!(
-                "{} garbled circuits, and inputs of {}",
+                "there are {} garbled circuits, but inputs for {}",
                 garbled.len(),
                 inputs.len()
             )));
@@ -395,7 +401,9 @@ impl Evaluator {
         for (garbled, inputs) in garbled.iter().zip(inputs) {
             let same = Arc::ptr_eq(&garbled.shape, &self.shape) || garbled.shape == self.shape;
             if !same || garbled.scheme() != self.scheme {
-                return Err(Error::Input("the garbled circuit is another one than was made ready".into()));
+                return Err(Error::Input(
+                    "the garbled circuit has another shape or scheme than the evaluator".into(),
+                ));
             }
             has_inputs(&self.shape, inputs)?;
         }
@@ -422,7 +430,7 @@ impl Evaluator {
     }
 }
 
-/// Evaluates copies that go side by side with the kernels.
+/// Evaluates as many copies as one call of a kernel can process.
 fn evaluate_on_kernels(
     kernel: Kernel,
     scheme: Scheme,
@@ -469,7 +477,7 @@ pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
     })
 }
 
-/// Refuses tokens that are not those of each input.
+/// Checks that there is a token for each input.
 fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
     match inputs.len() == shape.inputs() as usize {
         true => Ok(()),
@@ -482,7 +490,8 @@ fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
 }
 
 impl Garbled {
-    /// Evaluates, Ev of the paper: returns the tokens of the outputs, for those of the inputs.
+    /// Evaluates the garbled circuit: Ev of the paper. Takes the tokens of the inputs, and returns the tokens
+    /// of the outputs.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each input.

@@ -1,5 +1,5 @@
-//! Gb and Ev gate by gate, with any dual-key cipher: for those of figure 8, which are not made of π, and for
-//! a circuit that is garbled or evaluated once.
+//! Gb and Ev gate by gate, with any dual-key cipher. The ciphers of figure 8 need this, because they are not
+//! made of π, and so do circuits that are garbled or evaluated only once.
 
 use zeroize::Zeroizing;
 
@@ -8,7 +8,7 @@ use crate::circuit::{Circuit, Function, Terms};
 use crate::draws::Draws;
 use crate::scheme::{Method, Opening, Shape, select};
 
-/// Garbles with any cipher, secure or not. Returns the rows, and of each wire both tokens.
+/// Garbles with any cipher, secure or not. Returns the rows, and both tokens of each wire.
 pub(crate) fn garble_with(
     method: Method,
     cipher: &impl DualKeyCipher,
@@ -16,7 +16,7 @@ pub(crate) fn garble_with(
     draws: &Draws,
 ) -> (Vec<u128>, Zeroizing<Vec<[u128; 2]>>) {
     let length = cipher.length();
-    // Room for all, so that no copy stays behind.
+    // The memory is allocated at once, because growing would leave a copy of secrets behind.
     let wires = circuit.inputs() as usize + circuit.gates().len();
     let mut tokens: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(Vec::with_capacity(wires));
     let mut rows = Vec::with_capacity(circuit.gates().len() * method.rows());
@@ -42,7 +42,7 @@ pub(crate) fn garble_with(
             tokens.push([zero, zero ^ *offset]);
             continue;
         }
-        // By type: the row for tokens that end in a and b, and which bits these stand for.
+        // The bits that tokens of types a and b stand for. Row (a, b) is encrypted under these tokens.
         let types = [(0, 0), (0, 1), (1, 0), (1, 1)];
         let bits = types.map(|(a, b)| (a ^ length.type_of(first[0]), b ^ length.type_of(second[0])));
         let keys = bits.map(|(i, j)| (select(first, i), select(second, j), number));
@@ -50,7 +50,7 @@ pub(crate) fn garble_with(
         let values = bits.map(|(i, j)| gate.function.apply(i, j));
         let driven = match method {
             Method::Ga | Method::GaX => draws.of_wire(method, number),
-            // The token of the first row is its mask.
+            // The first row is not sent. It would be 0, because its token is its mask.
             _ => {
                 let zero = select([masks[0], masks[0] ^ *offset], values[0]);
                 [zero, zero ^ *offset]
@@ -63,19 +63,20 @@ pub(crate) fn garble_with(
     (rows, tokens)
 }
 
-/// The token for 0 of a linear function of two wires, of which these are the tokens for 0.
+/// Returns the token for 0 of a linear gate, from its inputs' tokens for 0.
 fn sum_of(function: Function, first: u128, second: u128, offset: u128) -> u128 {
     let Terms { constant, first: x, second: y, .. } = function.terms();
     select([0, first], x) ^ select([0, second], y) ^ select([0, offset], constant)
 }
 
-/// The tweaks of a gate's two halves.
+/// Returns the tweaks of the two halves of a gate.
 fn tweaks(number: u64) -> [u64; 2] {
     [2 * number, 2 * number + 1]
 }
 
-/// A gate in half-gates: its rows, and its token for 0. With t the type of the second token, f(a, b) is a
-/// function of a that the garbler knows, and t times a + y: one half each.
+/// Garbles a gate with half-gates, and returns its rows and its token for 0. Let t be the type of the second
+/// token. Then f(a, b) is the sum of a function of a that the garbler knows, and of t times a + y. Each of
+/// the two summands is one half.
 fn halves(
     cipher: &impl DualKeyCipher,
     function: Function,
@@ -83,7 +84,7 @@ fn halves(
     offset: u128,
     number: u64,
 ) -> ([u128; 2], u128) {
-    // The bit whose token has the type 0.
+    // For each input, the bit whose token has the type 0.
     let (i, j) = (cipher.length().type_of(first[0]), cipher.length().type_of(second[0]));
     let times = |bit: u8| select([0, offset], bit);
     let [of_garbler, of_evaluator] = tweaks(number);
@@ -99,8 +100,8 @@ fn halves(
     ([generated, evaluated], masks[0] ^ masks[2] ^ times(value(i)))
 }
 
-/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its
-/// inputs do. A negation adds 1 to a token, so that its last bit stays the wire's.
+/// Garbles a gate without privacy, and returns its row, if it has one, and its token for 0. Tokens for 0 end
+/// in the bit 0. A negation inverts a token's last bit, so that it stays the wire's bit.
 fn without_privacy(
     cipher: &impl DualKeyCipher,
     function: Function,
@@ -115,7 +116,7 @@ fn without_privacy(
         let zero = select([0, first], x) ^ select([0, second], y);
         return (None, negated(zero, constant));
     }
-    // f(a, b) = (a + y)(b + x) + xy + c
+    // The function is f(a, b) = (a + y)(b + x) + xy + c.
     let (first, second) = (negated(first, y), negated(second, x));
     let masks = Zeroizing::new(cipher.masks([(first, 0, number), (first ^ offset, 0, number)]));
     let [zero, one] = masks.map(|mask| mask & !last);
@@ -163,7 +164,8 @@ pub(crate) fn evaluate_with(
             }
             (Opening::Rows, rows) => {
                 let [mask] = cipher.masks([(first, second, number)]);
-                // An evaluator sees only the types of a wire, and they reveal nothing to it.
+                // The index depends only on the types of tokens, which the evaluator sees, and which reveal
+                // nothing.
                 let place = usize::from(2 * length.type_of(first) + length.type_of(second));
                 mask ^ (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row])
             }

@@ -1,11 +1,12 @@
 //! The garbling schemes of figure 3: Gb, En, Ev and De of Ga, GaX and GaXR.
 //!
-//! The figure as printed has two slips in GaXR. The token that a row stands for is E(A, B, g, 0) with the
-//! gate's number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
+//! The printed figure has two mistakes in GaXR. The token that the removed row would encrypt is E(A, B, g,
+//! 0), with the gate's number g as the tweak instead of T. And the other token of the wire belongs to the
+//! other bit, not to T.
 //!
-//! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves
-//! Make a Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key:
-//! for A2 that is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
+//! For comparison, there are also half-gates and half-gates without privacy (Zahur, Rosulek, Evans, *Two
+//! Halves Make a Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second
+//! key. For A2, this is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
 
 use std::sync::Arc;
 
@@ -16,36 +17,36 @@ use zeroize::Zeroizing;
 use crate::cipher::{Cipher, Doubling, Length};
 use crate::circuit::{Circuit, Function, Terms};
 
-/// Returns how gates are garbled.
+/// The method of garbling gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Four rows for every gate; only the topology of the circuit shows.
+    /// Each gate has four rows. Only the topology of the circuit is public.
     Ga,
-    /// XOR is free; which gates are XORs shows.
+    /// XOR gates have no rows. The set of XOR gates is public.
     GaX,
-    /// As GaX, with one row less.
+    /// As GaX, but with three rows instead of four.
     GaXR,
-    /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in
-    /// which of their inputs.
+    /// A gate that is not linear has two rows, a linear gate has none. The set of linear gates and of their
+    /// inputs is public.
     HalfGates,
-    /// One row for a gate that is not linear, and no privacy: the evaluator sees the circuit and every bit,
-    /// including the inputs, as the last bit of its token. All that is promised is *aut*.
+    /// A gate that is not linear has one row. There is no privacy: the evaluator knows the circuit, and the
+    /// last bit of a token is the wire's bit, even for inputs. The only promise is *aut*.
     PrivacyFree,
 }
 
-/// The part of a gate that an evaluator is told.
+/// The public part of a gate, which the evaluator knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// It has rows.
+    /// The gate has rows. Its function is not public.
     Rows,
-    /// It is free: its token is the sum of those of these inputs.
+    /// The gate has no rows. Its token is the sum of the tokens of these inputs.
     Sum {
-        /// For the first input.
+        /// True if the first input is part of the sum.
         first: bool,
-        /// For the second input.
+        /// True if the second input is part of the sum.
         second: bool,
     },
-    /// Its function, without privacy; it has a row if the function is not linear.
+    /// The function of the gate, without privacy. The gate has a row if the function is not linear.
     Known(Function),
 }
 
@@ -66,7 +67,7 @@ impl Method {
         self != Method::Ga
     }
 
-    /// Returns the number of rows of a gate that is not free.
+    /// Returns the number of rows of a gate with rows.
     pub fn rows(self) -> usize {
         match self {
             Method::Ga | Method::GaX => 4,
@@ -76,12 +77,12 @@ impl Method {
         }
     }
 
-    /// Returns whether it hides the wires' bits from the evaluator (*prv* and *obv*).
+    /// Returns whether the method hides the wires' bits from the evaluator (*prv* and *obv*).
     pub fn is_private(self) -> bool {
         self != Method::PrivacyFree
     }
 
-    /// Returns the evaluator's knowledge of a gate with this function.
+    /// Returns the public part of a gate with this function.
     pub fn opening(self, function: Function) -> Opening {
         let Terms { first, second, .. } = function.terms();
         match self {
@@ -96,13 +97,13 @@ impl Method {
         }
     }
 
-    /// Returns whether an evaluator of this method can be told this of a gate.
+    /// Returns whether a gate of this method can have this public part.
     pub(crate) fn has(self, opening: Opening) -> bool {
         (0..16).filter_map(Function::of_table).any(|function| self.opening(function) == opening)
     }
 }
 
-/// A garbling scheme: a method and its cipher, which go together.
+/// A garbling scheme: a method with a cipher that is secure for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
     method: Method,
@@ -113,7 +114,7 @@ impl Scheme {
     /// Makes the scheme of this method with this cipher.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the two together are insecure.
+    /// [`Error::Usage`] if the pair is insecure.
     pub fn new(method: Method, cipher: Cipher) -> Result<Self, Error> {
         let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
         if is_half && matches!(cipher, Cipher::A2(d) | Cipher::A4(d) if d != Doubling::D1) {
@@ -133,11 +134,11 @@ impl Scheme {
     }
 
     /// Returns the scheme with this name: a method, a cipher and a doubling, as in `gaxr-a2-d7`,
-    /// `half-gates-a2` or `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2
-    /// and D3 for A4, and with half-gates D1.
+    /// `half-gates-a2` or `ga-sha-1`. Without a doubling, the name means the doubling of the paper's
+    /// measurements: D7 for A2 and D3 for A4. For half-gates it means D1.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no scheme with this name, or it is insecure.
+    /// [`Error::Usage`] if there is no scheme with this name, or the scheme is insecure.
     pub fn named(name: &str) -> Result<Self, Error> {
         let unknown = || {
             Error::Usage(format!(
@@ -168,7 +169,7 @@ impl Scheme {
         Scheme::new(method, cipher.ok_or_else(unknown)?)
     }
 
-    /// Returns how gates are garbled.
+    /// Returns the method.
     pub fn method(self) -> Method {
         self.method
     }
@@ -179,8 +180,7 @@ impl Scheme {
     }
 }
 
-/// The part of a circuit that the evaluator sees. In every instance a gate reads two wires before it, and an
-/// output is a wire.
+/// The public part of a circuit, which the evaluator knows. Each gate reads two earlier wires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     method: Method,
@@ -191,11 +191,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Makes the shape of these gates: for each the wires that it reads, and its other public data.
+    /// Makes a shape from its gates: for each gate, the two wires that it reads, and its public part.
     ///
     /// # Errors
-    /// [`Error::Input`] if the method has no such gate, a gate reads a wire that is not before it, or an
-    /// output is no wire.
+    /// [`Error::Input`] if a gate cannot have this public part, or reads a wire that is not before it, or an
+    /// output is not a wire of the circuit.
     pub fn new(
         method: Method,
         inputs: u32,
@@ -222,27 +222,27 @@ impl Shape {
         Ok(Shape { method, inputs, gates, outputs, with_rows })
     }
 
-    /// Returns the shape of a circuit, garbled with this method.
+    /// Returns the shape of a circuit for this method.
     pub fn of(method: Method, circuit: &Circuit) -> Self {
         let opened =
             circuit.gates().iter().map(|gate| (gate.first, gate.second, method.opening(gate.function)));
         let gates: Vec<_> = opened.collect();
         let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
-        // The circuit's conditions are stricter.
+        // The conditions of `circuit` are stricter, so there is nothing to check.
         Shape { method, inputs: circuit.inputs(), gates, outputs: circuit.outputs().to_vec(), with_rows }
     }
 
-    /// Returns how gates are garbled.
+    /// Returns the method.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Returns how many inputs there are.
+    /// Returns the number of inputs.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// Returns for each gate the wires that it reads, and its other public data.
+    /// Returns, for each gate, the two wires that it reads, and its public part.
     pub fn gates(&self) -> &[(u32, u32, Opening)] {
         &self.gates
     }
@@ -252,7 +252,7 @@ impl Shape {
         &self.outputs
     }
 
-    /// Returns how many rows a garbling of it has.
+    /// Returns the number of rows of a garbling.
     pub fn rows(&self) -> usize {
         self.with_rows * self.method.rows()
     }
@@ -282,8 +282,7 @@ impl std::fmt::Display for Scheme {
     }
 }
 
-/// F: the garbled circuit. It reveals the part of the circuit that its method shows, and nothing of the
-/// input.
+/// F: the garbled circuit. It reveals the public part of the circuit, and nothing about the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbled {
     pub(crate) cipher: Cipher,
@@ -293,11 +292,12 @@ pub struct Garbled {
 }
 
 impl Garbled {
-    /// Makes the garbled circuit from its parts: a scheme, the key of the permutation, the public part of the
-    /// circuit, and the rows of the gates that are not free, gate after gate.
+    /// Makes a garbled circuit from its scheme, the key of the permutation, the public part of the circuit,
+    /// and all rows in the order of the gates.
     ///
     /// # Errors
-    /// [`Error::Input`] if there are not as many rows as its gates have, or the shape is another method's.
+    /// [`Error::Input`] if the number of rows is wrong, a row is longer than a token, or the shape has
+    /// another method.
     pub fn new(scheme: Scheme, key: u128, shape: Arc<Shape>, rows: Vec<u128>) -> Result<Self, Error> {
         let fail = |why: &str| Err(Error::Input(format!("the garbled circuit is damaged: {why}")));
         if shape.method != scheme.method() {
@@ -313,7 +313,7 @@ impl Garbled {
         Ok(Garbled { cipher: scheme.cipher(), key, shape, rows })
     }
 
-    /// Returns its scheme.
+    /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         Scheme { method: self.shape.method, cipher: self.cipher }
     }
@@ -328,48 +328,48 @@ impl Garbled {
         &self.shape
     }
 
-    /// Returns the rows of the gates that are not free, gate after gate; each is as long as a token, from bit
-    /// 127 on.
+    /// Returns the rows in the order of the gates. A row has the length of a token, and begins with bit 127.
     pub fn rows(&self) -> &[u128] {
         &self.rows
     }
 }
 
-/// e: both tokens of each input. A party that has both of one can evaluate for both of its bits.
+/// e: both tokens of each input. A party with both tokens of an input can evaluate the circuit for both
+/// values.
 pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
-/// d: which bit the tokens of each output stand for; and how long tokens are.
+/// d: for each output, the bit whose token has the type 0, and the length of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoding(pub(crate) Vec<u8>, pub(crate) Length);
 
-/// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up
-/// (*aut*). Anybody else who has them can forge outputs.
+/// Both tokens of each output, with which the garbler checks that output tokens come from an evaluation
+/// (*aut*). Any other party that has these tokens can forge outputs.
 pub struct Checking(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
-/// The result of garbling a circuit: each part is of use by itself (*prv* needs F, X and d; *obv* is without
-/// d).
+/// The result of garbling a circuit. A holder of F, X and d learns only the output (*prv*), a holder of F and
+/// X learns nothing (*obv*).
 pub struct Garbling {
-    /// F.
+    /// F: the garbled circuit.
     pub garbled: Garbled,
-    /// e.
+    /// e: the tokens of the inputs.
     pub encoding: Encoding,
-    /// d.
+    /// d: the bits of the outputs' tokens.
     pub decoding: Decoding,
-    /// For the garbler to check outputs by.
+    /// The tokens of the outputs, for the garbler.
     pub checking: Checking,
 }
 
-/// Returns the one of two tokens that is chosen, in time that does not depend on which.
+/// Returns one of two tokens, in a time that does not depend on `bit`.
 #[inline]
 pub(crate) fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
     zero ^ (zero ^ one) & u128::from(bit & 1).wrapping_neg()
 }
 
 impl Encoding {
-    /// Encodes an input: En of the paper. Returns its tokens.
+    /// Encodes an input: En of the paper. Returns the tokens of these bits.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a bit for each input.
+    /// [`Error::Input`] if the number of bits is wrong.
     pub fn encode(&self, inputs: &[bool]) -> Result<Zeroizing<Vec<u128>>, Error> {
         if inputs.len() != self.0.len() {
             return Err(Error::Input(format!(
@@ -384,16 +384,16 @@ impl Encoding {
 }
 
 impl Decoding {
-    /// Returns the bit of each output whose token has the type 0.
+    /// Returns, for each output, the bit whose token has the type 0.
     pub fn bits(&self) -> &[u8] {
         &self.0
     }
 
-    /// Decodes, De of the paper: returns the bits that tokens of the outputs stand for, whether or not they
-    /// were evaluated.
+    /// Decodes output tokens: De of the paper. Returns their bits, even if the tokens do not come from an
+    /// evaluation.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a token for each output.
+    /// [`Error::Input`] if the number of tokens is wrong.
     pub fn decode(&self, outputs: &[u128]) -> Result<Vec<bool>, Error> {
         same_number(self.0.len(), outputs.len())?;
         Ok(self.0.iter().zip(outputs).map(|(bit, token)| bit ^ self.1.type_of(*token) == 1).collect())
@@ -401,11 +401,10 @@ impl Decoding {
 }
 
 impl Checking {
-    /// Returns the bits that tokens of the outputs stand for.
+    /// Checks output tokens, and returns their bits.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a token for each output, or one of them is neither of the two that
-    /// the circuit has there: nobody evaluated it.
+    /// [`Error::Input`] if the number of tokens is wrong, or a token is none of the two tokens of its output.
     pub fn decode(&self, outputs: &[u128]) -> Result<Vec<bool>, Error> {
         same_number(self.0.len(), outputs.len())?;
         let is = |[zero, one]: &[u128; 2], token: &u128| (zero.ct_eq(token), one.ct_eq(token));
@@ -413,7 +412,7 @@ impl Checking {
         let all = found.iter().fold(Choice::from(1), |all, (zero, one)| all & (*zero | *one));
         match bool::from(all) {
             true => Ok(found.into_iter().map(|(_, one)| one.into()).collect()),
-            false => Err(Error::Input("an output holds a token that no evaluation gives".into())),
+            false => Err(Error::Input("an output has a token that no evaluation gives".into())),
         }
     }
 }

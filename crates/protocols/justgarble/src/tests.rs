@@ -1,5 +1,5 @@
-//! Each scheme against plaintext and against the same scheme written a second time; and the attacks of
-//! figures 4 and 5, which show why other ciphers are not offered.
+//! Compares each scheme with a plain computation, and with a second implementation of the same scheme. Runs
+//! the attacks of figures 4 and 5, which show why other ciphers are not offered.
 
 mod attacks;
 mod files;
@@ -14,12 +14,11 @@ use proptest::prelude::*;
 
 use crate::*;
 
-/// Returns the source of a test's draws, the same again if the test is replayed.
+/// Returns the random generator of a test. A replayed test gets the same numbers.
 fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
 
-/// All schemes that are offered.
 fn schemes() -> Vec<Scheme> {
     let doubled = Doubling::ALL.into_iter().flat_map(|d| [Cipher::A2(d), Cipher::A4(d)]);
     let ciphers: Vec<Cipher> =
@@ -31,7 +30,8 @@ fn schemes() -> Vec<Scheme> {
         .collect()
 }
 
-/// Circuits of any gates: negations, constants, wires that are read twice, outputs of all kinds.
+/// Circuits with arbitrary gates: negations, constants, wires that are read twice, and outputs that are also
+/// inputs or read by gates.
 fn circuits() -> impl Strategy<Value = (u32, Vec<(u32, u32, Function)>, Vec<u32>)> {
     (2..6u32, prop::collection::vec((any::<u32>(), any::<u32>(), 0..16u8), 0..40)).prop_flat_map(
         |(inputs, gates)| {
@@ -56,7 +56,7 @@ fn plain(gates: &[(u32, u32, Function)], outputs: &[u32], input: &[bool]) -> Vec
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any circuit in this form computes the same, and every scheme gives its outputs.
+    /// Any circuit has the same outputs in the paper's form, and garbled with every scheme.
     #[test]
     fn every_scheme_gives_what_the_circuit_gives(
         (inputs, gates, outputs) in circuits(),
@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-/// Choices that are insecure together are refused, with the reason.
+/// Insecure pairs of a method and a cipher are refused, with the reason.
 #[test]
 fn insecure_pairs_are_refused() {
     for method in [Method::GaX, Method::GaXR] {
@@ -115,7 +115,7 @@ fn insecure_pairs_are_refused() {
     assert_eq!(schemes().len(), 4 + 3 * 14 + 2 * 2 + 2 * 4);
 }
 
-/// Without privacy a token says its bit to everybody; with it, types are as random as coins.
+/// Without privacy, the last bits of tokens are the wires' bits. With privacy, they are random.
 #[test]
 fn privacy_is_what_a_method_says() {
     let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
@@ -132,13 +132,14 @@ fn privacy_is_what_a_method_says() {
             is_known
         });
         let said = said.count();
-        // Six coins, forty times.
+        // In a private scheme, all six last bits are equal to the wires' bits by chance: with probability
+        // 1/64 in each of the forty garblings.
         assert!(said < 15 || !scheme.method().is_private(), "{scheme:?}: {said}");
         assert_eq!(scheme.method().is_private(), scheme.method() != Method::PrivacyFree);
     }
 }
 
-/// A scheme's name is its name, and nothing else is.
+/// The name of a scheme gives the same scheme, and other names are refused.
 #[test]
 fn schemes_have_names() {
     for scheme in schemes() {
@@ -171,7 +172,7 @@ fn schemes_have_names() {
     assert!(named("gax-a1").unwrap_err().to_string().contains("cancels out"));
 }
 
-/// An evaluator is told as much of a gate as its method shows, and no more.
+/// The public part of a gate reveals no more than its method allows.
 #[test]
 fn what_is_told_of_a_gate_is_what_the_method_shows() {
     let both = Opening::Sum { first: true, second: true };
@@ -182,7 +183,7 @@ fn what_is_told_of_a_gate_is_what_the_method_shows() {
             let expected = if function == Function::XOR { both } else { Opening::Rows };
             assert_eq!(method.opening(function), expected);
         }
-        // A linear function has some of the inputs, and nothing else: a negation does not show.
+        // For a linear function, the public part shows which inputs it depends on, but no negation.
         let negated = Function::of_table(15 - function.table()).unwrap();
         assert_eq!(Method::HalfGates.opening(function), Method::HalfGates.opening(negated));
         let is_rows = Method::HalfGates.opening(function) == Opening::Rows;
@@ -190,8 +191,8 @@ fn what_is_told_of_a_gate_is_what_the_method_shows() {
     }
 }
 
-/// The owner of the tokens detects an output that was not evaluated, and nobody else does (*aut* is not
-/// *prv*).
+/// Only the garbler can detect an output token that no evaluation gives. The evaluator has no data to check
+/// outputs (*aut* does not follow from *prv*).
 #[test]
 fn made_up_outputs_are_seen() {
     let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
@@ -211,7 +212,7 @@ fn made_up_outputs_are_seen() {
     }
 }
 
-/// A damaged garbled circuit causes an error, whichever part is missing.
+/// A garbled circuit with wrong or missing parts is refused.
 #[test]
 fn damaged_garbled_circuits_are_refused() {
     let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR)];
@@ -247,7 +248,7 @@ fn damaged_garbled_circuits_are_refused() {
     assert!(Shape::new(Method::GaXR, u32::MAX, vec![(0, 1, sum)], vec![0]).is_err(), "too many wires");
 }
 
-/// The circuits' conditions, one by one.
+/// Each condition of the paper's form is checked.
 #[test]
 fn circuits_keep_the_paper_s_conditions() {
     let gate = |first, second| Gate { first, second, function: Function::AND };
@@ -272,7 +273,8 @@ fn circuits_keep_the_paper_s_conditions() {
     assert!(Circuit::normalised(2, [(0, 1, Function::AND)], &[3]).is_err());
 }
 
-/// Doublings are those of section III for strings, whose first bit is the highest here.
+/// The doublings agree with their definitions in section III. The first bit of the paper's strings is the
+/// highest bit here.
 #[test]
 fn doublings_are_the_paper_s() {
     let string = |a: u128, k: u32| -> Vec<u8> { (0..k).map(|i| (a >> (127 - i)) as u8 & 1).collect() };
@@ -303,17 +305,16 @@ fn doublings_are_the_paper_s() {
             terms.iter().for_each(|term| multiplied[k - 1 - term] ^= bits[0]);
             assert_eq!(of(Doubling::D1), multiplied);
         }
-        // x generates the field's multiplicative group only if the polynomial is irreducible; that it is
-        // shows as x^(2^k) = x, and as x^(2^(k / p)) + x has no factor in common with it, for the primes p of
-        // k.
+        // A polynomial of degree k is irreducible if x^(2^k) = x modulo it, and x^(2^(k / p)) + x has no
+        // common factor with it for every prime p that divides k.
         assert!(is_irreducible(length));
     }
 }
 
-/// Rabin's test of the polynomial that D1 reduces by.
+/// Rabin's test for the polynomial of D1.
 fn is_irreducible(length: Length) -> bool {
     let k = length.bits();
-    // x^(k - 1) is the first bit, 1 the last one.
+    // The highest bit is the coefficient of x^(k - 1), and `one` is the constant term.
     let (one, x) = (length.last(), 2 * length.last());
     let times = |mut a: u128, mut b: u128| {
         let mut product = 0;
@@ -327,8 +328,8 @@ fn is_irreducible(length: Length) -> bool {
         product
     };
     let power = |squarings: u32| (0..squarings).fold(x, |x, _| times(x, x));
-    // An element that is prime to the polynomial has an inverse, a^(2^k - 2), which is right only if it is
-    // prime to it.
+    // If the product of a and a^(2^k - 2) is 1, a has no common factor with the polynomial. If the polynomial
+    // is irreducible, the product is 1 for every a except 0.
     let is_unit = |a: u128| {
         let mut inverse = one;
         let mut square = a;
@@ -342,14 +343,15 @@ fn is_irreducible(length: Length) -> bool {
     power(k) == x && primes.iter().all(|p| is_unit(power(k / p) ^ x))
 }
 
-/// The ciphers of figure 8 against their published vectors (FIPS 197, FIPS 180).
+/// The ciphers of figure 8 give their published vectors (FIPS 197, FIPS 180).
 #[test]
 fn ciphers_of_figure_8_are_those() {
     let halves = [0x00010203_04050607_08090a0b_0c0d0e0f_u128, 0x10111213_14151617_18191a1b_1c1d1e1f];
-    // The block 00..00 under this key, by the same cipher elsewhere; a tweak has 64 bits.
+    // The block of zeros under this key, computed by another implementation of AES-256. The block of FIPS 197
+    // is longer than a tweak.
     let [mask] = Cipher::Aes256.keyed(0).masks([(halves[0], halves[1], 0)]);
     assert_eq!(mask, 0xf29000b6_2a499fd0_a9f39a6a_dd2e7780);
     let [mask] = Cipher::Sha1.keyed(0).masks([(0, 0, 0)]);
-    // SHA-1 of 48 zero bytes, its first 16 bytes.
+    // The first 16 bytes of SHA-1 of 48 zero bytes.
     assert_eq!(mask, 0xc17fd926_82ca5b30_4ac71074_b558dda9);
 }

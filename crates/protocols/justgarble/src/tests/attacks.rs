@@ -1,5 +1,5 @@
-//! The reasons for the ciphers: the attacks of section III (figures 4 and 5) on simpler ones, and their
-//! failure against the offered ones. Each attack ends with a value that only the garbler may know.
+//! The reasons for the offered ciphers: the attacks of section III (figures 4 and 5) succeed against simpler
+//! ciphers, and fail against the offered ones. An attack is successful if it finds a secret of the garbler.
 
 use aes::Aes128 as Block;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
@@ -10,7 +10,7 @@ use crate::draws::Draws;
 use crate::plain::garble_with;
 use brickwork_kernels::Kernel;
 
-/// A permutation that everybody can run in both directions.
+/// A public permutation, with its inverse.
 #[derive(Clone)]
 struct Permutation(Block);
 
@@ -31,13 +31,13 @@ impl Permutation {
         u128::from_be_bytes(block.into())
     }
 
-    /// ρ.
+    /// The Davies-Meyer construction ρ(K) = π(K) ⊕ K.
     fn davies_meyer(&self, block: u128) -> u128 {
         self.forth(block) ^ block
     }
 }
 
-/// A cipher that is given as a formula.
+/// A cipher that is defined by a formula for the mask.
 struct Formula<F: Fn(u128, u128, u64) -> u128>(F);
 
 impl<F: Fn(u128, u128, u64) -> u128> DualKeyCipher for Formula<F> {
@@ -54,13 +54,13 @@ fn doubled(a: u128) -> u128 {
     Doubling::D1.double(a, Length::Long)
 }
 
-/// One garbled gate: the evaluator's view (rows; both its tokens), and the secrets.
+/// A garbled gate with all its tokens, of which an evaluator knows only some.
 struct Gated {
     rows: Vec<u128>,
     tokens: Vec<[u128; 2]>,
 }
 
-/// Tokens that are drawn at random again.
+/// Random tokens, which are the same at each call.
 fn drawn() -> Draws {
     Draws::new(Rng::replayable("attack").block(), Length::Long, Kernel::best())
 }
@@ -72,7 +72,7 @@ fn gated(method: Method, cipher: &impl DualKeyCipher, function: Function) -> Gat
 }
 
 impl Gated {
-    /// The row for tokens of these bits.
+    /// Returns the row that is encrypted under the tokens of these bits.
     fn row(&self, a: usize, b: usize) -> u128 {
         self.rows[2 * (self.tokens[0][a] as usize & 1) + (self.tokens[1][b] as usize & 1)]
     }
@@ -82,15 +82,15 @@ impl Gated {
     }
 }
 
-/// Figure 4, top left: π(A ⊕ B) ⊕ X in Ga. In an AND gate with both tokens for 0, another row is inverted,
-/// which gives a token that was never given.
+/// Figure 4, top left: the mask π(A ⊕ B) in Ga. An evaluator has both input tokens for 0 of an AND gate. It
+/// decrypts another row, and inverts π to compute a secret input token.
 #[test]
 fn without_davies_meyer_ga_gives_tokens_away() {
     let pi = Permutation::new();
     let attack = |cipher: &dyn Fn(u128, u128) -> u128, gate: &Gated| {
         let (a, c) = (gate.tokens[0][0], gate.tokens[1][0]);
         let x = gate.row(0, 0) ^ cipher(a, c);
-        // The row for (A, D) holds X as well.
+        // The row for (A, D) encrypts X, too.
         pi.back(gate.row(0, 1) ^ x) ^ a == gate.tokens[1][1]
     };
     let plain = |a: u128, b: u128| pi.forth(a ^ b);
@@ -99,8 +99,8 @@ fn without_davies_meyer_ga_gives_tokens_away() {
     assert!(!attack(&meyer, &gated(Method::Ga, &Formula(|a, b, _| meyer(a, b)), Function::AND)));
 }
 
-/// Figure 4, bottom left: ρ(A ⊕ B) ⊕ X in GaX. Two rows of an AND gate are masked alike, and their sum is R.
-/// This is A1 with free XOR, tweak or not.
+/// Figure 4, bottom left: the mask ρ(A ⊕ B) in GaX. Two rows of an AND gate have the same mask, so their sum
+/// is R. The same is true for A1 with free XOR, because a gate's rows have the same tweak.
 #[test]
 fn keys_that_add_up_give_the_offset_away() {
     let pi = Permutation::new();
@@ -120,8 +120,9 @@ fn keys_that_add_up_give_the_offset_away() {
     assert!(!attack(&gated(Method::GaX, &Cipher::A2(Doubling::D1).keyed(7), Function::AND)));
 }
 
-/// Figure 4, top right: ρ(A ⊕ 2B) ⊕ X in GaX. In an OR gate with tokens A for 1 and B for 0, the row of A ⊕ R
-/// and B is inverted: it contains X ⊕ R, and the two Rs outside of the permutation cancel.
+/// Figure 4, top right: the mask ρ(A ⊕ 2B) in GaX. An evaluator has the tokens A for 1 and B for 0 of an OR
+/// gate. It inverts π for the row of A ⊕ R and B. This row encrypts X ⊕ R, and this R and the one in ρ's
+/// input cancel out.
 #[test]
 fn one_doubling_is_not_enough() {
     let pi = Permutation::new();
@@ -135,14 +136,14 @@ fn one_doubling_is_not_enough() {
     assert!(!attack(&|a, b| doubled(a) ^ doubled(doubled(b))));
 }
 
-/// Figure 4, bottom right: no tweak. Two gates that read the same wires have the same masks, so the tables
-/// together give the sum of their tokens.
+/// Figure 4, bottom right: masks without a tweak. Two gates that read the same wires have the same masks, so
+/// their rows reveal the sum of their output tokens.
 #[test]
 fn without_a_tweak_gates_are_masked_alike() {
     let pi = Permutation::new();
     let gate = |function| Gate { first: 0, second: 1, function };
     let circuit = Circuit::new(2, vec![gate(Function::AND), gate(Function::OR)], vec![2, 3]).unwrap();
-    // From the gates' tokens for (0, 0), an evaluator with tokens for (1, 1) learns the sum.
+    // An evaluator with the input tokens for (1, 1) learns the sum of both gates' tokens for (0, 0).
     let leaks = |cipher: &dyn Fn(u128, u128, u64) -> u128| {
         let (rows, tokens) = garble_with(Method::Ga, &Formula(cipher), &circuit, &drawn());
         let place = 2 * (tokens[0][0] as usize & 1) + (tokens[1][0] as usize & 1);
@@ -152,8 +153,8 @@ fn without_a_tweak_gates_are_masked_alike() {
     assert!(!leaks(&|a, b, tweak| pi.davies_meyer(a ^ b ^ u128::from(tweak))));
 }
 
-/// Figure 5: H(A ‖ T) ⊕ H(B ‖ T) ⊕ X in GaX. Free XOR makes two wires that carry the same pair of tokens;
-/// where both feed a gate, its masks are gone, and R stands in the rows.
+/// Figure 5: the mask H(A ‖ T) ⊕ H(B ‖ T) in GaX. With free XOR, two wires can have the same tokens. If a
+/// gate reads both wires, two of its masks are zero, so the sum of these rows is R.
 #[test]
 fn hashes_that_add_up_vanish() {
     let hash = Cipher::Sha1.keyed(0);
@@ -161,7 +162,7 @@ fn hashes_that_add_up_vanish() {
     let gates = vec![
         Gate { first: 0, second: 1, function: Function::XOR },
         Gate { first: 1, second: 2, function: Function::XOR },
-        // Wires 5 and 6 are both 0 ⊕ 1 ⊕ 2.
+        // Wires 5 and 6 are both the sum of the wires 0, 1 and 2.
         Gate { first: 2, second: 3, function: Function::XOR },
         Gate { first: 0, second: 4, function: Function::XOR },
         Gate { first: 5, second: 6, function: Function::AND },
@@ -171,21 +172,22 @@ fn hashes_that_add_up_vanish() {
         let (rows, tokens) = garble_with(Method::GaX, &Formula(cipher), &circuit, &drawn());
         assert_eq!(tokens[5], tokens[6]);
         let offset = tokens[0][0] ^ tokens[0][1];
-        // For equal tokens the rows are those of equal types: 0 and 3.
+        // The rows for equal tokens have equal types: rows 0 and 3.
         rows[0] ^ rows[3] == offset
     };
     assert!(leaks(&|a, b, tweak| h(a, tweak) ^ h(b, tweak)));
     assert!(!leaks(&|a, b, tweak| hash.masks([(a & !1, b & !1, tweak)])[0]));
 }
 
-/// The paper's own program negates by a gate that reads one wire twice. Under A1 its rows are masked by the
-/// tweak alone, and anybody reads both tokens; so such gates do not exist here.
+/// The authors' program negates a wire by a gate that reads the wire twice. With A1, the masks of its rows
+/// depend only on the tweak, so everybody can read both tokens. That is why circuits here cannot have such
+/// gates.
 #[test]
 fn a_wire_that_is_read_twice_would_be_readable() {
     let cipher = Cipher::A1.keyed(5);
     let (one, other) = (draws().block(), draws().block());
     let [mask] = cipher.masks([(one, one, 9)]);
-    assert_eq!(mask, cipher.masks([(other, other, 9)])[0], "whatever the token is");
+    assert_eq!(mask, cipher.masks([(other, other, 9)])[0], "the mask is the same for every token");
     let gate = Gate { first: 0, second: 0, function: Function::NOT_SECOND };
     assert!(Circuit::new(2, vec![gate], vec![2]).is_err());
     let circuit =

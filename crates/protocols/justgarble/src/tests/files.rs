@@ -1,9 +1,9 @@
-//! The parts of a garbling as files: reading gives what was written, and damaged files are refused.
+//! The parts of a garbling as files. Reading gives the written parts, and damaged files are refused.
 
 use super::*;
 use crate::files::*;
 
-/// A reader of one kind of file, as it judges bytes.
+/// Reads one type of file.
 type Judge = fn(&[u8]) -> Result<(), Error>;
 
 const JUDGES: [Judge; 6] = [
@@ -15,10 +15,9 @@ const JUDGES: [Judge; 6] = [
     |bytes| read_outputs(bytes).map(drop),
 ];
 
-/// The program's digest in these tests.
 const PROGRAM: ProgramDigest = [7; 32];
 
-/// The files of a garbling of a circuit with gates that are free and gates that are not.
+/// Returns the six files of a garbling, with gates with and without rows.
 fn written(scheme: Scheme) -> [Vec<u8>; 6] {
     let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR), (3, 4, Function::OR)];
     let circuit = Circuit::normalised(3, gates, &[5, 4]).unwrap();
@@ -37,7 +36,7 @@ fn written(scheme: Scheme) -> [Vec<u8>; 6] {
     ]
 }
 
-/// All of it through files, for every scheme, with each count of bytes as the formats have it.
+/// Files of every scheme give the same parts, and have the expected lengths.
 #[test]
 fn files_hold_what_was_garbled() {
     for scheme in schemes() {
@@ -72,7 +71,7 @@ fn files_hold_what_was_garbled() {
     }
 }
 
-/// Any flipped bit, any cut, any byte more and any other kind ends in an error.
+/// A file with a flipped bit, without its end, with an additional byte or of another type is refused.
 #[test]
 fn damaged_files_are_refused() {
     for (method, cipher) in [
@@ -101,8 +100,8 @@ fn damaged_files_are_refused() {
     }
 }
 
-/// If somebody corrects the digest, too, the result is an error or a file, and never a panic or more memory
-/// than the file.
+/// An attacker can correct the digest of a changed file. Then the result is an error or a valid file, but no
+/// panic and no large allocation.
 #[test]
 fn files_with_a_mended_digest_do_no_harm() {
     let cipher = Cipher::A4(Doubling::D1);
@@ -124,7 +123,7 @@ fn files_with_a_mended_digest_do_no_harm() {
     }
 }
 
-/// A gate must be told to be something that the scheme has.
+/// A gate's public part must be possible for the method.
 #[test]
 fn gates_of_other_schemes_are_refused() {
     let cipher = Cipher::A2(Doubling::D1);
@@ -136,7 +135,7 @@ fn gates_of_other_schemes_are_refused() {
         (Method::PrivacyFree, &[16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]),
     ] {
         let [file, ..] = written(Scheme::new(method, cipher).unwrap());
-        // The first gate, behind both of its wires.
+        // The position of the first gate's opening, after its two wires.
         let at = 9 + 3 + 16 + 12 + 8;
         for byte in 0..=255 {
             let mut other = file[..file.len() - 32].to_vec();
@@ -149,7 +148,7 @@ fn gates_of_other_schemes_are_refused() {
     }
 }
 
-/// Files of two garblings do not fit together, in any combination.
+/// Files of different garblings do not fit together, in any combination of types.
 #[test]
 fn files_of_other_garblings_are_told_apart() {
     for scheme in schemes() {

@@ -1,10 +1,10 @@
-//! The circuits of the paper's figures, and published vectors out of every scheme.
+//! Tests the circuits of the paper's figures, and published vectors with every scheme.
 
 use super::*;
 use crate::library;
 
-/// Key, block and ciphertext: FIPS 197, appendices B and C.1, and the block of zeros under the key of zeros
-/// of NIST's AESAVS, which the Bristol circuits' page has as well.
+/// Key, block and ciphertext. Two vectors are from FIPS 197, appendices B and C.1. The vector of zeros is
+/// from NIST's AESAVS, and the page of the Bristol circuits has it, too.
 const VECTORS: [[u128; 3]; 3] = [
     [
         0x2b7e1516_28aed2a6_abf71588_09cf4f3c,
@@ -23,12 +23,12 @@ fn bits(number: u128) -> Vec<bool> {
     (0..128).map(|i| number >> i & 1 == 1).collect()
 }
 
-/// The input of [`library::aes`].
+/// Returns the input bits of [`library::aes`].
 fn expanded(key: u128, block: u128) -> Vec<bool> {
     [circuits::aes::round_keys(&bits(key)).unwrap(), bits(block)].concat()
 }
 
-/// Both circuits of AES, garbled alone and side by side: the published ciphertexts come out of every scheme.
+/// Every scheme gives the published ciphertexts for both circuits of AES, with one copy and with several.
 #[test]
 fn published_vectors_come_out_of_every_scheme() {
     let with_schedule = Circuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
@@ -43,7 +43,7 @@ fn published_vectors_come_out_of_every_scheme() {
             let side_by_side = garbler.garble(VECTORS.len());
             let alone = garble(scheme, circuit).unwrap();
             for (k, (input, [.., ciphertext])) in inputs.iter().zip(VECTORS).enumerate() {
-                // One of them alone, as a garbling is for one input.
+                // A single garbling is used for one input only.
                 let garblings = [Some(&side_by_side[k]), (k == 0).then_some(&alone)];
                 for Garbling { garbled, encoding, decoding, checking } in garblings.into_iter().flatten() {
                     let tokens = garbled.evaluate(&encoding.encode(input).unwrap()).unwrap();
@@ -55,8 +55,8 @@ fn published_vectors_come_out_of_every_scheme() {
     }
 }
 
-/// The paper's AES has the paper's numbers of gates and of XORs, computes AES, and stays as it is in an SCD
-/// file, with its functions and without.
+/// The circuit has the paper's numbers of gates and of XORs, and computes AES. An SCD file preserves it, with
+/// or without functions.
 #[test]
 fn aes_has_the_paper_s_shape() {
     let circuit = library::aes().unwrap();
@@ -78,8 +78,8 @@ fn aes_has_the_paper_s_shape() {
     assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit);
     let topology = Scd::read(&scd.topology().write()).unwrap();
     assert_eq!((topology.functions(), topology.gates()), (None, scd.gates()));
-    // Figure 1 has these sizes of tables: 64, 11.5, 8.64 bytes per gate, and with short tokens 40, 7.20,
-    // 5.40; those of free XOR were computed from 18%.
+    // The paper's sizes in figure 1 are 64, 11.5 and 8.64 bytes per gate, and 40, 7.20 and 5.40 with short
+    // tokens. It computed those with free XOR from a rounded share of 18%.
     for (name, bytes) in
         [("ga-a2", 64.0), ("gax-a2", 11.68), ("gaxr-a2", 8.76), ("ga-a4", 40.0), ("gax-a4", 7.30)]
     {
@@ -89,7 +89,7 @@ fn aes_has_the_paper_s_shape() {
     }
 }
 
-/// Larger circuits compute the functions of their names.
+/// The circuits for modular exponentiation and edit distance compute these functions.
 #[test]
 fn larger_circuits_compute_what_they_are_called_after() {
     for width in [10, 16, 32] {
@@ -121,7 +121,7 @@ fn larger_circuits_compute_what_they_are_called_after() {
     assert!(library::edit_distance(0).is_err());
 }
 
-/// Wagner and Fischer's table.
+/// Computes the edit distance by the table of Wagner and Fischer.
 fn edit_distance(a: &[bool], b: &[bool]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

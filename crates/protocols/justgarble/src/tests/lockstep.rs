@@ -1,4 +1,4 @@
-//! Copies side by side, on every kernel, against the same garbled and evaluated gate by gate.
+//! Compares several copies on each kernel with the same copies, garbled and evaluated gate by gate.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::draws::Draws;
 use crate::plain::{evaluate_with, garble_with};
 
-/// All that is made of copies, against the plain way.
+/// Garbles and evaluates copies on this kernel, and compares all results with those of the module `plain`.
 fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Vec<bool>]) {
     let mut rng = draws();
     let length = scheme.cipher().length();
@@ -17,7 +17,7 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
         inputs.iter().map(|_| [0; 2].map(|_| Zeroizing::new(rng.block()))).collect();
     let mut garbler = Garbler::with_kernel(kernel, scheme, circuit).unwrap();
     let mut garblings = garbler.garble(inputs.len());
-    // The former contents do not show.
+    // Garbling again overwrites all earlier contents.
     garbler.with_keys(&mut garblings, &keys);
     for (Garbling { garbled, encoding, decoding, checking }, [key, secret]) in garblings.iter().zip(&keys) {
         let draws = Draws::new(**secret, length, kernel);
@@ -44,14 +44,14 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
     }
 }
 
-/// Gates of any function that the paper's form allows: none is brought into another form.
+/// Circuits in the paper's form, with gates of arbitrary functions.
 fn any_gates() -> impl Strategy<Value = Circuit> {
     (2..6u32, prop::collection::vec((any::<u32>(), any::<u32>(), 0..16u8), 1..120)).prop_map(
         |(inputs, gates)| {
             let gates: Vec<Gate> = (inputs..)
                 .zip(gates)
                 .map(|(wire, (a, b, table))| {
-                    // The last output is nobody's input.
+                    // The two inputs of a gate differ.
                     let (a, b) = (a % wire, b % (wire - 1));
                     let b = b + u32::from(b >= a);
                     Gate { first: a.min(b), second: a.max(b), function: Function::of_table(table).unwrap() }
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// A circuit of many pieces, with long runs of gates that wait for each other and of gates that do not.
+/// AES has long chains of dependent gates, and large groups of independent gates.
 #[test]
 fn aes_side_by_side_is_aes_alone() {
     let circuit = Circuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
@@ -107,7 +107,7 @@ fn aes_side_by_side_is_aes_alone() {
     }
 }
 
-/// Parts that do not go together are refused.
+/// An evaluator refuses garbled circuits of another shape or scheme, and wrong numbers of inputs.
 #[test]
 fn evaluators_take_what_they_are_for() {
     let circuit = |function| {
@@ -118,7 +118,7 @@ fn evaluators_take_what_they_are_for() {
     let one = garble(scheme, &circuit(Function::AND)).unwrap();
     let inputs = one.encoding.encode(&[true, true]).unwrap();
     let mut evaluator = Evaluator::new(&one.garbled).unwrap();
-    // Another garbling of a circuit that shows the same.
+    // A garbling of another circuit with the same public part is accepted.
     let same = garble(scheme, &circuit(Function::OR)).unwrap();
     assert!(evaluator.evaluate(&[&one.garbled, &same.garbled], &[&inputs, &inputs]).is_ok());
     let other = garble(scheme, &circuit(Function::XOR)).unwrap();
@@ -131,7 +131,8 @@ fn evaluators_take_what_they_are_for() {
     assert!(evaluator.evaluate(&[], &[]).unwrap().is_empty());
 }
 
-/// A file states the number of inputs in four bytes: inputs that no gate reads take no memory.
+/// A short file can have a large number of inputs. If no gate reads them, the file is refused before memory
+/// is allocated for them.
 #[test]
 fn inputs_that_nothing_reads_are_bounded() {
     let scheme = Scheme::new(Method::GaX, Cipher::A2(Doubling::D1)).unwrap();

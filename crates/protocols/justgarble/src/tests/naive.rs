@@ -1,6 +1,6 @@
-//! The schemes once more, written down from figure 3 with strings of bits, slowly and on their own; rows and
-//! tokens must be the same where both draw the same. Half-gates are those of figure 2 of Zahur, Rosulek and
-//! Evans (2015), and of their section on garbling without privacy.
+//! A second, slow implementation of the schemes, written from figure 3 with strings of bits. With the same
+//! random tokens, it must give the same rows and tokens. Half-gates are written from figure 2 of Zahur,
+//! Rosulek and Evans (2015), and from their section on garbling without privacy.
 
 use brickwork_kernels::{Aes128, Kernel};
 use zeroize::Zeroizing;
@@ -9,15 +9,15 @@ use super::*;
 use crate::draws::Draws;
 use crate::plain::garble_with;
 
-/// A string of bits, the first one first.
+/// A string of bits, beginning with the first bit.
 type Bits = Vec<u8>;
 
-/// The last bits of a number.
+/// Returns the last bits of a number.
 fn bits(number: u128, length: usize) -> Bits {
     (0..length).rev().map(|i| (number >> i) as u8 & 1).collect()
 }
 
-/// The block that begins with these bits.
+/// Returns the block that begins with these bits.
 fn number(bits: &[u8]) -> u128 {
     (0..128).fold(0, |number, i| number << 1 | u128::from(bits.get(i).copied().unwrap_or(0)))
 }
@@ -27,7 +27,7 @@ fn add(a: &[u8], b: &[u8]) -> Bits {
     a.iter().zip(b).map(|(a, b)| a ^ b).collect()
 }
 
-/// D3 and D5, D2 and D4, as pictures of strings.
+/// Doubles a string. Shifts and rotations are written as in the paper.
 fn double(doubling: Doubling, a: &[u8]) -> Bits {
     let k = a.len();
     let (upper, lower) = a.split_at(k / 2);
@@ -47,7 +47,7 @@ fn double(doubling: Doubling, a: &[u8]) -> Bits {
     }
 }
 
-/// Column two of figure 1 and of figure 8.
+/// Encrypts a string, by the formulas in the second columns of figures 1 and 8.
 fn encrypted(cipher: Cipher, key: u128, a: &[u8], b: &[u8], tweak: u64, plain: &[u8]) -> Bits {
     let permuted = |block: &[u8]| {
         let mut blocks = [number(block)];
@@ -73,7 +73,7 @@ fn encrypted(cipher: Cipher, key: u128, a: &[u8], b: &[u8], tweak: u64, plain: &
             let sum = add(&double(d, a), &twice(d, b));
             add(&first(permuted(&[sum.clone(), bits(tweak.into(), 48)].concat())), &sum)
         }
-        // Compared with published vectors by themselves.
+        // Other tests compare these two with published vectors.
         Cipher::Aes256 | Cipher::Sha1 => {
             let [mask] = cipher.keyed(key).masks([(number(a), number(b), tweak)]);
             bits(mask, 128)
@@ -82,7 +82,7 @@ fn encrypted(cipher: Cipher, key: u128, a: &[u8], b: &[u8], tweak: u64, plain: &
     add(&mask, plain)
 }
 
-/// Gb of figure 3: rows by gate and type, and tokens by wire and bit.
+/// Garbles a circuit: Gb of figure 3. Returns all rows in order, and both tokens of each wire.
 fn garbled(
     scheme: Scheme,
     key: u128,
@@ -94,7 +94,7 @@ fn garbled(
     let mut offset = string(0);
     offset[k - 1] = 1;
     let free = scheme.method() != Method::Ga;
-    // The tokens of wire `w`, counted from 1.
+    // Returns the tokens of wire `w`. The first wire has the number 1.
     let fresh = |w: u64| {
         let mut zero = if free { string(w) } else { string(2 * w) };
         if scheme.method() == Method::PrivacyFree {
@@ -126,7 +126,7 @@ fn garbled(
             tokens.push([add(&a[0], &b[0]), add(&add(&a[0], &b[0]), &offset)]);
             continue;
         }
-        // The bit whose token is of this type.
+        // Returns the bit whose token has this type.
         let of_type = |pair: &[Bits; 2], t: u8| if pair[0][k - 1] == t { 0usize } else { 1 };
         let row = |ta: u8, tb: u8| {
             let (i, j) = (of_type(&a, ta), of_type(&b, tb));
@@ -144,7 +144,7 @@ fn garbled(
             let (i, j, r) = row(ta, tb);
             let cipher = encrypted(scheme.cipher(), key, &a[i], &b[j], g, &driven[r]);
             match scheme.method() {
-                Method::GaXR if (ta, tb) == (0, 0) => assert_eq!(number(&cipher), 0, "it need not be sent"),
+                Method::GaXR if (ta, tb) == (0, 0) => assert_eq!(number(&cipher), 0, "the first row is 0"),
                 _ => rows.push(cipher),
             }
         }
@@ -153,7 +153,7 @@ fn garbled(
     (rows, tokens)
 }
 
-/// The procedure GbAnd of Zahur, Rosulek and Evans, and the effect of negations on it.
+/// The procedure GbAnd of Zahur, Rosulek and Evans, with negations.
 struct HalfGarbler<'a, H: Fn(&Bits, u64) -> Bits> {
     offset: &'a Bits,
     is_private: bool,
@@ -165,7 +165,8 @@ impl<H: Fn(&Bits, u64) -> Bits> HalfGarbler<'_, H> {
         if bit == 1 { x.clone() } else { vec![0; x.len()] }
     }
 
-    /// The false label of the negation: the true one; without privacy its last bit stays that of its value.
+    /// Returns the false label of the negation, which is the true label of `x`. Without privacy its last bit
+    /// is inverted, because false labels end in 0.
     fn not(&self, x: &Bits) -> Bits {
         let mut true_label = add(x, self.offset);
         if !self.is_private {
@@ -197,7 +198,7 @@ impl<H: Fn(&Bits, u64) -> Bits> HalfGarbler<'_, H> {
         (vec![t_g, t_e], add(&w_g, &w_e))
     }
 
-    /// Any gate: an AND with inputs or its output negated, or a sum.
+    /// Garbles any gate: an AND with negated inputs or output, or a sum.
     fn gate(&self, table: u8, a: &Bits, b: &Bits, g: u64) -> (Vec<Bits>, Bits) {
         let negated = |x: &Bits, not: u8| if not == 1 { self.not(x) } else { x.clone() };
         for (i, j, n) in (0..8).map(|k: u8| (k & 1, k >> 1 & 1, k >> 2)) {
@@ -210,11 +211,11 @@ impl<H: Fn(&Bits, u64) -> Bits> HalfGarbler<'_, H> {
                 return (vec![], negated(&add(&self.if_one(i, a), &self.if_one(j, b)), n));
             }
         }
-        panic!("every function is one of these");
+        panic!("every function is an AND with negations, or a sum");
     }
 }
 
-/// Every function, with half-gates: rows and tokens, and the evaluator's results.
+/// Rows, tokens and outputs of half-gates are right for every function.
 #[test]
 fn half_gates_are_those_of_their_figure() {
     for table in 0..16 {
