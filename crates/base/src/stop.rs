@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io, thread};
 
 thread_local! {
-    /// The stop that this thread has entered.
     static ENTERED: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 

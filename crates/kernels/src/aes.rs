@@ -31,12 +31,10 @@ impl Aes128 {
         kernel.run(Expand { keys, expanded });
     }
 
-    /// Returns the eleven round keys.
     pub(crate) fn round_keys(&self) -> &[u128; 11] {
         &self.round_keys
     }
 
-    /// Returns the round keys of each of four keys.
     pub(crate) fn four(keys: &[Aes128; 4]) -> &[[u128; 11]; 4] {
         // SAFETY: a key is its round keys and nothing else.
         unsafe { &*std::ptr::from_ref(keys).cast() }

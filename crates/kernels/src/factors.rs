@@ -33,7 +33,6 @@ pub(crate) struct Factors {
 }
 
 impl Factors {
-    /// Converts factors into these forms.
     pub(crate) fn of(factors: impl ExactSizeIterator<Item = Factor>) -> Self {
         let mut forms =
             Factors { rows: Vec::with_capacity(factors.len()), nibbles: Vec::with_capacity(factors.len()) };

@@ -725,7 +725,6 @@ impl<'a> Few<'a> {
         Some(Few { ands: taken, first })
     }
 
-    /// Returns the gate in a block of a register.
     #[inline(always)]
     fn gate<V: Vector>(self, n: usize, lane: usize) -> &'a And {
         // SAFETY: `take` takes at least one gate.

@@ -55,7 +55,6 @@ fn equal(a: usize, b: usize) -> u128 {
     u128::from(black_box((difference | difference.wrapping_neg()) >> 63)).wrapping_sub(1)
 }
 
-/// Returns `one` if the bit is set, else `zero`.
 #[inline(always)]
 fn either(bit: usize, zero: u128, one: u128) -> u128 {
     zero ^ (zero ^ one) & equal(bit, 1)
@@ -116,7 +115,6 @@ impl Spread {
     }
 }
 
-/// Returns the sum of the blocks of a register.
 #[inline(always)]
 unsafe fn total<V: Vector>(register: V) -> u128 {
     let mut blocks = [0; 4];

@@ -11,7 +11,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of [`Erasing`] values.
 static ERASING: AtomicUsize = AtomicUsize::new(0);
 
 /// While a value of this type exists, [`LargePages`] erases all blocks that are freed or moved, on any
@@ -201,7 +200,6 @@ mod mapping {
             Some(self.remove(place))
         }
 
-        /// Removes and returns the mapping at this place.
         fn remove(&mut self, place: usize) -> usize {
             let (start, length) = self.places[place];
             self.places.copy_within(place + 1..self.count, place);

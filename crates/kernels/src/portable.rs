@@ -118,7 +118,6 @@ fn linear(rows: &[u8; 8], x: &Planes) -> Planes {
 
 type Nibble = [u128; 4];
 
-/// Returns the product in GF(2^4).
 #[inline(always)]
 fn multiply4(a: Nibble, b: Nibble) -> Nibble {
     let mut product = [0; 7];
@@ -251,13 +250,11 @@ fn multiply128(a: u128, b: u128) -> (u128, u128) {
     (low ^ middle << 64, high ^ middle >> 64)
 }
 
-/// Returns the 32-bit words of a block.
 #[inline(always)]
 fn words(block: u128) -> [u32; 4] {
     bytemuck::cast(block)
 }
 
-/// Returns the block of these words.
 #[inline(always)]
 fn block(words: [u32; 4]) -> u128 {
     bytemuck::cast(words)

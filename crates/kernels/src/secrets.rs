@@ -77,7 +77,6 @@ impl<T: Copy + Default> Drop for Secrets<T> {
 }
 
 impl<T: Copy + Default> FromIterator<T> for Secrets<T> {
-    /// Collects secrets from an iterator that knows its length.
     fn from_iter<I: IntoIterator<Item = T>>(secrets: I) -> Self {
         Secrets(secrets.into_iter().collect())
     }

@@ -98,7 +98,6 @@ impl Place {
 /// Registers of one stream, or of its results.
 type Registers<V, const M: usize> = [V; M];
 
-/// Returns the counters of `M` registers from this block on.
 #[inline(always)]
 unsafe fn counters<V: Vector, const M: usize>(block: u64) -> Registers<V, M> {
     let lanes = [0, 1, 2, 3].map(|i: u64| u128::from(block.wrapping_add(i)));
@@ -192,7 +191,6 @@ struct Send<'a> {
 }
 
 impl Send<'_> {
-    /// Writes the result of tree `tree` at a place.
     #[inline(always)]
     unsafe fn write<V: Vector, const K: usize, const M: usize>(
         &mut self,

@@ -20,7 +20,6 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::pool;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 
-/// The number of OTs that one task adds up.
 const OTS_A_TASK: usize = 4096;
 
 /// The number of OTs whose commitments are converted to columns at a time.

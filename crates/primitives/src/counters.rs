@@ -8,7 +8,6 @@ const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
 
 /// The counters of a session besides the blocks of its streams. Both parties count in the same way.
 pub struct Counters {
-    /// The indices of authenticators.
     authenticators: Numbers,
     /// The serials of cut-and-chooses. In a store, a batch has the serial of its first one.
     serials: Numbers,

@@ -127,7 +127,6 @@ impl Inputs<'_> {
         self.subtrees.len() * self.chunks
     }
 
-    /// Returns the start of a chunk.
     fn start(&self, chunk: usize) -> *const u8 {
         self.subtrees[chunk / self.chunks].bytes[chunk % self.chunks * CHUNK_BYTES..].as_ptr()
     }

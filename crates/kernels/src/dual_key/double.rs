@@ -44,7 +44,6 @@ impl Double for Same {
     }
 }
 
-/// Implements [`Doubling::HalvesRight`].
 #[derive(Clone, Copy)]
 pub(super) struct HalvesRight;
 
@@ -99,7 +98,6 @@ impl<V: Vector> CarryOf<V> {
     }
 }
 
-/// Implements [`Doubling::Left`].
 #[derive(Clone, Copy)]
 pub(super) struct Left(pub Carry);
 
@@ -117,7 +115,6 @@ impl Double for Left {
     }
 }
 
-/// Implements [`Doubling::Right`].
 #[derive(Clone, Copy)]
 pub(super) struct Right(pub Carry);
 

@@ -150,7 +150,6 @@ impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
     }
 }
 
-/// Implements [`Style::Ga`].
 pub(super) struct Ga;
 
 impl GarbleStyle<2> for Ga {
@@ -326,7 +325,6 @@ impl<const REDUCED: bool> Free<REDUCED> {
     }
 }
 
-/// Implements [`Style::HalfGates`].
 pub(super) struct HalfGates;
 
 impl GarbleStyle<1> for HalfGates {
@@ -386,7 +384,6 @@ impl HalfGates {
     }
 }
 
-/// Implements [`Style::PrivacyFree`].
 pub(super) struct PrivacyFree;
 
 impl GarbleStyle<1> for PrivacyFree {

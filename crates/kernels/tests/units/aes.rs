@@ -109,7 +109,6 @@ fn rows_of_the_wrong_size_are_refused() {
     ctr_rows(&[Aes128::new(1)], 0, &mut [0; 7], 8);
 }
 
-/// Encrypting lists, each under its own key, gives the same as encrypting them one by one.
 #[test]
 fn lists_are_encrypted_each_under_its_key() {
     fn of<const N: usize>() {

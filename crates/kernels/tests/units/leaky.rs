@@ -2,7 +2,6 @@
 
 use brickwork_kernels::{Aes128, Kernel, LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 
-/// Compares with the formulas, word by word.
 #[test]
 fn words_are_those_of_the_formulas() {
     let mut state = 1u128;

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 /// The number of symbols in a block.
 const BLOCK: usize = 16;
 
-/// Returns the image of a byte under a factor.
 fn image(factor: Factor, byte: u8) -> u8 {
     (0..8).fold(0, |image, j| if byte >> j & 1 == 1 { image ^ factor.0[j] } else { image })
 }

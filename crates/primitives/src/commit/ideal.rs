@@ -74,10 +74,8 @@ pub struct Receiver {
     fault: Arc<Fault>,
 }
 
-/// The counter of places in the stream.
 const PLACES: Counter = Counter::new("places of ideal commitments", 40);
 
-/// The range of places of a new setup.
 fn of_setup() -> Range {
     Ranges::of_setup().take(&PLACES).expect("nothing is taken")
 }

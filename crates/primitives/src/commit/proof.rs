@@ -18,7 +18,6 @@ pub struct Name {
 pub struct Names(Name);
 
 impl Default for Names {
-    /// Returns the names of a new receiver.
     fn default() -> Self {
         static RECEIVERS: AtomicU64 = AtomicU64::new(0);
         Names(Name { receiver: RECEIVERS.fetch_add(1, Ordering::Relaxed), number: 0 })

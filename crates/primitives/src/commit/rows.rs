@@ -27,7 +27,6 @@ pub(super) const BLOCK: usize = 128;
 /// The number of blocks that one thread processes at a time. The rows of a chunk fit into the second-level
 /// cache.
 pub(super) const CHUNK_BLOCKS: usize = 16;
-/// The number of commitments in a chunk.
 pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
 /// The number of chunks that are computed in parallel.
 pub(super) const CHUNKS_IN_HAND: usize = 16;

@@ -404,7 +404,6 @@ impl Shares {
     }
 }
 
-/// The number of 128-bit blocks of a column.
 const COLUMN_BLOCKS: usize = COLUMN_WORDS / 2;
 
 /// Copies packed columns into padded ones, with zeros after each column.
@@ -498,7 +497,6 @@ enum Listed<'a, W> {
     Made(Vec<u128>, &'a Selection),
 }
 
-/// The number of weights that one task computes.
 const WEIGHTS_A_TASK: usize = 1 << 14;
 
 impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {

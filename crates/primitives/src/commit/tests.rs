@@ -388,7 +388,6 @@ fn row_11_every_claim_that_follows_its_commitments_counts() {
     }
 }
 
-/// Returns all words of shares.
 fn words(shares: &Shares) -> Vec<u64> {
     if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() }
 }

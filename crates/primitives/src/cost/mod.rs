@@ -22,7 +22,6 @@ pub const GATE_BYTES: u64 = 32;
 pub const BLOCK: u64 = 128;
 /// The dimension of the code, and the number of base OTs of the extension.
 pub const DIMENSION: u64 = 128;
-/// The number of commitments whose corrections are sent in one message.
 const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// The number of blocks of an OT extension's rows that are sent in one message.
 const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;

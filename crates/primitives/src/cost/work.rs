@@ -87,7 +87,6 @@ pub static RANDOM_RECEIVER: [&Work; 5] = [
     &PCG_RECEIVER,
 ];
 
-/// All kinds of work.
 pub(super) static ALL: &[&Work] = &[
     &CHOOSE,
     &CHOSEN,

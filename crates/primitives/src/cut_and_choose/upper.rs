@@ -25,7 +25,6 @@ impl Upper {
     /// The number 1.
     pub const ONE: Upper = Upper { exponent: -63, mantissa: 1 << 63 };
 
-    /// Returns `mantissa * 2^exponent`, rounded up.
     fn rounded(mantissa: u128, exponent: i64) -> Self {
         if mantissa == 0 {
             return Self::ZERO;

@@ -48,7 +48,6 @@ impl GarblingKeys {
         self.start
     }
 
-    /// Returns the group of a copy.
     pub(super) fn group_of(&self, copy: u32) -> u64 {
         u64::from(copy) / self.group as u64
     }
@@ -58,7 +57,6 @@ impl GarblingKeys {
         self.chunk >= SECTION.min(self.and_gates)
     }
 
-    /// Returns the keys of a group.
     pub(super) fn of_group(&self, kernel: Kernel, group: u64) -> GroupKeys {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
         hasher.update(&self.start.to_le_bytes());
@@ -92,7 +90,6 @@ pub(super) struct GroupKeys {
 }
 
 impl GroupKeys {
-    /// Returns the number of the group.
     pub(super) fn group(&self) -> u64 {
         self.group
     }

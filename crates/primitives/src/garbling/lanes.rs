@@ -50,7 +50,6 @@ pub(super) struct LaneGroup<'a> {
     pub lanes: usize,
 }
 
-/// Returns the positions in `copies`, sorted by group.
 pub(super) fn by_group(copies: &[u32], keys: &GarblingKeys) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_by_key(|&p| keys.group_of(copies[p]));

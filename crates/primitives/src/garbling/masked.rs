@@ -70,7 +70,6 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Writes the labels of the outputs.
     fn finish(&self, outputs: &mut [Label]) {
         let places = &self.schedule.outputs;
         for (lane, copy) in self.copies.clone().enumerate() {

@@ -35,7 +35,6 @@ pub(super) struct FreeGate {
     depth: u32,
 }
 
-/// An AND gate.
 pub(super) struct AndGate {
     pub a: Wire,
     pub b: Wire,

@@ -138,7 +138,6 @@ impl Slots {
         self.release_if_unread(wire);
     }
 
-    /// Assigns a slot to a wire.
     fn place(&mut self, wire: Wire) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.count += 1;

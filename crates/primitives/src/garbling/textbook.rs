@@ -11,7 +11,6 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Circuit, Gate};
 
-/// Hashes labels for a gate of a copy.
 fn hash(start: u128, copy: u32, gate: usize, labels: &[Label]) -> Label {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&start.to_le_bytes()).update(&copy.to_le_bytes()).update(&(gate as u64).to_le_bytes());

@@ -28,7 +28,6 @@ pub(super) struct Coefficients {
 }
 
 impl Coefficients {
-    /// Returns the coefficients of `number` combinations, expanded from a seed.
     pub(super) fn expand(seed: &Seed, field: Field, number: usize) -> Self {
         let rng = Rng::expand(seed, "brickwork interactive hash combinations");
         Coefficients { rng, field, scale: field.scale(), number }

@@ -458,7 +458,6 @@ impl Receiver {
         self.code.parameters().masks(self.security)
     }
 
-    /// Returns the watched symbols.
     pub(super) fn watched_symbols(&self) -> &Watch {
         &self.watch
     }
@@ -590,7 +589,6 @@ impl Receiver {
     }
 }
 
-/// Returns whether any element differs.
 fn any(differ: &[u8]) -> bool {
     differ.iter().fold(0, |all, differ| all | differ) != 0
 }

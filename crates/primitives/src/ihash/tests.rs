@@ -42,7 +42,6 @@ fn some_watch(parameters: &Parameters) -> Vec<u8> {
     Watch::draw(parameters, &mut Rng::replayable("test watch")).choices().to_vec()
 }
 
-/// All sets of w of n symbols.
 fn all_watches(parameters: &Parameters) -> Vec<Vec<u8>> {
     (0_u32..1 << parameters.n())
         .filter(|set| set.count_ones() as usize == parameters.w())
@@ -111,7 +110,6 @@ fn random_words(parameters: &Parameters, count: usize, rng: &mut Rng) -> Words {
     words
 }
 
-/// Returns words with these symbols.
 fn words_of(all: &[Vec<u8>]) -> Words {
     let mut words = Words::zeros(all[0].len(), all.len());
     all.iter().enumerate().for_each(|(k, symbols)| words.symbols_mut(k).copy_from_slice(symbols));

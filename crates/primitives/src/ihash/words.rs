@@ -479,7 +479,6 @@ fn add_where<const N: usize>(data: &mut [u128], word: &[u128; N], bits: &[u8]) {
     }
 }
 
-/// Returns the bytes of packed words.
 pub(super) fn packed_bytes(symbols: usize, count: usize, bits: u32) -> usize {
     (symbols * count * bits as usize).div_ceil(8)
 }
@@ -501,7 +500,6 @@ fn pack8(symbols: u64, bits: u32) -> u64 {
     x & low(4 * bits, 64) | (x >> 32) << (4 * bits)
 }
 
-/// Reverses [`pack8`].
 fn unpack8(packed: u64, bits: u32) -> u64 {
     let x = packed & low(4 * bits, 64) | (packed >> (4 * bits) & low(4 * bits, 64)) << 32;
     let x = x & low(2 * bits, 32) | x << (16 - 2 * bits) & low(2 * bits, 32) << 16;
@@ -528,7 +526,6 @@ mod tests {
                 let mut packed = vec![7];
                 words.pack(bits, &mut packed);
                 assert_eq!(packed.len(), 1 + packed_bytes(symbols, count, bits));
-                // Compares bit by bit.
                 let all: Vec<u8> = (0..count).flat_map(|k| words.symbols_of(k).to_vec()).collect();
                 for place in 0..symbols * count * bits as usize {
                     let (symbol, bit) = (place / bits as usize, place % bits as usize);

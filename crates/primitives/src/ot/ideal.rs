@@ -116,7 +116,6 @@ impl CotReceiver for Receiver {
     }
 }
 
-/// Returns both ends of a series.
 pub(crate) fn deal() -> (Sender, Receiver) {
     let series = Series::new(&[3; 32], super::Direction::GarblerSends);
     let offset = Rng::replayable("ideal OTs").delta();

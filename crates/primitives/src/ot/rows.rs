@@ -44,9 +44,7 @@ pub mod msg {
 pub(super) const ROWS: usize = BASE_OTS;
 /// The number of bits in a block.
 pub(super) const BLOCK: usize = 128;
-/// The number of OTs in a tile.
 const OTS: usize = BLOCK * TILE_BLOCKS;
-/// The number of tiles in a chunk.
 const CHUNK_TILES: usize = CHUNK / TILE_BLOCKS;
 /// The counter of blocks of 128 OTs. A log uses the same seeds for several entries, and each entry draws from
 /// its own range.
@@ -75,7 +73,6 @@ fn counters(series: &Series) -> [Counter; 2] {
     }
 }
 
-/// The range of a counter for new seeds.
 fn of_setup(counter: &Counter) -> Range {
     Ranges::of_setup().take(counter).expect("nothing is taken")
 }
@@ -206,7 +203,6 @@ impl<'a> Rows<'a> {
         Rows { whole, part, rest: Zeroizing::new(vec![[0; OTS]; rest]), blocks }
     }
 
-    /// Returns the number of tiles.
     fn tiles(&self) -> usize {
         self.whole.len() + self.rest.len()
     }
@@ -495,7 +491,6 @@ impl SenderSide {
 }
 
 impl Flavour {
-    /// Returns the number of trees that have corrections.
     fn corrections(self, trees: &Trees) -> usize {
         trees.count() - usize::from(self.random)
     }

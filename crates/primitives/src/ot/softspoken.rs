@@ -68,9 +68,7 @@ type Pair = [u128; 2];
 /// for the base OT at a tree's root, the sum of the tree's proofs. The last pair is the digest of all proofs.
 const PAIRS: usize = ROWS + 1;
 
-/// OTs of given choices.
 const EXTEND: Flavour = Flavour { random: false, last_bits: false };
-/// OTs of random choices.
 const RANDOM: Flavour = Flavour { random: true, last_bits: false };
 /// OTs of random choices that are the last bits of the labels.
 const RANDOM_BITS: Flavour = Flavour { random: true, last_bits: true };
@@ -141,7 +139,6 @@ impl Oracle {
         children
     }
 
-    /// Writes the keys and proofs of these leaves.
     fn leaves(&self, tree: usize, nodes: &[u128], keys: &mut [u128], proofs: &mut [Pair]) {
         for (place, ((&node, key), proof)) in nodes.iter().zip(keys).zip(proofs).enumerate() {
             let answer = self.ask::<3>(Question::Leaf, [tree, 0, place], node);
@@ -166,7 +163,6 @@ fn sums(children: &[u128]) -> Pair {
     })
 }
 
-/// Returns the sum of proofs.
 fn sum(proofs: &[Pair]) -> Pair {
     proofs.iter().fold([0; 2], |mut sum, proof| {
         add(&mut sum, proof);
@@ -186,12 +182,10 @@ impl Leaves {
         Leaves { keys: Zeroizing::new(vec![0; all]), proofs: Zeroizing::new(vec![[0; 2]; all]) }
     }
 
-    /// Returns the keys of all streams.
     fn into_keys(mut self) -> Forward {
         Forward::of_setup(std::mem::take(&mut *self.keys))
     }
 
-    /// Returns the keys and proofs of one tree.
     fn of_tree<const K: usize>(&mut self, tree: usize) -> (&mut [u128], &mut [Pair]) {
         (&mut self.keys[tree << K..][..1 << K], &mut self.proofs[tree << K..][..1 << K])
     }

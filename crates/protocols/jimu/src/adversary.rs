@@ -276,7 +276,6 @@ impl Side {
     }
 }
 
-/// Returns the events of an honest run.
 fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Sizes, bool)> = Known::new();
     KNOWN.of((job.program.digest(), sizes.clone(), dealt), || {

@@ -489,7 +489,6 @@ pub(crate) mod tests {
             Checks::new(&self.labels.receiver.0, &self.delta.1).unwrap()
         }
 
-        /// Judges the results of one bucket.
         fn judge(&self, gates: &[Gives], rng: &mut Rng) -> (Result<(Words, u8), Cheat>, Recovery) {
             let mut results = Words::zeros(48, gates.len());
             for (k, gives) in gates.iter().enumerate() {

@@ -131,7 +131,6 @@ fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wire
 
 /// The part of the circuit that does not depend on the evaluator's message about its input.
 pub(super) struct Begun {
-    /// Labels of all wires.
     labels: Words,
     /// The soldered wires of each kind of copies.
     pairs: Vec<KindPairs>,
@@ -211,7 +210,6 @@ pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (
     (labels, kinds)
 }
 
-/// Adds Δ to each word.
 pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
     (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
     words

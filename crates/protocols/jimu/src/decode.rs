@@ -23,7 +23,6 @@ use crate::setup::{Evaluator, Garbler};
 /// Bytes of a compressed label.
 const LABEL: usize = 16;
 
-/// Returns the garbler's outputs.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout, circuit: &Wires) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
     let wires: Vec<usize> = layout.outputs(Party::Garbler).collect();
@@ -47,7 +46,6 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, circuit: &Wires) -> 
     if bool::from(all_known) { Ok(outputs) } else { Err(Cheat::OutputLabel.into()) }
 }
 
-/// Returns the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

@@ -132,7 +132,6 @@ struct Group<'a> {
     party: &'a Evaluator,
     layout: &'a Layout<'a>,
     kind: usize,
-    /// The numbers of the slots.
     slots: &'a [u32],
 }
 
@@ -148,7 +147,6 @@ impl Group<'_> {
         all.flat_map(|place| place * bucket..(place + 1) * bucket).collect()
     }
 
-    /// Evaluates gates.
     fn gates(
         &self,
         gates: &GateBuckets,

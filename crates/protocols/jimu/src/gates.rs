@@ -257,7 +257,6 @@ pub(crate) fn mask(bit: u8) -> u128 {
     std::hint::black_box(u128::from(bit).wrapping_neg())
 }
 
-/// Returns the blocks of a word.
 fn block_of<const N: usize>(words: &Words, k: usize) -> [u128; N] {
     words.data().as_chunks::<N>().0[k]
 }

@@ -13,9 +13,7 @@ use crate::parameters::{Level, NONE, Sizes, Unit};
 /// The kind of copies: AND gates, or copies of a component.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'p> {
-    /// The AND gate.
     Gate,
-    /// A component of the program.
     Component(&'p Component),
 }
 

@@ -266,7 +266,6 @@ fn check_gates(
     Ok(())
 }
 
-/// Checks opened copies of a component by garbling them again.
 fn check_components(
     party: &Evaluator,
     copies: &HashedCopies,

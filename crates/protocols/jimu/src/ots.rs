@@ -79,7 +79,6 @@ pub(super) struct Unchecked {
     seed: Seed,
 }
 
-/// Returns the labels of one series.
 fn of_block(labels: &Words, block: usize) -> Labels {
     (0..labels.count()).map(|k| Label::from_bits(labels.word(k)[block])).collect()
 }
@@ -170,7 +169,6 @@ pub(super) fn keys_offered(
     Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
 }
 
-/// Returns the chosen key of each of these OTs.
 pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) -> Result<Vec<Seed>, Error> {
     let each = series.iter_mut().enumerate();
     let each = each.map(|(block, series)| series.keys(&of_block(labels, block)));

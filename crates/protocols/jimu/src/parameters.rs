@@ -363,7 +363,6 @@ pub struct Sizes {
     pub copies: Vec<Bucketing>,
 }
 
-/// The bucketing without items.
 pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 /// The largest number of items of a kind in one session.

@@ -21,7 +21,6 @@ use crate::msg;
 use crate::ots::{self, Counts};
 use crate::setup::{Evaluator, Garbler};
 
-/// Bytes of the start of hash keys.
 pub(super) const START: usize = 16;
 
 /// The number of gates that are garbled, hashed and sent at a time.
@@ -103,7 +102,6 @@ pub(super) enum Garbled {
     /// Gates with their rows, `[gate][row]`: first of all gates, and after the check only of the gates in
     /// buckets.
     Gates(Garbling, Words),
-    /// Copies of a component.
     Components {
         garbling: Box<ComponentGarbling>,
         /// The hash of each copy's tables.
@@ -364,7 +362,6 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     Ok(Received { copies, inputs, wires: slots, ots, choice })
 }
 
-/// Receives gates.
 fn receive_gates(party: &mut Evaluator, start: u128, gates: usize) -> Result<(Garbled, InTheirPlace), Error> {
     let (symbols, blocks) = (party.level.labels.l(), party.level.blocks());
     let mut rows = Words::zeros(symbols, 2 * gates);

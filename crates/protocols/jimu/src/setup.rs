@@ -56,7 +56,6 @@ impl Points {
     }
 }
 
-/// The garbler of a session.
 pub(super) struct Garbler {
     pub run: Metered,
     pub rng: Rng,
@@ -73,7 +72,6 @@ pub(super) struct Garbler {
     pub hooks: Hooks,
 }
 
-/// The evaluator of a session.
 pub(super) struct Evaluator {
     pub run: Metered,
     pub rng: Rng,

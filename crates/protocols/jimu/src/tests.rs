@@ -72,7 +72,6 @@ fn random_component(name: &str, linear: bool, rng: &mut Rng) -> Component {
     }
 }
 
-/// Runs both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,

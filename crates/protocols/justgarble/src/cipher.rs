@@ -82,7 +82,6 @@ impl Doubling {
     pub const ALL: [Doubling; 7] =
         [Doubling::D1, Doubling::D2, Doubling::D3, Doubling::D4, Doubling::D5, Doubling::D6, Doubling::D7];
 
-    /// Returns the doubling with this name, d1 to d7.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|doubling| doubling.to_string() == name)
     }
@@ -110,7 +109,6 @@ impl Doubling {
         }
     }
 
-    /// Returns this doubling in the form of the kernels.
     pub(crate) fn of_kernels(self, length: Length) -> kernels::Doubling {
         let (mask, last) = (length.mask(), length.last());
         // The first and the last bits of both halves of a block.

@@ -73,7 +73,6 @@ impl Function {
         Function(table.sum())
     }
 
-    /// Returns the function with exchanged inputs.
     fn exchanged(self) -> Self {
         Function((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
     }
@@ -100,7 +99,6 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns a gate with these inputs in the right order.
     pub(crate) fn in_order(first: u32, second: u32, function: Function) -> Self {
         match first < second {
             true => Gate { first, second, function },

@@ -69,7 +69,6 @@ fn opening_of(byte: u8) -> Option<Opening> {
     }
 }
 
-/// The type of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileType {
     Garbled = 1,
@@ -90,7 +89,6 @@ impl FileType {
         FileType::Outputs,
     ];
 
-    /// Returns the name of the type in messages.
     fn name(self) -> &'static str {
         match self {
             FileType::Garbled => "a garbled circuit (F)",

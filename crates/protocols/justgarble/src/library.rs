@@ -238,7 +238,6 @@ pub fn modular_exponentiation(bits: usize) -> Result<Circuit, Error> {
     Circuit::of(&b.finish(&power)?)
 }
 
-/// Returns the modulus of [`modular_exponentiation`].
 pub(crate) fn modulus(bits: usize) -> u128 {
     (1 << bits) - (1 << (bits - 8)) + 1
 }

@@ -258,7 +258,6 @@ impl Shape {
     }
 }
 
-/// The methods by their names.
 const METHODS: [(&str, Method); 5] = [
     ("gaxr", Method::GaXR),
     ("gax", Method::GaX),

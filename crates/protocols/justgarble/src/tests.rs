@@ -92,7 +92,6 @@ proptest! {
     }
 }
 
-/// Insecure pairs of a method and a cipher are refused, with the reason.
 #[test]
 fn insecure_pairs_are_refused() {
     for method in [Method::GaX, Method::GaXR] {
@@ -139,7 +138,6 @@ fn privacy_is_what_a_method_says() {
     }
 }
 
-/// The name of a scheme gives the same scheme, and other names are refused.
 #[test]
 fn schemes_have_names() {
     for scheme in schemes() {
@@ -212,7 +210,6 @@ fn made_up_outputs_are_seen() {
     }
 }
 
-/// A garbled circuit with wrong or missing parts is refused.
 #[test]
 fn damaged_garbled_circuits_are_refused() {
     let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR)];
@@ -248,7 +245,6 @@ fn damaged_garbled_circuits_are_refused() {
     assert!(Shape::new(Method::GaXR, u32::MAX, vec![(0, 1, sum)], vec![0]).is_err(), "too many wires");
 }
 
-/// Each condition of the paper's form is checked.
 #[test]
 fn circuits_keep_the_paper_s_conditions() {
     let gate = |first, second| Gate { first, second, function: Function::AND };

@@ -74,7 +74,6 @@ pub fn port(name: &str, width: u32) -> Port {
     Port::new(name, Type::Uint(width))
 }
 
-/// Returns a component of random gates.
 fn component(name: &str, inputs: u32, outputs: u32, gates: u64, rng: &mut Rng) -> Component {
     let mut builder = Builder::new(inputs);
     let mut wires = builder.all_inputs();
@@ -327,7 +326,6 @@ impl Side {
     }
 }
 
-/// Returns the events of an honest run.
 fn honest_events(job: &Job, cuts: Option<Bucketings>, dealt: bool) -> [Vec<Event>; 2] {
     static KNOWN: Known<([u8; 32], Option<Bucketings>, [bool; 2])> = Known::new();
     KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {

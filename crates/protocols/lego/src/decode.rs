@@ -28,7 +28,6 @@ use brickwork_circuit::Recipient;
 use brickwork_primitives::commit::{self, Committed};
 use brickwork_primitives::solder::GarblerWire;
 
-/// Bytes of a hash.
 const HASH: usize = 32;
 
 /// Returns the hash that proves that the evaluator has the labels of all of the garbler's outputs.
@@ -41,7 +40,6 @@ fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 
     *hasher.finalize().as_bytes()
 }
 
-/// Returns the outputs that a party learns, with their numbers.
 fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usize, &'l Output)> + Clone {
     layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
 }

@@ -12,7 +12,6 @@ use brickwork_primitives::garbling::{AndGates, AndRoom};
 
 pub(super) use brickwork_primitives::garbling::AndTable as Table;
 
-/// Bytes of a table.
 pub(super) const TABLE_BYTES: usize = size_of::<Table>();
 
 /// The number of gates that one task garbles or evaluates.

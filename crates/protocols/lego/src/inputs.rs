@@ -71,7 +71,6 @@ impl GarblerAuthenticators {
         [&self.offsets, &self.wires, &self.inputs].map(New::from)
     }
 
-    /// Returns the wire of an authenticator.
     fn wire(&self, k: usize) -> GarblerWire {
         GarblerWire { value: self.wires.values[k], delta: Delta::new(self.offsets.values[k].bits()) }
     }
@@ -120,7 +119,6 @@ pub(super) fn wires_of(hasher: &Hasher, numbers: impl Fn(usize) -> u64 + Sync, d
     values
 }
 
-/// Converts committed values to offsets.
 pub(super) fn offsets_of(committed: &Committed) -> Zeroizing<Vec<Delta>> {
     Zeroizing::new(committed.values.iter().map(|offset| Delta::new(offset.bits())).collect())
 }

@@ -5,7 +5,6 @@ use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};
 use brickwork_primitives::ot::extension;
 
-/// The commitment scheme.
 pub(super) type Commitments = split::Split;
 
 /// The garbler's sender of commitments, which also recomputes the commitments of a stock.

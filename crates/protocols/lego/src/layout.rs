@@ -9,7 +9,6 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Gate, Program, Recipient, Wire};
 
-/// An output wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
     /// The wire of the program.
@@ -20,7 +19,6 @@ pub(super) struct Output {
     pub mask: Option<usize>,
 }
 
-/// The layout of a program.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     /// The number of input wires of the garbler's ports.

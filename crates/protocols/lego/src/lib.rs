@@ -280,7 +280,6 @@ fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<
     Ok(split(&seeds))
 }
 
-/// Receives the evaluator's challenges.
 fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
     party.run.phase("preprocess");
     let seeds = party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?;

@@ -33,7 +33,6 @@ const MOST_BAD: usize = 1 << 13;
 /// which need up to twelve times as many.
 const MOST_TERMS: usize = 1 << 27;
 
-/// No limit on the number of bad items.
 const ALL: usize = usize::MAX;
 
 /// For batches up to this size, bad items are dealt one by one where the recurrence ends.

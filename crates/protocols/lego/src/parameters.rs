@@ -90,7 +90,6 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
         .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
-/// Returns the budget of a session with stock.
 pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
     checks(security, STOCK_PROOFS, STOCK_PROOFS)
 }
@@ -249,7 +248,6 @@ impl Parameters {
         gates.into_iter().chain(inputs).collect()
     }
 
-    /// Returns a digest of all parameters.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 lego parameters");
         digest.number(self.security).length(self.ot_binding);
@@ -329,10 +327,8 @@ impl Parameters {
     }
 }
 
-/// The name of the check of gates and wire authenticators in a budget.
 pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authenticators";
 
-/// The name of the check of input authenticators in a budget.
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
 /// Returns a promise without batches.
@@ -350,13 +346,11 @@ pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<Spent>) 
     }
 }
 
-/// Adds a batch of gates and wire authenticators to a promise.
 pub(super) fn add_gates(promise: &mut Promise, mixed: &Mixed) {
     promise.batches.push(mixed.gates.batch(ItemKind::Gate, "AND gates"));
     promise.batches.push(mixed.authenticators.batch(ItemKind::WireAuthenticator, "wire authenticators"));
 }
 
-/// Adds a batch of input authenticators to a promise.
 pub(super) fn add_inputs(promise: &mut Promise, cut: &Bucketing) {
     promise.batches.push(cut.batch(ItemKind::InputAuthenticator, "input authenticators"));
 }

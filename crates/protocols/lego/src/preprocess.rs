@@ -388,7 +388,6 @@ pub(super) struct ClaimedGates {
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
     gates: Gates,
-    /// The tables of all gates.
     tables: SpilledVec<Table>,
     hashes: SpilledVec<Authenticator>,
 }

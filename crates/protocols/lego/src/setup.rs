@@ -42,7 +42,6 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_session::{Answer, Digests, Greeting, Metered, SessionId, Terms};
 
-/// The garbler of a session.
 pub(super) struct Garbler<C: commit::Scheme = Commitments> {
     pub run: Metered,
     pub pool: Pool,
@@ -59,7 +58,6 @@ pub(super) struct Garbler<C: commit::Scheme = Commitments> {
     pub counters: Counters,
 }
 
-/// The evaluator of a session.
 pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
     pub run: Metered,
     pub pool: Pool,

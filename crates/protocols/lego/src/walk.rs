@@ -100,7 +100,6 @@ struct Order {
 }
 
 impl Order {
-    /// Computes the order of a program's evaluation.
     fn of(layout: &Layout) -> Self {
         let program = layout.program;
         let mut levels = vec![0_usize; layout.own + layout.evaluator];
@@ -156,7 +155,6 @@ pub(super) struct Ordered {
     desks: Mutex<Vec<Desk>>,
 }
 
-/// The gates.
 struct Material {
     order: Order,
     gates: Vec<Buckets>,

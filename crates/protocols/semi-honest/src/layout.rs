@@ -19,7 +19,6 @@ const LABELS: usize = 1 << 18;
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     executions: usize,
-    /// The place of each wire's label.
     places: Vec<u32>,
     /// The number of labels that an execution needs at a time.
     alive: usize,
@@ -233,7 +232,6 @@ mod tests {
     use super::*;
     use brickwork_circuit::library;
 
-    /// No wire overwrites a label that is read later.
     #[test]
     fn no_label_is_overwritten_before_it_was_read() {
         for program in [library::millionaires().unwrap(), library::aes::cbc_mac(3).unwrap()] {

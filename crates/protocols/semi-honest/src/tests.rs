@@ -13,7 +13,6 @@ fn job(program: &Arc<Program>) -> Job {
     Job::new(program.clone(), 40, identities)
 }
 
-/// Runs both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,

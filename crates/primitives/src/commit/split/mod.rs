@@ -69,7 +69,6 @@ fn malformed() -> Error {
 /// draws from its own range.
 const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
-/// The range of blocks for new seeds.
 fn of_setup() -> Range {
     Ranges::of_setup().take(&BLOCKS).expect("nothing is taken")
 }

@@ -33,7 +33,6 @@ pub struct Receiver {
     blocks: Range,
     names: Names,
     challenge: Rng,
-    /// The memory budget for corrections.
     budget: MemoryBudget,
     fault: Arc<Fault>,
 }
@@ -46,7 +45,6 @@ pub struct ReceiverState {
 }
 
 impl Receiver {
-    /// Continues with these blocks.
     #[cfg(test)]
     pub(super) fn set_blocks(&mut self, blocks: Range) {
         self.blocks = blocks.of(&BLOCKS);
@@ -81,7 +79,6 @@ impl Receiver {
         })
     }
 
-    /// Returns the memory budget for corrections.
     #[cfg(test)]
     pub(super) fn budget(&self) -> &MemoryBudget {
         &self.budget

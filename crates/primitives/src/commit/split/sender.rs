@@ -39,7 +39,6 @@ pub struct Sender {
     first: Arc<Source>,
     second: Arc<Vec<Aes128>>,
     blocks: Range,
-    /// The memory budget for values.
     budget: MemoryBudget,
     fault: Arc<Fault>,
 }
@@ -69,7 +68,6 @@ enum Storage {
 const MESSAGE: usize = CHUNK * CHUNKS_IN_HAND;
 
 impl Sender {
-    /// Continues with these blocks.
     #[cfg(test)]
     pub(super) fn set_blocks(&mut self, blocks: Range) {
         self.blocks = blocks.of(&BLOCKS);

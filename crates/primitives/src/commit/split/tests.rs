@@ -536,7 +536,6 @@ fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     assert_eq!(left.sent_bytes(), sent);
 }
 
-/// Returns the source that recomputes the values of a row.
 fn origin(row: &Row) -> &Origin {
     row.origin().and_then(|origin| origin.as_any().downcast_ref()).expect("the values are recomputed")
 }
@@ -682,7 +681,6 @@ fn held_values_take_their_part_of_the_budget() {
     assert_eq!(held(chosen), [true, false]);
 }
 
-/// The rows of a chunk are the same in every form of the shares.
 #[test]
 fn every_form_of_shares_has_the_same_rows() {
     let [_, mut sender] = twins(40, 0);

@@ -136,7 +136,6 @@ pub struct Receiver {
     message: Vec<u8>,
 }
 
-/// The receiver's secrets of one OT.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 struct ReceiverSecret {
     choice: u8,

@@ -188,7 +188,6 @@ pub struct Receiver {
     message: Vec<u8>,
 }
 
-/// The receiver's secrets of one OT.
 #[derive(Clone, ZeroizeOnDrop)]
 struct ReceiverSecret {
     choice: u8,

@@ -165,7 +165,6 @@ impl Elements {
     }
 }
 
-/// Returns the sum of products in GF(2^128).
 fn product(words: &[u128], elements: &[u128]) -> u128 {
     let mut sum = [[0; 2]];
     hash_rows(&mut sum, words, elements);

@@ -62,7 +62,6 @@ impl Ends {
         self.round(count, &mut |_| {}, &mut |_| {}, &mut |_, v| v).unwrap();
     }
 
-    /// Draws `count` OTs at both ends.
     fn draw(&mut self, count: usize) -> [Vec<Label>; 2] {
         let (mut keys, mut macs) = (vec![Label::ZERO; count], vec![Label::ZERO; count]);
         self.sender.random_bits(&mut self.left, &mut keys).unwrap();

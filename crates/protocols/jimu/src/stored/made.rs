@@ -33,10 +33,8 @@ pub(super) struct Made<B, I, O> {
     pub ots: Option<O>,
 }
 
-/// The garbler's.
 pub(super) type GarblerMade = Made<GarblerItems, GarblerItems, GarblerItems>;
 
-/// The evaluator's.
 pub(super) type EvaluatorMade = Made<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
 /// The items in the buckets of a step. All of them are of one kind.

@@ -45,7 +45,6 @@ const BYTES_OF_A_STEP: u64 = 256 << 20;
 /// ([`Level::of_stock`]).
 const ROOM: u64 = 16 << 16;
 
-/// The largest number of steps of gates and components in a preprocessing.
 const MOST_STEPS: u64 = 1 << 10;
 
 /// The largest number of items of a kind in a request.
@@ -332,7 +331,6 @@ fn cut(all: u64, most: u64) -> Vec<u64> {
     (0..all.div_ceil(most)).map(|step| most.min(all - step * most)).collect()
 }
 
-/// Returns the number of buckets of a component in a step.
 fn buckets_of_a_step(component: &Component, level: &Level) -> u64 {
     let each = COPIES_OF_A_BUCKET * copy_bytes(component, level);
     (BYTES_OF_A_STEP / each.max(1)).clamp(1, GATES_OF_A_STEP)

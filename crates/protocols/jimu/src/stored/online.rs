@@ -226,7 +226,6 @@ pub(super) fn evaluator(
     Ok((outputs, recovery.is_known().into()))
 }
 
-/// Returns hashes of no wires.
 fn none(party: &Evaluator) -> HashedWires {
     HashedWires {
         labels: party.labels.hashes(&Words::zeros(party.level.labels.l(), 0)),

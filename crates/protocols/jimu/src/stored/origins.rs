@@ -44,7 +44,6 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Returns the batch for a promise.
     fn batch(&self) -> session::Batch {
         let kind = match self.cut.unit {
             Unit::Gates => ItemKind::Gate,

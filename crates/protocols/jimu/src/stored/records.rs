@@ -49,7 +49,6 @@ impl Shape {
         self.inputs + self.outputs + usize::from(self.offset)
     }
 
-    /// Returns the number of permutation messages of an item.
     fn permutations(&self) -> usize {
         if self.messages { self.inputs + self.outputs } else { 0 }
     }
@@ -646,7 +645,6 @@ mod tests {
         }
     }
 
-    /// Returns a component with one product.
     fn component() -> Component {
         let mut builder = Builder::new(2);
         let wires = builder.all_inputs();

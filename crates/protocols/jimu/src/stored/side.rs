@@ -256,7 +256,6 @@ impl Role for Garbler {
     }
 }
 
-/// Draws the points from the seeds.
 fn points_of(labels: &Sender, permutations: &Sender, seeds: &[SeedBytes; 2]) -> Points {
     let seeds = seeds.map(Seed::from_bytes);
     Points::new(labels.code(), permutations.code(), [&seeds[0], &seeds[1]])

@@ -166,7 +166,6 @@ fn of(program: &Program, unit: Unit) -> Request {
     Request::of(program, unit).unwrap()
 }
 
-/// Returns a request's items by name.
 fn items(request: &Request) -> BTreeMap<String, u64> {
     let &Request { gates, inputs, ots, .. } = request;
     let mut all = left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)]);
@@ -546,7 +545,6 @@ fn nothing_is_used_twice(unit: Unit) {
     }
 }
 
-/// Returns a hook that alters everything at a point.
 fn everywhere(point: Point) -> StateHook {
     Box::new(move |here, bytes: &mut [u8]| {
         if here == point {
@@ -655,7 +653,6 @@ fn a_cheat_burns(
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{name} {check:?}");
 }
 
-/// Returns a hook that fixes the challenge, so that tests know it.
 fn known() -> StateHook {
     Box::new(|point, bytes| {
         if point == Point::Challenge {
@@ -783,7 +780,6 @@ fn a_recovery_burns_nothing(unit: Unit) {
     assert_eq!(recovered, 2, "{unit:?}");
 }
 
-/// A store with another protocol's stock is refused with a hint, and nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -794,7 +790,6 @@ fn a_store_of_another_protocol_is_refused() {
     }
 }
 
-/// A large request is split into steps that share the budget.
 #[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let asked = Request { gates: (1 << 17) + 5, inputs: (1 << 16) + 1, ots: 7, ..Request::default() };

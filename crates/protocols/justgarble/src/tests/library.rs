@@ -28,7 +28,6 @@ fn expanded(key: u128, block: u128) -> Vec<bool> {
     [circuits::aes::round_keys(&bits(key)).unwrap(), bits(block)].concat()
 }
 
-/// Every scheme gives the published ciphertexts for both circuits of AES, with one copy and with several.
 #[test]
 fn published_vectors_come_out_of_every_scheme() {
     let with_schedule = Circuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
@@ -89,7 +88,6 @@ fn aes_has_the_paper_s_shape() {
     }
 }
 
-/// The circuits for modular exponentiation and edit distance compute these functions.
 #[test]
 fn larger_circuits_compute_what_they_are_called_after() {
     for width in [10, 16, 32] {

@@ -12,7 +12,6 @@ use crate::plain::garble_with;
 /// A string of bits, beginning with the first bit.
 type Bits = Vec<u8>;
 
-/// Returns the last bits of a number.
 fn bits(number: u128, length: usize) -> Bits {
     (0..length).rev().map(|i| (number >> i) as u8 & 1).collect()
 }

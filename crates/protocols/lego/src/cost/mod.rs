@@ -156,7 +156,6 @@ fn others(cut: &Bucketing) -> u64 {
     cut.kept() - u64::from(cut.slots)
 }
 
-/// The writer of a script.
 struct Writer<'a> {
     script: Script,
     commitments: CommitmentCost,

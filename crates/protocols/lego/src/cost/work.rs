@@ -18,5 +18,4 @@ pub(super) static BEYOND: [Work; 6] = [
 /// For each phase, true if this time grows with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
-/// All kinds of work.
 pub(super) static ALL: &[&Work] = &[&BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4], &BEYOND[5]];

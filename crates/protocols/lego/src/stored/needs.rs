@@ -205,7 +205,6 @@ pub(super) fn choose_built(
     Ok(taken)
 }
 
-/// A step of preprocessing.
 pub(super) enum Filling<'s> {
     /// A step that makes items with these parameters.
     Items(Request, Parameters),

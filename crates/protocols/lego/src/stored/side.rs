@@ -110,7 +110,6 @@ pub(super) trait Role: Sized {
 struct OfGarbler<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// The state of its commitments.
     commitments: C,
     delta: u128,
     /// Its share of the commitment to Δ.
@@ -122,7 +121,6 @@ struct OfGarbler<C: Zeroize> {
 struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
-    /// The state of its commitments.
     commitments: C,
     /// Its share of the commitment to Δ.
     offset: Vec<u64>,
@@ -136,7 +134,6 @@ fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     postcard::from_bytes(bytes).map_err(|_| malformed())
 }
 
-/// Returns the share of the commitment to Δ.
 fn share(security: u32, version: u32, columns: &[u64]) -> Result<Shares, Error> {
     let words = level(security)?.words;
     match version == VERSION && columns.len() == words {

@@ -116,7 +116,6 @@ fn of(program: &Program) -> Request {
     Request::of(program).unwrap()
 }
 
-/// Returns a request's items by name.
 fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
     left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)])
 }
@@ -529,7 +528,6 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     }
 }
 
-/// A store with another protocol's stock is refused with a hint, and nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -572,7 +570,6 @@ fn row_24_a_foreign_store_is_refused() {
     }
 }
 
-/// A large request is split into steps that share the budget.
 #[test]
 fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let asked = Request { gates: (1 << 19) + 5, inputs: (1 << 16) + 1, ots: 7 };

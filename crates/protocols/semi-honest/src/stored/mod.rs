@@ -191,7 +191,6 @@ fn open<C: Role>(run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, 
     Line::greet::<SemiHonest>(run, (), store, terms, "brickwork 2026-11 semi-honest stock")
 }
 
-/// Fills the newest epoch, or a new one.
 fn fill<C: Role>(mut line: Line<C>, count: usize) -> Result<(Preprocessed, Line<C>), Error> {
     let epoch = line.open_epoch()?;
     line.fill(epoch, &Filling::steps(count))

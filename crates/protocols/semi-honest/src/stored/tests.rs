@@ -21,7 +21,6 @@ enum What<'w> {
     Run(&'w Program, usize, [&'w [bool]; 2], Lacking),
 }
 
-/// The stores of both parties.
 struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<usize>, Option<Preprocessed>, Vec<PhaseReport>);
@@ -254,7 +253,6 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A store with another protocol's stock is refused with a hint, and nothing in it changes.
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_evaluator());
