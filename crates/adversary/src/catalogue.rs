@@ -1,4 +1,4 @@
-//! The attacks, row by row.
+//! The attacks on DUPLO, row by row.
 
 mod attacks;
 mod disk;
@@ -24,8 +24,8 @@ use attacks::{CERTAIN, Catalogue};
 /// The cut of both components of the toy program.
 const CUT: Bucketing = Bucketing { slots: 2, bucket: 3, opened: 4 };
 
-/// Two AND gates between one bit of each party, whose authenticators and OTs are not spread over buckets, for
-/// an input bit.
+/// A run of two AND gates between one bit of each party, whose cut needs few copies, for an input bit of the
+/// evaluator.
 fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) -> Case) -> Case {
     let program = ands(1, Recipient::Both);
     let case = Case::new(&program, small(&program, [1, 0], [1, 0], [1, 0])).inputs(&[true], &[y]);
@@ -62,7 +62,7 @@ fn ots(all: &mut Catalogue) {
     let no_point = vec![(Ending::Caught(Cheat::BaseOtPoint), 1.0)];
     all.add(
         (1, "no_point"),
-        "The evaluator sends what is no point of the group.",
+        "The evaluator's point of the base OTs is not in the group.",
         Party::Evaluator,
         no_point,
         CERTAIN,
@@ -87,7 +87,7 @@ fn ots(all: &mut Catalogue) {
         "The evaluator names the other choice bit of an OT that is opened: the opening would be the \
          garbler's secret offset.",
         |c| {
-            // A seed and 48 labels, then the bits.
+            // The message has a seed and 48 labels, then the bits.
             c.evaluator_lies(Point::OtBinding, |shown| shown[16 * 49] ^= 1)
         },
     );
@@ -95,17 +95,17 @@ fn ots(all: &mut Catalogue) {
 
 fn commitments(all: &mut Catalogue) {
     for k in 1..=3u32 {
-        // Corrections of one commitment in k coordinates, of which the evaluator watches either share.
+        // A correction is wrong in k coordinates, in each of which the evaluator watches one of two shares.
         let variant = ["", "one_coordinate", "two_coordinates", "three_coordinates"][k as usize];
         let p = 0.5f64.powi(k as i32);
         let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
         let story = [
             "",
-            "The garbler commits to what is no codeword in one coordinate, and guesses which of its two \
+            "The garbler commits to a non-codeword, wrong in one coordinate, and guesses which of its two \
              shares is watched. At 42 coordinates it could open two values.",
-            "The garbler commits to what is off in two coordinates of the code: both guesses of the watched \
+            "The garbler commits to a word that is wrong in two coordinates: both guesses of the watched \
              shares must be right.",
-            "The garbler commits to what is off in three coordinates of the code: each one more halves its \
+            "The garbler commits to a word that is wrong in three coordinates: each further one halves its \
              chance, long before there are enough to open two values.",
         ][k as usize];
         all.add((3, variant), story, Party::Garbler, endings, 1500, move |rng| {
@@ -192,7 +192,7 @@ fn copies(all: &mut Catalogue) {
                  one makes up for them.";
     all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         let chosen = chosen(CUT);
-        // Tables travel in the order of the copies.
+        // Tables are sent in the order of the copies.
         let rank = |copy| chosen.iter().filter(|other| **other < copy).count();
         let (first, second) = (rank(chosen[0]), rank(chosen[1]));
         let case = Case::toy().lie(Point::TableHashes(0), swap(32, chosen[0], chosen[1]));
@@ -299,7 +299,8 @@ fn authenticators(all: &mut Catalogue) {
             "The garbler makes the hash for colour 1 wrong in every key authenticator: the check's coin \
              shows it as often as a wrong one for colour 0.",
         ][half];
-        // A cheat that is not caught at once spoils the output of the gate, by its random colour.
+        // A wrong authenticator that the check misses spoils the gate's output, depending on the output's
+        // random colour.
         let endings = vec![
             (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
             (Ending::Caught(Cheat::NoValidLabel), 0.25),
@@ -351,8 +352,8 @@ fn inputs(all: &mut Catalogue) {
                  0, so the garbler learns nothing from it."
             }
         };
-        // One combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so does
-        // the input.
+        // A single combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so
+        // does the input.
         let endings = vec![
             (Ending::Caught(Cheat::Opening), 0.5),
             (Ending::Caught(Cheat::NoValidLabel), 0.25),
@@ -371,7 +372,7 @@ fn inputs(all: &mut Catalogue) {
     all.caught(
         (13, "wrong_label"),
         Cheat::InputLabel,
-        "The garbler sends a label for its own input that is none.",
+        "The garbler sends an invalid label for its own input.",
         |c| c.lie(Point::InputLabels, flip(2, 99)),
     );
     all.caught(
@@ -418,11 +419,11 @@ fn outputs(all: &mut Catalogue) {
 
 fn agreement(all: &mut Catalogue) {
     let refused = || vec![(Ending::Refused, 1.0)];
-    let story = "The garbler proposes a lower level of security: nothing is negotiated, so it is refused.";
+    let story = "The garbler proposes a lower level of security: levels are not negotiable.";
     all.add((19, "lower_security"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[8] = 20)
     });
-    let story = "The garbler says that it is an older version: nothing is negotiated down.";
+    let story = "The garbler claims an older version: versions are not negotiable.";
     all.add((19, "older_version"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1)
     });
@@ -440,7 +441,7 @@ fn agreement(all: &mut Catalogue) {
     });
 }
 
-/// The required order of messages, and the data that must stay hidden.
+/// Adds attacks on the order of messages, and on data that must stay hidden.
 fn order(all: &mut Catalogue) {
     for (variant, proof, cheat, story) in [
         (
@@ -457,7 +458,7 @@ fn order(all: &mut Catalogue) {
             "The garbler answers the proof of what it opened late and wrongly, while all that follows is \
              there already: nothing is evaluated before it.",
         ),
-        // Behind it the outputs leave.
+        // The outputs leave after this proof.
         (
             "last_proof_stalls_and_fails",
             2,

@@ -1,8 +1,9 @@
-//! `brickwork-demo-cheat [ATTACK] [--runs N] [--json]`: attacks from the project's catalogue, played here
-//! between the real state machines.
+//! `brickwork-demo-cheat [ATTACK] [--runs N] [--json]` plays attacks of the project's catalogue against the
+//! real state machines.
 //!
-//! A program of its own, which `brickwork demo-cheat` starts: no hook for a cheater is part of the command
-//! that computes on secrets. Its runs have parameters of their own, mostly far too small to be secure.
+//! It is a separate program, which `brickwork demo-cheat` starts, so that the command that computes on
+//! secrets contains no hook for a cheater. Its runs mostly have parameters that are far too small to be
+//! secure.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -15,15 +16,15 @@ use serde_json::{Value, json};
 
 const USAGE: &str = "brickwork-demo-cheat [ATTACK] [--runs N] [--json]";
 
-/// The most that an attack is played.
+/// The largest number of runs of an attack.
 const MAX_RUNS: usize = 1_000_000;
 
 /// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
-    /// The attack, as the list names it; without one they are listed.
+    /// The attack's name; without a name the attacks are listed.
     attack: Option<String>,
-    /// How often it is played.
+    /// The number of runs.
     runs: usize,
 }
 
@@ -33,7 +34,7 @@ impl Default for Arguments {
     }
 }
 
-/// An error: the exit code, which is one of the command's, a message and a hint.
+/// An error: the exit code, which the command also uses, a message and a hint.
 type Failure = (u8, String, String);
 
 /// A result: the JSON form and the text for people.
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
             (code, format!("{}\n", json!({ "error": { "code": code, "message": message, "hint": hint } })))
         }
         Err((code, message, hint)) => {
-            // Nothing is left to be done if not even this can be printed.
+            // If stderr fails, too, nothing can be reported.
             let _ = write!(std::io::stderr(), "error: {message}\nhint: {hint}\n");
             (code, String::new())
         }

@@ -1,5 +1,5 @@
-//! The common parts of the catalogues of the protocols besides DUPLO: an attack, running it many times, and
-//! the tables on the protocol's page.
+//! The common parts of the catalogues of protocols other than DUPLO: attacks, their repetition, and the
+//! tables on a protocol's page.
 
 use std::path::PathBuf;
 
@@ -17,19 +17,19 @@ pub fn name(ending: &Ending) -> String {
     }
 }
 
-/// How an attack was played once: how it ended for the party that does not cheat, or which rule did not hold.
+/// The ending of one run for the honest party, or the broken rule.
 pub type Played = std::result::Result<Ending, String>;
 
 /// Plays an attack once.
 pub type Play = dyn Fn(&mut Rng) -> Played + Send + Sync;
 
-/// One thing that a cheater tries.
+/// An attack of a cheater.
 pub struct Attack {
     /// The protocol, as users name it.
     pub protocol: &'static str,
     /// Row of the catalogue.
     pub row: u8,
-    /// Its name within the row.
+    /// The attack's name within the row.
     pub variant: &'static str,
     /// The action of the cheater, and its possible gain.
     pub story: &'static str,
@@ -37,14 +37,14 @@ pub struct Attack {
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(Ending, f64)>,
-    /// Runs that tell the rates from their neighbours; few where the ending is certain.
+    /// The number of runs that distinguishes the rates from similar ones; few if the ending is certain.
     pub trials: usize,
     /// Plays it once.
     pub play: Box<Play>,
 }
 
 impl Attack {
-    /// Runs it this many times.
+    /// Plays the attack this many times.
     ///
     /// # Panics
     /// If the operating system has no randomness, or a party panics or hangs.
@@ -64,13 +64,13 @@ pub struct Page {
     pub attacks: Vec<Attack>,
     /// Every check that a peer can fail.
     pub checks: Vec<brickwork::Cheat>,
-    /// Checks that no cheater can provoke, and why.
+    /// Checks that no cheater can fail, with the reasons.
     pub unprovoked: Vec<(brickwork::Cheat, &'static str)>,
 }
 
 const END: &str = "<!-- end -->";
 
-/// Lists each check once.
+/// Returns the checks without repetitions.
 pub fn distinct(checks: impl IntoIterator<Item = brickwork::Cheat>) -> Vec<brickwork::Cheat> {
     let mut seen = Vec::new();
     checks.into_iter().for_each(|check| {
@@ -86,13 +86,13 @@ impl Page {
         format!("<!-- written by `cargo xtask attacks --write {}` -->", self.protocol)
     }
 
-    /// Returns where the tables stand.
+    /// Returns the path of the page with the tables.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols"))
             .join(format!("{}.md", self.protocol))
     }
 
-    /// Returns the rows of the first table without measurements: a check, and the attacks that it detects.
+    /// Returns the rows of the first table without measurements: each check, and the attacks that it detects.
     fn by_check(&self) -> Vec<String> {
         let of = |&check: &brickwork::Cheat| {
             let sees = |attack: &&Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(check));
@@ -104,7 +104,7 @@ impl Page {
         self.checks.iter().map(of).collect()
     }
 
-    /// The measurements of the attacks on a check, or the reason why there are none.
+    /// Returns the measurements of the attacks on a check, or the reason why there are none.
     fn measured(&self, check: brickwork::Cheat, results: &[Result]) -> String {
         if let Some((_, why)) = self.unprovoked.iter().find(|(other, _)| *other == check) {
             return (*why).into();
@@ -124,7 +124,7 @@ impl Page {
         certain.into_iter().chain(rates).collect::<Vec<_>>().join("; ")
     }
 
-    /// All rows that have variants, with these.
+    /// Returns all rows, with their variants.
     fn rows(&self) -> Vec<(u8, Vec<&'static str>)> {
         let rows = self.attacks.chunk_by(|a, b| a.row == b.row);
         rows.map(|row| (row[0].row, row.iter().map(|attack| attack.variant).collect())).collect()
@@ -133,7 +133,7 @@ impl Page {
     /// Writes the tables with these measurements.
     ///
     /// # Errors
-    /// If the page cannot be read or written, or has no place for it.
+    /// If the page cannot be read or written, or has no place for the tables.
     pub fn write(&self, results: &[Result]) -> std::result::Result<(), String> {
         let (path, begin) = (self.path(), self.begin());
         let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -160,7 +160,7 @@ impl Page {
             .map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// Tells whether a page has the tables that the code would write, the measurements aside.
+    /// Returns whether a page has the current tables, apart from the measurements.
     pub fn is_current(&self, text: &str) -> bool {
         let Some((_, tables)) = text.split_once(&self.begin()) else { return false };
         let Some((tables, _)) = tables.split_once(END) else { return false };

@@ -1,16 +1,16 @@
-//! The catalogue of attacks: the actions of a cheater, run against the real state machines, and the required
-//! ending of each with its frequency.
+//! The catalogue of attacks: a cheater's actions against the real state machines, and the required endings
+//! with their frequencies.
 //!
-//! An [`Attack`] is a few lines that alter a message on its way out or a party's state before it is used, and
-//! the exact probabilities of its endings. [`play`] runs it many times and compares.
-//! [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending) checks in each run the rules
-//! for every cheat: a typed error, silence after it, and the same closed connection for every cause.
+//! An [`Attack`] is a few lines that alter an outgoing message or a party's state, with the exact
+//! probabilities of its endings. [`play`] plays an attack many times and compares the frequencies.
+//! [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending) checks the rules for all runs:
+//! a typed error, no message after the error, and the same closed connection for every cause.
 //!
-//! This crate's root is about DUPLO. The attacks on other protocols are in modules of their own:
+//! This crate's root is about DUPLO. The attacks on other protocols have modules of their own:
 //! [`authenticated`], [`jimu`], [`lego`]; [`family`] has their common parts.
 //!
-//! [`sampler`] simulates the cut-and-choose alone, millions of times; [`table`] writes the page that tells
-//! which check detects which attack.
+//! [`sampler`] simulates the cut-and-choose alone, millions of times; [`table`] writes the page with each
+//! check's attacks.
 #![forbid(unsafe_code)]
 
 pub mod authenticated;

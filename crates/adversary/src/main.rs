@@ -1,5 +1,5 @@
-//! `cargo xtask attacks [--json] [--quick] [--write] [PROTOCOL]`: plays the catalogue, of all protocols or of
-//! one, and says how often each attack ended how.
+//! `cargo xtask attacks [--json] [--quick] [--write] [PROTOCOL]` plays the catalogue, of all protocols or of
+//! one, and prints the frequency of each ending.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use brickwork_adversary::family::Page;
 use brickwork_adversary::{Result, authenticated, catalogue, jimu, lego, play, table};
 
-/// The protocols that have a catalogue: DUPLO has its own page, the others the family's.
+/// The protocols that have a catalogue.
 const PROTOCOLS: [&str; 4] = ["duplo", "authenticated", "jimu", "lego"];
 
 fn page(protocol: &str) -> Option<Page> {
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     if !failed && all.iter().all(|r| r.holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints how often an attack ended how.
+/// Prints the frequencies of an attack's endings.
 fn tell(result: &Result) {
     let Result { protocol, row, variant, trials, .. } = result;
     println!("{protocol:13} row {row:2} {variant:28} {}", if result.holds { "holds" } else { "FAILS" });

@@ -5,8 +5,8 @@ use brickwork::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
-/// Returns how often a garbler with `bad` bad items is undetected and gets a bucket that is bad under `rule`,
-/// in this many trials.
+/// Returns the number of trials in which a garbler with `bad` bad items is not detected and gets a bucket
+/// that is bad under `rule`.
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
@@ -59,8 +59,8 @@ pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     hidden * (1.0 - ways[bad as usize] / choose(kept, bad))
 }
 
-/// Returns the probability with which `bad` bad items go unnoticed, where an opened one is missed with
-/// probability `missed`, and all buckets are of a kind that one with `k` bad items is with probability
+/// Returns the probability that `bad` bad items go unnoticed and all buckets have a property. An opened bad
+/// item is missed with probability `missed`; a bucket with `k` bad items has the property with probability
 /// `kind(k)`.
 pub fn unnoticed(cut: Bucketing, bad: u32, missed: f64, kind: impl Fn(u32) -> f64) -> f64 {
     let bucket: Vec<f64> = (0..=cut.bucket).map(|k| choose(cut.bucket, k) * kind(k)).collect();
@@ -69,7 +69,7 @@ pub fn unnoticed(cut: Bucketing, bad: u32, missed: f64, kind: impl Fn(u32) -> f6
     ways.get(bad as usize).copied().unwrap_or(0.0) / choose(cut.slots * cut.bucket + cut.opened, bad)
 }
 
-/// The product of two polynomials, up to this degree.
+/// Returns the product of two polynomials, up to this degree.
 fn product(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
     let coefficient = |k: usize| {
         (0..=k).map(|i| a.get(i).copied().unwrap_or(0.0) * b.get(k - i).copied().unwrap_or(0.0)).sum()
@@ -81,7 +81,7 @@ fn product(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// One bad gate is opened and noticed with probability c/2L; with buckets of one it is used else.
+    /// One bad gate is opened and noticed with probability c/2L; with buckets of one it is used otherwise.
     #[test]
     fn a_single_bad_gate() {
         let cut = Bucketing { slots: 3, bucket: 1, opened: 5 };
@@ -91,7 +91,7 @@ mod tests {
         assert!((unnoticed(cut, 1, 0.0, |_| 1.0) - 3.0 / 8.0).abs() < 1e-12);
     }
 
-    /// The bound of the cut-and-choose is reached only if a bad gate in a bucket were always wrong.
+    /// The bound of the cut-and-choose would be reached only if a bad gate in a bucket were always wrong.
     #[test]
     fn the_bound_is_not_exceeded() {
         use brickwork::jimu::parameters::GATES;

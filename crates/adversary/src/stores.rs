@@ -1,5 +1,5 @@
-//! Sessions with stock on disk: two real stores in a temporary folder, and changes of them, of the
-//! connection, or of one of the parties.
+//! Sessions with stock on disk: two real stores in a temporary folder, and changes of the stores, of the
+//! connection, or of a party.
 //!
 //! This module has the building blocks of attacks on stock; [`plays`] has the attacks.
 
@@ -36,7 +36,7 @@ const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// How often the program can be run on the stock.
+/// The number of times that the program can run on the stock.
 pub const RUNS: usize = 2;
 
 static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(toy);
@@ -52,7 +52,7 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
     stores
 });
 
-/// The same without OTs, which each run then makes on the spot.
+/// The same stores without OTs, which each run makes on the spot.
 static WITHOUT_OTS: LazyLock<Stores> = LazyLock::new(|| {
     let stores = Stores::empty();
     let met = stores.connect(What::FillWithoutOts, Default::default());
@@ -80,12 +80,12 @@ pub enum What {
     Runs = 3,
     /// Make stock without OTs.
     FillWithoutOts = 4,
-    /// Run the program from such stock.
+    /// Run the program from stock without OTs.
     RunMakingOts = 5,
 }
 
 impl What {
-    /// The state before.
+    /// Returns the stores before the connection.
     fn begin(self) -> Stores {
         match self {
             What::Fill | What::FillWithoutOts => Stores::empty(),
@@ -94,7 +94,7 @@ impl What {
         }
     }
 
-    /// The request, if stock is made.
+    /// Returns the requested stock, if stock is made.
     fn makes(self) -> Option<Request> {
         match self {
             What::Fill => Some(request(RUNS)),
@@ -118,7 +118,7 @@ pub struct Side {
     lies: Vec<Lie>,
     rewrite: Option<Rewrite>,
     faults: Arc<dyn Faults>,
-    /// Bytes that this party receives before the line is cut.
+    /// The number of bytes that this party receives before the connection is cut.
     line: usize,
 }
 
@@ -129,57 +129,57 @@ impl Default for Side {
 }
 
 impl Side {
-    /// Alters its state.
+    /// Alters the party's state at a point.
     pub fn lies(point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         Side { lies: vec![(point, Box::new(lie))], ..Side::default() }
     }
 
-    /// Alters the recorded state here, too.
+    /// Alters the party's state at a further point.
     #[must_use]
     pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         self.lies.push((point, Box::new(lie)));
         self
     }
 
-    /// Alters its `nth` message of this tag.
+    /// Alters the party's `nth` message of this tag.
     pub fn rewrites(tag: Tag, nth: usize, rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static) -> Side {
         Side { rewrite: Some((tag, nth, Box::new(rewrite))), ..Side::default() }
     }
 
-    /// Lets its disk fail.
+    /// Makes the party's disk fail.
     pub fn fails(faults: Arc<dyn Faults>) -> Side {
         Side { faults, ..Side::default() }
     }
 
-    /// Cuts its connection after this many bytes.
+    /// Cuts the party's connection after this many received bytes.
     pub fn cut(line: usize) -> Side {
         Side { line, ..Side::default() }
     }
 }
 
-/// A disk on which one change fails, and all that follow if the world ends there.
+/// A disk on which a change fails, and perhaps all later changes.
 #[derive(Debug)]
 pub struct Failing {
     at: usize,
-    /// True if it is over then.
+    /// True if all later changes fail, too.
     ends: bool,
-    /// Bytes of the failing write that arrive.
+    /// The number of bytes that the failing write still stores.
     some: usize,
     seen: AtomicUsize,
 }
 
 impl Failing {
-    /// Lets change number `at` fail, after `some` bytes of it.
+    /// Makes change number `at` fail, after `some` bytes of it.
     pub fn once(at: usize, some: usize) -> Arc<Self> {
         Arc::new(Failing { at, ends: false, some, seen: AtomicUsize::new(0) })
     }
 
-    /// Lets nothing arrive from change number `at` on: the process was killed.
+    /// Makes change number `at` and all later changes fail, as for a killed process.
     pub fn killed(at: usize, some: usize) -> Arc<Self> {
         Arc::new(Failing { at, ends: true, some, seen: AtomicUsize::new(0) })
     }
 
-    /// Changes so far.
+    /// Returns the number of changes so far.
     fn seen(&self) -> usize {
         self.seen.load(Ordering::Relaxed)
     }
@@ -200,7 +200,7 @@ struct Line {
     socket: UnixStream,
     left: usize,
     read: Arc<AtomicUsize>,
-    /// Where the peer's segments lie, and how many there were when it was found to have closed the line.
+    /// The folder of the peer's segments, and their number when the peer had closed the connection.
     peer: PathBuf,
     found: Arc<Mutex<Option<usize>>>,
 }
@@ -255,7 +255,7 @@ pub struct Met {
     pub sent: [Vec<Sent>; 2],
     /// Bytes that a party received.
     pub read: [usize; 2],
-    /// For each run whether a party had to recover its outputs.
+    /// For each party and run, whether the party had to recover its outputs.
     pub recovered: [Vec<bool>; 2],
     /// For a party that found the connection closed: the number of the other party's segments at that time.
     pub found: [Option<usize>; 2],
@@ -286,7 +286,7 @@ impl Stores {
         self.0.path().join(format!("{party:?}"))
     }
 
-    /// Brings a party's folder back as it was there.
+    /// Replaces a party's folder by that of `from`.
     pub fn restore(&self, party: Party, from: &Stores) {
         std::fs::remove_dir_all(self.of(party)).expect("a folder");
         copy_folder(&from.of(party), &self.of(party));
@@ -295,7 +295,7 @@ impl Stores {
     /// Returns a party's store.
     ///
     /// # Errors
-    /// If it is refused.
+    /// If the store is refused.
     pub fn open(&self, party: Party) -> Result<Store, Error> {
         Store::open(&self.of(party), &KEY)
     }
@@ -308,7 +308,7 @@ impl Stores {
         files
     }
 
-    /// Both parties' logs, their own notes left out, of the one epoch that there is.
+    /// Returns both parties' logs of the only epoch, without their own notes.
     fn logs(&self) -> Result<[Vec<Entry>; 2], String> {
         let log = |party| -> Result<Vec<Entry>, Error> {
             let store = self.open(party)?;
@@ -329,7 +329,7 @@ impl Stores {
         ])
     }
 
-    /// Returns whether everything of a party is burned: its secrets and its segments are removed.
+    /// Returns whether all stock of a party is burned: its secrets and its segments are removed.
     fn is_burned(&self, party: Party) -> Result<bool, String> {
         let segments = self.segments(party).len();
         let store = self.open(party).map_err(|e| e.to_string())?;
@@ -339,7 +339,7 @@ impl Stores {
         Ok(!epochs.is_empty() && segments == 0 && epochs.iter().all(|(id, _)| burned(id)))
     }
 
-    /// Connects both. A party that gets outputs gets the right ones.
+    /// Connects both parties. A party's outputs must be right.
     pub fn connect(&self, what: What, [garbler, evaluator]: [Side; 2]) -> Met {
         let (a, b) = UnixStream::pair().expect("a pair of sockets");
         let sent: [Arc<Mutex<Vec<Sent>>>; 2] = Default::default();
@@ -369,7 +369,7 @@ impl Stores {
                 log.lock().expect("no panic").push((tag, bytes.len()));
             }));
             let mut lies = side.lies;
-            // An honest party makes the same lists in any case.
+            // Honest parties have no hook.
             let alter = (!lies.is_empty()).then(|| -> brickwork::duplo::adversary::StateHook {
                 Box::new(move |point, bytes| {
                     lies.iter_mut().filter(|(at, _)| *at == point).for_each(|(_, lie)| lie(bytes))
@@ -403,12 +403,12 @@ impl Stores {
         Met { result, sent, read, recovered, found }
     }
 
-    /// An honest run.
+    /// Runs both parties honestly.
     fn run(&self) -> Met {
         self.connect(What::Run, Default::default())
     }
 
-    /// An honest run must succeed.
+    /// Checks that an honest run succeeds.
     fn works(&self) -> Result<(), String> {
         let met = self.run();
         met.result
@@ -418,7 +418,7 @@ impl Stores {
             .ok_or_else(|| format!("an honest run ends as {:?}", met.result))
     }
 
-    /// An honest run must be refused by both stores, which leaves everything burned.
+    /// Checks that both stores refuse an honest run, and that everything is burned.
     fn is_refused(&self) -> Result<(), String> {
         let met = self.run();
         if !met.result.iter().all(|result| matches!(result, Err(Error::Stock(_)))) {
@@ -442,7 +442,7 @@ impl Stores {
             }))
     }
 
-    /// Both logs have the same number of runs, and no two runs took the same item.
+    /// Checks that both logs are equal and have at least so many runs; no item is in two runs.
     fn agree(&self, least: usize) -> Result<(), String> {
         let [mine, theirs] = self.logs()?;
         let used = mine.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count();
@@ -477,26 +477,25 @@ fn request(runs: usize) -> Request {
     }
 }
 
-/// The other party.
+/// Returns the other party.
 fn other(party: Party) -> Party {
     if party == Party::Garbler { Party::Evaluator } else { Party::Garbler }
 }
 
-/// Both sides, one of which does this.
+/// Returns two sides, of which one has this change.
 fn only(party: Party, side: Side) -> [Side; 2] {
     let mut sides = [Side::default(), Side::default()];
     sides[party as usize] = side;
     sides
 }
 
-/// The appearance of messages to an observer. A message about a party's logs has as many bytes as the logs
-/// need.
+/// Returns messages as an observer sees them, except for the length of messages about logs, which varies.
 fn outside(sent: &[Sent]) -> Vec<Sent> {
     sent.iter().map(|&(tag, length)| (tag, if tag == msg::STANDINGS { 0 } else { length })).collect()
 }
 
-/// Returns the ending for a party, which must have sent a prefix of an honest party's messages, and not all
-/// of it if it noticed something.
+/// Returns the ending for a party; checks that the party sent a prefix of an honest party's messages, and not
+/// all of them if it noticed a cheat.
 fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
@@ -512,17 +511,17 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
         Err(Error::Io(_)) => Ending::Gone,
         Err(other) => return Err(format!("the {party:?} ends with {other}")),
     };
-    // Rule (b).
+    // Rule (b) follows.
     let not_all = sent.len() < honest.len();
     let outputs =
         |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
     let holds = match (party, ending) {
         (_, Ending::Survived | Ending::Recovered) => !not_all,
-        // The last message of each party in making stock is sent before the other's arrives, and depends on
-        // nothing.
+        // While stock is made, the last message of each party leaves before the other's arrives, and depends
+        // on no secret.
         (_, Ending::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
-        // The garbler's last message leaves before the evaluator's comes.
+        // The garbler's last message leaves before the evaluator's last message arrives.
         (Party::Garbler, Ending::Gone) => true,
         (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
             not_all || outputs(Party::Evaluator)
@@ -536,12 +535,12 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     }
 }
 
-/// The required conditions.
+/// Checks a required condition.
 fn must(holds: bool, what: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what.to_owned()) }
 }
 
-/// Only messages about the state of the stores were sent.
+/// Checks that a party sent only messages about the state of its store.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
     let met_there = [HELLO, msg::DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND];
     let talk = [&met_there[..], &[NEXT, msg::INTENT, msg::DAMAGED]].concat();
@@ -555,7 +554,7 @@ fn only_talk(met: &Met, party: Party) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Rules that no play breaks are seen to be broken.
+    /// The checks fail for runs that break the rules.
     #[test]
     fn who_says_too_much_is_told() {
         let lie = || Side::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
@@ -565,7 +564,8 @@ mod tests {
         assert!(ending(&met, Party::Evaluator, What::Run).is_err());
         met.sent[1] = vec![(msg::STAND, 0)];
         assert!(ending(&met, Party::Evaluator, What::Run).is_err());
-        // The garbler says all before it sees forged outputs, and only then.
+        // The garbler has sent all its messages before it sees forged outputs, which is allowed only in this
+        // case.
         let lie = || Side::lies(Point::OutputLabels, |message| message[3] ^= 4);
         let mut met = Stores::filled().connect(What::Run, only(Party::Evaluator, lie()));
         assert_eq!(ending(&met, Party::Garbler, What::Run), Ok(Ending::Caught(Cheat::ForgedOutput)));

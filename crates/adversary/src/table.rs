@@ -1,5 +1,5 @@
-//! The tables in docs/concepts/security.md: every check with the attacks that it detects and its frequency,
-//! and every attack with the endings of its variants.
+//! The tables in docs/concepts/security.md: every check with its attacks and its frequency, and every attack
+//! with the endings of its variants.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use crate::{Attack, Result, catalogue};
 
 /// A check of the protocol.
 struct Check {
-    /// Its `Cheat`.
+    /// The name of the `Cheat`.
     cheat: &'static str,
     by: &'static str,
     what: &'static str,
     step: &'static str,
     /// The probability of detecting one lie of its kind, unless the cut-and-choose bounds it.
     seen: &'static str,
-    /// Rows whose cheats are played in the unit tests that carry their number, and not by the catalogue.
+    /// Rows whose cheats are in unit tests with the row's number in their names, instead of the catalogue.
     tests: &'static [u8],
 }
 
@@ -200,18 +200,18 @@ const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. 
                        nothing noticed. For rows\n20 and 21 it is the result of a later run.";
 const END: &str = "<!-- end -->";
 
-/// Returns where the table stands.
+/// Returns the path of the page with the tables.
 pub fn page() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/concepts/security.md"))
 }
 
-/// Returns the endings of an attack by name: its checks, and the endings without an error.
+/// Returns whether a check, or an ending without an error, is among an attack's endings.
 fn sees(attack: &Attack, check: &str) -> bool {
     checks(attack).any(|cheat| format!("{cheat:?}") == check)
         || attack.endings.iter().any(|(e, _)| crate::name(e) == check)
 }
 
-/// Returns the rows of the table: all columns but the last, which is measured.
+/// Returns the rows of the table, without the last column, which is measured.
 pub fn rows() -> Vec<String> {
     let attacks = catalogue();
     let row = |check: &Check| {
@@ -230,8 +230,8 @@ pub fn rows() -> Vec<String> {
     CHECKS.iter().map(row).collect()
 }
 
-/// The measurements of the catalogue's attacks on each check: the sum if the ending is certain, and otherwise
-/// each rate beside the predicted one.
+/// Returns the measurements of the attacks on each check: the sum if the ending is certain, and otherwise
+/// each rate beside the predicted rate.
 fn measured(results: &[Result]) -> Vec<String> {
     let of = |check: &Check| {
         let counts = results
@@ -252,12 +252,12 @@ fn measured(results: &[Result]) -> Vec<String> {
     CHECKS.iter().map(of).collect()
 }
 
-/// The names of a row's variants.
+/// Returns the names of a row's variants.
 fn variants(row: u8) -> Vec<&'static str> {
     catalogue().iter().filter(|attack| attack.row == row).map(|attack| attack.variant).collect()
 }
 
-/// How a row's variants ended.
+/// Returns the endings of a row's variants.
 fn endings(row: u8, results: &[Result]) -> String {
     let one = |result: &Result| {
         let ended: Vec<String> =
@@ -268,7 +268,7 @@ fn endings(row: u8, results: &[Result]) -> String {
     format!("| {row} | {} |", all.join("; "))
 }
 
-/// All rows that have variants.
+/// Returns all rows that have variants.
 fn all_rows() -> Vec<u8> {
     let mut rows: Vec<u8> = catalogue().iter().map(|attack| attack.row).collect();
     rows.dedup();
@@ -278,7 +278,7 @@ fn all_rows() -> Vec<u8> {
 /// Writes the tables with these measurements.
 ///
 /// # Errors
-/// If the page cannot be read or written, or has no place for it.
+/// If the page cannot be read or written, or has no place for the tables.
 pub fn write(results: &[Result]) -> std::result::Result<(), String> {
     let path = page();
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -299,7 +299,7 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
         .map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Returns whether a page has the tables that the code would write, the measurements aside.
+/// Returns whether a page has the current tables, apart from the measurements.
 pub fn is_current(text: &str) -> bool {
     let Some((_, tables)) = text.split_once(BEGIN) else { return false };
     let Some((tables, _)) = tables.split_once(END) else { return false };
@@ -322,7 +322,7 @@ mod tests {
 
     use super::CHECKS;
 
-    /// A new check cannot be forgotten.
+    /// Every check has a line in the table.
     #[test]
     fn every_check_has_a_line() {
         let checks = CHEATS.iter().map(|cheat| format!("{cheat:?}"));

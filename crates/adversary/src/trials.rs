@@ -1,4 +1,4 @@
-//! Attacks played many times, and the statistics.
+//! Repeated attacks, and their statistics.
 
 use brickwork::circuit::Party;
 use brickwork::duplo::Cheat;
@@ -9,16 +9,16 @@ use serde::Serialize;
 
 use crate::Attack;
 
-/// How unlikely a count or a more extreme one may be: as 4.5 standard deviations to one side, where there are
-/// many. The catalogue is some hundred counts.
+/// The least probability of a count or a more extreme one, that of 4.5 standard deviations to one side. The
+/// catalogue has some hundred counts.
 const UNLIKELY: f64 = 3.4e-6;
 
-/// How often an attack ended in one way.
+/// The frequency of one ending of an attack.
 #[derive(Clone, Debug, Serialize)]
 pub struct Count {
     /// The ending: the check that saw the cheat, or `survived`, `recovered`, `fooled`, `refused`.
     pub ending: String,
-    /// How often.
+    /// The number of runs with the ending.
     pub observed: usize,
     /// observed / trials.
     pub observed_rate: f64,
@@ -29,21 +29,21 @@ pub struct Count {
 /// The result of an attack.
 #[derive(Clone, Debug, Serialize)]
 pub struct Result {
-    /// The protocol that it is an attack on.
+    /// The attacked protocol.
     pub protocol: &'static str,
     /// Row of the catalogue.
     pub row: u8,
-    /// The number of the cheat in its row.
+    /// The name of the attack in its row.
     pub variant: String,
     /// The cheater: `garbler`, `evaluator` or, if something fails, `nobody`.
     pub cheater: &'static str,
-    /// Runs.
+    /// The number of runs.
     pub trials: usize,
     /// All endings that may occur.
     pub endings: Vec<Count>,
     /// True if every run had one of these endings, with the required frequency, and all rules held.
     pub holds: bool,
-    /// The violated rules.
+    /// The broken rules.
     pub fault: Option<String>,
 }
 
@@ -65,13 +65,13 @@ pub fn who(cheater: Option<Party>) -> &'static str {
 }
 
 /// Returns whether `count` of `trials` is likely for probability `p`, by the exact distribution, which is
-/// needed for small expectations. Events that must happen always, or never.
+/// needed for small expectations. An ending of probability 0 or 1 must never or always happen.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
     if p <= 0.0 || p >= 1.0 {
         return count == if p <= 0.0 { 0 } else { trials };
     }
     let (n, odds) = (trials as f64, p / (1.0 - p));
-    // That it happens k times, from the ratio of one k to the next.
+    // The logarithm of the probability of `count`, by the ratios of neighbouring counts.
     let log2 = (0..count)
         .fold(n * (1.0 - p).log2(), |log2, k| log2 + ((n - k as f64) / (k as f64 + 1.0) * odds).log2());
     let mut one = log2.exp2();
@@ -103,7 +103,7 @@ pub(crate) struct Title {
     pub cheater: Option<Party>,
 }
 
-/// Plays an attack of any protocol.
+/// Plays an attack of any protocol many times.
 pub(crate) fn repeat<E: PartialEq>(
     title: &Title,
     endings: &[(E, f64)],
@@ -146,7 +146,7 @@ pub(crate) fn repeat<E: PartialEq>(
     }
 }
 
-/// Returns the checks that an attack may be seen by.
+/// Returns the checks that may detect an attack.
 pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
     attack
         .endings
@@ -160,10 +160,11 @@ mod tests {
 
     #[test]
     fn counts_are_judged_by_their_exact_distribution() {
-        // Two of thirty at 0.0013 are one in 1 360 times, three one in 115 000, four one in 13 million.
+        // At a rate of 0.0013, two of thirty have a chance of one in 1 360, three one in 115 000, four one in
+        // 13 million.
         assert!([0, 1, 2, 3].iter().all(|&count| within(count, 30, 0.0013)));
         assert!(!within(4, 30, 0.0013));
-        // Large numbers are compared with a normal distribution: 500 and 15.8.
+        // The normal distribution for these large numbers has mean 500 and deviation 15.8.
         assert!([430, 500, 570].iter().all(|&count| within(count, 1000, 0.5)));
         assert!([0, 425, 575, 1000].iter().all(|&count| !within(count, 1000, 0.5)));
         assert!(within(0, 9, 0.0) && !within(1, 9, 0.0) && within(9, 9, 1.0) && !within(8, 9, 1.0));

@@ -1,9 +1,8 @@
-//! Rows 16, 20 and 21, explored with loom: "burned before sent", where two parties are threads, and a third
-//! thread stops both of them, one after the other, at every moment that the scheduler allows. On the real
-//! [`State`] of a log.
+//! Rows 16, 20 and 21, explored with loom: an item is burned before anything about it is sent. Both parties
+//! are threads, and a third thread stops them, one after the other, at every moment that the scheduler
+//! allows. The model uses the real [`State`] of a log.
 //!
-//! `stock::model` searches more (filling, old copies of a folder); here it is loom that chooses the
-//! interleavings.
+//! `stock::model` searches more (filling, old copies of a folder); here loom chooses the interleavings.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,10 +15,10 @@ use loom::thread;
 
 const ID: EpochId = [3; 32];
 
-/// The order in which a party burns an item and sends data that depends on it.
+/// The order in which a party burns an item and sends data of it.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Burn here, hear that the peer has burned it too, send.
+    /// Burn the item, receive the peer's message that it has burned it, too, then send.
     BothBurnThenSend,
     SendThenBurn,
 }
@@ -42,10 +41,10 @@ struct World {
     order: Order,
     /// The durable state of each party.
     disks: [Mutex<State>; 2],
-    /// And of which pair its store is.
+    /// The pair of each party's store.
     stores: [Mutex<Acquaintance>; 2],
     lines: [(Mutex<Line>, Condvar); 2],
-    /// By party: items of which something was sent. The peer keeps this count.
+    /// By party: items of which something was sent.
     sent: [Mutex<BTreeSet<u64>>; 2],
 }
 
@@ -94,7 +93,7 @@ impl World {
         }
     }
 
-    /// The connection ends, and with it the actions of either party, one after another.
+    /// Ends the connection and the actions of both parties, one party after the other.
     fn end(&self) {
         for (line, changed) in &self.lines {
             line.lock().unwrap().closed = true;
@@ -102,7 +101,7 @@ impl World {
         }
     }
 
-    /// A dead party does nothing more.
+    /// Fails if the party is dead.
     fn lives(&self, me: usize) -> Result<(), Gone> {
         if self.lines[me].0.lock().unwrap().closed { Err(Gone) } else { Ok(()) }
     }
@@ -132,7 +131,7 @@ impl World {
         if theirs == *self.disks[me].lock().unwrap().head() { Ok(()) } else { Err(Gone) }
     }
 
-    /// A party's part in using an item.
+    /// Plays a party's part in the use of an item.
     fn uses(&self, me: usize) -> Result<(), Gone> {
         if let Order::SendThenBurn = self.order {
             let next = self.disks[me].lock().unwrap().gone(serial(1, 0));
@@ -147,8 +146,8 @@ impl World {
         Ok(())
     }
 
-    /// A party's part in meeting the other's store; `session` is the identifier that the two would get.
-    /// Afterwards stock is made.
+    /// Plays a party's part in a first meeting of two stores; `session` is the new identifier of the pair.
+    /// Afterwards the party counts as having stock.
     fn meets(&self, me: usize, session: PairId) -> Result<(), Gone> {
         let mine = *self.stores[me].lock().unwrap();
         self.say(me, Message::Store(mine))?;
@@ -170,7 +169,8 @@ impl World {
         Ok(())
     }
 
-    /// Another connection, in which both compare their logs, catch up and use an item: nothing interrupts it.
+    /// Plays another connection without interruption, in which both compare their logs, catch up and use an
+    /// item.
     fn again(&self) {
         for (line, _) in &self.lines {
             *line.lock().unwrap() = Line::default();
@@ -208,7 +208,7 @@ fn explore(order: Order) {
         for party in parties {
             party.join().unwrap();
         }
-        // An item of which anybody has sent something is burned at both.
+        // An item is burned at both parties if any party has sent something of it.
         for me in 0..2 {
             let sent = world.sent[me].lock().unwrap().len() as u64;
             let burned = |log: &Mutex<State>| log.lock().unwrap().gone(serial(1, 0)) >= sent;
@@ -218,8 +218,8 @@ fn explore(order: Order) {
     });
 }
 
-/// Row 21: if the first meeting of two stores is interrupted anywhere, the next one succeeds. An identifier
-/// that is durable at only one party does not separate them.
+/// Row 21: if the first connection of two stores is interrupted anywhere, the next one succeeds. An
+/// identifier on only one party's disk does not separate the stores.
 #[test]
 fn row_21_a_pair_is_made_on_any_schedule() {
     let mut model = Builder::new();
@@ -251,7 +251,7 @@ fn row_21_nothing_is_sent_twice_on_any_schedule() {
     explore(Order::BothBurnThenSend);
 }
 
-/// With the other order the model finds a violation.
+/// With the wrong order the model finds a violation.
 #[test]
 #[should_panic(expected = "was sent twice")]
 fn row_21_the_other_order_is_caught() {

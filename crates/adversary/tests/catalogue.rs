@@ -1,4 +1,4 @@
-//! The catalogue, a few runs of each attack, the exact figures by the sampler, and the table in the
+//! Tests of the catalogue: a few runs of each attack, the exact figures of the sampler, and the table in the
 //! documentation.
 
 use brickwork::circuit::Party;
@@ -10,7 +10,7 @@ use brickwork_adversary::sampler::{bad_for, exact, successes};
 use brickwork_adversary::{catalogue, play, table, within};
 use brickwork_testing::Replayable as _;
 
-/// Runs of each attack here; `cargo xtask attacks` plays thousands.
+/// The number of runs of each attack here; `cargo xtask attacks` plays thousands.
 const RUNS: usize = 40;
 
 #[test]
@@ -22,7 +22,7 @@ fn every_attack_ends_as_its_row_requires() {
     }
 }
 
-/// Rows that only a test of one function can show, and every other row.
+/// Every row is in the catalogue, except rows that only a test of one function can show.
 #[test]
 fn every_row_and_every_check_is_there() {
     let all = catalogue();
@@ -30,20 +30,19 @@ fn every_row_and_every_check_is_there() {
     assert!(rows.into_iter().eq(1..=30));
     for &cheat in CHEATS {
         let seen = all.iter().any(|a| a.endings.iter().any(|(ending, _)| *ending == Ending::Caught(cheat)));
-        // Two labels of one colour take a collision of BLAKE3; a test of the function that sees the labels
-        // provokes it.
+        // Two labels of one colour need a collision of BLAKE3; a unit test provokes this check.
         assert_eq!(seen, cheat != Cheat::ThirdLabel, "{cheat:?}");
     }
 }
 
-/// Rule (d): of each check that can fail when a store has secrets there is a cheat that costs them.
+/// Rule (d): for each check that can fail while a store has secrets, a cheat burns these secrets.
 #[test]
 fn every_check_burns() {
     let all = catalogue();
     for &cheat in CHEATS {
         let burns =
             all.iter().any(|a| a.variant.contains("burn") && a.endings == [(Ending::Caught(cheat), 1.0)]);
-        // Base OTs come before; a third label takes a collision.
+        // Base OTs precede the secrets; a third label needs a collision.
         assert_eq!(
             burns,
             ![Cheat::BaseOtPoint, Cheat::BaseOtIdentity, Cheat::BaseOtVector, Cheat::ThirdLabel]
@@ -63,7 +62,7 @@ fn names_and_probabilities_make_sense() {
     for attack in &all {
         let total: f64 = attack.endings.iter().map(|(_, p)| p).sum();
         assert!((total - 1.0).abs() < 1e-9 && (1..=30).contains(&attack.row), "{}", attack.variant);
-        // A reader of one attack has not read the one above it in the list.
+        // A reader of one story has not read the story before it in the list.
         let refers = ["The same with", "The same when", "The same,"]
             .iter()
             .any(|start| attack.story.starts_with(start));
@@ -75,7 +74,7 @@ fn names_and_probabilities_make_sense() {
     assert!(twice.is_none(), "a story twice: {twice:?}");
 }
 
-/// A cheat that changes nothing would pass by luck: the catalogue reports one that leaves the run honest.
+/// The catalogue reports an attack that leaves the run honest.
 #[test]
 fn what_does_not_end_as_predicted_is_told() {
     let mut attack = catalogue().into_iter().find(|a| a.variant == "flipped_table").unwrap();
@@ -87,7 +86,7 @@ fn what_does_not_end_as_predicted_is_told() {
     assert_eq!(attack.cheater, Some(Party::Garbler));
 }
 
-/// The exact figures for small parameters, a million trials each.
+/// The sampler agrees with the exact figures for small parameters, in a million trials each.
 #[test]
 fn the_sampler_agrees_with_the_exact_figures() {
     let figures = [

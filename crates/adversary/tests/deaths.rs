@@ -1,5 +1,4 @@
-//! A party that dies because a test wants it to does so quietly, and no other panic is taken for such a
-//! death.
+//! A deliberate death of a party in a test prints nothing, and no other panic is taken for such a death.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use brickwork_harness::stores::{Seen, Stores, dying};
 
 const LAST: Tag = Tag(7);
 
-/// The garbler would say something twice.
 #[test]
 fn deaths_that_are_meant_are_quiet_and_others_are_not() {
     let told = Arc::<AtomicUsize>::default();

@@ -13,7 +13,7 @@ fn object(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object on stdout")
 }
 
-/// Runs it in both forms; it must succeed.
+/// Runs the program in both forms; both must succeed.
 fn good(arguments: &[&str]) -> (String, Value) {
     let human = run(arguments);
     assert_eq!(human.status.code(), Some(0), "{}", String::from_utf8_lossy(&human.stderr));

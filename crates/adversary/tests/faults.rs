@@ -1,5 +1,5 @@
-//! Rows 18 and 20: a connection that is cut anywhere, that trickles, on which messages come twice or in
-//! another order, and peers that say too much.
+//! Rows 18 and 20: connections that are cut anywhere or deliver single bytes, messages that are repeated or
+//! out of order, and peers that send too much.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -19,7 +19,7 @@ use brickwork::duplo::{Parameters, msg};
 use brickwork::session::Job;
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 
-/// With this set the connection is cut at every byte.
+/// If this variable is set, the connection is cut at every byte.
 const EVERY_BYTE: &str = "BRICKWORK_EVERY_BYTE";
 
 const RUNS_AT_A_TIME: usize = 4;
@@ -57,7 +57,7 @@ impl Stream for Bad {}
 struct Run {
     results: [Result<Report, Error>; 2],
     read: [usize; 2],
-    /// For each party where the messages end that it sent.
+    /// For each party the ends of its sent messages.
     ends: [Vec<usize>; 2],
 }
 
@@ -103,7 +103,7 @@ fn cut_at(victim: usize, cut: usize, total: usize) {
     let outcome = run(left, usize::MAX);
     assert!(matches!(outcome.results[victim], Err(Error::Io(_))), "party {victim}, cut at {cut} of {total}");
     assert_eq!(outcome.read[victim], cut);
-    // The other one finds the connection closed, or was done before.
+    // The other party finds the connection closed, or has finished before.
     match &outcome.results[1 - victim] {
         Err(Error::Io(_)) => {}
         Ok(report) => assert_eq!(report.outputs, [true]),
@@ -125,7 +125,7 @@ fn row_20_the_connection_is_cut() {
                 .filter(|&cut| cut < total)
                 .collect(),
         };
-        // Runs mostly wait for each other, so there are more of them at a time than cores.
+        // Runs mostly wait for messages, so more of them run at a time than there are cores.
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..RUNS_AT_A_TIME {
@@ -154,7 +154,7 @@ fn row_18_a_byte_at_a_time_is_slow_and_fine() {
     );
 }
 
-/// A peer that says this and then keeps the line open.
+/// Plays a peer that sends these bytes and then keeps the connection open; returns the party's error.
 fn told(bytes: Vec<u8>) -> Error {
     let (program, _) = small_run();
     let job = Job::new(program, 40, [[1; 32], [2; 32]]);
@@ -167,7 +167,7 @@ fn told(bytes: Vec<u8>) -> Error {
         read: Arc::default(),
     })]);
     let speaker = std::thread::spawn(move || {
-        // The other end may be closed before all messages are sent.
+        // The other end may close the connection before all bytes are sent.
         let _ = b.write_all(&bytes);
         let mut answer = Vec::new();
         let _ = b.read_to_end(&mut answer);
@@ -194,9 +194,9 @@ fn row_18_lengths_that_nobody_has_memory_for() {
 
 #[test]
 fn row_18_a_flood_and_silence() {
-    // Any other tag, and a mebibyte of it.
+    // A mebibyte of messages with any other tag is refused.
     assert!(told(vec![0x54; 1 << 20]).is_cheat(Cheat::UnexpectedMessage));
-    // Signs of life, and then nothing: the stream's own deadline ends it.
+    // Keep-alive frames come, and then nothing: the stream's own deadline ends the run.
     let silent = told([0xff, 0, 0, 0, 0].repeat(1000));
     assert!(
         matches!(&silent, Error::Io(e)
@@ -206,7 +206,7 @@ fn row_18_a_flood_and_silence() {
     assert!(matches!(told(Vec::new()), Error::Io(_)));
 }
 
-/// A message that a party sent, and how much it had read before.
+/// A message of a party, and the number of bytes that the party had read before.
 struct Said {
     tag: Tag,
     bytes: usize,
@@ -214,7 +214,7 @@ struct Said {
 }
 
 impl Said {
-    /// All that a receiver looks at before it looks at values.
+    /// Returns the tag and the length, which a receiver checks before the values.
     fn form(&self) -> (Tag, usize) {
         (self.tag, self.bytes)
     }
@@ -223,7 +223,7 @@ impl Said {
 /// The fate of one of a party's messages.
 #[derive(Clone, Copy, Debug)]
 enum Edit {
-    /// It comes twice.
+    /// The message comes twice.
     Twice(usize),
     /// The message arrives after the next one.
     Swapped(usize),
@@ -254,7 +254,7 @@ fn relay(from: &UnixStream, mut to: &UnixStream, edit: Option<Edit>) {
             break;
         }
     }
-    // Either may be closed by now.
+    // Either end may be closed by now.
     let _ = (to.shutdown(Shutdown::Write), from.shutdown(Shutdown::Read));
 }
 
@@ -292,7 +292,7 @@ fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [V
     (results, said.map(|said| std::mem::take(&mut *said.lock().unwrap())))
 }
 
-/// How the other party ends.
+/// The ending for a party.
 #[derive(Debug, PartialEq)]
 enum End {
     Right,
@@ -309,16 +309,17 @@ fn ended(result: &Result<Report, Error>) -> End {
     }
 }
 
-/// One of a party's messages comes twice, or after the next one.
+/// Checks a run in which one of a party's messages comes twice, or after the next message.
 fn out_of_place(party: usize, edit: Edit, all: usize) {
     let (results, said) = relayed(party, Some(edit));
     let (victim, other) = (ended(&results[1 - party]), ended(&results[party]));
     let next_is_alike =
         |at: usize| said[party].get(at + 1).is_some_and(|next| next.form() == said[party][at].form());
     let expected = match edit {
-        // Nothing is read after the last message.
+        // No party reads after the last message.
         Edit::Twice(at) if at + 1 == all => End::Right,
-        // If not at once, then when as many as follow have been taken for the ones behind them.
+        // The repetition is noticed at once, or after later messages of the same form have taken each other's
+        // places.
         Edit::Twice(_) => End::Caught(Cheat::UnexpectedMessage),
         Edit::Swapped(at) if !next_is_alike(at) => End::Caught(Cheat::UnexpectedMessage),
         Edit::Swapped(at) => {
@@ -328,11 +329,11 @@ fn out_of_place(party: usize, edit: Edit, all: usize) {
     };
     assert_eq!(victim, expected, "party {party}, {edit:?}");
     match edit {
-        // A garbler that gets a seed again answers to that one.
+        // A garbler that receives a seed twice answers the repeated one.
         Edit::Twice(at) if said[party][at].tag == SEED && next_is_alike(at) => {
             assert_eq!(other, End::Caught(Cheat::Opening))
         }
-        // The party notices nothing, or finds the connection closed.
+        // This party notices nothing, or finds the connection closed.
         _ => assert!(matches!(other, End::Right | End::Gone), "party {party}, {edit:?}: {other:?}"),
     }
     let outputs = said[1].iter().any(|message| message.tag == msg::OUTPUT_LABELS);
@@ -347,7 +348,7 @@ fn row_18_messages_come_twice_or_in_another_order() {
         said.iter().flatten().all(|message| message.bytes <= MAX_FRAME_BYTES),
         "every message is one frame"
     );
-    // If its sender reads something after it, it cannot come after the next one.
+    // A message cannot come after the next message if its sender waits for an answer in between.
     let in_one_go = |said: &[Said]| {
         (1..said.len()).filter(|&k| said[k - 1].read == said[k].read).map(|k| Edit::Swapped(k - 1)).collect()
     };

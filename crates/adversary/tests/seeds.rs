@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, and the findings of fuzzing, on the stable compiler.
+//! Replays the seeds of the fuzz targets, and the findings of fuzzing, on the stable compiler.
 
 #[path = "../../../fuzz/targets/altered.rs"]
 mod altered;
@@ -23,7 +23,7 @@ mod store;
 
 use replay::{corpus, replay};
 
-/// Only the messages of an honest peer are accepted; all others are refused.
+/// The seeds that are messages of an honest peer; all others are refused.
 const UNDERSTOOD: [&str; 24] = [
     "frames_alive",
     "frames_one",
@@ -54,7 +54,7 @@ const UNDERSTOOD: [&str; 24] = [
 #[test]
 fn messages() {
     replay("messages", 0, 50, |name, seed| {
-        // A peer's report about its logs is read, whatever its content, unless it is too long.
+        // A peer's report about its logs is accepted with any content, unless it is too long.
         let good = UNDERSTOOD.contains(&name) || name.starts_with("standings_") && name != "standings_huge";
         assert_eq!(messages::messages(seed), good, "{name}");
     });
@@ -68,7 +68,7 @@ fn messages() {
 
 #[test]
 fn lines_within_a_party() {
-    // A message of neither a maker nor its coordinator is marked in its file name.
+    // The name of a file with an invalid message begins with `bad_`.
     replay("makers", 0, 50, |name, seed| {
         assert_eq!(makers::makers(seed), !name.starts_with("bad_"), "{name}");
     });
@@ -93,8 +93,8 @@ fn files_of_jobs() {
 
 #[test]
 fn sessions() {
-    // An unaltered message is complete; one without the right form is not. (A bit of a commitment that nobody
-    // watches may be flipped: then nothing has happened.)
+    // A session with unaltered messages finishes; a session with a malformed message does not. (A flipped bit
+    // of a commitment that is not watched has no effect.)
     replay("session", 0, 20, |name, seed| {
         let finished = session::session(seed);
         let flipped = name.starts_with("flip") || name.starts_with("late");
@@ -134,7 +134,7 @@ fn stores() {
         }
     });
     replay("store", 60, 26, |name, seed| {
-        // Files have no other edits when they are cut off, and are slow.
+        // Files are slow, and edits of files are not cut off.
         if !name.starts_with("files") {
             store::store(seed);
         }
@@ -146,7 +146,7 @@ fn stores() {
 
 #[test]
 fn garblings() {
-    // A garbling's files are read; the names of invalid files say what is wrong.
+    // A garbling is read; the name of an invalid file tells the fault.
     replay("garbling", 0, 30, |name, seed| {
         assert_eq!(garbling::garbling(seed), !name.starts_with("bad_"), "{name}");
     });

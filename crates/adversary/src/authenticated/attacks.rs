@@ -1,4 +1,4 @@
-//! The list.
+//! The list of attacks on components with authenticated masks.
 
 use brickwork::authenticated::adversary::{Case, Ending, Event, Outcome, Point, chain};
 use brickwork::authenticated::{Cheat, msg};
@@ -12,7 +12,7 @@ use super::list::{COMPARED, Catalogue, add_offset, bit, caught, flip, flip_in_pa
 use super::stock::stock;
 use crate::family::Attack;
 
-/// Bytes of a label or a word, and of a tag.
+/// The length of a label or a word, and of a tag, in bytes.
 const WORD: usize = 16;
 const TAG: usize = 8;
 
@@ -35,7 +35,8 @@ pub fn catalogue() -> Vec<Attack> {
     all.0
 }
 
-/// A guess of the lowest byte of an offset, or of the sum of both without one's last bit: it ends in 1.
+/// Draws a guess of the lowest byte of an offset, or of the sum of both offsets without one's last bit; the
+/// guess ends in 1.
 fn guess(rng: &mut Rng) -> u8 {
     (rng.below(128) << 1) as u8 | 1
 }
@@ -46,7 +47,7 @@ fn ots(all: &mut Catalogue) {
     all.always((1, "identity"), ot::Cheat::BaseOtIdentity, Evaluator, story, |case| {
         case.with_base_ots(false).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
     });
-    let story = "The garbler sends what is no point of the group.";
+    let story = "The garbler's point of the base OTs is not in the group.";
     all.always((1, "no_point"), ot::Cheat::BaseOtPoint, Garbler, story, |case| {
         case.with_base_ots(false).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
     });
@@ -61,17 +62,17 @@ fn ots(all: &mut Catalogue) {
     ] {
         let told = |garbler, evaluator| if cheater == Garbler { garbler } else { evaluator };
         let story = told(
-            "The garbler sends trees that are not those that it proves: who completes them would name bits \
+            "The garbler sends trees other than the proved ones: completing them would disclose bits \
              of the evaluator's offset.",
-            "The evaluator sends trees that are not those that it proves, and would learn of the garbler's \
+            "The evaluator sends trees other than the proved ones, to learn about the garbler's \
              offset.",
         );
         all.always((1, trees), softspoken::Cheat::OtTrees, cheater, story, move |case| {
             case.sends(cheater, softspoken::msg::TREES, 0, |trees| trees[32 * 128 + 3] ^= 4)
         });
         let story = told(
-            "The garbler chooses otherwise in one row of its masks' OTs.",
-            "The evaluator chooses otherwise in one row of its masks' OTs.",
+            "The garbler uses other choices in one row of its masks' OTs.",
+            "The evaluator uses other choices in one row of its masks' OTs.",
         );
         all.always((1, rows), ot::Cheat::OtExtension, cheater, story, move |case| {
             case.sends(cheater, softspoken::msg::ROWS, 0, |rows| rows[WORD] ^= 1)
@@ -91,7 +92,7 @@ fn ots(all: &mut Catalogue) {
     });
 }
 
-/// Adds 2 to ciphertext number `k`, and to the word that is compared, as if the other's share of x were 1.
+/// Adds 2 to ciphertext number `k` and to the compared word, as if the other party's share of x were 1.
 fn bet(case: Case, party: Party, k: usize) -> Case {
     let case = case.lie(party, Point::Ciphertexts, flip(COMPARED, k, 1));
     case.lie(party, Point::Compared, flip(COMPARED, k, 1))
@@ -104,14 +105,14 @@ fn leaky_ands(all: &mut Catalogue) {
             "garblers_bet",
             "garblers_word",
             "The garbler bets on the evaluator's share of an x: it loses half of the time.",
-            "The garbler compares another word of a leaky AND than it has.",
+            "The garbler compares a wrong word of a leaky AND.",
         ),
         (
             Evaluator,
             "evaluators_bet",
             "evaluators_word",
             "The evaluator bets on the garbler's share of an x: it loses half of the time.",
-            "The evaluator compares another word of a leaky AND than it has.",
+            "The evaluator compares a wrong word of a leaky AND.",
         ),
     ] {
         all.at_rate((2, variant), Cheat::Equality, 0.5, cheater, story, move |case| bet(case, cheater, 0));
@@ -137,7 +138,7 @@ fn leaky_ands(all: &mut Catalogue) {
             "evaluators_bit",
             "evaluators_bit_and_a_guess",
             "The evaluator lies about its bit of a leaky AND.",
-            "The evaluator lies so and guesses seven of the eight bits that are compared here.",
+            "The evaluator lies so about its bit, and guesses seven of the eight compared bits.",
         ),
     ] {
         all.always((3, variant), Cheat::Equality, cheater, story, bit(cheater, Point::Bits, 1, 0, 0));
@@ -150,8 +151,8 @@ fn leaky_ands(all: &mut Catalogue) {
         all.add((3, guessed), told, cheater, endings, move |rng| {
             let guess = guess(rng);
             let case = Case::new(&toy(), rng).comparing(8).lie(cheater, Point::Bits, flip(1, 0, 0));
-            // Both go on with the lie: then their words differ by the sum of both offsets, but one's last
-            // bit.
+            // Both parties continue with the lie, so their words differ by the sum of both offsets without
+            // one's last bit.
             case.lie(cheater, Point::Compared, move |_, words| words[0] ^= guess)
         });
     }
@@ -166,7 +167,7 @@ fn leaky_ands(all: &mut Catalogue) {
 }
 
 fn triples(all: &mut Catalogue) {
-    // Two layers of differences of two gates each; then both factors of either gate.
+    // Two layers of differences of two gates each come first, then both factors of either gate.
     for (cheater, layers, factors, story, told) in [
         (
             Garbler,
@@ -252,7 +253,7 @@ fn gates(all: &mut Catalogue) {
             "row_for_inputs_of_0",
             "A wrong row of the last gate, where the evaluator's bits are 0: whether it stops says nothing.",
         ),
-        (true, "row_for_inputs_of_1", "The same wrong row, where the evaluator's bits are 1."),
+        (true, "row_for_inputs_of_1", "A wrong row of the last gate, where the evaluator's bits are 1."),
     ] {
         all.at_rate((9, variant), Cheat::Gates, 0.5, Garbler, story, move |case| {
             case.inputs(&[true], &[y; 2]).lie(Garbler, Point::Rows, flip(WORD, 2, 0))
@@ -268,7 +269,7 @@ fn solderings(all: &mut Catalogue) {
             "one_gate_behind",
             "The garbler solders wrongly, by what is no offset: noticed if the gate behind it uses it.",
         ),
-        (0, 0.75, "two_gates_behind", "The same where two gates are behind it."),
+        (0, 0.75, "two_gates_behind", "The garbler solders wrongly, and two gates use the wire."),
     ] {
         let lie = bit(Garbler, Point::Solderings, WORD, port, 77);
         all.at_rate((10, variant), Cheat::Gates, rate, Garbler, story, lie);
@@ -284,9 +285,9 @@ fn solderings(all: &mut Catalogue) {
             "The garbler flips the last bit of a soldering.",
             "The garbler solders to the other label of a wire: a value would be negated.",
         ),
-        ("It flips that of an input of the evaluator's.", "It negates an input of the evaluator's."),
-        ("It flips that of a wire between two gates.", "It negates a wire between two gates."),
-        ("It flips that of the last port.", "It negates what goes into the last port."),
+        ("It flips a soldering of an evaluator's input.", "It negates an input of the evaluator's."),
+        ("It flips the last bit of a soldering between two gates.", "It negates a wire between two gates."),
+        ("It flips the last bit of the last port's soldering.", "It negates what goes into the last port."),
     ];
     for (port, ((last, negated), (story, told))) in names.into_iter().zip(stories).enumerate() {
         let lie = bit(Garbler, Point::Solderings, WORD, port, 0);
@@ -298,8 +299,7 @@ fn solderings(all: &mut Catalogue) {
 }
 
 fn inputs(all: &mut Catalogue) {
-    let story =
-        "The garbler sends a label of its own input that is none: noticed behind it, or without effect.";
+    let story = "The garbler sends an invalid label of its own input: noticed by a gate, or without effect.";
     let lie = bit(Garbler, Point::InputLabels, WORD, 0, 9);
     all.at_rate((12, "third_label"), Cheat::Gates, 0.75, Garbler, story, lie);
     for (wire, variant, story) in [
@@ -356,7 +356,7 @@ fn answers(all: &mut Catalogue) {
 }
 
 fn reports(all: &mut Catalogue) {
-    // Those of four ports and of the first gate; and that of the last one.
+    // The garbler alters values of four ports and of the first gate, and that of the last gate.
     for (first, values, named, tagged, story, told) in [
         (
             0,
@@ -414,8 +414,8 @@ fn order(all: &mut Catalogue) {
     all.add_with((19, "outputs_before_the_digest"), story, Garbler, endings, silent, |rng| {
         Case::new(&chain(Recipient::Garbler), rng).lie(Garbler, Point::Products, add_offset(1))
     });
-    let story = "The evaluator's answer about its OTs is malformed: the garbler has not yet said where its \
-                 pads begin, by which words could be chosen that cancel.";
+    let story = "The evaluator's answer about its OTs is malformed: the garbler has not disclosed where its \
+                 pads begin, which would allow a choice of words that cancel.";
     let endings = || vec![(caught(Cheat::UnexpectedMessage), 1.0)];
     let silent = |outcome: &Outcome| match says(outcome, Garbler, msg::CIPHERTEXTS) {
         false => Ok(()),
@@ -424,8 +424,7 @@ fn order(all: &mut Catalogue) {
     all.add_with((22, "garblers_pads"), story, Evaluator, endings(), silent, |rng| {
         longer(Evaluator, softspoken::msg::CHECK)(Case::new(&toy(), rng))
     });
-    let story =
-        "The garbler's answer about its OTs is malformed: the evaluator has said nothing of its pads.";
+    let story = "The garbler's answer about its OTs is malformed: the evaluator's pads are not disclosed.";
     let silent = |outcome: &Outcome| match says(outcome, Evaluator, msg::CIPHERTEXTS) {
         false => Ok(()),
         true => Err("the evaluator said where its pads begin".into()),

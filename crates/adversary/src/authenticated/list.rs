@@ -1,4 +1,4 @@
-//! The list that attacks are put in, and how state is altered.
+//! The list of attacks, and changes of a party's state.
 
 use std::sync::Arc;
 
@@ -12,40 +12,40 @@ use crate::family::{Attack, Played};
 /// The protocol, as users name it.
 pub(super) const PROTOCOL: &str = "authenticated";
 
-/// Bytes of the t bits of a leaky AND that are compared.
+/// The number of bytes of the compared bits of a leaky AND.
 pub(super) const COMPARED: usize = 6;
 
-/// Runs of an attack whose ending is certain.
+/// The number of runs of an attack with a certain ending.
 const CERTAIN: usize = 20;
 
-/// Runs of one whose ending is not.
+/// The number of runs of an attack with several endings.
 const MANY: usize = 1000;
 
-/// Runs of one that a guess of seven bits decides.
+/// The number of runs of an attack that depends on a guess of seven bits.
 const GUESSED: usize = 3000;
 
-/// Row and variant.
+/// The row and the variant.
 pub(super) type Name = (u8, &'static str);
 
-/// The additional conditions of a run.
+/// An additional condition on a run.
 type Rule = fn(&Outcome) -> Result<(), String>;
 
-/// Returns the run of a check that fails.
+/// Returns the ending in which a check fails.
 pub(super) fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// Returns the program that is attacked: a·b·c for both parties, x is a.
+/// Returns the attacked program: a·b·c for both parties, where x is a.
 pub(super) fn toy() -> Arc<Program> {
     chain(Recipient::Both)
 }
 
-/// The list, as it is written.
+/// The list of attacks, before it is sorted.
 #[derive(Default)]
 pub(super) struct Catalogue(pub(super) Vec<Attack>);
 
 impl Catalogue {
-    /// Adds an attack that is a run, in which a rule must hold.
+    /// Adds an attack on a run, with an additional rule for the run.
     pub fn add_with(
         &mut self,
         name: Name,
@@ -62,7 +62,7 @@ impl Catalogue {
         });
     }
 
-    /// Adds an attack that is played so.
+    /// Adds an attack with a play of its own.
     pub fn play(
         &mut self,
         (row, variant): Name,
@@ -81,7 +81,7 @@ impl Catalogue {
         self.0.push(Attack { protocol: PROTOCOL, row, variant, story, cheater, endings, trials, play });
     }
 
-    /// Adds an attack that is a run.
+    /// Adds an attack on a run.
     pub fn add(
         &mut self,
         name: Name,
@@ -93,7 +93,7 @@ impl Catalogue {
         self.add_with(name, story, cheater, endings, |_| Ok(()), case);
     }
 
-    /// Adds an attack on the toy program that this check always sees.
+    /// Adds an attack on the toy program that this check always detects.
     pub fn always(
         &mut self,
         name: Name,
@@ -105,7 +105,7 @@ impl Catalogue {
         self.add(name, story, cheater, vec![(caught(check), 1.0)], move |rng| cheat(Case::new(&toy(), rng)));
     }
 
-    /// Adds one that this check sees at a rate, and that changes nothing where it does not.
+    /// Adds an attack that this check detects at a rate, and that has no effect otherwise.
     pub fn at_rate(
         &mut self,
         name: Name,
@@ -150,7 +150,7 @@ pub(super) fn add_offset(word: usize) -> impl FnMut(u128, &mut [u8]) + Send {
     }
 }
 
-/// Makes a party flip a bit at a point.
+/// Returns a change of a case: a party flips a bit at a point.
 pub(super) fn bit(
     party: Party,
     point: Point,
@@ -161,7 +161,7 @@ pub(super) fn bit(
     move |case| case.lie(party, point, flip(bytes, word, bit))
 }
 
-/// Lets a party send its first message of this tag with a byte too many.
+/// Makes a party's first message of this tag a byte too long.
 pub(super) fn longer(party: Party, tag: Tag) -> impl Fn(Case) -> Case {
     move |case| case.sends(party, tag, 0, |bytes| bytes.push(0))
 }

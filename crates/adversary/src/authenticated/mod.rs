@@ -1,4 +1,4 @@
-//! The attacks on components with authenticated masks, row by row. The protocol's page describes the rest:
+//! The attacks on components with authenticated masks, row by row. The protocol is described in
 //! docs/protocols/authenticated.md.
 
 mod attacks;

@@ -1,5 +1,5 @@
-//! Cheats about stock: attempts that are broken off before anybody is found out (row 6), and items that are
-//! to be used twice (row 20). Both parties are the real ones, with stores on disk.
+//! Cheats about stock: attempts that are broken off before the cheat is detected (row 6), and items that are
+//! used twice (row 20). Both parties are real, with stores on disk.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, dying, terms};
 use super::list::{Catalogue, toy};
 use crate::family::Played;
 
-/// Runs that there is stock for.
+/// The number of runs for which there is stock.
 const RUNS: usize = 3;
 
 /// The purpose of a connection.
@@ -30,10 +30,11 @@ enum What {
 /// The program's inputs are zeros, so the bits that a party sends about them are masks.
 const ZEROS: [&[bool]; 2] = [&[false], &[false; 2]];
 
-/// Changes the bytes of a cheater's state at a point.
+/// Changes a cheater's state at a point.
 type Lie = fn(Point, &mut [u8]);
 
-/// Connects both over these lines. A cheater may have its hands in its state; one that goes away dies there.
+/// Connects both parties over these ends. A cheater may change its state; a party that goes away dies at the
+/// chosen message.
 fn meet(
     stores: &Stores,
     lines: Lines,
@@ -59,7 +60,7 @@ fn meet(
     })
 }
 
-/// Both parties are honest, and the run succeeds.
+/// Checks that an honest run succeeds.
 fn honest(stores: &Stores, what: What, rng: &mut Rng) -> Result<(), String> {
     for (party, end) in BOTH.into_iter().zip(meet(stores, memory_pair(), what, [None; 2], seed(rng))) {
         let outputs = end.map_err(|error| format!("the honest {party:?} ends with {error}"))?;
@@ -78,7 +79,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(format!("it does not hold that {what}")) }
 }
 
-/// How it ended for a party.
+/// Returns the ending for a party.
 fn ending(end: &Result<Vec<bool>, Error>) -> Played {
     match end {
         Ok(_) => Ok(Ending::Survived),
@@ -93,17 +94,17 @@ fn parts(stores: &Stores, party: Party) -> Result<Vec<Inventory>, String> {
     inventory(&stores.store(party)).map_err(|error| error.to_string())
 }
 
-/// The other party.
+/// Returns the other party.
 fn other(party: Party) -> Party {
     BOTH[1 - party as usize]
 }
 
-/// The evaluator bets on the garbler's share of an x, and goes away where the garbler's answer shows that it
-/// was wrong, before it says its coin. If it lost, the garbler counts it; if it won, it has gained nothing
-/// yet, because the made items are right.
+/// The evaluator bets on the garbler's share of an x, and goes away before it opens its coin if the garbler's
+/// answer shows that the bet was wrong. If the evaluator lost, the garbler counts the attempt; if it won, it
+/// has gained nothing yet, because the made items are right.
 fn bets_and_goes(rng: &mut Rng) -> Played {
     let stores = Stores::empty();
-    // As if the garbler's share were 1.
+    // The bet assumes that the garbler's share is 1.
     let bet: Lie = |point, words| {
         if matches!(point, Point::Ciphertexts | Point::Compared) {
             words[0] ^= 2;
@@ -127,7 +128,8 @@ fn bets_and_goes(rng: &mut Rng) -> Played {
     ending(&end)
 }
 
-/// A party goes away once it knows the coin, three times: each counts at the other one, as much as the first.
+/// A party goes away once it knows the coin, three times: the other party counts each attempt with the same
+/// risk.
 fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     let (stores, seed) = (Stores::empty(), seed(rng));
     let (mut first, mut last) = (None, Ok(Ending::Survived));
@@ -148,7 +150,7 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
     last
 }
 
-/// A party comes back with a copy of its folder from before a run, to run on the same items again. Both
+/// A party returns with a copy of its folder from before a run, to run on the same items again. Both parties
 /// refuse, and the stock of both is burned.
 fn old_copy(cheater: Party, rng: &mut Rng) -> Played {
     let (stores, copy) = (Stores::empty(), tempfile::tempdir().map_err(|error| error.to_string())?);
@@ -181,8 +183,8 @@ fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A party goes away in the middle of a run, to run on the same items again. The items are gone at both, and
-/// the next run sends other ones.
+/// A party goes away in the middle of a run, to run on the same items again. Both parties have burned the
+/// items, and the next run sends others.
 fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     let (stores, seen) = (Stores::empty(), Seen::default());
     honest(&stores, What::Fill, rng)?;
@@ -203,7 +205,7 @@ fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     ending(&ends[other(cheater) as usize])
 }
 
-/// A party names other items than those that come next, such as those of the run before.
+/// A party names other items than the next ones, such as items of the run before.
 fn names_others(cheater: Party, rng: &mut Rng) -> Played {
     let stores = Stores::empty();
     honest(&stores, What::Fill, rng)?;

@@ -10,11 +10,11 @@ use brickwork::random::Rng;
 use crate::sampler::{bad_for, choose, exact};
 use crate::stores::Played;
 
-/// One thing that a cheater tries.
+/// An attack of a cheater.
 pub struct Attack {
     /// Row of the catalogue.
     pub row: u8,
-    /// Its name within the row.
+    /// The attack's name within the row.
     pub variant: &'static str,
     /// The action of the cheater, and its possible gain.
     pub story: &'static str,
@@ -22,32 +22,32 @@ pub struct Attack {
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
     pub endings: Vec<(Ending, f64)>,
-    /// Runs that tell the rates from their neighbours; few where the ending is certain.
+    /// The number of runs that distinguishes the rates from similar ones; few if the ending is certain.
     pub trials: usize,
-    /// Plays it once: how it ended for the party that does not cheat, or which rule did not hold.
+    /// Plays the attack once; returns the ending for the honest party, or the broken rule.
     pub play: Box<dyn Fn(&mut Rng) -> Played + Send + Sync>,
 }
 
 impl Attack {
-    /// Returns its name among all attacks: `row_05_flipped_table`.
+    /// Returns the attack's name among all attacks: `row_05_flipped_table`.
     pub fn id(&self) -> String {
         format!("row_{:02}_{}", self.row, self.variant)
     }
 }
 
-/// Runs of an attack whose ending is certain.
+/// The number of runs of an attack with a certain ending.
 pub(super) const CERTAIN: usize = 20;
 
-/// Runs of an attack whose ending is certain and that takes a tenth of a second.
+/// The number of runs of a slow attack with a certain ending.
 const FEW: usize = 10;
 
-/// Row and variant.
+/// The row and the variant.
 pub(super) type Name = (u8, &'static str);
 
 pub(super) struct Catalogue(pub(super) Vec<Attack>);
 
 impl Catalogue {
-    /// Returns an attack that the check always sees.
+    /// Adds an attack that the check always detects.
     pub(super) fn caught(
         &mut self,
         name: Name,
@@ -78,7 +78,7 @@ impl Catalogue {
         self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
     }
 
-    /// Returns an attack with a play of its own, which always ends like this.
+    /// Adds an attack with a play of its own and a certain ending.
     pub(super) fn played(
         &mut self,
         (row, variant): Name,
@@ -98,8 +98,8 @@ impl Catalogue {
         });
     }
 
-    /// Lets a garbler make the first `bad` copies of an AND gate bad, by flipping this bit of their committed
-    /// outputs.
+    /// Adds a garbler that makes the first `bad` copies of an AND gate bad, by flipping this bit of their
+    /// committed outputs.
     pub(super) fn bad_copies(
         &mut self,
         name: Name,
@@ -112,8 +112,8 @@ impl Catalogue {
         let hidden = choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened)
             / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
         let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
-        // A label that is none: the others of its bucket make up for it. A valid one for the opposite bit:
-        // two valid labels.
+        // Bit 0 gives a valid label for the opposite bit, so two labels are valid; any other bit gives an
+        // invalid label, and the other copies of the bucket make up for it.
         let (wins, else_) = if bit == 0 {
             (Ending::Fooled, Ending::Recovered)
         } else {

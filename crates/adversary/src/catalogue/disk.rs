@@ -1,4 +1,4 @@
-//! Attacks on stock on disk, and rule (d): the affected stock is burned, and a retry is refused.
+//! Attacks on stock on disk, which check rule (d): the affected stock is burned, and a retry is refused.
 
 use brickwork::circuit::Party;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
@@ -17,10 +17,9 @@ use crate::stores::plays::{
 };
 use crate::stores::{RUNS, Side, What};
 
-/// A variant and its story, for either party.
+/// For either party a variant and its description.
 type Variants = [(Party, &'static str, &'static str); 2];
 
-/// A variant and its story, for either party.
 fn either(garbler: [&'static str; 2], evaluator: [&'static str; 2]) -> Variants {
     [(Party::Garbler, garbler[0], garbler[1]), (Party::Evaluator, evaluator[0], evaluator[1])]
 }
@@ -39,7 +38,7 @@ fn flips(place: usize, bits: u8) -> impl FnMut(&mut [u8]) + Send + Sync + 'stati
     move |bytes| bytes[place] ^= bits
 }
 
-/// Every codeword of a message is off where its first commitment is corrected.
+/// Makes every codeword of a message wrong at the correction of its first commitment.
 fn no_codewords(rows: &mut [u8]) {
     rows.chunks_mut(16).for_each(|row| row[0] ^= 1);
 }
@@ -48,16 +47,16 @@ fn no_codewords(rows: &mut [u8]) {
 /// and the change.
 type Cheating = (Name, &'static str, Cheat, Party, What, fn() -> Side);
 
-/// The same where nothing exists yet: both set a session up.
+/// The same for a cheat while both parties set a session up.
 type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
 
-/// Rule (d), in a run and while stock is made, on both sides.
+/// Adds attacks under rule (d), in a run and while stock is made, by either party.
 fn burned(all: &mut Catalogue) {
     use Cheat::*;
     use Party::{Evaluator, Garbler};
     use What::{Fill, More, Run, RunMakingOts};
     let cases: [Cheating; 22] = [
-        // The first check is of setup's OTs.
+        // The first check is about the OTs of the setup.
         (
             (2, "wrong_answer_burns"),
             "While stock is made, the evaluator answers the check of the OT extension wrongly: what it \
@@ -209,7 +208,7 @@ fn burned(all: &mut Catalogue) {
             Garbler,
             RunMakingOts,
             || {
-                // The garbler has three inputs, whose labels stand before.
+                // The labels of the garbler's three inputs come first.
                 let side = Side::lies(Point::OtLabels, flips(16, 1));
                 side.and_lies(Point::InputChoices, flips(1, 1)).and_lies(Point::InputLabels, flips(16 * 4, 1))
             },
@@ -267,7 +266,7 @@ fn burned(all: &mut Catalogue) {
     });
 }
 
-/// Rule (d) where the cheat comes before there is anything.
+/// Adds attacks under rule (d) before any epoch exists.
 fn before_an_epoch(all: &mut Catalogue) {
     let cases: [Begun; 4] = [
         (
@@ -310,7 +309,7 @@ fn before_an_epoch(all: &mut Catalogue) {
     }
 }
 
-/// Rows 14 and 28.
+/// Adds rows 14 and 28: recovered outputs.
 fn recovered(all: &mut Catalogue) {
     let story = "A copy in stock says the opposite of the others: its run is recovered, looks like nothing, \
                  and the next one from the same stock is right.";
@@ -324,7 +323,7 @@ fn recovered(all: &mut Catalogue) {
     });
 }
 
-/// Row 16.
+/// Adds row 16: items are used once.
 fn used_once(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
@@ -354,7 +353,7 @@ fn used_once(all: &mut Catalogue) {
     }
 }
 
-/// Rows 20, 21 and 22.
+/// Adds rows 20, 21 and 22: interrupted runs and failing disks.
 fn broken_off(all: &mut Catalogue) {
     use Party::{Evaluator, Garbler};
     use What::{Fill, Run};
@@ -438,7 +437,7 @@ fn broken_off(all: &mut Catalogue) {
     }
 }
 
-/// Row 23.
+/// Adds row 23: altered files.
 fn altered(all: &mut Catalogue) {
     for (damage, variants) in [
         (
@@ -491,7 +490,7 @@ fn altered(all: &mut Catalogue) {
     }
 }
 
-/// Rows 24 and 25.
+/// Adds rows 24 and 25: old copies and foreign stores.
 fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
@@ -582,7 +581,7 @@ fn brought_back(all: &mut Catalogue) {
     ];
     for (party, plays) in plays {
         for (variant, story, play) in plays {
-            // A user with a wrong folder is no cheater.
+            // A user with a wrong folder is not a cheater.
             let cheater = (!variant.contains("folder")).then_some(party);
             all.played((24, variant), story, cheater, Ending::Stopped, move |_| play(party));
         }

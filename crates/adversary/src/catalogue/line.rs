@@ -1,5 +1,4 @@
-//! Attacks on the connection, by any sender, and on randomness: the real parties, and a peer that does not
-//! follow the protocol.
+//! Attacks on the connection, by a peer or a stranger, and on randomness.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -19,7 +18,7 @@ use brickwork::wire::{Channel, Stream, Tag, memory_pair};
 use super::attacks::Catalogue;
 use crate::stores::Played;
 
-/// How long a party waits for a peer that says nothing more.
+/// The time for which a party waits for a silent peer.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A socket that gives at most this many bytes at a time.
@@ -56,7 +55,7 @@ fn job() -> Job {
     Job::new(program, 40, [[1; 32], [2; 32]])
 }
 
-/// A party with small parameters and dealt base OTs.
+/// Runs a party with small parameters and dealt base OTs.
 fn party(role: Party, channel: Channel) -> Result<Report, Error> {
     let job = job();
     let parameters = small(&job.program, [3, 2], [3, 2], [3, 2]);
@@ -78,12 +77,12 @@ fn ending(result: Result<Report, Error>) -> Played {
     }
 }
 
-/// A peer that says this and then keeps the line open.
+/// Plays a peer that sends these bytes and then keeps the connection open.
 fn told(role: Party, bytes: &[u8]) -> Played {
     let (mine, mut theirs) = UnixStream::pair().expect("a pair of sockets");
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // The other end may be closed before all messages are sent.
+            // The other end may close the connection before all bytes are sent.
             let _ = theirs.write_all(bytes);
             let _ = theirs.read_to_end(&mut Vec::new());
         });
@@ -92,7 +91,7 @@ fn told(role: Party, bytes: &[u8]) -> Played {
     ending(result)
 }
 
-/// Two honest parties, one of which gets a byte at a time.
+/// Plays two honest parties, one of which receives a byte at a time.
 fn trickle(role: Party) -> Played {
     let (left, right) = UnixStream::pair().expect("a pair of sockets");
     let at_a_time = |party| if party == role { 1 } else { usize::MAX };
@@ -108,7 +107,8 @@ fn trickle(role: Party) -> Played {
 /// A message that a party sent.
 type Message = (Tag, Vec<u8>);
 
-/// All that both parties say in a session, always on the same inputs. Their base OTs are their own.
+/// Returns all messages of both parties in a session, always on the same inputs. Each session has its own
+/// base OTs.
 fn said() -> Result<[Vec<Message>; 2], String> {
     let job = job();
     let (mut left, mut right) = memory_pair();
@@ -132,7 +132,8 @@ fn said() -> Result<[Vec<Message>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Except for public values, no part of a message with the length of a key occurs in two sessions of a party.
+/// Checks that no part of a message with the length of a key occurs in two sessions of a party, except for
+/// public values.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     let again = one.iter().zip(&two).find(|((tag, one), (_, two))| {

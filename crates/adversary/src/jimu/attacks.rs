@@ -1,4 +1,4 @@
-//! The list.
+//! The list of attacks on JIMU.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,13 +20,13 @@ use super::runs::{PROTOCOL, Toy, products, weakly_hashed};
 use crate::family::{Attack, Played};
 use crate::sampler::{bad_for, choose, exact, unnoticed};
 
-/// Runs of an attack whose ending is certain.
+/// The number of runs of an attack with a certain ending.
 const CERTAIN: usize = 20;
 
-/// Runs of one whose ending is not.
+/// The number of runs of an attack with several endings.
 const MANY: usize = 1000;
 
-/// Row and variant.
+/// The row and the variant.
 type Name = (u8, &'static str);
 
 #[derive(Default)]
@@ -55,7 +55,7 @@ impl Catalogue {
         });
     }
 
-    /// An attack on the toy program that always ends like this.
+    /// Adds an attack on the toy program with a certain ending.
     fn always(
         &mut self,
         name: Name,
@@ -70,7 +70,7 @@ impl Catalogue {
         });
     }
 
-    /// The same, where the toy program's components are cut and chosen.
+    /// Adds the same kind of attack on components instead of gates.
     fn always_of_components(
         &mut self,
         name: Name,
@@ -84,7 +84,7 @@ impl Catalogue {
         });
     }
 
-    /// The garbler alters this one of its messages with a tag, and it always shows.
+    /// Adds a garbler that alters one message, which this check always detects.
     fn sends(
         &mut self,
         name: Name,
@@ -102,7 +102,7 @@ fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// The openings of the garbler for the toy program's gates, message after message.
+/// The garbler's messages of openings for the toy program's gates, by number.
 mod opened {
     use super::{Tag, ihash};
 
@@ -117,7 +117,7 @@ mod opened {
     pub const SUMS_WITH_READ_ONES: (Tag, usize) = nth(7);
     pub const INPUTS: (Tag, usize) = nth(8);
     pub const DECODING: (Tag, usize) = nth(9);
-    /// Bytes that open a label.
+    /// The number of bytes that open a label.
     pub const LABEL: usize = 17;
 }
 
@@ -140,7 +140,7 @@ pub fn catalogue() -> Vec<Attack> {
 }
 
 fn ots(all: &mut Catalogue) {
-    // With base OTs that are not dealt.
+    // Here the base OTs run, instead of a dealer.
     let real = |rng: &mut Rng| {
         let toy = Toy::new(Unit::Gates);
         Case::new(&toy.program, toy.sizes, rng)
@@ -151,7 +151,7 @@ fn ots(all: &mut Catalogue) {
     all.add((1, "identity"), story, Evaluator, ending, move |rng| {
         real(rng).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
     });
-    let story = "The garbler sends what is no point of the group.";
+    let story = "The garbler's point of the base OTs is not in the group.";
     let ending = vec![(caught(ot::Cheat::BaseOtPoint), 1.0)];
     all.add((1, "no_point"), story, Garbler, ending, move |rng| {
         real(rng).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
@@ -166,8 +166,8 @@ fn ots(all: &mut Catalogue) {
         (
             "wrong_answer_of_watched_symbols",
             0,
-            "The evaluator answers the check of the OT extension wrongly where it takes the seeds of what \
-             it watches.",
+            "The evaluator answers the check of the OT extension wrongly where it takes the seeds of symbols \
+             that it watches.",
         ),
         (
             "wrong_answer_of_labels",
@@ -180,26 +180,26 @@ fn ots(all: &mut Catalogue) {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
-    // The first OTs are those of the watched symbols, the last ones mask combinations.
+    // The first OTs belong to the watched symbols, and the last ones mask combinations.
     for (variant, block, last, story) in [
         (
             "other_choice_in_the_first_block",
             0,
             false,
-            "The evaluator chooses otherwise in one series of OTs for a symbol that it watches: a key would \
+            "The evaluator uses another choice in one series of OTs for a watched symbol: a key would \
              be one block of the offset away, which could be found by trying.",
         ),
         (
             "other_choice_in_the_last_block",
             2,
             false,
-            "The evaluator chooses otherwise in the last series: no block is left out of the check.",
+            "The evaluator uses another choice in the last series: the check covers every block.",
         ),
         (
             "other_choice_of_a_mask",
             1,
             true,
-            "The evaluator chooses otherwise for one block of an OT that masks a combination.",
+            "The evaluator uses another choice for one block of an OT that masks a combination.",
         ),
     ] {
         all.always((2, variant), caught(Cheat::Choices), Evaluator, story, move |case, _| {
@@ -247,7 +247,7 @@ fn hashes(all: &mut Catalogue) {
         all.add((3, variant), story, Garbler, endings, move |rng| {
             let case = products(1, Unit::Gates, [3, 12], rng);
             case.sends(Garbler, ihash::msg::CORRECTIONS, 0, move |message| {
-                // The parity symbols of the first word.
+                // The lie changes parity symbols of the first word.
                 message[..count].iter_mut().for_each(|symbol| *symbol ^= 1);
             })
         });
@@ -271,10 +271,11 @@ fn hashes(all: &mut Catalogue) {
         (3, "wrong_combination"),
         ihash::Cheat::Codeword,
         (ihash::msg::ANSWER, 1),
-        "The garbler names other combined words than those of what it hashed.",
+        "The garbler names combined words that do not belong to its hashed words.",
         |words| words.iter_mut().for_each(|byte| *byte ^= 1),
     );
-    // Two labels agree in ℓ − 1 symbols of the code at most: one that differs in its first symbol alone does.
+    // A label that differs from another one only in its first symbol agrees in at most ℓ − 1 symbols of the
+    // code.
     let weak = Parameters::new(96, 48, 8, 3).expect("sizes of a hash");
     let level = Level { labels: weak, ..Level::of(40).expect("a level") };
     let passes = all_among(47, 96, 3);
@@ -284,7 +285,7 @@ fn hashes(all: &mut Catalogue) {
     let passed = caught(Cheat::EmptyBucket);
     let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
     all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
-        // The wire behind the constant.
+        // The wire follows the constant's wire.
         weakly_hashed(level, rng).lie(Garbler, Point::Circuit, |_, labels| labels[48] ^= 1)
     });
     let story = "With three watched symbols of 96: the garbler gives a label of its input that is another \
@@ -304,7 +305,7 @@ fn hashes(all: &mut Catalogue) {
         (11, "wrong_label_of_an_opened_gate"),
         Cheat::Label,
         opened::LABELS_OF_GATES,
-        "The garbler opens a label of an opened gate that is not that of the bit which was asked for.",
+        "The garbler opens a label of an opened gate for the other bit than the evaluator asked for.",
         |labels| labels[40] ^= 1,
     );
     all.sends(
@@ -314,15 +315,15 @@ fn hashes(all: &mut Catalogue) {
         "The garbler tells the same lie about two permutation messages, so that both are gone from any plain \
          sum.",
         |words| {
-            // A symbol of six bits opens one: four of them are three bytes.
+            // A symbol of six bits opens a message, so four of them fill three bytes.
             words[0] ^= 1;
             words[3] ^= 1;
         },
     );
 }
 
-/// A garbler makes the first `bad` gates wrong for one colour of their left operand: T_G is off by something,
-/// or by Δ.
+/// Adds a garbler that makes the first `bad` gates wrong for one colour of their left operand: T_G is wrong
+/// by some value, or by Δ.
 fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketing, bad: u32, opposite: bool) {
     let half = |k: u32| 0.5_f64.powi(k as i32);
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
@@ -441,7 +442,8 @@ fn gates(all: &mut Catalogue) {
     });
 }
 
-/// A garbler makes the first `bad` copies of a component so that they give rubbish, or the opposite label.
+/// Adds a garbler that makes the first `bad` copies of a component give an invalid label, or the opposite
+/// label.
 fn bad_copies(
     all: &mut Catalogue,
     name: Name,
@@ -583,18 +585,18 @@ fn offsets(all: &mut Catalogue) {
     }
 }
 
-/// Lets a gate of a bucket give the opposite label, so that the evaluator gets Δ.
+/// Makes a gate of a bucket give the opposite label, so that the evaluator learns Δ.
 fn gives_the_offset_away(case: Case, toy: &Toy) -> Case {
     let gate = chosen(&toy.program, &toy.sizes)[0][0];
     case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
 }
 
-/// Messages that are read with Δ: their own words, which the garbler hashes and hopes that some symbols are
-/// not watched.
+/// Adds attacks on messages that are read with Δ: the garbler hashes non-codewords and hopes that some
+/// symbols are not watched.
 fn reading(all: &mut Catalogue) {
     let hash = Level::of(40).expect("a level").permutations;
     let (n, w) = (hash.n(), hash.w());
-    // Behind two of the setup, five of labels and four of messages.
+    // Two messages of the setup, five of labels and four of permutation bits come first.
     const READ: usize = 11;
     for (variant, count, story) in [
         (
@@ -604,7 +606,7 @@ fn reading(all: &mut Catalogue) {
              gate gives Δ away: noticed if that is watched, and else the other symbols tell the garbler's \
              input.",
         ),
-        ("three_symbols_of_what_is_read", 3, "The same with three symbols."),
+        ("three_symbols_of_what_is_read", 3, "Messages that are read with Δ are wrong in three symbols."),
     ] {
         let missed = all_among(n - count, n, w);
         let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Recovered, missed)];
@@ -612,7 +614,7 @@ fn reading(all: &mut Catalogue) {
             let toy = Toy::new(Unit::Gates);
             let case = gives_the_offset_away(toy.case(rng), &toy);
             case.sends(Garbler, ihash::msg::CORRECTIONS, READ, move |message| {
-                // The first parity symbols of each message, of six bits.
+                // The first parity symbols of each message, of six bits each.
                 let parity = 6 * (n - hash.l());
                 for bit in (0..8 * message.len() - parity + 1).step_by(parity) {
                     (0..count).map(|k| bit + 6 * k).for_each(|bit| message[bit / 8] ^= 1 << (bit % 8));
@@ -630,8 +632,7 @@ fn reading(all: &mut Catalogue) {
             case.sends(Garbler, ihash::msg::ANSWER, 3, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
         },
     );
-    let story =
-        "The garbler names other combinations of the sums with what is read than those that it opened.";
+    let story = "The garbler names combinations of sums with read messages other than the opened ones.";
     all.always((9, "wrong_combination_of_sums"), caught(Cheat::Permutation), Garbler, story, |case, _| {
         case.sends(Garbler, ihash::msg::OPENINGS, 5, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
     });
@@ -710,7 +711,7 @@ fn inputs(all: &mut Catalogue) {
         (13, "wrong_label"),
         Cheat::InputLabel,
         opened::INPUTS,
-        "The garbler sends a label for its own input that is none, so that the run would depend on what is \
+        "The garbler sends an invalid label for its own input, so that the run would depend on what is \
          read.",
         |labels| labels[40] ^= 1,
     );
@@ -746,7 +747,7 @@ fn outputs(all: &mut Catalogue) {
     });
 }
 
-/// The required order of messages, and the bytes on a connection.
+/// Adds attacks on the order of messages, and on the bytes of a connection.
 fn order(all: &mut Catalogue) {
     type Late = (&'static str, (Tag, usize), brickwork::Cheat, &'static str);
     let late: [Late; 3] = [
@@ -763,7 +764,7 @@ fn order(all: &mut Catalogue) {
             "The garbler sends solderings late and wrongly, while all that follows is there: nothing is \
              evaluated before they are checked.",
         ),
-        // Behind it the outputs leave.
+        // The outputs leave after this message.
         (
             "decoding_stalls_and_fails",
             opened::DECODING,
@@ -796,7 +797,7 @@ fn order(all: &mut Catalogue) {
     all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case, _| {
         case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
     });
-    let story = "The evaluator says more about its input than there is: bits behind the last one.";
+    let story = "The evaluator sends more bits of its input than there are.";
     all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case, _| {
         case.sends(Evaluator, msg::CHOICES, 0, |bits| bits[0] |= 0x80)
     });
@@ -827,7 +828,7 @@ fn order(all: &mut Catalogue) {
     }
 }
 
-/// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
+/// Returns all messages of both parties in a run, always on the same inputs. Each run has its own base OTs.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     let (toy, unit) = (Toy::new(Unit::Gates), Unit::Gates);
     let job = Job::new(toy.program.clone(), 40, [[1; 32], [2; 32]]);
@@ -847,7 +848,7 @@ fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Nothing of the length of a key that a party says in one run it says again in the next.
+/// Checks that no part of a party's messages with the length of a key occurs in two runs.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     match one.iter().zip(&two).position(|(one, two)| one.len() >= 16 && one == two) {
@@ -860,9 +861,9 @@ fn agreement(all: &mut Catalogue) {
     let greets = |place: usize, alter: fn(&mut u8)| {
         move |case: Case, _: &Toy| case.sends(Garbler, HELLO, 0, move |hello| alter(&mut hello[place]))
     };
-    let story = "The garbler says that it is an older version: nothing is negotiated down.";
+    let story = "The garbler claims an older version: versions are not negotiable.";
     all.always((19, "older_version"), Ending::Refused, Garbler, story, greets(4, |byte| *byte -= 1));
-    let story = "The garbler proposes a lower level of security: nothing is negotiated, so it is refused.";
+    let story = "The garbler proposes a lower level of security: levels are not negotiable.";
     all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
     let story = "The garbler sends the evaluator's own greeting back.";
     all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));

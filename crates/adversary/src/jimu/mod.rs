@@ -1,4 +1,4 @@
-//! The attacks on JIMU, row by row. The protocol's page describes the rest: docs/protocols/jimu.md.
+//! The attacks on JIMU, row by row. The protocol is described in docs/protocols/jimu.md.
 
 mod attacks;
 mod rates;

@@ -1,9 +1,8 @@
-//! How often a garbler with a lie about symbols must end how.
+//! The exact rates of endings for a garbler that lies about symbols.
 
 use crate::sampler::choose;
 
-/// Returns the probability with which all of `few` symbols that are drawn out of `n` lie among `of` named
-/// ones.
+/// Returns the probability that all of `few` symbols, drawn out of `n`, lie among `of` given symbols.
 pub(super) fn all_among(of: usize, n: usize, few: usize) -> f64 {
     choose(of as u32, few as u32) / choose(n as u32, few as u32)
 }

@@ -1,4 +1,4 @@
-//! Runs that the attacks are played on.
+//! Runs for the attacks on JIMU.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use brickwork::random::Rng;
 /// The protocol, as users name it.
 pub(super) const PROTOCOL: &str = "jimu";
 
-/// Ten gates between three bits of each party, in two kinds of components, with outputs to both, in buckets
-/// of three.
+/// A program of ten gates between three bits of each party, in two kinds of components, with outputs to both,
+/// in buckets of three.
 pub(super) struct Toy {
     pub program: Arc<Program>,
     pub sizes: Sizes,
 }
 
 impl Toy {
-    /// Makes it, with this unit of the cut-and-choose.
+    /// Makes the program, with this unit of the cut-and-choose.
     pub fn new(unit: Unit) -> Self {
         let program = toy();
         let sizes = small(&program, unit, [3, 12]);
         Toy { program, sizes }
     }
 
-    /// Makes a run with a challenge that the garbler knows beforehand.
+    /// Makes a run with a challenge that the garbler knows in advance.
     pub fn case(&self, rng: &mut Rng) -> Case {
         Case::new(&self.program, self.sizes.clone(), rng).dealt(rng)
     }
 }
 
-/// Makes a run of `slots` components of an AND gate, each of a bit of either party, all results to both, with
-/// a challenge that nobody knows.
+/// Makes a run of `slots` AND gates, each in a component of its own with a bit of either party, all results
+/// to both, with a random challenge.
 pub(super) fn products(slots: u32, unit: Unit, copies: [u32; 2], rng: &mut Rng) -> Case {
     let program = ands(slots, Recipient::Both);
     Case::new(&program, small(&program, unit, copies), rng).cheap(rng)
 }
 
-/// Makes a run of one AND gate, where the labels' hash is another one.
+/// Makes a run of one AND gate with another hash of labels.
 pub(super) fn weakly_hashed(level: Level, rng: &mut Rng) -> Case {
     let program = ands(1, Recipient::Both);
     let sizes = Sizes { level, ..small(&program, Unit::Gates, [3, 12]) };

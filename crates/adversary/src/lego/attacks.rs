@@ -1,4 +1,4 @@
-//! The list.
+//! The list of attacks on LEGO.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,13 +41,13 @@ pub fn catalogue() -> Vec<Attack> {
     all.0
 }
 
-/// The gates in the toy's buckets, where the challenge is the one that tests know.
+/// Returns the gates in the toy program's buckets, under the challenge that tests know.
 fn in_buckets() -> Vec<usize> {
     chosen(GATES, TOY[0])
 }
 
 fn ots(all: &mut Catalogue) {
-    // With base OTs that are not dealt.
+    // Here the base OTs run, instead of a dealer.
     let real = |rng: &mut Rng| {
         let [gates, authenticators, inputs] = TOY;
         Case::new(&Arc::new(toy()), Some(cuts(gates, authenticators, inputs)), rng)
@@ -58,7 +58,7 @@ fn ots(all: &mut Catalogue) {
     all.add((1, "identity"), story, Evaluator, ending, move |rng| {
         real(rng).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
     });
-    let story = "The garbler sends what is no point of the group.";
+    let story = "The garbler's point of the base OTs is not in the group.";
     let ending = vec![(caught(Cheat::BaseOtPoint), 1.0)];
     all.add((1, "no_point"), story, Garbler, ending, move |rng| {
         real(rng).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
@@ -87,8 +87,8 @@ fn ots(all: &mut Catalogue) {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
-    let story = "The evaluator names a label of the OTs that it did not get, to see in the answer what the \
-                 other one is: that would be Δ.";
+    let story = "The evaluator names a label of the OTs that it did not get, to learn from the answer the \
+                 other label, and by the two Δ.";
     all.always((27, "other_label"), caught(Cheat::OtBinding), Evaluator, story, |case| {
         case.lie(Evaluator, Point::OtBinding, |message| message[16 + 3] ^= 1)
     });
@@ -127,7 +127,7 @@ fn commitments(all: &mut Catalogue) {
         let endings = vec![(caught(Cheat::Commitment), 1.0 - missed), (Ending::Survived, missed)];
         all.add((3, variant), story, Garbler, endings, move |rng| {
             products(1, cuts([2, 4], [3, 4], [3, 4]), rng).sends(Garbler, CORRECTIONS, 1, move |message| {
-                // 147 rows of blocks of 128 commitments.
+                // The message has 147 rows of blocks of 128 commitments.
                 let row = message.len() / 147;
                 (0..words).for_each(|word| message[word * row] ^= 1);
             })
@@ -164,8 +164,8 @@ fn commitments(all: &mut Catalogue) {
     }
 }
 
-/// How often a garbler must end how that made `bad` of the gates wrong at all rows: such a gate is noticed if
-/// it is opened.
+/// Returns the rates for a garbler that made `bad` gates wrong in all rows: such a gate is noticed if it is
+/// opened.
 fn wrong_everywhere(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f64)> {
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.0, |_| 1.0));
     let of = |kind: &dyn Fn(u32) -> bool| unnoticed(cut, bad, 0.0, |k| f64::from(u8::from(kind(k))));
@@ -178,14 +178,14 @@ fn wrong_everywhere(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f6
     vec![noticed, (caught(Cheat::NoValidLabel), any - lives), (Ending::Survived, lives)]
 }
 
-/// The same for gates that are wrong at two rows, for one colour of their left input: an opened one is
-/// noticed half of the time, one in a bucket is wrong half of the time.
+/// Returns the rates for gates that are wrong in two rows, for one colour of their left input. An opened gate
+/// is noticed half of the time, and a gate in a bucket is wrong half of the time.
 fn wrong_for_one_colour(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f64)> {
     let half = |k: u32| 0.5_f64.powi(k as i32);
     let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::Opening), 1.0 - any);
     if opposite {
-        // No bad gate of a bucket is wrong, or all of a whole one are, or the evaluator has two labels.
+        // No bad gate of a bucket is wrong, or all of a whole bucket are, or the evaluator has two labels.
         let none = unnoticed(cut, bad, 0.5, half);
         let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         return vec![
@@ -199,8 +199,8 @@ fn wrong_for_one_colour(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending
     vec![noticed, (caught(Cheat::NoValidLabel), any - lives), (Ending::Survived, lives)]
 }
 
-/// Buckets of gates with one more wire authenticator each than gates: all of which are good, so that a label
-/// has a majority with any gate.
+/// Returns buckets with one more wire authenticator than gates, all of them good, so that a label has a
+/// majority together with any gate.
 fn with_good_authenticators(cut: Bucketing) -> Bucketings {
     cuts([cut.bucket, cut.opened], [cut.bucket + 1, 2], [3, 2])
 }
@@ -278,7 +278,7 @@ fn gates(all: &mut Catalogue) {
             3,
             12,
             5,
-            "Five of 24 gates for 4 buckets of three are wrong at two rows of four.",
+            "Five of 24 gates for 4 buckets of three are wrong in two of four rows.",
         ),
         (
             "one_among_many",
@@ -293,7 +293,7 @@ fn gates(all: &mut Catalogue) {
         let endings = wrong_for_one_colour(cut, bad, false);
         all.add((31, variant), story, Garbler, endings, move |rng| {
             let case = products(slots, with_good_authenticators(cut), rng);
-            // T_G counts where the left label has colour 1.
+            // T_G matters where the left label has colour 1.
             case.lie(Garbler, Point::Tables, flip(&(0..bad as usize).map(|k| 2 * k).collect::<Vec<_>>(), 5))
         });
     }
@@ -318,7 +318,7 @@ fn gates(all: &mut Catalogue) {
     let story = "The garbler knows the challenge and spoils opened gates at the row that is not looked at: \
                  they are not used, so nothing comes of it.";
     all.always((31, "rows_that_are_not_opened"), Ending::Survived, Garbler, story, |case| {
-        // T_G counts where the left label has colour 1.
+        // T_G matters where the left label has colour 1.
         let spoiled = opened(GATES, TOY[0], 2).into_iter().filter(|(_, colours)| colours[0] == 0);
         let spoiled: Vec<usize> = spoiled.map(|(gate, _)| 2 * gate).collect();
         assert!(!spoiled.is_empty(), "a gate whose left input is opened at colour 0");
@@ -330,7 +330,7 @@ fn offsets(all: &mut Catalogue) {
     let story = "The committed offset ends in 0: colours would tell bits apart no more, and rows of a gate \
                  would not be two.";
     all.lies((6, "offset_ends_in_0"), Cheat::Indicator, Point::CommittedOffset, story, flip_all(0));
-    let story = "The committed offset is another one than that of the OTs and gates.";
+    let story = "The committed offset differs from the offset of the OTs and gates.";
     all.lies((6, "other_offset"), Cheat::Opening, Point::CommittedOffset, story, flip_all(4));
     let story = "Gates are garbled with another offset than the committed one.";
     all.lies((6, "gates_of_another_offset"), Cheat::Opening, Point::GateOffset, story, flip_all(4));
@@ -344,9 +344,9 @@ fn offsets(all: &mut Catalogue) {
         story,
         flip(&[1], 0),
     );
-    let story = "A delta difference is another one: recovery would not find that offset.";
+    let story = "A delta difference is wrong: recovery would not find that offset.";
     all.lies((6, "wrong_delta_difference"), Cheat::Opening, Point::DeltaDifferences, story, flip(&[1], 7));
-    let story = "An indicator bit of an output is flipped, and so the output would be.";
+    let story = "An indicator bit of an output is flipped, which would flip the output.";
     all.lies((7, "indicator_bit"), Cheat::Indicator, Point::Indicators, story, |bits| bits[3] ^= 1);
 }
 
@@ -368,7 +368,7 @@ fn wire_authenticators(all: &mut Catalogue) {
         let one: [u8; 32] = hashes[..32].try_into().expect("a pair");
         hashes.chunks_exact_mut(32).for_each(|pair| pair.copy_from_slice(&one));
     });
-    // One gate and two authenticators: two votes of three.
+    // With one gate and two authenticators, two votes of three decide.
     let two_of_three = |opened: u32| cuts([1, 2], [2, opened], [3, 2]);
     let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
     let any = unnoticed(cut, 3, 0.0, |_| 1.0);
@@ -412,7 +412,7 @@ fn wire_authenticators(all: &mut Catalogue) {
     let story = "An opened wire authenticator is opened to the other bit.";
     all.lies((11, "other_bit_of_an_authenticator"), Cheat::Opening, point, story, flip(&[1], 0));
 
-    // Two gates and one authenticator: two bad ones of different kinds are a majority.
+    // With two gates and one authenticator, two bad items of different kinds are a majority.
     let story = "A gate of 12 gives rubbish and an authenticator of 8 refuses everything: neither is much by \
                  itself, both in one bucket of two gates and one authenticator leave one vote of three.";
     let kept = 8.0 / 12.0 * 0.5;
@@ -437,7 +437,7 @@ fn wire_authenticators(all: &mut Catalogue) {
         (Ending::Survived, kept * 3.0 / 4.0),
     ];
     all.add((33, "an_authenticator_accepts_rubbish"), story, Garbler, endings, |rng| {
-        // The garbler itself would see that label in an output of its own.
+        // The garbler itself would notice that label in an output of its own.
         let program = ands(4, Recipient::Evaluator);
         let case = Case::new(&program, Some(cuts([2, 4], [1, 4], [3, 2])), rng).dealt(rng);
         let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 6));
@@ -486,7 +486,7 @@ fn input_authenticators(all: &mut Catalogue) {
         let case = products(4, cuts([2, 2], [3, 2], [3, 6]), rng);
         case.lie(Garbler, Point::InputHashes, flip(&[0, 1, 2, 3, 4, 5], 3))
     });
-    // A gate that computes NAND gives Δ away: of the first bucket, as none is opened.
+    // A gate of the first bucket that computes NAND discloses Δ, as no such gate is opened.
     let endings =
         vec![(caught(Cheat::Opening), 1.0 - any), (Ending::Fooled, any - lives), (Ending::Recovered, lives)];
     let story = "Three of 18 input authenticators stand for the other bit, and a gate gives Δ away: an input \
@@ -589,7 +589,7 @@ fn inputs(all: &mut Catalogue) {
             true => [
                 "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before \
                  it says anything of them.",
-                "The same against inputs of 1.",
+                "An OT's label with another lowest bit, against inputs of 1.",
             ],
         };
         all.always((12, label), caught(Cheat::Opening), Garbler, of_label, move |case| {
@@ -601,7 +601,7 @@ fn inputs(all: &mut Catalogue) {
         });
     }
     for (variant, byte, story) in [
-        ("wrong_label", 5, "The garbler sends a label for its own input that is none."),
+        ("wrong_label", 5, "The garbler sends an invalid label for its own input."),
         ("other_colour", 0, "The garbler flips the colour of the label for its own input."),
     ] {
         all.lies((13, variant), Cheat::InputLabel, Point::InputLabels, story, flip(&[1], byte));
@@ -707,7 +707,7 @@ fn outputs(all: &mut Catalogue) {
     }
 }
 
-/// The required order of messages, and the bytes on a connection.
+/// Adds attacks on the order of messages, and on the bytes of a connection.
 fn order(all: &mut Catalogue) {
     type Late = (&'static str, Tag, usize, Cheat, &'static str);
     let late: [Late; 3] = [
@@ -725,7 +725,7 @@ fn order(all: &mut Catalogue) {
             Cheat::Opening,
             "The garbler proves openings and solderings late and wrongly, while labels of inputs are there.",
         ),
-        // Behind it the outputs leave.
+        // The outputs leave after this proof.
         (
             "last_proof_stalls_and_fails",
             ANSWER,
@@ -755,7 +755,7 @@ fn order(all: &mut Catalogue) {
     all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case| {
         case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
     });
-    let story = "The evaluator says more about its input than there is: bits behind the last one.";
+    let story = "The evaluator sends more bits of its input than there are.";
     all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case| {
         case.sends(Evaluator, msg::MASKED_INPUT, 0, |bits| bits[0] |= 0x80)
     });
@@ -786,7 +786,7 @@ fn order(all: &mut Catalogue) {
     }
 }
 
-/// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
+/// Returns all messages of both parties in a run, always on the same inputs. Each run has its own base OTs.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     let job = Job::new(Arc::new(toy()), 40, [[1; 32], [2; 32]]);
     let (mut left, mut right) = memory_pair();
@@ -806,7 +806,8 @@ fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
 }
 
-/// Except for its proposal, no part of a party's messages with the length of a key occurs in two runs.
+/// Checks that no part of a party's messages with the length of a key occurs in two runs, except for its
+/// proposal.
 fn nothing_twice(role: Party) -> Played {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     let twice = |(one, two): (&Vec<u8>, &Vec<u8>)| one.len() >= 16 && one.len() != 24 && one == two;
@@ -820,9 +821,9 @@ fn agreement(all: &mut Catalogue) {
     let greets = |place: usize, alter: fn(&mut u8)| {
         move |case: Case| case.sends(Garbler, HELLO, 0, move |hello| alter(&mut hello[place]))
     };
-    let story = "The garbler says that it is an older version: nothing is negotiated down.";
+    let story = "The garbler claims an older version: versions are not negotiable.";
     all.always((19, "older_version"), Ending::Refused, Garbler, story, greets(4, |byte| *byte -= 1));
-    let story = "The garbler proposes a lower level of security: nothing is negotiated, so it is refused.";
+    let story = "The garbler proposes a lower level of security: levels are not negotiable.";
     all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
     let story = "The garbler sends the evaluator's own greeting back.";
     all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));
@@ -832,7 +833,7 @@ fn agreement(all: &mut Catalogue) {
     all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case| {
         case.wants(Evaluator, |_, cuts: &mut Option<Bucketings>| *cuts = None)
     });
-    let story = "The garbler proposes one cut in its greeting and another one behind it.";
+    let story = "The garbler proposes one cut in its greeting and another cut after it.";
     all.always((19, "another_proposal"), Ending::Refused, Garbler, story, |case| {
         case.sends(Garbler, msg::PROPOSAL, 0, |proposal| proposal[4] ^= 1)
     });

@@ -1,12 +1,12 @@
-//! The attacks on LEGO, row by row. Rows up to 30 are those of every protocol here; LEGO's own follow:
+//! The attacks on LEGO, row by row. All protocols share the rows up to 30; LEGO's own rows follow:
 //!
-//! * 31: a gate that is wrong at two of its four rows, of which an opened one is seen at one;
+//! * * 31: a gate that is wrong in two of its four rows, so that an opened gate shows it half of the time;
 //! * 32: a wire authenticator with a wrong hash for one colour, when the other colour is challenged;
 //! * 33: a bad gate and bad wire authenticators in one bucket, which vote together;
-//! * 34: a garbler that gave Δ away, read through input authenticators that are bad as well;
-//! * 35: a program that is built wrongly, or from items that are not in both stores.
+//! * * 34: a garbler that disclosed Δ, and whose input is read by bad input authenticators;
+//! * * 35: a program that is built wrongly, or from items that are missing in one store.
 //!
-//! The protocol's page describes the rest: docs/protocols/lego.md.
+//! The protocol is described in docs/protocols/lego.md.
 
 mod attacks;
 mod runs;

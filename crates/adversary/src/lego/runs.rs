@@ -1,4 +1,4 @@
-//! Runs that the attacks are played on, and the list that they are put in.
+//! Runs for the attacks on LEGO, and the list of attacks.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::family::Attack;
 /// The protocol, as users name it.
 pub(super) const PROTOCOL: &str = "lego";
 
-/// Runs of an attack whose ending is certain.
+/// The number of runs of an attack with a certain ending.
 pub(super) const CERTAIN: usize = 20;
 
-/// Runs of one whose ending is not.
+/// The number of runs of an attack with several endings.
 pub(super) const MANY: usize = 1000;
 
-/// Row and variant.
+/// The row and the variant.
 pub(super) type Name = (u8, &'static str);
 
-/// The list, as it is written.
+/// The list of attacks, before it is sorted.
 #[derive(Default)]
 pub(super) struct Catalogue(pub(super) Vec<Attack>);
 
 impl Catalogue {
-    /// Adds an attack that is a run.
+    /// Adds an attack on a run.
     pub(super) fn add(
         &mut self,
         (row, variant): Name,
@@ -52,7 +52,7 @@ impl Catalogue {
         });
     }
 
-    /// Adds an attack on the toy program that always ends like this.
+    /// Adds an attack on the toy program with a certain ending.
     pub(super) fn always(
         &mut self,
         name: Name,
@@ -64,7 +64,7 @@ impl Catalogue {
         self.add(name, story, cheater, vec![(ending, 1.0)], move |rng| cheat(of_toy(rng)));
     }
 
-    /// Adds a garbler that alters its state at a point, which always shows.
+    /// Adds a garbler that alters its state at a point, which this check always detects.
     pub(super) fn lies(
         &mut self,
         name: Name,
@@ -80,46 +80,47 @@ impl Catalogue {
     }
 }
 
-/// Returns the ending in which this check notices the cheat.
+/// Returns the ending in which this check detects the cheat.
 pub(super) fn caught(check: Cheat) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// Flips a bit of some labels, or hashes.
+/// Returns a change that flips a bit of these labels or hashes.
 pub(super) fn flip(labels: &[usize], byte: usize) -> impl Fn(&mut [u8]) + Clone + Send + Sync + 'static {
     let labels = labels.to_vec();
     move |bytes: &mut [u8]| labels.iter().for_each(|label| bytes[16 * label + byte] ^= 1)
 }
 
-/// Flips a bit of each.
+/// Returns a change that flips a bit of every label or hash.
 pub(super) fn flip_all(byte: usize) -> impl Fn(&mut [u8]) + Clone + Send + Sync + 'static {
     move |bytes: &mut [u8]| bytes.chunks_mut(16).for_each(|label| label[byte] ^= 1)
 }
 
-/// Returns sizes of buckets and opened items: of gates, wire authenticators, input authenticators.
+/// Returns the sizes of buckets and the numbers of opened items, of gates, wire authenticators and input
+/// authenticators.
 pub(super) fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
     Bucketings { gates, authenticators, inputs }
 }
 
-/// Four gates between two bits of each party, with outputs to all: in buckets of two gates and three wire
-/// authenticators.
+/// The sizes for the toy program, which has four gates between two bits of each party and outputs to both:
+/// buckets of two gates and three wire authenticators.
 pub(super) const TOY: [[u32; 2]; 3] = [[2, 6], [3, 6], [3, 4]];
 
-/// Gates of the toy.
+/// The gates of the toy program.
 pub(super) const GATES: u32 = 4;
 
-/// Inputs of the garbler's in the toy, those that mask its outputs included.
+/// The garbler's inputs of the toy program, with the masks of its outputs.
 pub(super) const INPUTS: u32 = 4;
 
-/// Makes a run of the toy with a challenge that the garbler knows beforehand.
+/// Makes a run of the toy program with a challenge that the garbler knows in advance.
 pub(super) fn of_toy(rng: &mut Rng) -> Case {
     let [gates, authenticators, inputs] = TOY;
     let program: Arc<Program> = Arc::new(toy());
     Case::new(&program, Some(cuts(gates, authenticators, inputs)), rng).known().dealt(rng)
 }
 
-/// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a challenge
-/// that nobody knows.
+/// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a random
+/// challenge.
 pub(super) fn products(slots: u32, cuts: Bucketings, rng: &mut Rng) -> Case {
     Case::new(&ands(slots, Recipient::Both), Some(cuts), rng).dealt(rng)
 }

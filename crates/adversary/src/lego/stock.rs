@@ -1,5 +1,4 @@
-//! Cheats when gates come from a store: a party that notices one has burned the epoch, and a retry is
-//! refused.
+//! Cheats about gates from a store: a party that notices a cheat has burned the epoch, so a retry is refused.
 
 use std::path::Path;
 
@@ -62,7 +61,7 @@ fn one(
     Ok(done)
 }
 
-/// Runs both parties over a connection; one of them, the first or the second, alters its own state.
+/// Runs both parties over a connection; `cheats` alters one party's state.
 fn both(
     folder: &Path,
     what: What,
@@ -80,7 +79,7 @@ fn both(
     })
 }
 
-/// Stock for two programs, made honestly, and built where that is wanted.
+/// Makes stock for two programs honestly, and builds the programs if `built`.
 fn honest(folder: &Path, built: bool) -> Result<(), String> {
     let filled = [What::Fill].into_iter().chain(built.then_some(What::Build));
     for what in filled {
@@ -91,7 +90,7 @@ fn honest(folder: &Path, built: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes of a party's state, altered at a point.
+/// Returns a hook that alters a party's state at a point.
 fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
     Box::new(move |here, bytes| {
         if here == point {
@@ -100,7 +99,8 @@ fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
     })
 }
 
-/// A party cheats once: the other party notices it and burns everything, and nothing is left for a retry.
+/// A party cheats once: the other party notices the cheat and burns everything, and nothing is left for a
+/// retry.
 fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     honest(folder.path(), built)?;
@@ -126,7 +126,7 @@ fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut 
     Ok(Ending::Caught(*check))
 }
 
-/// A garbler made a gate of each program's first bucket compute NAND, when the stock was made. Both programs
+/// While stock was made, the garbler made a gate of each program's first bucket compute NAND. Both programs
 /// give the right results, and nothing is burned.
 fn recovered(built: bool, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -315,7 +315,7 @@ pub(super) fn add(all: &mut Catalogue) {
             "A gate of each of two programs from one stock computes NAND: Δ is known after the first, the \
              second comes out right as well, and nothing burns or looks different.",
         ),
-        (true, "opposite_label_of_built_programs", "The same where both programs were built before."),
+        (true, "opposite_label_of_built_programs", "A gate of each of two built programs computes NAND."),
     ] {
         all.0.push(Attack {
             protocol: PROTOCOL,

@@ -1,12 +1,11 @@
-//! The operations on two stores, and their results.
+//! Plays of attacks on two stores.
 //!
-//! An attack ends as required only if all of this holds. The honest party ended with a typed error, it had
-//! sent a prefix of an honest party's messages, and the affected stock is burned at both parties, so that a
-//! retry is refused.
+//! Each play checks all conditions. The honest party ends with a typed error after a prefix of an honest
+//! party's messages, and the affected stock is burned at both parties, so that a retry is refused.
 
 use super::*;
 
-/// Runs rule (d): a cheat in a run or a filling is detected, and everything with the same secrets is burned
+/// Plays rule (d): a cheat in a run or a filling is detected, and everything with the same secrets is burned
 /// at both parties.
 pub fn burns(what: What, cheater: Party, side: Side) -> Played {
     let stores = what.begin();
@@ -14,7 +13,7 @@ pub fn burns(what: What, cheater: Party, side: Side) -> Played {
     burned(&stores, &met, what, cheater)
 }
 
-/// Plays the same of a cheat that shows later, in an honest run: a bucket of only bad copies.
+/// Plays a cheat that shows in a later honest run: a bucket of only bad copies.
 pub fn whole_bucket_burns() -> Played {
     static STOCK: LazyLock<Stores> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
     let stores = STOCK.copy();
@@ -28,8 +27,8 @@ fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
         "the cheater was told something",
     )?;
-    // After the connection has closed, nothing is left to steal. An evaluator may have sent its last message
-    // without waiting.
+    // After the connection has closed, no stock is left to steal. The evaluator may have sent its last
+    // message without waiting.
     let found = met.found[cheater as usize];
     must(
         found == Some(0) || cheater == Party::Evaluator && found.is_none(),
@@ -40,7 +39,7 @@ fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
     Ok(ending)
 }
 
-/// Plays a cheat before both have an epoch, when there is nothing to burn: a retry begins with other secrets.
+/// Plays a cheat before an epoch exists: nothing is burned, and a retry begins with other secrets.
 pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
     let stores = Stores::empty();
     let met = stores.connect(What::Fill, only(cheater, side));
@@ -55,14 +54,14 @@ pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
     Ok(ending)
 }
 
-/// Makes stock of a garbler that knew the challenge: in these copies of a component's buckets, this bit of
-/// the first committed output is wrong.
+/// Makes stock with a garbler that knew the challenge: in these copies, a bit of the first committed output
+/// is wrong.
 fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
         let cut = stock_bucketing(&request(RUNS), component);
         let size = cut.bucket as usize;
         let copies = &chosen(cut)[bucket * size..][..copies.min(size)];
-        // Components have two outputs.
+        // Each component has two outputs.
         (
             Point::CommittedOutputs(component),
             Box::new(harness::flips(copies.iter().map(|copy| 2 * copy).collect(), bit)),
@@ -75,8 +74,9 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     stores
 }
 
-/// Plays rows 14 and 28: in the first of several runs a copy says the opposite, and in another component's
-/// bucket copies say nothing if `and_none`. It is right, looks like nothing, and nothing is burned.
+/// Plays rows 14 and 28: in the first of several runs a copy gives the opposite label, and if `and_none`, the
+/// copies of another component's bucket give no valid label. The run has the right outputs, looks like an
+/// honest run, and burns nothing.
 pub fn recovers(and_none: bool) -> Played {
     static STOCK: LazyLock<[Stores; 2]> =
         LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
@@ -110,7 +110,7 @@ pub fn names_other_items(cheater: Party) -> Played {
     ending(&met, other(cheater), What::Run)
 }
 
-/// Plays row 16: one run more than there is stock for.
+/// Plays row 16: one run more than the stock allows.
 pub fn used_up(party: Party) -> Played {
     let stores = Stores::filled();
     (0..RUNS).try_for_each(|_| stores.works())?;
@@ -119,8 +119,8 @@ pub fn used_up(party: Party) -> Played {
     ending(&met, party, What::Run)
 }
 
-/// Plays row 20: the line is cut at any byte that a party receives; afterwards both go on, and nothing is
-/// used twice.
+/// Plays row 20: the connection is cut at any byte that a party receives; afterwards both parties continue,
+/// and no item is used twice.
 pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
     let stores = what.begin();
     let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
@@ -129,8 +129,8 @@ pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
     ending(&met, party, what)
 }
 
-/// Plays row 21: a party is killed at any change of its disk, any part of which may have arrived; afterwards
-/// both go on.
+/// Plays row 21: a party is killed at any change of its disk, of which any part may be stored; afterwards
+/// both parties continue.
 pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
     let never = Failing::killed(usize::MAX, 0);
     drop(what.begin().connect(what, only(party, Side::fails(never.clone()))));
@@ -141,7 +141,7 @@ pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
     Ok(Ending::Survived)
 }
 
-/// Interrupted steps were given up or completed; the next connection has enough, and both logs agree.
+/// Checks that both parties can continue: the next connection has enough stock, and both logs agree.
 fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     if what == What::Fill {
         let met = stores.connect(what, Default::default());
@@ -156,8 +156,8 @@ fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     Ok(())
 }
 
-/// Plays row 22: a change of the disk fails before a program has its items. The store reports it and returns
-/// nothing until it is opened again; then the items are fresh or burned.
+/// Plays row 22: a change of the disk fails before a program has its items. The store reports the failure and
+/// gives no items until it is opened again; then each item is fresh or burned.
 pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let opened = Failing::once(usize::MAX, 0);
@@ -191,16 +191,15 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
 /// Row 23: changes of the files of a party's stock.
 #[derive(Clone, Copy)]
 pub enum Damage {
-    /// A bit of every 64 bytes is flipped, so that no record can be read; records that are whole would be
-    /// used.
+    /// A bit of every 64 bytes is flipped, so that no record can be read.
     Flip,
-    /// A file is a byte shorter.
+    /// A file is a byte too short.
     Cut,
-    /// Two files change places.
+    /// Two files have exchanged places.
     Swap,
 }
 
-/// Runs row 23: damage is found by a check of the store, and by a run that needs the damaged data.
+/// Plays row 23: the damage is found by a check of the store, and by a run that needs the damaged data.
 pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let segments = stores.segments(party);
@@ -228,7 +227,7 @@ pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     must(matches!(verified, Err(Error::Stock(_))), "damage was not found")?;
     let mut met = stores.run();
     only_talk(&met, party)?;
-    // An honest party whose stock is whole takes nothing out.
+    // An honest party with undamaged stock removes no item.
     let sent = &mut met.sent[party as usize];
     let takes_out = [msg::INTENT, msg::DAMAGED, msg::STAND];
     while let Some(at) = sent.windows(3).position(|three| three.iter().map(|(tag, _)| *tag).eq(takes_out)) {
@@ -249,13 +248,13 @@ pub fn second_process(party: Party) -> Played {
     }
 }
 
-/// Plays rows 24 and 25: a party goes on with a copy of its folder that was made before the last runs.
+/// Plays rows 24 and 25: a party continues with a copy of its folder from before the last runs.
 pub fn old_copy(party: Party, runs: usize) -> Played {
     let stores = Stores::filled();
     let copy = stores.copy();
     (0..runs).try_for_each(|_| stores.works())?;
     stores.restore(party, &copy);
-    // The other party has burned its used epochs, and knows all of them.
+    // The other party has burned the epochs that it used, and knows all of them.
     let met = stores.run();
     only_talk(&met, Party::Garbler)?;
     only_talk(&met, Party::Evaluator)?;
@@ -264,16 +263,16 @@ pub fn old_copy(party: Party, runs: usize) -> Played {
     ending(&met, other(party), What::Run)
 }
 
-/// A lie about the pair of its store.
+/// A party's lie about the pair of its store.
 #[derive(Clone, Copy)]
 pub enum Pair {
-    /// It claims to be another store.
+    /// The party claims to have another pair's store.
     Other,
-    /// It claims to be a new store, so that its attempts are counted from zero.
+    /// The party claims to have a new store, so that its attempts are counted from zero.
     None,
 }
 
-/// Plays row 24: a party lies about the pair that its store is of. The other party loses nothing.
+/// Plays row 24: a party lies about the pair of its store. The other party loses nothing.
 pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     let stores = Stores::filled();
     let rewrite = move |bytes: &mut Vec<u8>| match lie {
@@ -292,8 +291,8 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     ending(&met, other(cheater), What::Run)
 }
 
-/// Plays row 24: a party comes with the folder of another pair of the same two parties, or with a new one.
-/// Nothing is burned, and with the right one they go on.
+/// Plays row 24: a party uses the folder of another pair of the same two parties, or a new one. Nothing is
+/// burned, and with the right folder both parties continue.
 pub fn foreign_folder(party: Party, is_new: bool) -> Played {
     static OTHERS: LazyLock<Stores> = LazyLock::new(|| {
         let stores = Stores::empty();
@@ -324,10 +323,10 @@ pub fn foreign_folder(party: Party, is_new: bool) -> Played {
     ending(&met, other(party), What::Run)
 }
 
-/// Runs row 25: a party lies about the position of its log.
+/// Plays row 25: a party lies about the position of its log.
 pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = Stores::filled();
-    // The head of the first epoch's log comes after the number of epochs, its name, a kind and a number.
+    // The number of epochs, the first epoch's name, a kind and a number precede the head of its log.
     let head = 1 + 32 + 1 + 8;
     let lie = move |bytes: &mut Vec<u8>| bytes[head] ^= 1;
     let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, lie)));
@@ -341,7 +340,7 @@ pub fn lies_about_its_log(cheater: Party) -> Played {
 mod tests {
     use super::*;
 
-    /// A party that leaves without having burned anything leaves something to be found.
+    /// The check for unburned stock fails if a party left its stock unburned.
     #[test]
     fn what_is_not_burned_is_found() {
         let stores = Stores::filled();

@@ -3,10 +3,11 @@
 use brickwork_adversary::authenticated;
 use brickwork_adversary::family::Attack;
 
-/// Runs of an attack that a guess of seven bits decides: all are played, as fewer might see no right one.
+/// The number of runs of an attack that depends on a guess of seven bits: fewer runs might have no right
+/// guess.
 const GUESSED: usize = 3000;
 
-/// Six runs where the ending is certain, and 300 where there is a rate.
+/// Returns six runs for a certain ending, and 300 for a rate.
 fn runs(attack: &Attack) -> usize {
     match attack.trials {
         GUESSED => GUESSED,

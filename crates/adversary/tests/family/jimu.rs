@@ -3,7 +3,7 @@
 use brickwork_adversary::family::Attack;
 use brickwork_adversary::jimu;
 
-/// Two runs where the ending is certain, and 30 elsewhere; `cargo xtask attacks` plays thousands.
+/// Returns two runs for a certain ending, and 30 for a rate; `cargo xtask attacks` plays thousands.
 fn runs(attack: &Attack) -> usize {
     if attack.endings.len() == 1 { 2 } else { 30 }
 }

@@ -1,17 +1,17 @@
-//! LEGO, and both inputs compared.
+//! LEGO, and rates for different inputs.
 
 use brickwork::lego::Cheat;
 use brickwork_adversary::family::{Attack, name};
 use brickwork_adversary::lego::{self, catalogue, page};
 
-/// Two runs where the ending is certain, and 30 elsewhere; `cargo xtask attacks` plays a thousand.
+/// Returns two runs for a certain ending, and 30 for a rate; `cargo xtask attacks` plays a thousand.
 fn runs(attack: &Attack) -> usize {
     if attack.endings.len() == 1 { 2 } else { 30 }
 }
 
 crate::tests!(lego, runs, ["two_coordinates", "whole_bucket"]);
 
-/// The page has every check, and says of one why no cheater can provoke it.
+/// The page has every check, and the reason why no cheater can provoke one of them.
 #[test]
 fn one_check_alone_cannot_be_provoked() {
     let page = page();
@@ -20,7 +20,7 @@ fn one_check_alone_cannot_be_provoked() {
     assert!(page.unprovoked.iter().map(|(check, _)| *check).eq([third]));
 }
 
-/// A thousand runs tell a rate from half or twice as much, for every attack that has one.
+/// A thousand runs distinguish each rate from half or twice the rate.
 #[test]
 fn rates_are_told_from_their_neighbours() {
     for attack in catalogue().iter().filter(|attack| attack.endings.len() > 1) {
@@ -29,13 +29,13 @@ fn rates_are_told_from_their_neighbours() {
         for (ending, p) in &attack.endings {
             let (twice, deviation) = (f64::min(2.0 * p, 1.0 - (1.0 - p) / 2.0), (p * (1.0 - p) / n).sqrt());
             let far = (twice - p).min(p / 2.0) / deviation;
-            // By 4.5 standard deviations, but for endings that are rare.
+            // The distance is 4.5 standard deviations, except for rare endings.
             assert!(far > 4.5 || *p < 0.1 || *p > 0.9, "{} {}: {far}", attack.variant, name(ending));
         }
     }
 }
 
-/// Selective failure: how often each ending comes does not depend on the inputs, 0…0 or 1…1, by a test of two
+/// Selective failure: the frequency of each ending is the same for inputs 0…0 and 1…1, by a test of two
 /// proportions.
 #[test]
 fn aborts_do_not_depend_on_inputs() {

@@ -1,4 +1,4 @@
-//! The attacks on the protocols besides DUPLO: a few runs of each, every check, and the tables in the
+//! The attacks on protocols other than DUPLO: a few runs of each, every check, and the tables in the
 //! documentation.
 
 mod authenticated;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use brickwork_adversary::family::{Attack, Page, name};
 use brickwork_harness::Ending;
 
-/// Asserts that every attack ends as its row requires, played as often as `runs` says.
+/// Asserts that every attack ends as its row requires, in the number of runs that `runs` gives.
 fn every_attack_ends_as_required(attacks: &[Attack], runs: impl Fn(&Attack) -> usize) {
     for attack in attacks {
         let result = attack.played(runs(attack));
@@ -18,7 +18,8 @@ fn every_attack_ends_as_required(attacks: &[Attack], runs: impl Fn(&Attack) -> u
     }
 }
 
-/// Asserts that attacks fail each check, except those of which the page says why no cheater can fail them.
+/// Asserts that attacks fail each check, except checks for which the page has a reason why no cheater can
+/// fail them.
 fn every_check_is_seen_to_fail(page: &Page) {
     for check in &page.checks {
         let sees = |attack: &Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(*check));
@@ -27,7 +28,7 @@ fn every_check_is_seen_to_fail(page: &Page) {
     }
 }
 
-/// Asserts that no name and no story stands twice, and that endings are all there are.
+/// Asserts that no two attacks share a name or a story, and that the probabilities of endings add up to 1.
 fn names_and_probabilities_make_sense(attacks: &[Attack]) {
     let names: BTreeSet<_> = attacks.iter().map(|a| (a.row, a.variant)).collect();
     let stories: BTreeSet<_> = attacks.iter().map(|a| a.story).collect();
@@ -39,8 +40,8 @@ fn names_and_probabilities_make_sense(attacks: &[Attack]) {
     }
 }
 
-/// A cheat that does not cheat would hold by luck: asserts that it is told if the attack with a rate has
-/// another one, and if the attack whose ending is certain ends otherwise.
+/// Asserts that an honest run in place of an attack is reported, for an attack with a rate and one with a
+/// certain ending.
 fn what_ends_otherwise_is_told(attacks: Vec<Attack>, [with_rate, certain]: [&str; 2]) {
     let mut chosen = attacks.into_iter().filter(|a| [with_rate, certain].contains(&a.variant));
     let (mut rate, mut sure) = (chosen.next().expect("an attack"), chosen.next().expect("another"));
@@ -55,7 +56,7 @@ fn what_ends_otherwise_is_told(attacks: Vec<Attack>, [with_rate, certain]: [&str
     assert_eq!((result.holds, result.fault), (false, Some(format!("it ended as {told}"))));
 }
 
-/// Asserts that the page has the tables of these attacks.
+/// Asserts that the page has the current tables of these attacks.
 fn the_page_has_the_present_tables(page: &Page) {
     let text = std::fs::read_to_string(page.path()).unwrap();
     assert!(
@@ -65,8 +66,8 @@ fn the_page_has_the_present_tables(page: &Page) {
     );
 }
 
-/// The tests of one protocol's catalogue: how often each attack is played, and two attacks by which it is
-/// tested that playing them tells anything, one with a rate and one whose ending is certain.
+/// The tests of one protocol's catalogue: the number of runs, and two attacks to test that a wrong ending is
+/// reported, one with a rate and one with a certain ending.
 macro_rules! tests {
     ($protocol:ident, $runs:expr, $told:expr) => {
         #[test]
