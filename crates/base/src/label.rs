@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 #[repr(transparent)]
 pub struct Label(u128);
 
-/// A free-XOR offset. Its least significant bit is 1, always.
+/// A free-XOR offset. The least significant bit of an offset is always 1.
 #[derive(Clone, Copy, PartialEq, Eq, Zeroize, TransparentWrapper)]
 #[repr(transparent)]
 pub struct Delta(u128);

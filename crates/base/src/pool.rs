@@ -1,6 +1,6 @@
-//! The threads that compute for a party. A party's own thread communicates with the peer and waits. It gives
-//! long computations to a pool, which may serve several parties. So no thread of a pool ever waits for a
-//! peer, a disk or a clock, and a pool of one thread can serve many sessions.
+//! The threads that compute for a party. A party's own thread communicates with the peer and waits. This
+//! thread gives long computations to a pool, which may serve several parties. So no thread of a pool ever
+//! waits for a peer, a disk or a clock, and a pool of one thread can serve many sessions.
 //!
 //! A thread [enters](Pool::enter) a pool, like an asynchronous runtime: then all its calls of [`compute`] run
 //! in that pool. A session that starts within a pool runs on that pool.
@@ -126,7 +126,7 @@ fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
 }
 
 /// Sums up the results of `count` tasks: `work` adds the result of a task to a sum, which begins as `zero`,
-/// and `add` joins two sums in any order. It runs on the same threads as [`map`].
+/// and `add` joins two sums in any order. The tasks run on the same threads as [`map`].
 pub fn sum<A: Send>(
     count: usize,
     zero: impl Fn() -> A + Send + Sync,

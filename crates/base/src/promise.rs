@@ -54,12 +54,12 @@ pub struct Promise {
     /// The cheater whose success the bound limits; `either` for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_either")]
     pub cheater: Cheater,
-    /// Base-2 logarithm of the probability that a cheater succeeds, for all checks of the run together. It is
-    /// 0, which means certainty, for protocols without security against a cheater.
+    /// Base-2 logarithm of the probability that a cheater succeeds, for all checks of the run together. The
+    /// logarithm is 0, which means certainty, for protocols without security against a cheater.
     #[serde(default, skip_serializing_if = "is_certain")]
     pub bound_log2: f64,
-    /// The bound for all programs together that use the same part of a stock. It may exceed -s if much was
-    /// made in that part.
+    /// The bound for all programs together that use the same part of a stock. The bound may exceed -s if much
+    /// was made in that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_bound_log2: Option<f64>,
     /// The computational security in bits: kappa minus the loss by all uses in this run.
@@ -67,7 +67,7 @@ pub struct Promise {
     /// The remaining probability of each check; the bound of the run is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Spent>,
-    /// A warning for everybody who runs the protocol.
+    /// A warning that the command line shows before a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<Cow<'static, str>>,
     /// The commitments to labels.

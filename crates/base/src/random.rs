@@ -1,10 +1,10 @@
 //! Randomness: one generator for each purpose, seeded by the operating system.
 //!
-//! A generator is made where it is needed and dropped when the step ends. It cannot be cloned and there is no
-//! global one. So no two purposes, parties or processes ever draw from the same stream. A forked process has
-//! the state of every generator of its parent. Therefore a value that holds a generator for longer than a
-//! call belongs to its process ([`process`](crate::process)). A child started by [`std::process::Command`]
-//! has new generators.
+//! A generator is made where it is needed and dropped when the step ends. Generators cannot be cloned, and
+//! there is no global one. So no two purposes, parties or processes ever draw from the same stream. A forked
+//! process has the state of every generator of its parent. Therefore a value that holds a generator for
+//! longer than a call belongs to its process ([`process`](crate::process)). A child started by
+//! [`std::process::Command`] has new generators.
 
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -89,7 +89,7 @@ impl Rng {
     }
 
     /// Makes the generator that anybody who knows `seed` can run, for challenges: the verifier draws a seed,
-    /// and both parties expand it. It must never be a source of secrets.
+    /// and both parties expand it. This generator must never be a source of secrets.
     pub fn expand(seed: &Seed, domain: &'static str) -> Self {
         Self::derive(PUBLIC, seed.as_bytes(), domain)
     }
@@ -134,8 +134,8 @@ impl Rng {
         seed
     }
 
-    /// Returns a uniform number below `bound` (Lemire's multiplication with rejection). It is for public
-    /// numbers, because its time depends on the stream.
+    /// Returns a uniform number below `bound` (Lemire's multiplication with rejection). The function is for
+    /// public numbers, because its time depends on the stream.
     ///
     /// # Panics
     /// If `bound` is 0.

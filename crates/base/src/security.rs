@@ -46,7 +46,7 @@ impl Security {
     /// Returns s, for a protocol whose sessions always have a whole promise.
     ///
     /// # Errors
-    /// [`Error::Usage`] if this is a part of a promise.
+    /// [`Error::Usage`] if the session has only a share of its job's promise.
     pub fn whole(self) -> Result<u32, Error> {
         match self.is_share() {
             false => Ok(self.bits),

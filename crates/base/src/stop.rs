@@ -8,7 +8,7 @@
 //! secrets are erased by an explicit line and not by a destructor. Therefore the requesting thread makes the
 //! allocator erase freed memory meanwhile (`brickwork_kernels::Erasing`). Helping threads enter the same stop
 //! ([`carried`]), and pools do so by themselves. Burned items and durable changes stay. The peer sees a
-//! closed connection, as after any other end.
+//! closed connection, as if this party had ended for any other reason.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -80,8 +80,8 @@ impl Stop {
     /// Calls `work` on this thread; waiting and computing in it end when the stop is requested.
     ///
     /// # Errors
-    /// [`Stopped`] if the request ended a computation. Its values are dropped. If the request ended a wait,
-    /// `work` returns its own error.
+    /// [`Stopped`] if the request ended a computation. The values of the computation are dropped. If the
+    /// request ended a wait, `work` returns its own error.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
         let caught = Stop { caught: true, ..self.clone() };
         // Locks protect the state that `work` shares with other threads, so the state is valid as after a
@@ -190,8 +190,8 @@ mod tests {
         assert!(check().is_ok() && mine.is_asked());
     }
 
-    /// A stopped computation ends at its next check, on this thread and on the threads that help it. Its
-    /// values are dropped.
+    /// A stopped computation ends at its next check, on this thread and on the threads that help it. The
+    /// values of the computation are dropped.
     #[test]
     fn what_computes_stops_between_two_tasks() {
         struct Held<'a>(&'a AtomicBool);

@@ -217,7 +217,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
-        // SAFETY: NEON and PMULL.
+        // SAFETY: the machine has NEON and PMULL.
         unsafe {
             let (a, b) = (vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(other.0));
             let (a0, a1) = (vgetq_lane_u64::<0>(a), vgetq_lane_u64::<1>(a));

@@ -68,7 +68,7 @@ pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]],
 /// The state of as many inputs as a register has lanes, as rows in the paper's order.
 pub(crate) type State<V> = [[V; 4]; 4];
 
-/// The seven rounds on two sets of inputs. They alternate, so that neither waits for its last step.
+/// The seven rounds on two sets of inputs. The sets alternate, so that neither waits for its last step.
 ///
 /// # Safety
 /// The machine has the features of `V`.
@@ -168,8 +168,8 @@ unsafe fn store_words<V: Vector>(words: [V; 8], to: impl Fn(usize) -> *mut u128)
     }
 }
 
-/// Returns a state before the rounds. It consists of the previous value, the halves of the counters, and a
-/// part that is the same for all inputs.
+/// Returns a state before the rounds. The state consists of the previous value, the halves of the counters,
+/// and a part that is the same for all inputs.
 ///
 /// # Safety
 /// The machine has the features of `V`.

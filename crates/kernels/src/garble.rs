@@ -183,8 +183,8 @@ impl Wires {
     /// the label in slot [`ONE`].
     ///
     /// # Panics
-    /// As [`Wires::garble`]. Also if the number of copies is not one of [`WORD_LANES`], or the number of
-    /// words is wrong.
+    /// As [`Wires::garble`]. [`Wires::garble_with_words`] also panics if the number of copies is not one of
+    /// [`WORD_LANES`], or the number of words is wrong.
     pub fn garble_with_words(
         &mut self,
         kernel: Kernel,

@@ -96,7 +96,8 @@ impl Missing {
 }
 
 impl Spread {
-    /// A value without a correction. It is filled in place, because moving a value leaves a copy behind.
+    /// A value without a correction. The value is filled in place, because moving a value leaves a copy
+    /// behind.
     const NONE: Spread = Spread { words: [0; MOST], stretch: 0 };
 
     /// Adds the correction to the stretch of nodes with this number.

@@ -148,7 +148,7 @@ impl Kernel {
     }
 
     /// Returns whether hashing inputs side by side is faster than the blake3 crate, which hashes one long
-    /// input at a time in assembly. It is faster with many wide registers.
+    /// input at a time in assembly. Hashing side by side is faster with many wide registers.
     pub fn is_wide(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return matches!(self.0, Implementation::Vaes512);

@@ -1,5 +1,5 @@
-//! A linear code over F_2 in which every bit of a word is the sum of twelve bits of the message. It is the
-//! matrix of LPN in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
+//! A linear code over F_2 in which every bit of a word is the sum of twelve bits of the message. The code is
+//! the matrix of LPN in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};

@@ -1,5 +1,5 @@
-//! The command's allocator. It puts large buffers on large pages, and erases freed memory while secrets are
-//! read.
+//! The command's allocator. The allocator puts large buffers on large pages, and erases freed memory while
+//! secrets are read.
 //!
 //! A run fills hundreds of megabytes once and reads many of them at random places. With pages of 4 KiB, the
 //! system spends more time on creating and looking up pages than on the data. Linux gives larger pages on
@@ -318,8 +318,8 @@ mod mapping {
         }
     }
 
-    /// Frees a mapping of [`map`]. It is kept for reuse if `keep` is true and it is not too long; otherwise
-    /// it returns to the system. Old mappings make room for it.
+    /// Frees a mapping of [`map`]. The mapping is kept for reuse if `keep` is true and it is not too long;
+    /// otherwise it returns to the system. Old mappings make room for it.
     ///
     /// # Safety
     /// The mapping was made with this size, and nobody uses it any more.

@@ -37,8 +37,8 @@ pub fn parity_rows_with(
     kernel.run(Parity { masks, message, parity, blocks });
 }
 
-/// For each group, the sums of all subsets of its rows, for as many blocks as a register has. They take at
-/// most 32 KiB, which stay in the first-level cache.
+/// For each group, the sums of all subsets of its rows, for as many blocks as a register has. The sums take
+/// at most 32 KiB, which stay in the first-level cache.
 #[repr(C, align(64))]
 struct Sums([u128; 4 * ENTRIES * GROUPS]);
 

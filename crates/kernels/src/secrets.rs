@@ -63,8 +63,8 @@ impl<T: Copy + Default> Zeroize for Secrets<T> {
 
 impl<T: Copy + Default> Drop for Secrets<T> {
     fn drop(&mut self) {
-        // When a user stops the program, erasing gigabytes would take too long. It would take even longer for
-        // pages that were never written, because erasing would allocate them.
+        // When a user stops the program, erasing gigabytes would take too long. Erasing pages that were never
+        // written would take even longer, because it would allocate them.
         match erases_pages_of(&self.0) {
             Some(_erasing) => self.0 = Vec::new(),
             None => {

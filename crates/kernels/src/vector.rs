@@ -74,9 +74,9 @@ pub(crate) trait Vector: Copy {
         // SAFETY: guaranteed by the caller.
         unsafe { self.shuffle(places).colours() }
     }
-    /// Reads for block `k` one of the four blocks at `from(k)`. Its number is twice the bit of `first` plus
-    /// the bit of `second`. `bit` selects the used bit of both, in the low half of a block. With `REDUCED`
-    /// there are three blocks, and number 0 is zero.
+    /// Reads for block `k` one of the four blocks at `from(k)`. The number of this block is twice the bit of
+    /// `first` plus the bit of `second`. `bit` selects the used bit of both, in the low half of a block. With
+    /// `REDUCED` there are three blocks, and number 0 is zero.
     unsafe fn choose<const REDUCED: bool>(
         first: Self,
         second: Self,

@@ -254,7 +254,7 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
     })
 }
 
-/// The peer may turn after any number of messages.
+/// The peer may begin its attack after any number of messages.
 #[test]
 fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
     let _alone = ALONE.lock().unwrap();
@@ -327,8 +327,8 @@ fn hello(own: &Identity, peer: &Identity) -> Vec<u8> {
     })
 }
 
-/// Many unauthenticated connections wait at the same time. They send nothing, invalid bytes, or only a hello.
-/// The peer can still connect.
+/// Many unauthenticated connections wait at the same time. The connections send nothing, invalid bytes, or
+/// only a hello. The peer can still connect.
 #[test]
 fn row_18_a_crowd_of_half_open_connections() {
     let _alone = ALONE.lock().unwrap();

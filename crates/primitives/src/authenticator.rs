@@ -1,6 +1,6 @@
 //! Key authenticators: an authenticator accepts the two valid labels of a wire and refuses everything else.
-//! It does not reveal which bit a label stands for (Kolesnikov et al. 2017, section 5.1 and appendix A,
-//! GenKeyAuth).
+//! An authenticator does not reveal which bit a label stands for (Kolesnikov et al. 2017, section 5.1 and
+//! appendix A, GenKeyAuth).
 //!
 //! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has
 //! its own offset Δ, and its false label is H(Δ). So a party that learns both labels of a wire, and thereby
@@ -58,7 +58,7 @@ const RUN: usize = 256;
 /// The hash function for the authenticators of one kind in a session.
 ///
 /// A message has 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
-/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Many authenticators are
+/// label or offset. The hash is the first 16 bytes of BLAKE3, keyed by the session. Many authenticators are
 /// hashed side by side.
 #[derive(Clone)]
 pub struct Hasher {
@@ -73,8 +73,8 @@ impl Hasher {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// Returns the hasher for authenticators that follow `made` earlier ones of the session. Their indices
-    /// continue from there, so that no two authenticators of a session share a hash.
+    /// Returns the hasher for authenticators that follow `made` earlier ones of the session. Indices continue
+    /// from there, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
@@ -292,7 +292,7 @@ mod tests {
         }
     }
 
-    /// These hashes are part of the protocol, so they must not change.
+    /// The hashes of authenticators are part of the protocol, so they must not change.
     #[test]
     fn hashes_are_those_of_blake3_for_any_number_of_authenticators() {
         let session = [3; 32];

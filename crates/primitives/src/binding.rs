@@ -1,13 +1,13 @@
-//! Binding of OTs to commitments: proves that the labels and the offset to which the OTs' sender committed
-//! are those of the OTs.
+//! Binding of OTs to commitments: proves that the OTs' sender committed to the labels and the offset of these
+//! OTs.
 //!
 //! The receiver draws, after the commitments, random sets of the OTs. To each set it adds one more OT, which
-//! is in no other set and masks the set's choice bit. It reveals the sum of the set's labels and the sum of
-//! its choice bits. It claims that the sum of the commitments to the labels, plus the bit times the
-//! commitment to the offset, opens to the revealed label. An OT that does not match its commitment makes each
-//! sum wrong with probability 1/2, and so does a different offset. So the receiver's decision does not depend
-//! on its choices (docs/concepts/security.md, section 7). The sender checks the labels of all sums before it
-//! opens any, because a receiver that names the other bit would learn the offset.
+//! is in no other set and masks the set's choice bit. The sender reveals the sum of the set's labels and the
+//! sum of its choice bits. The sender claims that the sum of the commitments to the labels, plus the bit
+//! times the commitment to the offset, opens to the revealed label. An OT that does not match its commitment
+//! makes each sum wrong with probability 1/2, and so does a different offset. So the receiver's decision does
+//! not depend on its choices (docs/concepts/security.md, section 7). The sender checks the labels of all sums
+//! before it opens any, because a receiver that names the other bit would learn the offset.
 
 use std::ops::Range;
 use zeroize::Zeroize;
@@ -122,8 +122,8 @@ impl RevealedCombinations {
         SEED_BYTES + masks * (LABEL_BYTES + 1)
     }
 
-    /// Draws the combinations of the receiver's OTs; the last `masks` OTs are masks. Returns also the message
-    /// that reveals them.
+    /// Draws the combinations of the receiver's OTs; the last `masks` OTs are masks. Also returns the message
+    /// that reveals the combinations.
     pub fn reveal(
         rng: &mut Rng,
         choices: &[u8],

@@ -1,6 +1,6 @@
 //! The building blocks of the protocols: garbling, oblivious transfer, homomorphic commitments, interactive
 //! hashes, cut-and-choose, authenticators, soldering, and temporary files for data that does not fit into
-//! memory. Also the cost of each block.
+//! memory. Each block comes with its cost.
 #![forbid(unsafe_code)]
 
 // Other crates include some test files of this crate, so these files use the crate's external name.

@@ -1,6 +1,6 @@
 //! Temporary files without a name, for data that does not fit into a party's share of memory. The system
-//! deletes them when the process ends in any way. Their contents are public, or encrypted before they are
-//! written.
+//! deletes them when the process ends in any way. The contents of the files are public, or encrypted before
+//! they are written.
 
 use std::borrow::Cow;
 use std::fs::File;

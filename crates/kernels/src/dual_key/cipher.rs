@@ -98,7 +98,7 @@ pub struct Gates<'a> {
     /// blocks of a register at once.
     pub tweaks: &'a [u128],
     /// The function of each gate with rows: bit 2a + b is its value. The garbler needs it, and the evaluator
-    /// only without privacy. It must not be linear with half-gates and without privacy.
+    /// only without privacy. The function must not be linear with half-gates and without privacy.
     pub functions: &'a [u8],
 }
 

@@ -1,8 +1,8 @@
 //! AES rounds on eight registers side by side, in assembly.
 //!
 //! With sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler prefers to
-//! keep the keys, and works on four chains, then on two and on two, each time waiting for the AES unit. Here
-//! each round key is loaded for its round alone, and all eight chains run in parallel in all rounds.
+//! keep the keys, and works on four chains, then on two and on two, each time waiting for the AES unit. The
+//! assembly loads each round key for its round alone, and all eight chains run in parallel in all rounds.
 
 /// Loads a round key into the register `key`, then applies an instruction to each of the eight registers.
 macro_rules! on_eight {

@@ -37,7 +37,7 @@ fn every_byte_is_substituted() {
     }
 }
 
-/// The same for the key schedule, for each of the four bytes of a word.
+/// Every byte value passes through the key schedule, at each of the four bytes of a word.
 #[test]
 fn every_byte_of_a_key_is_substituted() {
     for x in 0..=255u8 {

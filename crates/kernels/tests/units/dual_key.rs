@@ -185,7 +185,6 @@ fn script_of(inputs: u32) -> GateList {
     script(inputs, &[(0, 2)], &mut || 3)
 }
 
-/// Invalid combinations are refused.
 #[test]
 fn ciphers_that_are_none_are_refused() {
     let script = script_of(5);

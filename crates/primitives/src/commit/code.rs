@@ -147,7 +147,7 @@ fn extended_rows(m: u32, g: &[bool], count: usize) -> Vec<Word> {
         .collect()
 }
 
-/// Returns the extended BCH code of length 2^m that corrects `t` errors, shortened. Its distance is 2t + 2,
+/// Returns the extended BCH code of length 2^m that corrects `t` errors, shortened. The distance is 2t + 2,
 /// which shortening does not reduce.
 fn shortened_bch(m: u32, t: usize) -> Code {
     let g = generator(m, t);

@@ -1,6 +1,6 @@
 //! The ideal functionality, only for tests: values travel in the clear, a share is the value itself, and each
-//! claim is compared. It uses only the interface that every scheme has, so tests of other crates can include
-//! this file.
+//! claim is compared. This scheme uses only the interface that every scheme has, so tests of other crates can
+//! include this file.
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;

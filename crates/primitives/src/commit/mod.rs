@@ -59,7 +59,7 @@ pub enum Lsb {
     /// The lowest bit is 0, for masks. Only the shares of the lowest coordinate enforce this, so a sender
     /// that guesses one watch bit can break it. This does no harm (docs/concepts/security.md).
     Zero,
-    /// The lowest bit is 1, for offsets. It is enforced like `Zero`; if the bit must be bound, the protocol
+    /// The lowest bit is 1, for offsets. The bit is enforced like `Zero`; if it must be bound, the protocol
     /// claims it.
     One,
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shares::Shares;
 
-/// A name for something that one receiver has not yet verified. It is unique in the process.
+/// A name for something that one receiver has not yet verified. The name is unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
     receiver: u64,
@@ -91,7 +91,7 @@ impl Pending {
     }
 }
 
-/// A value that a sender opened to a receiver, before its claims are verified. It may be read.
+/// A value that a sender opened to a receiver, before its claims are verified. The value may be read.
 /// [`Claimed::proven`] returns it for the proof of the claims that were [stated about
 /// it](super::Claims::about), and for no other proof.
 ///

@@ -1,4 +1,4 @@
-//! Rows of many commitments, at the sender. Their values are kept in memory while there is room, and
+//! Rows of many commitments, at the sender. The values of a row are kept in memory while there is room, and
 //! recomputed when they are needed otherwise.
 
 use std::ops::Range;
@@ -64,7 +64,7 @@ impl Committed {
     }
 }
 
-/// A row of commitments, or a selection of one. It keeps little or nothing of each commitment.
+/// A row of commitments, or a selection of one. A row keeps little or nothing of each commitment.
 pub struct Row {
     values: Storage,
     shares: Shares,

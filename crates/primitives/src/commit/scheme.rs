@@ -79,7 +79,7 @@ pub trait Sender: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Continues from the state that a stock kept. It can commit to nothing before it enters a range.
+    /// Continues from the state that a stock kept. The sender can commit to nothing before it enters a range.
     ///
     /// # Errors
     /// [`Error::Stock`] if the state is malformed or of another level.
@@ -162,8 +162,8 @@ pub trait Receiver: Sized + Send {
     /// The state that a stock keeps of the receiver.
     type State: Serialize + DeserializeOwned + Zeroize;
 
-    /// Sets the receiver up. It draws its choices in the OTs with `rng`. At most `memory` bytes of received
-    /// data are kept in memory, and the rest in temporary files.
+    /// Sets the receiver up. The receiver draws its choices in the OTs with `rng`. At most `memory` bytes of
+    /// received data are kept in memory, and the rest in temporary files.
     ///
     /// # Errors
     /// As [`Sender::set_up`].
@@ -175,7 +175,7 @@ pub trait Receiver: Sized + Send {
         memory: u64,
     ) -> Result<Self, Error>;
 
-    /// Continues from the state that a stock kept. It can receive nothing before it enters a range.
+    /// Continues from the state that a stock kept. The receiver can receive nothing before it enters a range.
     ///
     /// # Errors
     /// As [`Sender::restored`].

@@ -395,8 +395,8 @@ fn words(shares: &Shares) -> Vec<u64> {
 /// Checks the values that a sender computes again.
 type MadeAgain<S> = Box<dyn Fn(&<S as Scheme>::Sender)>;
 
-/// A row contains the same commitments as those sent at its place in the stream. Its values can be read in
-/// any way, and recomputed from the state that a stock keeps.
+/// A row contains the same commitments as those sent at its place in the stream. The values of a row can be
+/// read in any way, and recomputed from the state that a stock keeps.
 fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
     let (mut sender, mut receiver) = begin::<S>(40, memory);
     let (mut left, mut right) = memory_pair();

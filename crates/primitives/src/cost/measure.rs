@@ -101,7 +101,6 @@ fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends run in one thread.
 fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
@@ -132,7 +131,6 @@ fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends run in one thread.
 fn iterations(measured: &mut Measured) -> Result<(), Error> {
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
     let delta = rng.delta();
@@ -165,7 +163,6 @@ fn iterations(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends run in one thread.
 fn commitments(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let code = Code::for_security(40).ok_or_else(|| Error::Resource("no code".into()))?;

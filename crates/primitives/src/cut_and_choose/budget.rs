@@ -27,7 +27,7 @@ impl BatchKind {
         }
     }
 
-    /// Returns whether a batch may have this bucketing. Its sizes must be sensible, and its copies must have
+    /// Returns whether a batch may have this bucketing. The sizes must be sensible, and all copies must have
     /// 32-bit numbers.
     pub fn may_have(self, bucketing: &Bucketing) -> bool {
         bucketing.slots <= MOST_SLOTS

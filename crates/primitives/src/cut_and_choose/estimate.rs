@@ -1,7 +1,7 @@
 //! The formula of module `bound` in floating point, and a search for its maximum.
 //!
-//! It uses only additions, multiplications and divisions, so that both parties get the same result on any
-//! machine.
+//! The estimate uses only additions, multiplications and divisions, so that both parties get the same result
+//! on any machine.
 
 use super::Upper;
 use super::bucketing::{Bucketing, Detection, Rule, most_bad};

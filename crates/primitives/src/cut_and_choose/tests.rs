@@ -48,8 +48,8 @@ fn exact_bound(bucketing: &Bucketing, rule: Rule) -> BigRational {
     (1..=kept + opened).map(success).max().unwrap_or_else(BigRational::zero)
 }
 
-/// Computes exactly, without a union bound, the probability that `t` bad copies survive and ruin a bucket. It
-/// counts the ways to fill the buckets one after the other without ruining any.
+/// Computes exactly, without a union bound, the probability that `t` bad copies survive and ruin a bucket.
+/// The function counts the ways to fill the buckets one after the other without ruining any.
 fn exact_success(bucketing: &Bucketing, rule: Rule, t: usize) -> BigRational {
     let (slots, bucket, opened) =
         (bucketing.slots as usize, bucketing.bucket as usize, bucketing.opened as usize);

@@ -4,7 +4,7 @@ use std::iter::Sum;
 use std::ops::{Add, Mul};
 
 /// An upper bound of a non-negative number. Every operation rounds up, so the result is never less than the
-/// exact value. It has a mantissa of 64 bits and a 64-bit exponent, so that binomial coefficients of millions
+/// exact value. The mantissa has 64 bits, and the exponent too, so that binomial coefficients of millions
 /// fit.
 ///
 /// An operation errs by a factor of at most `1 + 2^-63`.

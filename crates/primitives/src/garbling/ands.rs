@@ -1,7 +1,7 @@
 //! Single AND gates, each a copy of a circuit of one gate, garbled and evaluated many at a time in any order.
 //!
-//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. Here their blocks are
-//! sorted by hash key, so that every register is full in any order of the gates.
+//! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. This module sorts the
+//! gates' blocks by hash key, so that every register is full in any order of the gates.
 
 use brickwork_kernels::{Aes128, Kernel, erase};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -95,7 +95,7 @@ impl AndGates {
             order[*end as usize] = place;
             *end += 1;
         }
-        // Each entry is now the end of its group. The last entry repeats the end of the last group.
+        // Each entry of `ends` is now the end of its group. The last entry repeats the end of the last group.
         let _ = ends.pop();
     }
 

@@ -51,8 +51,8 @@ fn value(bytes: &[u8], first_chunk: u64) -> Value {
     blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()
 }
 
-/// Adds the next bytes of several inputs, the same number for each and at most a section. They are split into
-/// subtrees, the largest first, and a rest of less than a chunk.
+/// Adds the next bytes of several inputs, the same number for each and at most a section. The bytes are split
+/// into subtrees, the largest first, and a rest of less than a chunk.
 fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
     let bytes = sections.first().map_or(0, |section| section.len());
     let mut done = 0;
@@ -97,9 +97,9 @@ fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES
 }
 
-/// Hashes the tables of each copy and keeps nothing else. It does not keep a list of `blake3::Hasher`. A
-/// `Hasher` has 1.9 KB, most of them never written. Moving it to the heap would copy old stack contents, such
-/// as spilled offsets, there.
+/// Hashes the tables of each copy and keeps nothing else. A list of `blake3::Hasher` would need more memory.
+/// A `Hasher` has 1.9 KB, most of them never written. Moving it to the heap would copy old stack contents,
+/// such as spilled offsets, there.
 pub struct HashTables {
     kernel: Kernel,
     hashes: Hashes,

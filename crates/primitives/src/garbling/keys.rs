@@ -35,8 +35,8 @@ impl GarblingKeys {
         GarblingKeys { start, group, chunk: CELLS / group, and_gates }
     }
 
-    /// Makes the keys of a circuit that is garbled repeatedly, `lanes` copies at a time (a power of two). It
-    /// uses as few keys as the bound allows.
+    /// Makes the keys of a circuit that is garbled repeatedly, `lanes` copies at a time (a power of two). The
+    /// keys are as few as the bound allows.
     pub fn streamed(start: u128, lanes: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let group = (CELLS / gates).max(lanes);
@@ -77,7 +77,7 @@ impl GarblingKeys {
 }
 
 /// The keys of one group. The key of chunk `c` is the encryption of `c` under the group's key, so the keys of
-/// a group are random and distinct. They are computed one section of the circuit at a time.
+/// a group are random and distinct. The keys of one section of the circuit are computed at a time.
 pub(super) struct GroupKeys {
     kernel: Kernel,
     group: u64,

@@ -4,8 +4,8 @@
 //! A component has one [`Schedule`], along which [`Scheme::garble`] and [`Scheme::evaluate`] process many
 //! copies side by side. With half-gates (Zahur, Rosulek, Evans 2015), XOR and INV are free, and the table of
 //! an AND gate has 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the order of the
-//! circuit. They are passed on section by section. So memory depends on the number of live labels, not on the
-//! number of gates.
+//! circuit. Tables are passed on section by section. So memory depends on the number of live labels, not on
+//! the number of gates.
 //!
 //! # The hash
 //!

@@ -1,13 +1,13 @@
 //! The order in which the gates of a circuit are garbled.
 //!
 //! In a given circuit, each AND gate often depends on the one before. The schedule processes a *window* of
-//! gates at a time, which ends where a section of the tables ends. Within a window, it repeats two steps. It
-//! takes the first few AND gates whose inputs depend on no AND gate still to come. It computes the XORs that
-//! these gates need, while the previously taken AND gates are garbled. So no gate of a layer waits for
-//! another AND gate of the layer. AND gates fill the AES unit even for a single copy, and loads and stores of
-//! the XORs run in parallel. XORs are computed by the end of their window at the latest, so that live labels
-//! do not accumulate. The XORs of a layer are sorted by depth, so that few wait for the previous one: loading
-//! a value directly after storing it takes longer than an XOR.
+//! gates at a time, which ends where a section of the tables ends. Within a window, two steps are repeated.
+//! The first step takes the first few AND gates whose inputs depend on no AND gate still to come. The second
+//! step computes the XORs that these gates need, while the previously taken AND gates are garbled. So no gate
+//! of a layer waits for another AND gate of the layer. AND gates fill the AES unit even for a single copy,
+//! and loads and stores of the XORs run in parallel. XORs are computed by the end of their window at the
+//! latest, so that live labels do not accumulate. The XORs of a layer are sorted by depth, so that few wait
+//! for the previous one: loading a value directly after storing it takes longer than an XOR.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

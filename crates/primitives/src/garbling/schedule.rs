@@ -8,7 +8,7 @@ use brickwork_circuit::{Circuit, Gate, Wire};
 /// A circuit that is prepared for garbling, once for each component.
 ///
 /// Its wires are in slots. A slot is reused after the last read of its wire, so that the live labels stay in
-/// the cache. Its gates are reordered into runs of XORs and layers of independent AND gates. An AND gate
+/// the cache. The gates are reordered into runs of XORs and layers of independent AND gates. An AND gate
 /// keeps its number, and with it its index in the hash and its position in the tables.
 pub struct Schedule {
     pub(super) kernel: Kernel,

@@ -62,8 +62,8 @@ mod naive {
     }
 }
 
-/// Returns a circuit from random numbers. It has many gates that read a wire twice, dead gates, and outputs
-/// that are inputs.
+/// Returns a circuit from random numbers. The circuit has many gates that read a wire twice, dead gates, and
+/// outputs that are inputs.
 fn circuit(inputs: u32, choices: &[(u8, u32, u32)], outputs: &[u32]) -> Circuit {
     let gates = choices.iter().enumerate().map(|(k, &(kind, a, b))| {
         let wires = inputs + k as u32;
@@ -284,7 +284,7 @@ fn every_number_of_copies_gives_the_same_copy() {
     }
 }
 
-/// These bytes are part of the protocol, so they must not change.
+/// The bytes of the tables are part of the protocol, so they must not change.
 #[test]
 fn fixed_vector() {
     let circuit =

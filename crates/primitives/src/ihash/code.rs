@@ -1,6 +1,6 @@
-//! Reed–Solomon codes: a word is a polynomial of degree below ℓ, given by its values at ℓ points. Its
-//! codeword has the values at n points, of which the first ℓ are the word itself. It also has values at all
-//! other points of the field; these are never sent: [`Code::unsent`].
+//! Reed–Solomon codes: a word is a polynomial of degree below ℓ, given by its values at ℓ points. The
+//! codeword has the values at n points, of which the first ℓ are the word itself. The polynomial also has
+//! values at all other points of the field; these are never sent: [`Code::unsent`].
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
@@ -249,8 +249,8 @@ impl Code {
         let weights = Zeroizing::new((0..l).map(weight).collect::<Vec<u8>>());
         let mut coefficients = Zeroizing::new(vec![0; l * l]);
         for (x, row) in coefficients.chunks_exact_mut(l).enumerate() {
-            // Multiplies for each point the factors of all points before it, then those of all points behind
-            // it.
+            // Multiplies, for each point, the factors of all points before it, and then the factors of all
+            // points behind it.
             let mut product = 1;
             for (coefficient, y) in row.iter_mut().zip(&*points) {
                 *coefficient = product;

@@ -26,7 +26,7 @@
 //!
 //! # Openings
 //!
-//! As printed, an opened word is sent as a whole and compared with its hash. The receiver already has w
+//! In the paper, an opened word is sent as a whole and compared with its hash. The receiver already has w
 //! symbols of the codeword, so ℓ − w values at points that are never sent complete the word. But then every
 //! value fits the hash, so wrong values must be detected in another way. After all openings, the receiver
 //! draws combinations, and the sender answers with the combined words in full. If an opened value is wrong, a

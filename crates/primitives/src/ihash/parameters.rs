@@ -61,8 +61,8 @@ impl Parameters {
             .fold(Upper::ONE, |product, factor| product * factor)
     }
 
-    /// Returns the number of bits of a uniform word that the receiver does not know. It is σ(ℓ − w) for every
-    /// choice of the watched symbols.
+    /// Returns the number of bits of a uniform word that the receiver does not know. The number is σ(ℓ − w)
+    /// for every choice of the watched symbols.
     pub fn hidden_bits(&self) -> u32 {
         self.bits * (self.l - self.w) as u32
     }

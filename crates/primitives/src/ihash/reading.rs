@@ -1,11 +1,11 @@
 //! Reading of hashed words by a party that has learned the seeds of all symbols.
 //!
 //! A hash determines a word up to ℓ − w symbols, and the streams of the unwatched symbols give these: symbol
-//! i of a codeword is the value of its stream plus its correction. This holds for an honest sender. A
-//! cheating sender may have hashed symbols that are no codeword where nobody watches. So the receiver finds
-//! A, the symbols in which the sender's answer agrees with the combinations of the hashed words. It needs all
-//! seeds to compute A. All watched symbols are in A, and A has ℓ symbols or more, except with the probability
-//! of [`Parameters::binding`](super::Parameters::binding). On A all words are codewords, except with the
+//! i of a codeword is the value of its stream plus its correction. The argument applies to an honest sender.
+//! A cheating sender may have hashed symbols that are no codeword where nobody watches. So the receiver finds
+//! A, the symbols in which the sender's answer agrees with the combinations of the hashed words. Computing A
+//! needs all seeds. All watched symbols are in A, and A has ℓ symbols or more, except with the probability of
+//! [`Parameters::binding`](super::Parameters::binding). On A all words are codewords, except with the
 //! probability of [`Parameters::check`](super::Parameters::check). So the watched symbols and ℓ − w unwatched
 //! symbols of A determine the hashed word.
 //!
@@ -81,8 +81,9 @@ impl Readable {
     }
 }
 
-/// Returns the map from a codeword to its values at these points. It uses the watched symbols and the first ℓ
-/// − w other symbols that agree; `agree` has a 1 for each of the n symbols that does. Takes constant time.
+/// Returns the map from a codeword to its values at these points. The map uses the watched symbols and the
+/// first ℓ − w other symbols that agree; `agree` has a 1 for each of the n symbols that does. Takes constant
+/// time.
 fn values_of(code: &Code, watch: &Watch, agree: &[u8], unsent: &Unsent) -> Matrix {
     let (field, l, n, w) =
         (code.field(), code.parameters().l(), code.parameters().n(), code.parameters().w());

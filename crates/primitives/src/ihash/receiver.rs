@@ -53,7 +53,7 @@ pub struct Seen(Words);
 /// Converts words into the receiver's view, [`Seen`].
 pub struct Sight {
     matrix: Matrix,
-    /// The number of symbols before the hash: values at points that are never sent.
+    /// The number of values at unsent points, which precede the symbols of the hash.
     hidden: usize,
 }
 
@@ -77,7 +77,7 @@ impl Opened<'_> {
         self.coefficients.combine(&hashes.0, of_hashes, Some((values, of_values)));
     }
 
-    /// Receives the combined words, and returns whether all values are those of the hashed words.
+    /// Receives the combined words, and returns whether all values belong to the hashed words.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -332,7 +332,7 @@ impl Receiver {
         Ok(Watch::draw(parameters, &mut Rng::new("brickwork interactive hash: watched symbols")?))
     }
 
-    /// Sets the receiver up, with the keys of n OTs whose choices were those of `watch`.
+    /// Sets the receiver up with the keys of n OTs, in which it chose by `watch`.
     ///
     /// # Errors
     /// [`Cheat::Shares`] if the sender cheats, [`Error::Io`] if the connection fails.
@@ -360,7 +360,8 @@ impl Receiver {
         Receiver { code, watch, coefficients, watched, watched_parity, seeds, stream, security }
     }
 
-    /// Restores a receiver from its choices and seeds. It can draw nothing before [`Receiver::enter`].
+    /// Restores a receiver from its choices and seeds. The restored receiver can draw nothing before
+    /// [`Receiver::enter`].
     ///
     /// # Errors
     /// [`Error::Stock`] unless there are n choices, w of them 1, and w seeds.
@@ -398,8 +399,8 @@ impl Receiver {
         &self.code
     }
 
-    /// Receives the hashes of `count` random words. They can be used after [`Receiver::verify`] has checked
-    /// them.
+    /// Receives the hashes of `count` random words. The hashes can be used after [`Receiver::verify`] has
+    /// checked them.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the stream's range is used up.
@@ -492,15 +493,16 @@ impl Receiver {
         lists.iter().for_each(|Pending(words)| coefficients.combine(words, &mut sums, None));
         let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
         let answer = self.code.unpack(sums.count(), &packed);
-        // The number of differing combinations is secret. Their existence is public, because the run fails.
+        // The number of differing combinations is secret. But a failing run reveals that some combination
+        // differs.
         if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
         }
         Ok((lists.into_iter().map(|Pending(words)| Hashes(words)).collect(), answer))
     }
 
-    /// Receives the differences between `count` chosen words and random words. Their [`Receiver::hashes`]
-    /// must be added to the hashes of the random words.
+    /// Receives the differences between `count` chosen words and random words. The [`Receiver::hashes`] of
+    /// these differences must be added to the hashes of the random words.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.

@@ -90,7 +90,7 @@ pub(super) fn give(
     Ok(keys.into_iter().map(|[_, seed]| seed).collect())
 }
 
-/// Returns the secret, computed from the shares of the unwatched symbols.
+/// Computes the secret from the shares of the unwatched symbols.
 fn secret(
     parameters: &Parameters,
     watch: &Watch,

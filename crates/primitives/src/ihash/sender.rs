@@ -155,7 +155,8 @@ impl Sender {
         Ok(Sender { stream: Stream::new(&code, &seeds, next), code, seeds, security })
     }
 
-    /// Restores a sender from its [`Sender::seeds`]. It can draw nothing before [`Sender::enter`].
+    /// Restores a sender from its [`Sender::seeds`]. The restored sender can draw nothing before
+    /// [`Sender::enter`].
     ///
     /// # Errors
     /// [`Error::Stock`] if the number of seeds is not n.

@@ -429,8 +429,8 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     Rng::replayable("test guess").fill(&mut guess);
     let (mut left, mut right) = memory_pair();
     thread::scope(|scope| {
-        // An honest receiver stops here, because a share is missing. This one continues and guesses the
-        // secret.
+        // An honest receiver stops here, because a share is missing. The receiver of this test continues and
+        // guesses the secret.
         let receiver = scope.spawn(move || {
             let own = right.receive(msg::SHARES, 16 * 44 + 32).map(|_| ());
             right.send(msg::SECRET, &guess).unwrap();
@@ -516,9 +516,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     }
 }
 
-/// Sixteen points compress a label. For every watched set, the compression keeps all hidden bits, up to 128,
-/// even if all symbols of the first blocks are watched. By lemma 6.1 a random matrix loses 8 of them with
-/// probability 1/255 where ℓ − w is 16.
+/// The values of a label at sixteen unsent points are its compression. For every watched set, the compression
+/// keeps all hidden bits, up to 128, even if all symbols of the first blocks are watched. By lemma 6.1 a
+/// random matrix loses 8 of them with probability 1/255 where ℓ − w is 16.
 #[test]
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");
@@ -564,7 +564,7 @@ fn a_point_that_is_sent_hides_nothing() {
     Code::new(&small()).evaluation(&[5]);
 }
 
-/// Returns the parity of all bits of a word: the permutation bit as printed (section 5.1, step 1).
+/// Returns the parity of all bits of a word, which is the permutation bit in the paper (section 5.1, step 1).
 fn printed_bit(word: &[u8]) -> u32 {
     word.iter().map(|symbol| symbol.count_ones()).sum::<u32>() & 1
 }

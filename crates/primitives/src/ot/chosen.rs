@@ -53,8 +53,9 @@ impl Cot {
         }
     }
 
-    /// Returns the number of rows of corrections for OTs of random choices. It is also the number of bits
-    /// that an OT costs. OTs of [`pcg`] are made ahead ([`provide`]) and cost nothing when they are used.
+    /// Returns the number of rows of corrections for OTs of random choices. The number is also the number of
+    /// bits that an OT costs. OTs of [`pcg`] are made ahead ([`provide`]) and cost nothing when they are
+    /// used.
     pub fn rows(self) -> usize {
         match self {
             Cot::Extension => super::BASE_OTS,

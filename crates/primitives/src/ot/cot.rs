@@ -23,8 +23,8 @@ use brickwork_kernels::Secrets;
 use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
-/// The name of one of a session's series of correlated OTs. It enters every hash, so a hash of one series is
-/// useless in another.
+/// The name of one of a session's series of correlated OTs. The name enters every hash, so a hash of one
+/// series is useless in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
     hashed: [u8; 32],
@@ -93,14 +93,14 @@ pub trait CotSender: Sized + Send {
     /// If the number of seeds is not [`BASE_OTS`](super::BASE_OTS).
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error>;
 
-    /// Continues a series from the keys that a stock kept. It can draw nothing before it
+    /// Continues a series from the keys that a stock kept. The sender can draw nothing before it
     /// [enters](CotSender::enter) a range.
     ///
     /// # Errors
     /// [`Error::Stock`] if the number of keys is wrong.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns the keys for a stock. They serve only entries after the last entered one.
+    /// Returns the keys for a stock. The keys serve only entries after the last entered one.
     fn keys_behind(&self) -> Forward;
 
     /// Returns Δ: the difference of an OT's two labels.

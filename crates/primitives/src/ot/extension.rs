@@ -1,6 +1,6 @@
 //! Correlated OT extension: from 128 base OTs to any number of OTs whose two labels differ by one offset,
-//! which the sender chooses. It is IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency check of
-//! SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192) for k = 1.
+//! which the sender chooses. The protocol is IKNP (Ishai, Kilian, Nissim, Petrank 2003) with the consistency
+//! check of SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192) for k = 1.
 //!
 //! ```text
 //!   receiver -> sender     for each of the 128 base OTs a row  u_i = PRG(k0_i) ⊕ PRG(k1_i) ⊕ x
@@ -15,10 +15,10 @@
 //! # The check
 //!
 //! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both parties
-//! hash every row with a function `h`. It multiplies each block by a random element of GF(2^128) from a seed,
-//! and adds the last, random block unchanged. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for every i, in
-//! constant time and with one result. The seed is a hash of the session, of the number of the call's first
-//! block and of all rows (Fiat–Shamir), so everything fits into one message.
+//! hash every row with a function `h`. The function multiplies each block by a random element of GF(2^128)
+//! from a seed, and adds the last, random block unchanged. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for
+//! every i, in constant time and with one result. The seed is a hash of the session, of the number of the
+//! call's first block and of all rows (Fiat–Shamir), so everything fits into one message.
 //!
 //! **Cheats that survive.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i
 //! ⊕ h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters. For each of the g rows
@@ -34,7 +34,7 @@
 //! bits of Δ and is caught by a wrong guess.
 //!
 //! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead. Roy shows that the proof of this
-//! check is wrong. Here each row is compared.
+//! check is wrong. This module compares each row instead.
 //!
 //! **The information in the answer.** The random block hides x in x~, and the sender can compute `t~_i =
 //! h(q_i) ⊕ Δ_i·x~` itself.
@@ -343,8 +343,8 @@ mod tests {
         }
     }
 
-    /// The keys are those of independent OTs: the receiver has the chosen key of each pair, and no key occurs
-    /// twice.
+    /// The keys are like keys of independent OTs: the receiver has the chosen key of each pair, and no key
+    /// occurs twice.
     #[test]
     fn keys_are_the_chosen_ones_and_independent() {
         let (mut sender, mut receiver, _) = deal();

@@ -15,11 +15,11 @@
 //!   2022/712), sections on the non-asymptotic costs. Regular noise reveals one parity of each block, so
 //!   these attacks have n - t samples of k - t unknown bits.
 //! * *algebraic*: Briaud and Øygarden, EUROCRYPT 2023 (eprint 2023/176). The attacker guesses that μ places
-//!   in each of f blocks contain no error. It then solves a Macaulay matrix with block Wiedemann, at the
-//!   smallest degree at which the system is expected to be solvable.
+//!   in each of f blocks contain no error. Then the attacker solves a Macaulay matrix with block Wiedemann,
+//!   at the smallest degree at which the system is expected to be solvable.
 //! * *hybrid*: Wang, Wang, Yang, Liu, Yu, Zhang, Wang, ASIACRYPT 2025 (eprint 2025/1284). The attacker
-//!   guesses that u places of each block contain no error (u + 1 in f blocks). It tries all positions of the
-//!   error in q blocks, and solves quadratic equations for the rest by linearization.
+//!   guesses that u places of each block contain no error (u + 1 in f blocks). The attacker tries all
+//!   positions of the error in q blocks, and solves quadratic equations for the rest by linearization.
 //!
 //! The formulas come from the papers' public estimators and descriptions, because not all papers were
 //! available. The tests compare the results with published figures.
@@ -293,7 +293,7 @@ impl Lpn {
         let (n, k) = (self.samples() as f64, self.dimension as f64);
         let (t, beta) = (self.blocks as f64, self.block as f64);
         let guessed = -(f * (1.0 - (u + 1.0) / beta).log2() + (t - q - f) * (1.0 - u / beta).log2());
-        // The remaining unknowns: all, those of the q blocks, and the others.
+        // The number of the remaining unknowns: of all, of those in the q blocks, and of the others.
         let left = k - t - (u + 1.0) * f - (t - f - q) * u;
         let rows = n - k - ((n - k) / (beta - 1.0)).floor() * (beta - u - 2.0);
         let gauss = (rows * (n - k) * (rows + left)).max(1.0).log2();

@@ -80,14 +80,14 @@ fn of_setup(counter: &Counter) -> Range {
 pub(crate) const CHUNK: usize = 128;
 
 /// The base-2 logarithm of the probability that the check misses different rows, other than by guesses of the
-/// offset. It is 2^-128 for each of less than 2^13 pairs of rows, for one set of rows. The receiver may try
-/// several sets before it sends one, but must hash each.
+/// offset. The probability is 2^-128 for each of less than 2^13 pairs of rows, for one set of rows. The
+/// receiver may try several sets before it sends one, but must hash each.
 pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
-/// Hashes labels into keys. It counts, so that no two OTs have the same hash. The hash changes after each
-/// call, so a sender cannot know the keys of its choices before it has the receiver's rows. Otherwise, with
-/// an offset of few ones, it could know R_j or R_j ⊕ Δ beforehand, and everything that depends on both keys.
-/// It could then repeat base OTs until the result suits it.
+/// Hashes labels into keys. Each label is hashed with its own number, so that no two OTs have the same hash.
+/// The hash changes after each call, so a sender cannot know the keys of its choices before it has the
+/// receiver's rows. Otherwise, with an offset of few ones, it could know R_j or R_j ⊕ Δ beforehand, and
+/// everything that depends on both keys. The party could then repeat base OTs until the result suits it.
 ///
 /// An entry brings new numbers and keeps the hash. If each entry began with a fresh hash, the sender would
 /// know this hash when it chose the offset. So keys depend on all calls of a session so far, which are the
@@ -465,7 +465,7 @@ impl SenderSide {
         Ok(())
     }
 
-    /// Returns a hash of all rows so far. It changes with each call.
+    /// Returns a hash of all rows so far. The hash changes with each call.
     pub fn hashed(&self) -> [u8; 32] {
         self.hash.key
     }

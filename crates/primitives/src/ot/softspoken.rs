@@ -191,7 +191,7 @@ impl Leaves {
     }
 }
 
-/// Grows the receiver's trees. Returns its leaves, and the values for the sender.
+/// Grows the receiver's trees. Returns their leaves, and the values for the sender.
 fn grow<const K: usize>(oracle: &Oracle, seeds: &[[Seed; 2]]) -> (Leaves, Vec<Pair>) {
     assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
     let (mut leaves, mut setup) = (Leaves::new::<K>(), vec![[0; 2]; PAIRS]);
@@ -637,8 +637,8 @@ mod tests {
         is_punctured::<8>();
     }
 
-    /// A receiver that lies about one sum of a level guesses a bit of the offset in each of g trees. It
-    /// survives with probability 2^-g, and then the OTs are the same as without the lie.
+    /// A receiver that lies about one sum of a level guesses a bit of the offset in each of g trees. The
+    /// receiver survives with probability 2^-g, and then the OTs are the same as without the lie.
     fn wrong_sums<const K: usize>() {
         for g in 0..=3 {
             let (mut survived, trials) = (0, 300);
@@ -781,7 +781,7 @@ mod tests {
     }
 
     /// A receiver that uses other choices in one tree's corrections guesses all K bits of this tree's block
-    /// in its answer. It survives with probability 2^-K.
+    /// in its answer. The receiver survives with probability 2^-K.
     fn wrong_rows<const K: usize>(trials: usize) {
         for random in [false, true] {
             let mut survived = 0;

@@ -1,6 +1,6 @@
-//! For tests and the adversary: both parties with hooks into their state, and a harness that runs attacks. It
-//! exists only in builds with the feature `adversary`; code outside this module cannot make hooks with an
-//! effect.
+//! For tests and the adversary: both parties with hooks into their state, and a harness that runs attacks.
+//! This module exists only in builds with the feature `adversary`; code outside this module cannot make hooks
+//! with an effect.
 
 use brickwork_testing::Replayable as _;
 use std::sync::{Arc, Mutex};

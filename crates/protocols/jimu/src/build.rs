@@ -1,8 +1,8 @@
 //! Solders copies into buckets and to one another. The evaluator gets the labels of the garbler's inputs, and
 //! data from which an evaluator that knows Δ can read their bits.
 //!
-//! The evaluator accepts the received values if their combinations are right. It sends the seed of the
-//! combinations after all values have arrived.
+//! The evaluator accepts the received values if their combinations are right. The evaluator sends the seed of
+//! the combinations after all values have arrived.
 
 use std::borrow::Cow;
 
@@ -334,7 +334,7 @@ pub(super) enum Soldered<'a> {
 pub(super) struct HashedCircuit<'a> {
     /// The soldered wires of each kind of copies.
     pub soldered: Vec<Soldered<'a>>,
-    /// The reader of the permutation bits of the garbler's inputs and outputs. It needs Δ.
+    /// The reader of the permutation bits of the garbler's inputs and outputs. Reading needs Δ.
     pub read: Read,
     /// The active labels of the garbler's inputs, and for each whether it is the hashed label.
     pub inputs: (Seen, Zeroizing<Vec<u8>>),

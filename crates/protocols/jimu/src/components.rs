@@ -14,8 +14,8 @@
 //! offset are independent and uniform (`ihash::Code::evaluation`), except for the offset's colour. So they
 //! are like randomly drawn labels, and garbling is as secure as without hashes.
 //!
-//! The evaluator gets all hashed words of an opened copy. It garbles the copy again and compares the hash of
-//! its tables, so a bad copy is always detected.
+//! The evaluator gets all hashed words of an opened copy. The evaluator garbles the copy again and compares
+//! the hash of its tables, so a bad copy is always detected.
 
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};

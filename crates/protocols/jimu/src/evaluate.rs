@@ -17,8 +17,8 @@ use crate::setup::Evaluator;
 
 /// The labels of all wires of the circuit.
 pub(super) struct Active {
-    /// The labels in the form of [`Sight`], with the compressions first, if gates are evaluated. For
-    /// components, only the compressions.
+    /// The labels in the form of [`Sight`], with the compressions first, if gates are evaluated. If
+    /// components are evaluated, only the compressions.
     labels: Words,
     /// For each wire, 0 if its label is the hashed one, and 1 if it is the other one.
     pub kinds: Zeroizing<Vec<u8>>,

@@ -4,8 +4,8 @@
 //! must be longer than the part that stays hidden. The input of the hash function is the label's
 //! *compression*: its values at 16 points that the code never sends, drawn after the evaluator chose the
 //! symbols that it watches. For any watched symbols, the compression contains all bits that the label hides,
-//! up to 128 (`ihash::Code::evaluation`). The paper's random matrix loses some bits on average. Its figure
-//! also hashes the label itself, where the compression is meant.
+//! up to 128 (`ihash::Code::evaluation`). The paper's random matrix loses some bits on average. The figure
+//! also hashes the label itself, where the paper means the compression.
 //!
 //! ```text
 //!   T_G = H(l, j) ⊕ H(l ⊕ Δ, j) ⊕ c(r)·Δ           T_E = H(r, j') ⊕ H(r ⊕ Δ, j') ⊕ l
@@ -41,7 +41,7 @@ pub(crate) const GATES_AT_ONCE: usize = 1 << 7;
 pub struct Labels {
     /// The labels, `[label][symbol]`.
     pub wide: Words,
-    /// Their compressions.
+    /// The compressions of these labels.
     pub short: Zeroizing<Vec<u128>>,
 }
 
@@ -395,7 +395,8 @@ mod tests {
         assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong >= 1));
     }
 
-    /// Compression is linear: the compressions of a false and a true label differ by that of the offset.
+    /// Compression is linear: the sum of the compressions of a false and a true label is the compression of
+    /// the offset.
     #[test]
     fn compressions_add_up() {
         let mut rng = Rng::replayable("test compression");
@@ -405,8 +406,8 @@ mod tests {
         assert_eq!(colour(garbled.offset.short[0]), 1);
     }
 
-    /// The compressions are erased, because those of a false and of an active label together give that of the
-    /// offset.
+    /// The compressions are erased, because the compressions of a false and of an active label together
+    /// reveal the offset's compression.
     #[test]
     fn what_is_compressed_is_erased() {
         fn erased(_: &impl zeroize::ZeroizeOnDrop) {}

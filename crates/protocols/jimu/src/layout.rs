@@ -1,5 +1,5 @@
 //! The layout of a program: the garbled slots, the sums between them, and the words whose sums its wires are.
-//! It depends only on public values.
+//! The layout depends only on public values.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -57,7 +57,7 @@ pub(super) struct Slot {
     pub place: usize,
     /// The position of its operands in [`Layout::operands`].
     operands: usize,
-    /// Its first output wire in the circuit; the others follow.
+    /// The number of the slot's first output wire in the circuit. The others follow.
     pub output: usize,
 }
 
@@ -208,7 +208,8 @@ impl<'p> Layout<'p> {
         })
     }
 
-    /// Lays out a program whose slots will use items from stock. Their cut-and-choose is not known yet.
+    /// Lays out a program whose slots will use items from stock. The cut-and-choose of these items is not
+    /// known yet.
     ///
     /// # Errors
     /// As [`Layout::new`].

@@ -1,19 +1,20 @@
-//! OTs in several series, one for each block of a label, with the blocks of Δ as offsets. They give keys for
-//! the symbols that the evaluator watches, and labels of the evaluator's inputs. The labels are correlated
-//! OTs with random choices.
+//! OTs in several series, one for each block of a label, with the blocks of Δ as offsets. The OTs give keys
+//! for the symbols that the evaluator watches, and labels of the evaluator's inputs. The labels are
+//! correlated OTs with random choices.
 //!
 //! # The watched symbols
 //!
 //! The evaluator makes the same choices in all series, and a key is a hash of its labels in all of them. So
 //! to get the key of the other choice, it must know all of Δ. A key that depended on the label of one series
 //! alone would be insecure. The hash of Δ reveals every watched symbol, so an evaluator that watches the 16
-//! symbols of one block knows that block of Δ. It would then know all keys of that series, therefore all
-//! symbols of all words, and so everything that the garbler hides.
+//! symbols of one block knows that block of Δ. The evaluator would then know all keys of that series,
+//! therefore all symbols of all words, and so everything that the garbler hides.
 //!
 //! The garbler checks that the choices are the same before a key is used. Otherwise an evaluator that chose
 //! differently in one series would need only one more block of Δ for a key. The shares of its other symbols
-//! would show which candidate key is right. It would know all but a few symbols of this block, and could find
-//! these by trying. So these OTs are checked together with the OTs that check the offset, as described below.
+//! would show which candidate key is right. The evaluator would know all but a few symbols of this block, and
+//! could find these by trying. So these OTs are checked together with the OTs that check the offset, as
+//! described below.
 //!
 //! # Labels of inputs
 //!
@@ -21,12 +22,12 @@
 //!
 //! *The evaluator* could choose differently in the series, and get a mixture of two labels. With the hash of
 //! R_j it would learn the watched symbols of a word of blocks of Δ and zeros, and so all of these blocks.
-//! Therefore the garbler hashes no label of an OT before it has checked the choices. It draws combinations of
-//! all OTs, each with one additional OT. For each combination it gets the sum of the choices, and a hash of
-//! the sum of the labels, which it can also compute itself. If the choices of two series differ, so do their
-//! sums with probability 1/2, and the label for the other sum cannot be computed without its block of Δ.
-//! Guessing bits of this block gains no more than in the OT extension: it succeeds only with the probability
-//! of the guess.
+//! Therefore the garbler hashes no label of an OT before it has checked the choices. The garbler draws
+//! combinations of all OTs, each with one additional OT. For each combination it gets the sum of the choices,
+//! and a hash of the sum of the labels, which it can also compute itself. If the choices of two series
+//! differ, so do their sums with probability 1/2, and the label for the other sum cannot be computed without
+//! its block of Δ. Guessing bits of this block gains no more than in the OT extension: it succeeds only with
+//! the probability of the guess.
 //!
 //! *The garbler* could use other offsets than Δ, or other labels than it hashes, and learn choices from the
 //! evaluator's refusal. The choices are random, and the evaluator sends nothing about its input before it has
@@ -181,9 +182,9 @@ fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> 
     joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
 }
 
-/// The values from which a party that knows Δ computes the seeds of all symbols of permutation messages. They
-/// are the labels of the OTs in which the evaluator chose its watched symbols, and the data for the keys of
-/// these OTs.
+/// The values from which a party that knows Δ computes the seeds of all symbols of permutation messages.
+/// These values are the labels of the OTs in which the evaluator chose its watched symbols, and the data for
+/// the keys of these OTs.
 pub struct AllSeeds {
     /// The labels, one for each symbol.
     pub labels: Words,
@@ -314,7 +315,7 @@ mod tests {
     }
 
     /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and computes the other
-    /// label in their series. It gets no key of another choice unless it knows all of Δ.
+    /// label in their series. This evaluator gets no key of another choice unless it knows all of Δ.
     #[test]
     fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
         const COUNT: usize = 150;

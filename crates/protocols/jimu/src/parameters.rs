@@ -1,8 +1,8 @@
 //! The parameters of a session, and the bound on everything that may fail (sections 6.1 to 6.3).
 //!
-//! The paper allows 2^-40 for each of three parts: the two hashes and the cut-and-choose. Its two hashes of
-//! figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so they are only for comparison. A [`Level`] has
-//! sizes for a whole session.
+//! The paper allows 2^-40 for each of three parts: the two hashes and the cut-and-choose. The paper's two
+//! hashes of figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so they are only for comparison. A
+//! [`Level`] has sizes for a whole session.
 
 use brickwork_base::Error;
 use brickwork_base::stop::look;
@@ -127,8 +127,8 @@ pub struct Level {
     pub permutations: Parameters,
 }
 
-/// The paper's figure 7: k = 88 and k = 127. They are only for comparison, because the two hashes together
-/// exceed 2^-40.
+/// The paper's figure 7: k = 88 and k = 127. These levels are only for comparison, because the two hashes
+/// together exceed 2^-40.
 pub const FIGURE_7: [Level; 2] = [
     Level { security: 40, uses: 0, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
     Level { security: 40, uses: 0, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
@@ -185,9 +185,9 @@ impl Level {
     }
 
     /// Returns a party's gain from each setup or step that it breaks off before the challenge, in units of
-    /// 2^-128. The party may see that the combinations do not reveal its lie. They are drawn after everything
-    /// was fixed. Guessing the symbols that the other party watches is not included, because the guessing
-    /// party cannot notice a wrong guess before the other party does.
+    /// 2^-128. The party may see that the combinations do not reveal its lie. The combinations are drawn
+    /// after everything else was fixed. Guessing the symbols that the other party watches is not included,
+    /// because the guessing party cannot notice a wrong guess before the other party does.
     pub(super) fn early_risk(&self) -> u128 {
         let checks = self.checks().into_iter().filter(|(check, _)| *check != BINDING);
         let all: Upper = checks.map(|(_, bound)| bound).sum();
@@ -290,8 +290,8 @@ impl Level {
         })
     }
 
-    /// Returns the bucketing with the fewest items for this many slots and an error of at most 2^`log2`. It
-    /// also serves errors so small that more must be opened because of `compared`.
+    /// Returns the bucketing with the fewest items for this many slots and an error of at most 2^`log2`. The
+    /// function also serves errors so small that more must be opened because of `compared`.
     fn within(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         const PARTS: u32 = 8;
         let limit = Upper::limit(log2);
@@ -343,7 +343,8 @@ impl Level {
 }
 
 /// Returns an upper bound on the average number of bad items that are compared with a hash before an opened
-/// one is detected. It is less than `1/(e·d·f)`: below 1/2 of `1/f` for d = 1, and below `1/f` for d = 1/2.
+/// one is detected. The bound is less than `1/(e·d·f)`: below 1/2 of `1/f` for d = 1, and below `1/f` for d =
+/// 1/2.
 fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
     match rule.detection {
@@ -561,8 +562,8 @@ mod tests {
     }
 
     /// Codewords of a stock are as short as possible. In one of sixteen steps, comparisons must fit into four
-    /// fifths of the step's share if a quarter of the gates is opened. All other sizes of the hashes are
-    /// those of a run.
+    /// fifths of the step's share if a quarter of the gates is opened. All other sizes of the hashes are the
+    /// same as in a run.
     #[test]
     fn codewords_of_a_stock_are_as_long_as_sixteen_steps_take() {
         for security in [40, 64, 80] {

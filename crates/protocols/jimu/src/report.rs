@@ -70,10 +70,10 @@ impl Aside {
     }
 }
 
-/// A party's result. Its outputs are in the order of the ports.
+/// A party's result. The outputs are in the order of the ports.
 pub type Report = brickwork_session::Report<Jimu>;
 
-/// JIMU as a type. Its parties are functions in the crate's root.
+/// JIMU as a type. The parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Jimu;
 

@@ -84,7 +84,7 @@ pub(super) struct Evaluator {
     pub points: Points,
     /// The matrices that complete opened labels.
     pub completion: Completion,
-    /// The converter to the form in which labels are judged.
+    /// Converts words to the form in which the evaluator judges labels.
     pub sight: Sight,
     pub series: Vec<extension::Receiver>,
     /// The data for reading permutation messages with Δ.

@@ -58,7 +58,7 @@ impl Length {
     }
 }
 
-/// The ways to double a string (section III). They define 2A, and 4B by doubling twice.
+/// The ways to double a string (section III). The doubling defines 2A, and 4B by doubling twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubling {
     /// Multiplication by x in GF(2^k).

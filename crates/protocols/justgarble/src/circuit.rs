@@ -87,7 +87,7 @@ pub(crate) struct Terms {
     pub(crate) product: u8,
 }
 
-/// A gate with its function. It reads two earlier wires, the smaller one first.
+/// A gate with its function. The gate reads two earlier wires, the smaller one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// The first input.

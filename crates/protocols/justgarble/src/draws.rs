@@ -28,7 +28,7 @@ impl Draws {
         block[0] & self.length.mask()
     }
 
-    /// Returns R. Its last bit is 1, so that the two tokens of a wire have different types.
+    /// Returns R. The last bit of R is 1, so that the two tokens of a wire have different types.
     pub fn offset(&self) -> u128 {
         self.block(0) | self.length.last()
     }

@@ -1,6 +1,6 @@
 //! JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, *Efficient Garbling from a Fixed-Key Blockcipher*, IEEE
-//! S&P 2013): garbling as a separate tool. It garbles circuits and evaluates garbled circuits. It has no
-//! protocol between two parties, no oblivious transfer, and no protection against cheaters.
+//! S&P 2013): garbling as a separate tool. The crate garbles circuits and evaluates garbled circuits. There
+//! is no protocol between two parties, no oblivious transfer, and no protection against cheaters.
 //!
 //! | in the paper | here |
 //! | --- | --- |

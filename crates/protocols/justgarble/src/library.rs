@@ -19,9 +19,10 @@ use crate::circuit::{Circuit, Function, Gate};
 /// | bit of a round key | 1 408 | 1 | 1 |
 ///
 /// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and below 65 such gates per column no other numbers give
-/// this sum. An S-box inverts in a tower of fields. It has nine gates for each of three products in GF(2^4),
-/// and nine for the inversion in GF(2^4). Each sum has its own XOR gates, and the constant comes from negated
-/// products. By its definition, a column has 140 XORs. The circuit computes 13 of them without XOR gates.
+/// this sum. An S-box inverts in a tower of fields. The circuit has nine gates for each of three products in
+/// GF(2^4), and nine for the inversion in GF(2^4). Each sum has its own XOR gates, and the constant comes
+/// from negated products. By its definition, a column has 140 XORs. The circuit computes 13 of them without
+/// XOR gates.
 ///
 /// # Errors
 /// Only those of [`Circuit::new`], as for all circuits here.
@@ -197,7 +198,7 @@ impl Maker {
 }
 
 /// Builds MEXP (figure 9): a^b for numbers of n bits, modulo the number with eight ones, n - 9 zeros and a
-/// one. It consists of squarings and products, each by doubling and adding.
+/// one. The circuit consists of squarings and products, each by doubling and adding.
 ///
 /// # Errors
 /// [`Error::Usage`] if n is below 10 or above 64.

@@ -44,7 +44,7 @@ enum Step {
 /// The largest number of inputs that are neither read by gates nor outputs.
 const MOST_UNREAD: usize = 1 << 20;
 
-/// A circuit that is prepared for the kernels. Its gates with rows are AND gates of the schedule.
+/// A circuit that is prepared for the kernels. The circuit's gates with rows are AND gates of the schedule.
 struct Ready {
     schedule: Schedule,
     tweaks: Vec<u128>,

@@ -50,7 +50,7 @@ pub(crate) fn garble_with(
         let values = bits.map(|(i, j)| gate.function.apply(i, j));
         let driven = match method {
             Method::Ga | Method::GaX => draws.of_wire(method, number),
-            // The first row is not sent. It would be 0, because its token is its mask.
+            // The first row is not sent. The row would be 0, because its token is its mask.
             _ => {
                 let zero = select([masks[0], masks[0] ^ *offset], values[0]);
                 [zero, zero ^ *offset]

@@ -5,8 +5,8 @@
 //! other bit, not to T.
 //!
 //! For comparison, there are also half-gates and half-gates without privacy (Zahur, Rosulek, Evans, *Two
-//! Halves Make a Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second
-//! key. For A2, this is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
+//! Halves Make a Whole*, EUROCRYPT 2015). These schemes' hash of one token is the dual-key cipher with an
+//! empty second key. For A2, this is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
 
 use std::sync::Arc;
 
@@ -281,7 +281,8 @@ impl std::fmt::Display for Scheme {
     }
 }
 
-/// F: the garbled circuit. It reveals the public part of the circuit, and nothing about the input.
+/// F: the garbled circuit. The garbled circuit reveals the public part of the circuit, and nothing about the
+/// input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbled {
     pub(crate) cipher: Cipher,

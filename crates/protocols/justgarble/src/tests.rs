@@ -339,7 +339,6 @@ fn is_irreducible(length: Length) -> bool {
     power(k) == x && primes.iter().all(|p| is_unit(power(k / p) ^ x))
 }
 
-/// The ciphers of figure 8 give their published vectors (FIPS 197, FIPS 180).
 #[test]
 fn ciphers_of_figure_8_are_those() {
     let halves = [0x00010203_04050607_08090a0b_0c0d0e0f_u128, 0x10111213_14151617_18191a1b_1c1d1e1f];

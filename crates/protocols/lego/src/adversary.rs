@@ -1,6 +1,6 @@
-//! For tests and the adversary: both parties with hooks into their state, and a harness that runs attacks. It
-//! exists only in builds with the feature `adversary`; code outside this module cannot make hooks with an
-//! effect.
+//! For tests and the adversary: both parties with hooks into their state, and a harness that runs attacks.
+//! This module exists only in builds with the feature `adversary`; code outside this module cannot make hooks
+//! with an effect.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ fn component(name: &str, inputs: u32, outputs: u32, gates: u64, rng: &mut Rng) -
     }
 }
 
-/// Returns a program with a few components in slots that read random wires. Its outputs go to both parties;
+/// Returns a program with a few components in slots that read random wires. The outputs go to both parties;
 /// some are inputs, and some occur twice.
 ///
 /// # Panics

@@ -17,8 +17,8 @@ cheats! {
         OtExtension = ot::Cheat::OtExtension,
         /// A new commitment is no codeword (FJNT16).
         Commitment = commit::Cheat::Commitment,
-        /// An opened value is not the committed one. Also for an opened gate whose output under the
-        /// challenged labels is not the committed one.
+        /// An opened value is not the committed one, or the output of an opened gate under the challenged
+        /// labels is not the committed one.
         Opening = commit::Cheat::Opening,
         /// The committed offset ends in 0, or an indicator bit is not the committed one.
         Indicator = commit::Cheat::Indicator,

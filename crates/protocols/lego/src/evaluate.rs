@@ -9,9 +9,9 @@
 //! ```
 //!
 //! An input of E has the committed wire `base|σ` and an OT with label R. Let `e = f ⊕ σ`. G sends `V = base ⊕
-//! R ⊕ e·Δ`. E has `T = R ⊕ b·Δ`, and reads `e = lsb(V) ⊕ lsb(T) ⊕ b`. It claims that `C ⊕ C_R ⊕ e·D` opens
-//! to V with the lowest bit replaced by `lsb(T) ⊕ y`. Its label is `V ⊕ T`. E's decision does not depend on
-//! y: the claim is a function of f, R and V (docs/concepts/security.md, section 7).
+//! R ⊕ e·Δ`. E has `T = R ⊕ b·Δ`, and reads `e = lsb(V) ⊕ lsb(T) ⊕ b`. E claims that `C ⊕ C_R ⊕ e·D` opens to
+//! V with the lowest bit replaced by `lsb(T) ⊕ y`. The label of the input is `V ⊕ T`. E's decision does not
+//! depend on y: the claim is a function of f, R and V (docs/concepts/security.md, section 7).
 //!
 //! After its seed, E sends nothing until all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
 //! recovery is done (`decode`).

@@ -159,8 +159,8 @@ impl<'p> Layout<'p> {
         negated
     }
 
-    /// Returns, for each source, the sum of the weights of the solderings that contain it. It processes the
-    /// gates backwards. `weights` returns the weights of the solderings from a number on.
+    /// Returns, for each source, the sum of the weights of the solderings that contain it. The function
+    /// processes the gates backwards. `weights` returns the weights of the solderings from a number on.
     pub fn weigh<W: Iterator<Item = u128>>(&self, weights: impl Fn(usize) -> W) -> Weighted {
         let mut inputs = vec![0; self.inputs()];
         let mut wires = vec![0; self.program.wires()];

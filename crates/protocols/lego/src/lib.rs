@@ -1,6 +1,6 @@
 //! LEGO (Nielsen and Orlandi 2009), as in TinyLEGO (Frederiksen, Jakobsen, Nielsen and Trifiletti 2015;
-//! implemented by Nielsen, Schneider and Trifiletti in 2017). It is secure against a malicious party. Single
-//! AND gates are garbled, checked and put into buckets before the program is known.
+//! implemented by Nielsen, Schneider and Trifiletti in 2017). LEGO is secure against a malicious party.
+//! Single AND gates are garbled, checked and put into buckets before the program is known.
 //!
 //! All wires have the same offset Δ, so XOR and INV are free, even between buckets. An opened gate is checked
 //! at one row only. A bucket contains gates and wire authenticators, which decide together by majority.
@@ -78,7 +78,7 @@ pub use stored::{
 };
 use walk::{Joined, Ordered};
 
-/// A party's result. Its outputs are in the order of the ports, and its proposal contains the parameters.
+/// A party's result. The outputs are in the order of the ports, and the proposal contains the parameters.
 pub type Report = brickwork_session::Report<Lego>;
 
 impl Protocol for Lego {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// The largest number of bad items of a kind that is examined. A cut that needs more opens too few items.
+/// The examined numbers of bad items of a kind are at most this number.
 const MOST_BAD: usize = 1 << 13;
 
 /// The largest number of terms of a bound: β + 1 for each pair of numbers of bad items. The cuts with the
@@ -267,7 +267,7 @@ impl Mixed {
         !plain && self.estimate(floor) <= limit
     }
 
-    /// Estimates the bound from a few numbers of bad items. It serves searches, never a promise.
+    /// Estimates the bound from a few numbers of bad items. The estimate serves searches, never a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
         let Some(game) = Game::new(self, floor) else { return 1.0 };

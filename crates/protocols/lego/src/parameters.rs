@@ -18,7 +18,7 @@ use brickwork_primitives::ot::CotSender as _;
 use brickwork_session::stock::STOCK_SHARE;
 use brickwork_session::{self as session, Cheater, ItemKind, Promise, Spent};
 
-/// The number of bits by which cheap checks exceed s.
+/// The number by which the binding OTs of a run exceed s.
 const MARGIN: u32 = 8;
 
 /// The number of combinations of a proof. Each false claim passes one with probability 1/2.
@@ -31,8 +31,9 @@ const PROOFS: f64 = 3.0;
 /// The number of calls of the OT extension in a run: for the watch bits, and for the evaluator's inputs.
 const EXTENSIONS: f64 = 2.0;
 
-/// The largest number of proofs in a session with stock, and also of OT extensions and of batches of OTs. Its
-/// log has less than half as many entries. An entry has at most two proofs, one extension and one batch.
+/// The largest number of proofs in a session with stock, and also of OT extensions and of batches of OTs. The
+/// log of a session has less than half as many entries. An entry has at most two proofs, one extension and
+/// one batch.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// The share of the gates' buckets in the probability that the fixed checks leave of 2^-s.
@@ -119,8 +120,8 @@ pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
 }
 
 /// Returns a garbler's gain from each setup or step that it breaks off before the challenge, in units of
-/// 2^-128. It may see that its false claims pass their combinations, or that another offset of the OTs does
-/// not show in their sums.
+/// 2^-128. The garbler may see that its false claims pass their combinations, or that another offset of the
+/// OTs does not show in their sums.
 pub(super) fn early_risk(security: u32) -> Result<u128, Error> {
     let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
@@ -131,7 +132,7 @@ pub(super) fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
-/// Returns the bound of one attempt at a cut of gates and wire authenticators. It is cached, because
+/// Returns the bound of one attempt at a cut of gates and wire authenticators. The bound is cached, because
 /// computing it is slow and many programs use the same cut.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
     static KNOWN: LazyLock<KnownBounds<(Mixed, u32)>> = LazyLock::new(KnownBounds::default);

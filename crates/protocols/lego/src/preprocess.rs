@@ -231,8 +231,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     Ok((heads, claims))
 }
 
-/// Opens the gates and authenticators of the challenge. `values` are those of the inputs and outputs of gates
-/// and of the wires of authenticators. Records which claims contain the offset.
+/// Opens the gates and authenticators of the challenge. `values` are the values of the inputs and outputs of
+/// gates and of the wires of authenticators. Records which claims contain the offset.
 fn send_opened<C: commit::Scheme>(
     party: &mut Garbler<C>,
     [gates, guards]: [&Assignment; 2],

@@ -4,7 +4,7 @@
 /// labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// LEGO as a type. Its parties are functions in the crate's root.
+/// LEGO as a type. The parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Lego;
 

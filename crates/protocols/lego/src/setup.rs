@@ -143,8 +143,8 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     }
 }
 
-/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The caller's first proof
-/// must include [`offset_claim`].
+/// Sets up the garbler's session, and makes the OTs for a run and the OTs that bind them. The caller's first
+/// proof must include [`offset_claim`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     terms: &Terms,

@@ -1,5 +1,5 @@
-//! The evaluator's work on the labels of a bucket, isolated for measuring its time. It exists only in builds
-//! with the feature `adversary`.
+//! The evaluator's work on the labels of a bucket, isolated for measuring its time. This module exists only
+//! in builds with the feature `adversary`.
 
 use zeroize::Zeroizing;
 

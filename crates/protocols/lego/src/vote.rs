@@ -2,8 +2,8 @@
 //! valid.
 //!
 //! Each of the β gates gives a label, which is soldered to the output of the head. The votes for a label are
-//! the gates that gave it and the authenticators that accept it. It is valid if these are more than half of
-//! the bucket's items.
+//! the gates that gave it and the authenticators that accept it. The label is valid if these are more than
+//! half of the bucket's items.
 //!
 //! The label of each gate is judged by itself, even if some are equal. So the steps do not depend on whether
 //! the gates of a bucket agree, which may depend on the evaluator's input if one of them is bad.
@@ -173,8 +173,8 @@ pub(super) fn picked<T: Copy>(values: &[T], items: &[u32], each: usize) -> Vec<T
 mod tests {
     use super::*;
 
-    /// A label needs more than half of all votes of a bucket, from gates and authenticators together. It is
-    /// refused with exactly half, and valid with one vote more.
+    /// A label needs more than half of all votes of a bucket, from gates and authenticators together. The
+    /// label is refused with exactly half, and valid with one vote more.
     #[test]
     fn row_33_a_label_needs_more_than_half_of_all_votes() {
         let [right, wrong] = [Label::from_bits(0x50), Label::from_bits(0x71)];

@@ -242,7 +242,7 @@ impl Ordered {
         Ok((self.outputs(layout, inputs), delta))
     }
 
-    /// Selects the labels of the outputs from those of all wires.
+    /// Selects the labels of the outputs among the labels of all wires.
     fn outputs(&self, layout: &Layout, inputs: &[Label]) -> Labels {
         let of_output = |(output, soldering): (&Output, &Soldering)| {
             let mask = output.mask.map_or(Label::ZERO, |mask| inputs[mask]);

@@ -9,7 +9,8 @@ use brickwork_circuit::{Program, Recipient, Wire};
 /// kernels' lanes.
 pub(super) const LANES: usize = 16;
 
-/// The largest number of inputs of a chunk, unless a single execution has more. Their labels need a mebibyte.
+/// The largest number of inputs of a chunk, unless a single execution has more. The labels of these inputs
+/// need a mebibyte.
 const OTS: usize = 1 << 16;
 
 /// The largest number of wire labels in memory, unless a single execution needs more.

@@ -1,6 +1,7 @@
 //! Yao's protocol with half-gates (Zahur, Rosulek, Evans 2015), **semi-honest**: it protects only against a
 //! party that follows the protocol, but tries to learn from the messages. A garbler that cheats can compute
-//! any other function. It is the fastest and smallest protocol of Brickwork, and a baseline for the others.
+//! any other function. This protocol is the fastest and smallest one of Brickwork, and a baseline for the
+//! others.
 //!
 //! A program is garbled once, with one offset, slot after slot. The evaluator evaluates it while the tables
 //! arrive, so memory does not grow with the number of slots. The evaluator's labels come from correlated OTs

@@ -2,8 +2,8 @@
 
 use brickwork_wire::Tag;
 
-/// Garbler: the starts of the hash keys of all components, 16 bytes each. It is sent once, before the first
-/// labels.
+/// Garbler: the starts of the hash keys of all components, 16 bytes each. The message is sent once, before
+/// the first labels.
 pub const KEYS: Tag = Tag(160);
 /// Garbler: the active labels of its inputs, `[execution][wire]`, 16 bytes each.
 pub const INPUT_LABELS: Tag = Tag(161);

@@ -22,7 +22,7 @@ pub(super) struct Session<C> {
     pub components: Components,
 }
 
-/// The garbler. Its OTs and all its wires have the same offset.
+/// The garbler. The garbler's OTs and all wires have the same offset.
 pub(super) type Garbler = Session<extension::Sender>;
 
 pub(super) type Evaluator = Session<extension::Receiver>;

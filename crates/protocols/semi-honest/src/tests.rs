@@ -126,7 +126,6 @@ fn inputs_of_another_length_are_refused() {
     assert!(none.iter().all(|result| matches!(result, Err(Error::Input(_)))));
 }
 
-/// A message of a wrong length ends in an error, not in a panic.
 #[test]
 fn messages_of_another_length_are_refused() {
     let program = Arc::new(private());

@@ -30,8 +30,8 @@ pub(super) struct Recipe {
     pub corrections: Option<Corrections>,
 }
 
-/// The received corrections of the last coordinates: for each chunk, a row of blocks per coordinate. They
-/// reveal nothing to third parties, because both shares hide the value.
+/// The received corrections of the last coordinates: for each chunk, a row of blocks per coordinate.
+/// Corrections reveal nothing to third parties, because both shares hide the value.
 pub(super) struct Corrections {
     storage: Storage,
     /// The number of corrected coordinates.
@@ -45,8 +45,8 @@ enum Storage {
 }
 
 impl Corrections {
-    /// Receives the corrections of this many blocks, in messages of several chunks. They are kept in memory
-    /// if the budget has room, and in a file otherwise.
+    /// Receives the corrections of this many blocks, in messages of several chunks. Corrections are kept in
+    /// memory if the budget has room, and in a file otherwise.
     ///
     /// # Errors
     /// The errors of `receive`, and [`Error::Resource`] if a file cannot be written.

@@ -318,7 +318,6 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
     }
 }
 
-/// A wrong value of any claim in a row is detected.
 #[test]
 fn row_11_claims_that_follow_their_commitments() {
     const COUNT: usize = 2 * CHUNK + 5;
@@ -395,7 +394,6 @@ fn row_11_each_of_many_claims() {
     }
 }
 
-/// Each wrong commitment is detected among enough commitments for several tasks.
 #[test]
 fn row_03_each_of_many_commitments() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -441,7 +439,7 @@ fn a_lost_file_ends_the_proof_and_accuses_nobody() {
     });
 }
 
-/// The same holds for values of claims.
+/// If values of claims cannot be read, the verification fails without an accusation.
 #[test]
 fn lost_values_end_the_proof_and_accuse_nobody() {
     for lost in [false, true] {

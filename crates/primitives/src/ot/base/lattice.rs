@@ -24,7 +24,7 @@
 //! had used another key of its own.
 //!
 //! `H` reduces 128 bits for each number, which takes the same time for all values. (Rejection sampling would
-//! reveal by its time which slot was hashed.) Its distance from uniform is below 2^-98 for all numbers of 128
+//! reveal by its time which slot was hashed.) The distance from uniform is below 2^-98 for all numbers of 128
 //! OTs.
 
 use std::convert::Infallible;

@@ -1,8 +1,8 @@
 //! Base OT: the endemic OT of Masny and Rindal (CCS 2019, eprint 2019/706), from discrete logarithms
 //! ([`curve`]) or from lattices ([`lattice`]).
 //!
-//! For each OT, the receiver sends two keys and knows the secret of one. It draws the other key at random,
-//! and subtracts the oracle's answer on this key from its own key. "Endemic" means that a cheater may
+//! For each OT, the receiver sends two keys and knows the secret of one. The receiver draws the other key at
+//! random, and subtracts the oracle's answer on this key from its own key. "Endemic" means that a cheater may
 //! influence its own keys. An honest party's keys stay hidden, which is all that the protocols need.
 //!
 //! **Replay.** The hashes include greeting, session, direction, index and all messages. Messages that are
@@ -52,9 +52,9 @@ enum Halves {
 }
 
 impl Begun {
-    /// Sends this party's first message in both series. It has an OT for each of `choices` in the series in
-    /// which this party receives. `greeting` is the digest of this party's own greeting. With `post_quantum`
-    /// both series use lattices, and a series without OTs has no messages.
+    /// Sends this party's first message in both series. The message has an OT for each of `choices` in the
+    /// series in which this party receives. `greeting` is the digest of this party's own greeting. With
+    /// `post_quantum` both series use lattices, and a series without OTs has no messages.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system gives no randomness, [`Error::Io`] if the connection fails.

@@ -1,6 +1,6 @@
 //! Correlated OTs from a pseudorandom correlation generator: a few OTs become many, at a fraction of a byte
-//! each. It is Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) with the correlated trees of Half-Tree (Guo,
-//! Yang, Wang, Zhang, Xie, Liu, Zhao, EUROCRYPT 2023).
+//! each. The construction is Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) with the correlated trees of
+//! Half-Tree (Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, EUROCRYPT 2023).
 //!
 //! An *iteration* uses k + t·d + 128 OTs of the iteration before ([`Parameters`]) and makes n = t·2^d. The
 //! first iteration uses OTs of [`softspoken`](super::softspoken) with K = 8.
@@ -23,9 +23,9 @@
 //! If enough OTs are left, several iterations run at once to save flights.
 //!
 //! **Code.** k OTs have the keys K, the macs M and the choices u. With a public sparse matrix A, the sender
-//! computes `A·K ⊕ v`, and the receiver `A·M ⊕ w`. These are OTs with choices `A·u ⊕ e`. They look random by
-//! LPN with regular noise, whose hardness [`lpn`](super::lpn) estimates. A hash of all earlier messages
-//! determines a new A for each iteration.
+//! computes `A·K ⊕ v`, and the receiver `A·M ⊕ w`. These are OTs with choices `A·u ⊕ e`. The choices look
+//! random by LPN with regular noise, whose hardness [`lpn`](super::lpn) estimates. A hash of all earlier
+//! messages determines a new A for each iteration.
 //!
 //! # The check
 //!

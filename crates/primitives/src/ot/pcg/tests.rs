@@ -145,7 +145,7 @@ fn both_directions_are_made_at_once() {
 }
 
 /// Returns the leaves of a tree that a receiver with this path computes from these corrections, without the
-/// offset in the unknown leaf. They equal the sender's leaves if nothing was altered.
+/// offset in the unknown leaf. The leaves equal the sender's leaves if nothing was altered.
 fn view(
     ends: &Ends,
     keys: &Keys,
@@ -252,7 +252,6 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
     assert!(refused(ends.round(1, &mut |_| {}, &mut |_| {}, &mut |_, v| v ^ 1 << 127)));
 }
 
-/// Each of several iterations that run at once is checked.
 #[test]
 fn row_02_the_second_of_several_iterations_is_checked_too() {
     for bad in 0..2 {
@@ -271,8 +270,8 @@ fn row_02_the_second_of_several_iterations_is_checked_too() {
     }
 }
 
-/// If a receiver answers with another x', its W differs from the sender's V by the difference times Δ. It
-/// would have to know Δ to compute the expected hash, so its own check fails.
+/// If a receiver answers with another x', its W differs from the sender's V by the difference times Δ. The
+/// receiver would have to know Δ to compute the expected hash, so its own check fails.
 #[test]
 fn row_02_a_receiver_that_lies_about_its_errors_learns_a_hash_of_the_offset() {
     let mut ends = ends(&mut Rng::replayable("test"), SMALL);
@@ -319,7 +318,6 @@ fn row_02_inconsistent_first_ots_are_found_out_before_a_tree_is_sent() {
     assert!(refused(ends.sender.random_bits(&mut ends.left, &mut labels)));
 }
 
-/// Messages of wrong length are refused.
 #[test]
 fn row_18_malformed_messages_are_refused() {
     for cut in [msg::CORRECTIONS, msg::CHALLENGE, msg::PROOF] {
@@ -359,7 +357,6 @@ fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     assert!(keys.iter().zip(&macs).all(|(key, mac)| *mac == *key ^ ends.delta.times(mac.colour())));
 }
 
-/// Refuses an instance that is too easy, and accepts the parameters of honest runs.
 #[test]
 fn easy_instances_are_refused() {
     PARAMETERS.checked(lpn_bits()).unwrap();

@@ -47,8 +47,8 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), promise(&layout)))
 }
 
-/// Returns the unit with which a run of a program sends fewer bytes in both directions together. It is the
-/// default of both parties.
+/// Returns the unit with which a run of a program sends fewer bytes in both directions together. This unit is
+/// the default of both parties.
 ///
 /// # Errors
 /// As [`script`].
@@ -78,8 +78,8 @@ pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Er
     Ok(steps(&Layout::new(program, unit, security, None)?))
 }
 
-/// Returns the cost of a run from stock, with this cut, on two equal machines over this link. It assumes that
-/// both parties share this many unused epochs, and have given up nothing.
+/// Returns the cost of a run from stock, with this cut, on two equal machines over this link. The cost
+/// assumes that both parties share this many unused epochs, and have given up nothing.
 ///
 /// # Errors
 /// As [`script`].

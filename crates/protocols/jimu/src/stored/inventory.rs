@@ -62,7 +62,7 @@ impl Kinds for Ours {
 }
 
 /// Counts the executions of a program for which a part of a store has enough items, by gates and by
-/// components. The count ignores the bound. It is 0 if the part is incomplete.
+/// components. The count ignores the bound. The count is 0 if the part is incomplete.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

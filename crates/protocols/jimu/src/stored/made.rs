@@ -334,7 +334,7 @@ mod tests {
                     let kept: Vec<u32> = kept.collect();
                     assert_eq!(of_outputs.to[range], kept.repeat(from.len()));
                     if own && with_offsets {
-                        // The test makes three buckets. Those of copies have words for their outputs.
+                        // The test makes three buckets. Buckets of copies have words for their outputs.
                         assert_eq!(words[each - 1], 12 * inputs + 3 * outputs + copies[0] as usize);
                     }
                 }

@@ -75,7 +75,7 @@ impl std::fmt::Display for Request {
 
 impl Request {
     /// Returns the items of a program in this cut. Components without AND gates are not garbled. A program
-    /// that needs no items requests one OT. It hides nothing, but a log entry without items would burn
+    /// that needs no items requests one OT. This OT hides nothing, but a log entry without items would burn
     /// nothing.
     ///
     /// # Errors
@@ -351,7 +351,7 @@ pub(crate) struct Filling {
 
 impl Filling {
     /// Refuses buckets that are too large for a record. The margin is one half, because the size of a copy is
-    /// an estimate. Also refuses a cut that could not be read again.
+    /// an estimate. The function also refuses a cut that could not be read again.
     fn sensible(self) -> Result<Self, Error> {
         let level = &self.sizes.level;
         let each = self.component().map_or(0, |component| copy_bytes(component, level));

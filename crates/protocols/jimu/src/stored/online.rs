@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The evaluator sees the same sums as in a run without stock, in another basis. A run without stock solders
-//! a wire to each gate or copy of a bucket. Here this soldering is the sum of two. For copies, the difference
-//! of their offsets is added if the permutation bits of the first soldering require it (`copies_soldered`).
+//! a wire to each gate or copy of a bucket. In a run from stock this soldering is the sum of two. For copies,
+//! the difference of their offsets is added if the permutation bits of the first soldering require it
+//! (`copies_soldered`).
 
 use std::borrow::Cow;
 

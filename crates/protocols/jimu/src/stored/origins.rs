@@ -26,8 +26,8 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Returns the bound on a garbler's success with this cut. It is cached, because computing it is slow and
-    /// many programs use the same cut.
+    /// Returns the bound on a garbler's success with this cut. The bound is cached, because computing it is
+    /// slow and many programs use the same cut.
     pub fn bound(&self, level: &Level) -> Upper {
         static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
         KNOWN.of((*self, level.security), |(cut, _)| level.of_copies(cut.unit.rule(), &cut.bucketing))
@@ -186,8 +186,8 @@ pub(super) fn promise(
     Ok(promise)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that use an epoch. It covers
-/// all batches of the epoch, including used ones.
+/// Returns the bound on a cheating garbler's success in all programs together that use an epoch. The bound
+/// covers all batches of the epoch, including used ones.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -183,7 +183,6 @@ fn toys(unit: Unit, [slots, inputs, ots]: [u64; 3]) -> Request {
     request
 }
 
-/// Stock is filled, used by programs that were unknown then, and used up. Missing items are made on the spot.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     Unit::ALL.into_iter().for_each(filled_used_up_and_made);
@@ -239,7 +238,6 @@ fn filled_used_up_and_made(unit: Unit) {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs run from stock that was made for them, whichever of their items were missing.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -251,7 +249,7 @@ fn any_program_runs_from_stock() {
     }
 }
 
-/// Returns a program with components under several names, two of which compute the same function. They
+/// Returns a program with components under several names, two of which compute the same function. Components
 /// alternate in slots with other gates between them.
 fn mixed() -> Program {
     let component = |name: &str, or: bool| {
@@ -342,7 +340,6 @@ fn gates_and_components_are_in_one_epoch() {
     });
 }
 
-/// A program must be given exactly as many buckets of each component as it has slots.
 #[test]
 fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
     let (program, level) = (mixed(), Level::of_stock(40).unwrap());

@@ -5,7 +5,7 @@ use brickwork_primitives::ihash::{self, Words};
 use brickwork_session::Model;
 use brickwork_testing::Replayable as _;
 
-/// Runs a program. Its outputs are those of the plain computation, and the bytes of both directions are the
+/// Runs a program. The outputs are those of the plain computation, and the bytes of both directions are the
 /// predicted ones.
 #[track_caller]
 fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
@@ -93,9 +93,9 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
 }
 
 /// The lowest bits of an offset's blocks, together with the watched symbols, reveal little about its
-/// compression. They reveal one bit rarely, two with probability below 2^-10, and three below 2^-19. This
-/// holds for any symbols that are watched when the points are drawn. Here these are symbols of the word
-/// itself, and none is the first of a block, which would be known anyway.
+/// compression. These bits reveal one bit of it rarely, two with probability below 2^-10, and three below
+/// 2^-19. This holds for any symbols that are watched when the points are drawn. Here these are symbols of
+/// the word itself, and none is the first of a block, which would be known anyway.
 #[test]
 fn known_bits_of_an_offset_tell_little_of_its_compression() {
     let mut rng = Rng::replayable("test watched symbols");
@@ -131,7 +131,8 @@ fn known_bits_of_an_offset_tell_little_of_its_compression() {
             gained += 1 << lost;
         }
         assert!(told > 0 && told < draws / 8 && more <= 4, "{security}: {told}, {more}");
-        // The gain is much less than the factor of 2 of the one bit that the promise leaves out.
+        // The gain of computing is less than a factor of 5/4. The bit that the promise leaves out would allow
+        // a factor of 2.
         assert!(4 * gained < 5 * draws, "{security}: {gained} of {draws}");
     }
 }

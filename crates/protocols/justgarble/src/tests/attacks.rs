@@ -82,8 +82,8 @@ impl Gated {
     }
 }
 
-/// Figure 4, top left: the mask π(A ⊕ B) in Ga. An evaluator has both input tokens for 0 of an AND gate. It
-/// decrypts another row, and inverts π to compute a secret input token.
+/// Figure 4, top left: the mask π(A ⊕ B) in Ga. An evaluator has both input tokens for 0 of an AND gate. The
+/// evaluator decrypts another row, and inverts π to compute a secret input token.
 #[test]
 fn without_davies_meyer_ga_gives_tokens_away() {
     let pi = Permutation::new();
@@ -121,8 +121,8 @@ fn keys_that_add_up_give_the_offset_away() {
 }
 
 /// Figure 4, top right: the mask ρ(A ⊕ 2B) in GaX. An evaluator has the tokens A for 1 and B for 0 of an OR
-/// gate. It inverts π for the row of A ⊕ R and B. This row encrypts X ⊕ R, and this R and the one in ρ's
-/// input cancel out.
+/// gate. The evaluator inverts π for the row of A ⊕ R and B. This row encrypts X ⊕ R, and this R and the one
+/// in ρ's input cancel out.
 #[test]
 fn one_doubling_is_not_enough() {
     let pi = Permutation::new();

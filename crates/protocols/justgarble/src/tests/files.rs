@@ -36,7 +36,6 @@ fn written(scheme: Scheme) -> [Vec<u8>; 6] {
     ]
 }
 
-/// Files of every scheme give the same parts, and have the expected lengths.
 #[test]
 fn files_hold_what_was_garbled() {
     for scheme in schemes() {
@@ -148,7 +147,6 @@ fn gates_of_other_schemes_are_refused() {
     }
 }
 
-/// Files of different garblings do not fit together, in any combination of types.
 #[test]
 fn files_of_other_garblings_are_told_apart() {
     for scheme in schemes() {

@@ -78,7 +78,7 @@ fn aes_has_the_paper_s_shape() {
     let topology = Scd::read(&scd.topology().write()).unwrap();
     assert_eq!((topology.functions(), topology.gates()), (None, scd.gates()));
     // The paper's sizes in figure 1 are 64, 11.5 and 8.64 bytes per gate, and 40, 7.20 and 5.40 with short
-    // tokens. It computed those with free XOR from a rounded share of 18%.
+    // tokens. The paper computed the sizes with free XOR from a rounded share of 18%.
     for (name, bytes) in
         [("ga-a2", 64.0), ("gax-a2", 11.68), ("gaxr-a2", 8.76), ("ga-a4", 40.0), ("gax-a4", 7.30)]
     {

@@ -4,7 +4,7 @@ use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
 /// The time of each phase in addition to its work and its messages, in order. For phases in `GROWS`, it is
-/// per AND gate of the program. It is the time for sorting items into buckets and evaluating them, with
+/// per AND gate of the program. This is the time for sorting items into buckets and evaluating them, with
 /// random accesses to memory.
 pub(super) static BEYOND: [Work; 6] = [
     Work { name: "lego.beyond.setup", known: known::SETUP },

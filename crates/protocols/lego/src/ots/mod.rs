@@ -7,7 +7,7 @@
 //!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
-//! E draws random sets of OTs after the commitments, and reveals the sums of their labels and choice bits. It
+//! E draws random sets of OTs after the commitments, and reveals the sums of their labels and choice bits. E
 //! claims that the sum of the `C_R`, plus b·D, opens to the sum of labels. G checks the labels of all sums
 //! before it opens anything. Otherwise an E that names the other bit would learn Δ from the opening
 //! (docs/concepts/security.md, section 7).

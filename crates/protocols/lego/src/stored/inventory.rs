@@ -66,9 +66,9 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program for which a part of a store has enough items. This includes built
-/// executions, and those for which there are gates, inputs and OTs. It ignores the bound. A lost part of a
-/// store has no executions.
+/// Counts the executions of a program for which a part of a store has enough items. The count includes built
+/// executions, and those for which there are gates, inputs and OTs. The count ignores the bound. A lost part
+/// of a store has no executions.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

@@ -117,8 +117,8 @@ impl Stocked {
     /// # Errors
     /// [`Error::Mismatch`] if the peer requests something else. [`Error::Strangers`] if the two stores do not
     /// belong together. [`Error::Stock`] if one of them is an old copy, and then the differing epochs are
-    /// burned. Also if a store has stock of another protocol, and then nothing is burned. [`Error::Io`] if
-    /// the connection ends.
+    /// burned. [`Error::Stock`] also if a store has stock of another protocol, and then nothing is burned.
+    /// [`Error::Io`] if the connection ends.
     pub fn open(
         party: Party,
         channel: Channel,
@@ -145,7 +145,8 @@ impl Stocked {
     }
 
     /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
-    /// completed are not repeated. It uses an epoch of which nothing was used yet, or begins a new one.
+    /// completed are not repeated. The items go into an epoch of which nothing was used yet, or into a new
+    /// one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,

@@ -63,7 +63,7 @@ pub(crate) struct Header {
     pub version: u32,
     /// The statistical security in bits, s.
     pub security: u32,
-    /// The cut-and-choose of the items. A built program has those of all its items.
+    /// The cut-and-choose of the items. A built program has the cut-and-chooses of all its items.
     pub origins: Vec<Origin>,
     /// The number at which the gates' hash keys begin.
     pub start: u128,
@@ -190,8 +190,8 @@ pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> R
     Ok(promise)
 }
 
-/// Returns the bound on a cheating garbler's success in all programs together that use an epoch. It includes
-/// all items that were made in it, even those that are used up.
+/// Returns the bound on a cheating garbler's success in all programs together that use an epoch. The bound
+/// includes all items that were made in the epoch, even those that are used up.
 pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();

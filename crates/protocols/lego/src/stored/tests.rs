@@ -126,7 +126,6 @@ fn sent(phases: &[PhaseReport], names: &[&str]) -> [u64; 2] {
     [here().map(|p| p.garbler_sent_bytes).sum(), here().map(|p| p.evaluator_sent_bytes).sum()]
 }
 
-/// Stock is filled, used by programs that were unknown then, and used up. Missing items are made on the spot.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -172,7 +171,6 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
-/// Random programs run from stock that was made for them, some of them built first.
 #[test]
 fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
@@ -244,8 +242,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(why.contains("draw on so many batches"), "{why}");
 }
 
-/// A run uses a built program before gates, and only once. It solders and garbles nothing online, and sends
-/// as many bytes as the last phases of a run without stock.
+/// A run uses a built program before gates, and only once. The run solders and garbles nothing online, and
+/// sends as many bytes as the last phases of a run without stock.
 #[test]
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -607,7 +605,6 @@ fn a_program_without_gates_runs_from_stock() {
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
 }
 
-/// A program without needed items is refused, but no such program can be built.
 #[test]
 fn nothing_is_not_taken() {
     let folders = Folders::new();

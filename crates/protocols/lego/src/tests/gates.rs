@@ -17,8 +17,8 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
     wrong.count()
 }
 
-/// A gate that is wrong at one row is wrong at another row, which gives the detection probability 1/2. It
-/// needs an offset that ends in 1.
+/// A gate that is wrong at one row is wrong at another row, which gives the detection probability 1/2. The
+/// statement needs an offset that ends in 1.
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");

@@ -28,8 +28,8 @@ use work::{BEYOND, SLOT, WIRE};
 pub enum Ots {
     /// The run makes the OTs.
     Made,
-    /// Both stores have the OTs. They share this many unused epochs, and the last run was not interrupted.
-    /// After an interruption the parties send slightly more about their positions.
+    /// Both stores have the OTs. The stores share this many unused epochs, and the last run was not
+    /// interrupted. After an interruption the parties send slightly more about their positions.
     Stocked {
         /// The number of unused epochs that both stores share.
         epochs: u64,

@@ -110,8 +110,8 @@ impl Stocked {
     /// # Errors
     /// [`Error::Mismatch`] if the peer requests something else. [`Error::Strangers`] if the two stores do not
     /// belong together. [`Error::Stock`] if one of them is an old copy, and then the differing epochs are
-    /// burned. Also if a store has stock of another protocol, and then nothing is burned. [`Error::Io`] if
-    /// the connection ends.
+    /// burned. [`Error::Stock`] also if a store has stock of another protocol, and then nothing is burned.
+    /// [`Error::Io`] if the connection ends.
     pub fn open(
         party: Party,
         channel: Channel,

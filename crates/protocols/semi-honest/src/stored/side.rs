@@ -20,7 +20,7 @@ use brickwork_stock::{Batch, EpochId, Forward, Ranges, Serial, Store};
 /// The only kind of items in a batch.
 const OTS: u8 = 0;
 
-/// The largest number of OTs of one step. Their labels need 16 MiB.
+/// The largest number of OTs of one step. The labels of these OTs need 16 MiB.
 const STEP: usize = 1 << 20;
 
 /// The largest number of AND gates of a run from stock, for all executions together. An epoch has fewer than

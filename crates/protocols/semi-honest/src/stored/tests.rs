@@ -164,7 +164,6 @@ fn many_executions_take_from_many_records() {
     assert_eq!(folders.left(), [77]);
 }
 
-/// A program skips damaged items.
 #[test]
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
