@@ -1,6 +1,5 @@
 //! Blocks that are aligned to cache lines.
 
-/// Four blocks in one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u128; 4]);

@@ -177,7 +177,6 @@ mod mapping {
     /// Smaller buffers are left to the system's allocator.
     const LARGE: usize = 1 << 20;
 
-    /// Size and alignment of a large page.
     const PAGE: usize = 2 << 20;
 
     /// The largest number of bytes in mappings that are kept for reuse.

@@ -28,7 +28,6 @@ pub(crate) trait Vector: Copy {
     unsafe fn load(from: *const u128) -> Self;
     /// Writes `BLOCKS` blocks to `to`, of any alignment.
     unsafe fn store(self, to: *mut u128);
-    /// Reads block `k` from `from(k)`.
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self;
     /// Writes block `k` to `to(k)`, in the order of `k`.
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128);
@@ -40,7 +39,6 @@ pub(crate) trait Vector: Copy {
         // SAFETY: guaranteed by the caller.
         unsafe { Self::splat(from.read_unaligned()) }
     }
-    /// Returns the bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
     /// Returns the exclusive or of three registers.
     #[inline(always)]

@@ -1342,7 +1342,6 @@ const OCTETS: [u8; 64] = {
     from
 };
 
-/// Runs ten rounds on eight blocks.
 #[inline]
 #[target_feature(enable = "aes")]
 fn eight_x1(keys: &[X1; 11], x: &mut [X1; 8]) {

@@ -85,7 +85,6 @@ fn alone() -> Alone {
     Alone(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the blocks that are freed during `run`.
 fn freed_by(_: &Alone, run: impl FnOnce()) -> Freed {
     WATCHING.store(true, Ordering::SeqCst);
     run();

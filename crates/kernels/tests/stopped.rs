@@ -25,7 +25,6 @@ fn forget() {
     write("/proc/self/clear_refs", "5").unwrap();
 }
 
-/// Returns whether anything is mapped at this address.
 fn is_mapped(address: usize) -> bool {
     read_to_string("/proc/self/maps").unwrap().lines().any(|line| {
         let (begin, rest) = line.split_once('-').unwrap();

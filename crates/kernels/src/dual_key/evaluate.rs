@@ -11,7 +11,6 @@ use crate::garble::{self, AHEAD};
 use crate::script::{And, SECTION};
 use crate::vector::{Task, Vector, prefetch};
 
-/// The evaluator's walk.
 pub(super) struct Evaluate<'a, D, S> {
     pub gates: Gates<'a>,
     pub cipher: DualKey,
@@ -36,7 +35,6 @@ pub(super) struct Evaluator<'a, V: Vector, D: Double> {
     rows: [*const u128; 4],
 }
 
-/// The evaluator's side of a style.
 pub(super) trait EvaluateStyle {
     /// The number of rows of a gate, as in [`Style::rows`].
     const ROWS: usize;

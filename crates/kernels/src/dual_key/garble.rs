@@ -10,7 +10,6 @@ use crate::garble;
 use crate::script::{And, ONE, SECTION};
 use crate::vector::{Task, Vector};
 
-/// The garbler's walk.
 pub(super) struct Garble<'a, D, S, const EACH: usize> {
     pub gates: Gates<'a>,
     pub cipher: DualKey,
@@ -48,7 +47,6 @@ pub(super) struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
     with_quadrupled: [V; 2],
 }
 
-/// The garbler's side of a style.
 pub(super) trait GarbleStyle<const EACH: usize> {
     /// The number of gates that have four keys together.
     const FOUR: usize = 1;

@@ -33,10 +33,8 @@ pub(super) const CHUNKS_IN_HAND: usize = 16;
 
 /// A party's shares of a row of commitments, recomputed whenever they are needed.
 pub(super) trait Rows: Send + Sync {
-    /// Returns the number of commitments.
     fn count(&self) -> usize;
 
-    /// Returns the number of bits of a share.
     fn coordinates(&self) -> usize;
 
     /// Computes the rows of a chunk, one for each coordinate, and overwrites `rows`. Bits after the last
@@ -51,12 +49,10 @@ pub(super) trait Rows: Send + Sync {
     #[cfg(test)]
     fn lose_file(&self);
 
-    /// Returns the number of words of a column.
     fn words(&self) -> usize {
         self.coordinates().div_ceil(64)
     }
 
-    /// Returns the number of blocks of a chunk.
     fn blocks(&self, chunk: usize) -> usize {
         blocks(self.count(), chunk)
     }

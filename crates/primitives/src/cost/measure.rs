@@ -39,7 +39,6 @@ impl Measure for Primitives {
     }
 }
 
-/// A sink that discards tables.
 struct Nowhere;
 
 impl TableSink for Nowhere {

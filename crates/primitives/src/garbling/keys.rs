@@ -19,7 +19,6 @@ pub struct GarblingKeys {
     group: usize,
     /// The number of AND gates that share keys, a power of two. `group * chunk` is [`CELLS`].
     chunk: usize,
-    /// The number of AND gates of the circuit.
     and_gates: usize,
 }
 

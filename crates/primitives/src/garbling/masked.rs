@@ -327,7 +327,6 @@ mod tests {
         Circuit::new(inputs, gates, outputs).unwrap()
     }
 
-    /// Returns bits of copies, `[copy][wire]`, as labels.
     fn as_labels(bits: &[u8]) -> Vec<Label> {
         bits.iter().map(|&bit| Label::from_bits(bit.into())).collect()
     }

@@ -99,7 +99,6 @@ pub fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1
 }
 
-/// The slots during their assignment.
 struct Slots {
     of_wire: Vec<u32>,
     /// How often each wire is still to be read. An output has one more read, so its slot is never reused.
@@ -127,7 +126,6 @@ impl Slots {
         Slots { of_wire, reads, free: Vec::new(), count: input_slot(circuit.inputs()) }
     }
 
-    /// Returns the slot of a live wire.
     fn of(&self, wire: Wire) -> u32 {
         self.of_wire[wire as usize]
     }

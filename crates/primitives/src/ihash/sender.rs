@@ -78,7 +78,6 @@ impl Stream {
         Self::new(code, seeds, WORDS.none())
     }
 
-    /// Continues with another range.
     pub(super) fn enter(&mut self, next: Range) {
         self.next = next.of(&WORDS);
     }

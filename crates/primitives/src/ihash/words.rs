@@ -425,7 +425,6 @@ impl Zeroize for Words {
     }
 }
 
-/// Implements [`Words::select`] for words of N blocks.
 fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = usize>) -> Secrets<u128> {
     let words = data.as_chunks::<N>().0;
     let mut selected = Secrets::zeros(N * numbers.len());
@@ -437,7 +436,6 @@ fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = 
 /// The number of pairs by which prefetching runs ahead, because the words of a pair lie anywhere in memory.
 const SOON: usize = 24;
 
-/// Implements [`Words::pair_sums`] for words of N blocks.
 fn pair_sums<const N: usize>(
     data: &[u128],
     others: &[u128],
@@ -464,14 +462,12 @@ fn pair_sums<const N: usize>(
     sums
 }
 
-/// Implements [`Words::add_pair`] for words of N blocks.
 fn add_pair<const N: usize>(data: &mut [u128], k: usize, [a, b]: [usize; 2]) {
     let words = data.as_chunks_mut::<N>().0;
     let (a, b) = (words[a], words[b]);
     words[k].iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum ^= a ^ b);
 }
 
-/// Implements [`Words::add_where`] for words of N blocks.
 fn add_where<const N: usize>(data: &mut [u128], word: &[u128; N], bits: &[u8]) {
     for (sum, &bit) in looking(data.as_chunks_mut::<N>().0.iter_mut().zip(bits)) {
         let mask = u128::from(bit & 1).wrapping_neg();

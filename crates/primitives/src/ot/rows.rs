@@ -207,7 +207,6 @@ impl<'a> Rows<'a> {
         self.whole.len() + self.rest.len()
     }
 
-    /// Returns the tiles of each message.
     fn chunks(&self) -> impl Iterator<Item = Span<usize>> + use<> {
         let all = self.tiles();
         (0..all).step_by(CHUNK_TILES).map(move |first| first..all.min(first + CHUNK_TILES))
@@ -327,7 +326,6 @@ impl Streams {
         Streams { levels, keys, trees }
     }
 
-    /// Continues with the streams of an entry.
     fn enter(&mut self, ranges: &Ranges) -> Result<(), Error> {
         self.keys.go_to(ranges.entry())?;
         self.trees = Trees::new(Kernel::best(), self.levels, self.keys.keys());

@@ -73,7 +73,6 @@ const RANDOM: Flavour = Flavour { random: true, last_bits: false };
 /// OTs of random choices that are the last bits of the labels.
 const RANDOM_BITS: Flavour = Flavour { random: true, last_bits: true };
 
-/// Returns the number of trees with K levels.
 const fn trees<const K: usize>() -> usize {
     const { assert!(K == 2 || K == 4 || K == 8, "blocks of 2, 4 or 8 bits") };
     ROWS / K
@@ -276,7 +275,6 @@ impl<const K: usize> Sender<K> {
         self.side.follow(seed);
     }
 
-    /// Makes `count` OTs of this flavour.
     fn call(&mut self, channel: &mut Channel, count: usize, flavour: Flavour) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
         self.side.call(channel, &mut labels, flavour)?;

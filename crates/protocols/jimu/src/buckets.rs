@@ -223,7 +223,6 @@ impl Judging {
         }
     }
 
-    /// Implements [`Judging::judge`] for labels of N blocks.
     fn judge_of<'h, const N: usize>(
         &self,
         bucket: usize,

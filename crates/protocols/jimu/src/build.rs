@@ -101,7 +101,6 @@ pub(super) fn solders<'a>(
     ]
 }
 
-/// Does the same as [`solders`] at the evaluator.
 pub(super) fn hashed_solders<'a>(
     copies: &'a HashedCopies,
     [from, to]: [&'a HashedWires; 2],

@@ -16,7 +16,6 @@ pub(super) struct Chosen {
     pub bits: Vec<u8>,
 }
 
-/// The challenge, for each kind of copies.
 pub(super) struct Choice {
     pub copies: Vec<Chosen>,
 }

@@ -124,7 +124,6 @@ impl Garbling {
         }
     }
 
-    /// Implements [`Garbling::garble`] for labels of N blocks.
     fn garble_of<const N: usize>(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
         let Labels { wide, short } = operands;
         let (delta, short_delta) = (block_of::<N>(&offset.wide, 0), offset.short[0]);

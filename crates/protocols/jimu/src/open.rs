@@ -147,7 +147,6 @@ pub(super) fn evaluator(
     Ok(Checked(received))
 }
 
-/// Receives the opening values of the challenged copies.
 fn receive_openings(
     party: &mut Evaluator,
     supply: &Supply,

@@ -53,7 +53,6 @@ use crate::cheat::Cheat;
 use crate::hooks::{Hooks, Point};
 use crate::msg;
 
-/// Bytes of the hash of combined labels.
 pub(super) const HASH: usize = 32;
 
 /// The number of OTs, and the number of combinations that check their choices.

@@ -77,7 +77,6 @@ impl Copies {
     }
 }
 
-/// The items that the garbler has made.
 pub(super) struct Made {
     pub copies: Vec<Copies>,
     pub inputs: Wires,
@@ -120,7 +119,6 @@ enum InTheirPlace {
     Offsets(Vec<u8>),
 }
 
-/// The items that the evaluator has received.
 pub(super) struct Received {
     pub copies: Vec<HashedCopies>,
     pub inputs: HashedWires,

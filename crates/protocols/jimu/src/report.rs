@@ -77,7 +77,6 @@ pub type Report = brickwork_session::Report<Jimu>;
 #[derive(Clone, Copy, Debug)]
 pub struct Jimu;
 
-/// Makes the report of a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout, aside: Aside) -> Report {
     Report { outputs, phases, promise: promise(layout), proposal: layout.unit(), aside }
 }

@@ -140,7 +140,6 @@ impl Purpose {
     }
 }
 
-/// Returns the series for a block of labels.
 pub(super) fn series(session: &[u8; 32], block: usize) -> Series {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU OTs of a block of labels");
     hasher.update(session).update(&(block as u64).to_le_bytes());

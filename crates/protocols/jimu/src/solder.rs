@@ -42,7 +42,6 @@ pub(super) enum Target<'a, T: ?Sized> {
     Copies(&'a T, usize),
 }
 
-/// A list of soldered wires at the garbler.
 pub(super) struct Solder<'a> {
     pub pairs: &'a Pairs,
     pub from: &'a Wires,
@@ -50,7 +49,6 @@ pub(super) struct Solder<'a> {
     pub offset: Target<'a, Words>,
 }
 
-/// A list of soldered wires at the evaluator.
 pub(super) struct HashedSolder<'a> {
     pub pairs: &'a Pairs,
     pub from: &'a HashedWires,

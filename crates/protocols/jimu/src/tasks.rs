@@ -50,7 +50,6 @@ struct Mark {
     bytes: u64,
 }
 
-/// Marks the end of a task.
 fn mark(run: &Metered, clock: Clock) -> Mark {
     Mark { seconds: clock(), bytes: run.channel.sent_bytes() }
 }

@@ -48,7 +48,6 @@ pub(crate) fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Returns random gates, without AND gates if `linear`.
 fn random_component(name: &str, linear: bool, rng: &mut Rng) -> Component {
     let [inputs, outputs] = [(); 2].map(|()| 1 + rng.below(6) as u32);
     let mut builder = Builder::new(inputs);

@@ -33,7 +33,6 @@ impl Method {
     }
 }
 
-/// The way to process a gate.
 enum Step {
     /// A gate with rows. An evaluator needs its function only without privacy.
     Rows(Function),
@@ -267,7 +266,6 @@ impl Garbler {
     }
 }
 
-/// Returns the step for a linear function.
 fn sum_of(function: Function) -> Step {
     let Terms { constant, first, second, .. } = function.terms();
     Step::Sum { first: first == 1, second: second == 1, one: constant == 1 }

@@ -266,7 +266,6 @@ const METHODS: [(&str, Method); 5] = [
     ("privacy-free", Method::PrivacyFree),
 ];
 
-/// The name of a scheme, which [`Scheme::named`] takes.
 impl std::fmt::Display for Scheme {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let method = METHODS.iter().find(|(_, method)| *method == self.method).map_or("", |(word, _)| word);

@@ -99,7 +99,6 @@ impl ProgramClaims {
     }
 }
 
-/// Commits to the wires of the outputs.
 pub(super) fn garbler_commits<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,

@@ -41,7 +41,7 @@ pub(super) struct GarblerReady {
     pub outputs: Committed,
 }
 
-/// Receives f.
+/// Receives the masked input bits f of the evaluator.
 pub(super) fn garbler_receives<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -164,7 +164,6 @@ impl ReceivedLabels {
     }
 }
 
-/// The evaluator's results.
 pub(super) struct Evaluated {
     /// The labels that the garbler gave for its inputs, on the heads of authenticators' buckets.
     pub given: Labels,

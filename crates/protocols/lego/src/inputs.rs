@@ -148,7 +148,6 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     Ok(GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs })
 }
 
-/// The claims about input authenticators, at either party.
 pub(super) struct InputClaims {
     assigned: Assignment,
     /// s of each soldering: first to the authenticators in buckets that are no heads, then to the wires of

@@ -294,7 +294,6 @@ fn split(seeds: &[u8]) -> Vec<Seed> {
     seeds.chunks_exact(SEED_BYTES).map(|seed| Seed::from_bytes(seed.try_into().expect("16 bytes"))).collect()
 }
 
-/// Makes the report of a run.
 fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, parameters: Parameters, recovered: bool) -> Report {
     Report {
         outputs,

@@ -101,7 +101,6 @@ pub(super) fn garbler_from_gates<C: commit::Scheme>(
     garbler(party, layout, &ready, Some(&solderings), (&input, &masked))
 }
 
-/// Runs a built program.
 pub(super) fn garbler_from_built<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -181,7 +180,6 @@ pub(super) fn evaluator<C: commit::Scheme>(
     decode::evaluator(party, layout, ordered, evaluated, input)
 }
 
-/// Runs a built program.
 pub(super) fn evaluator_from_built<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,

@@ -332,7 +332,6 @@ pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authe
 
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
-/// Returns a promise without batches.
 pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<Spent>) -> Promise {
     let level = level(security).expect("parameters are of a level that is offered");
     Promise {

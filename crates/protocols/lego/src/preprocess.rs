@@ -266,7 +266,6 @@ fn send_opened<C: commit::Scheme>(
     Ok(())
 }
 
-/// Splits a number of buckets into ranges.
 fn chunks(buckets: usize) -> impl Iterator<Item = Range<usize>> {
     (0..buckets).step_by(AT_ONCE).map(move |first| first..buckets.min(first + AT_ONCE))
 }

@@ -89,11 +89,9 @@ struct Chunk {
     ands: Range<usize>,
 }
 
-/// The order of a program's evaluation.
 struct Order {
     /// Independent chunks, level after level.
     levels: Vec<Vec<Chunk>>,
-    /// The stages of each used component.
     stages: Vec<Option<Stages>>,
     /// The program's AND gates, in the order of evaluation.
     ands: Vec<u32>,
@@ -139,7 +137,6 @@ impl Order {
         order
     }
 
-    /// Returns the gates of a chunk's component.
     fn stages(&self, chunk: &Chunk) -> &[Stage] {
         self.stages[chunk.component].as_ref().map_or(&[], |Stages(stages)| stages)
     }
@@ -312,11 +309,9 @@ impl Drop for OnDesk<'_> {
 
 /// The results of a chunk.
 struct Done {
-    /// The labels of the outputs, slot after slot.
     outputs: Labels,
     /// Δ if a bucket gave two valid labels, else zero.
     delta: Zeroizing<Label>,
-    /// The number of refused labels.
     refused: u64,
 }
 

@@ -219,7 +219,6 @@ pub(super) fn evaluator(
     Ok((Colours(colours), decoding))
 }
 
-/// Collects tables into messages to the evaluator.
 struct Sent<'c> {
     channel: &'c mut Channel,
     /// Tables that do not fill a message yet.

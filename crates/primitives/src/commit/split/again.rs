@@ -28,7 +28,6 @@ struct Group {
 }
 
 impl Group {
-    /// Splits numbers into groups of a few blocks.
     fn groups(numbers: &[u64]) -> Vec<Group> {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_unstable_by_key(|&k| numbers[k]);
@@ -55,7 +54,6 @@ pub(super) struct Streams<'a> {
 }
 
 impl Streams<'_> {
-    /// Returns the number of words of a column.
     fn words(&self) -> usize {
         self.first.seeds.len().div_ceil(64)
     }

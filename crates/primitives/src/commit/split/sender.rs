@@ -208,7 +208,6 @@ impl Sender {
         Ok(())
     }
 
-    /// Returns a row of many commitments.
     fn made(&self, recipe: Recipe, corrections: Option<SpillFile>) -> Row {
         let recipe = Arc::new(recipe);
         let shares = Shares::of_recipe(recipe.clone());

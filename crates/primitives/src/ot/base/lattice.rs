@@ -58,7 +58,6 @@ const Q: u16 = 3329;
 /// The numbers in a vector: three polynomials of 256 coefficients.
 const NUMBERS: usize = msg::VECTOR * 8 / 12;
 
-/// A vector of numbers modulo q.
 #[derive(Zeroize)]
 struct Vector([u16; NUMBERS]);
 

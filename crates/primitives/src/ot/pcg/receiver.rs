@@ -41,7 +41,6 @@ impl Receiver {
         Ok(Receiver { base, iterations: Iterations::new(parameters), rng })
     }
 
-    /// Returns the number of OTs that are left.
     pub(crate) fn left(&self) -> usize {
         self.iterations.left()
     }
@@ -91,7 +90,6 @@ impl Receiver {
         Ok(encoded.collect())
     }
 
-    /// Completes the trees of an iteration.
     fn trees(&self, keys: &Keys, reserve: &[Label], corrections: &[u128]) -> Secrets<Label> {
         let Parameters { depth, dimension, .. } = self.iterations.parameters;
         let mut labels = Secrets::<Label>::zeros(self.iterations.parameters.samples());

@@ -67,7 +67,6 @@ impl Sender {
         Ok(all)
     }
 
-    /// Grows the trees of an iteration.
     fn grow(&mut self, keys: Keys, reserve: Secrets<Label>) -> Offered {
         let Parameters { depth, dimension, .. } = self.iterations.parameters;
         let delta = self.offset().bits();

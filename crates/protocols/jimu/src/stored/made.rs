@@ -218,7 +218,6 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Evalua
     })
 }
 
-/// Does the same as [`garbler_buckets`] at the evaluator.
 fn evaluator_buckets(
     party: &mut Evaluator,
     copies: HashedCopies,

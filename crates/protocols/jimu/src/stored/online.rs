@@ -185,7 +185,6 @@ fn opens(
 
 /// The checked opening values that a program needs.
 struct OpenedRun {
-    /// The solderings of each batch.
     solderings: Vec<Vec<Part>>,
     /// Labels of the garbler's inputs, in the form of [`Sight`], and for each whether it is the hashed label.
     inputs: (Seen, Zeroizing<Vec<u8>>),

@@ -15,10 +15,8 @@ use super::needs::kind;
 use crate::parameters::{Level, Unit};
 use crate::report::{AND_GATES, of_stock};
 
-/// Version of headers and records.
 const VERSION: u32 = 1;
 
-/// The cut-and-choose of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cut {
     pub unit: Unit,
@@ -134,7 +132,6 @@ fn malformed() -> Error {
     Error::Stock("the header of a batch is malformed".into())
 }
 
-/// Returns whether a cut is plausible.
 pub(super) fn is_sensible(cut: &Bucketing) -> bool {
     cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
 }

@@ -44,7 +44,6 @@ impl Shape {
         Shape { inputs, outputs, offset: kind.has_offsets(), messages: true }
     }
 
-    /// Returns the number of labels of an item.
     fn labels(&self) -> usize {
         self.inputs + self.outputs + usize::from(self.offset)
     }
@@ -143,7 +142,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The garbler's items of any kind: words, `[item][word]`.
 pub(crate) struct GarblerItems {
     pub shape: Shape,
     pub labels: Words,

@@ -30,7 +30,6 @@ use crate::parameters::Level;
 use crate::report::Jimu;
 use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
 
-/// The version of the stored secrets.
 const VERSION: u32 = 1;
 
 type SeedBytes = [u8; SEED_BYTES];
@@ -70,9 +69,7 @@ pub(super) trait Role: Sized {
     fn counters(&mut self) -> &mut Counters;
     /// Continues with these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Returns the evaluator's receivers of hashes.
     fn hashes(&self) -> Option<[&Receiver; 2]>;
-    /// Makes the items of a step.
     fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
     /// Writes buckets into the store.
     fn put(keeper: &mut Keeper, serial: Serial, batch: &Batch, buckets: Self::Buckets) -> Result<(), Error>;

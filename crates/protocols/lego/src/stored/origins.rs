@@ -17,7 +17,6 @@ use brickwork_session::stock::GIVEN_UP_SHARE;
 use brickwork_session::{Promise, Spent};
 use brickwork_stock::{EpochId, GivenUp, Serial, Store};
 
-/// The version of headers and records.
 const VERSION: u32 = 1;
 
 /// The cut-and-choose of a batch, either of gates with their authenticators, or of input authenticators.

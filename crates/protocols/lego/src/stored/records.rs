@@ -61,7 +61,6 @@ impl<'a> Context<'a> {
         Ok(Shares::of_columns(self.words, record.pods(count * self.words)?))
     }
 
-    /// Reads this many commitments, values and shares.
     fn committed(&self, record: &mut In, count: usize) -> Result<Committed, Error> {
         Ok(Committed { values: record.pods(count)?, shares: self.shares(record, count)? })
     }
@@ -70,7 +69,6 @@ impl<'a> Context<'a> {
         Places { rows: [self.header.rows[0], self.header.rows[1]], items }
     }
 
-    /// Reads buckets of gates.
     fn buckets(&self, record: &mut In, part: &Part) -> Result<Buckets, Error> {
         let (count, [beta, alpha]) = (part.count as usize, part.sizes.map(|size| size as usize));
         Ok(Buckets {
@@ -86,7 +84,6 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Reads buckets of input authenticators.
     fn inputs(&self, record: &mut In, part: &Part) -> Result<InputBuckets, Error> {
         let (count, size) = (part.count as usize, part.sizes[0] as usize);
         Ok(InputBuckets {

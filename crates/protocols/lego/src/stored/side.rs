@@ -29,7 +29,6 @@ use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
-/// The version of the stored secrets.
 const VERSION: u32 = 1;
 
 type SenderState = <CommitmentSender as commit::Sender>::State;
@@ -309,7 +308,6 @@ fn asked_ots(asked: &Request) -> Result<Option<usize>, Error> {
     Ok(Some(usize::try_from(asked.ots).map_err(too_many)?).filter(|&count| count > 0))
 }
 
-/// Joins the garbler's items from several batches.
 fn joined_garbler(taken: Material<Garbler>) -> online::GarblerMaterial {
     let (mut gates, mut inputs, mut ots) = (GarblerHeads::none(), GarblerInputs::none(), GarblerOts::none());
     taken.gates.iter().for_each(|some| gates.append(some));
@@ -500,7 +498,6 @@ impl Role for EvaluatorSession {
     }
 }
 
-/// Joins the evaluator's items from several batches.
 fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMaterial {
     let mut material = online::EvaluatorMaterial::none();
     for EvaluatorGates { heads, buckets } in taken.gates {
