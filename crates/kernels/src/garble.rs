@@ -369,7 +369,7 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-/// The change of the labels of AND gates' results.
+/// Changes the labels of AND gates' results.
 trait Results {
     /// Changes the labels of copies from number `from` on.
     ///

@@ -284,7 +284,7 @@ macro_rules! loops {
                 }
             }
 
-            /// Writes the results of four leaves of trees with fewer leaves.
+            /// Writes the results of four leaves, for trees with fewer than four leaves.
             #[inline(always)]
             unsafe fn write_streams<V: Vector, const K: usize, const M: usize>(
                 &mut self,

@@ -79,7 +79,7 @@ struct Accumulator {
 /// The number of blocks of claims whose random elements are computed in one call.
 pub(super) const COMBINE_BLOCKS: usize = 64;
 
-/// The number of the known claims among the parts of a proof.
+/// The part number of the known claims in a proof.
 const KNOWN: usize = 2;
 
 /// Combines the known claims and the commitments that are weighted for them.

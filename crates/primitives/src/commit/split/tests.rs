@@ -628,8 +628,8 @@ fn lost_corrections_are_an_error() {
     assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
 }
 
-/// The same holds for a file that lost only its end: all chunks of a message are computed together and must
-/// exist.
+/// A file that lost only its end causes the same error, because all chunks of a message are computed together
+/// and must exist.
 #[test]
 fn corrections_lost_further_on_are_an_error() {
     let [_, mut sender] = twins(40, 0);

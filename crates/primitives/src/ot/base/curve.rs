@@ -23,8 +23,8 @@
 //! choice does not depend on `H`. The sender's keys are secure whatever receivers queried `H` before, in this
 //! or any other session. The keys are Diffie–Hellman values of *this* `A`, which an honest sender draws
 //! freshly, and of a point that includes an oracle's answer. A receiver that chooses its nonce, or repeats
-//! its greeting and points, gains no new points. To learn a key from them, it must solve Diffie–Hellman for a
-//! fresh `A`.
+//! its greeting and points, gains no new points. To learn a key from these points, the receiver must solve
+//! Diffie–Hellman for a fresh `A`.
 
 use std::convert::Infallible;
 
