@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use brickwork::circuit::{Party, Port, value};
 use brickwork::duplo;
+use brickwork::quota::Quota;
 use brickwork::session::Terms;
 use brickwork::stock::{Account, EpochId, Relation, Store, Tried};
 use brickwork::stop::Stop;
@@ -184,6 +185,9 @@ struct Queue {
 /// The time after which an announcement expires if the peer does not repeat it.
 const ANNOUNCED: Duration = Duration::from_secs(3);
 
+/// Lines of the log a minute about meetings with the peer.
+const MEETINGS: u32 = 60;
+
 /// The time between two announcements of a waiting request.
 pub const AGAIN: Duration = Duration::from_secs(1);
 
@@ -212,6 +216,8 @@ pub struct Desk {
     pub terms: Terms,
     pub figures: Figures,
     pub trail: Trail,
+    /// Bounds the lines of the log about meetings, which a peer can cause without end.
+    meetings: Mutex<Quota>,
     /// The burned epochs that are in the audit trail already.
     burned: Mutex<BTreeSet<EpochId>>,
     config: RwLock<Arc<Config>>,
@@ -294,6 +300,7 @@ impl Desk {
             terms,
             figures: Figures::new(),
             trail,
+            meetings: Mutex::new(Quota::new(MEETINGS, Duration::from_secs(60))),
             burned: Mutex::new(burned),
             config: RwLock::new(Arc::new(config)),
             book: Mutex::new(book),
@@ -390,6 +397,15 @@ impl Desk {
             () if self.peer_in_vain.load(Ordering::SeqCst) => Some(peer),
             () => None,
         }
+    }
+
+    /// Returns whether the log may have a line more about a meeting. It says how many it had to leave out.
+    pub fn tells_of_meeting(&self) -> bool {
+        let (mut quota, now) = (lock(&self.meetings), Instant::now());
+        if let Some(more) = quota.left_out(now) {
+            tracing::warn!("{more} more lines about meetings with the peer were left out within a minute");
+        }
+        quota.takes(now)
     }
 
     /// Writes into the audit trail which epochs were burned since the last call.
@@ -933,6 +949,15 @@ mod tests {
             let other = desk.submit("richer", Some("=7".into()), &json!(6)).expect("an answer").try_recv();
             assert_eq!(other.expect("an answer").map_err(|why| why.status), Err(409));
         }
+    }
+
+    /// A peer that comes and goes all the time does not fill the log.
+    #[test]
+    fn meetings_do_not_fill_the_log() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let desk = desk(folder.path(), None);
+        let told = (0..100 * MEETINGS).filter(|_| desk.tells_of_meeting()).count();
+        assert!((1..=2 * MEETINGS as usize).contains(&told), "{told}");
     }
 
     /// The computed room is larger than any text of the outputs.

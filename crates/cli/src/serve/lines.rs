@@ -281,7 +281,9 @@ pub fn keep(
             break;
         }
         if let Some(why) = why {
-            tracing::warn!(%why, "the line to the peer is down");
+            if desk.tells_of_meeting() {
+                tracing::warn!(%why, "the line to the peer is down");
+            }
             desk.figures.error(format!("the line to the peer: {why}"));
         }
         if listener.is_none() {
@@ -398,7 +400,9 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     desk.figures.connected(true);
     desk.trail.note(Event::new(Kind::Meeting, Outcome::Begun));
     desk.note_burned();
-    tracing::info!("the peer is connected");
+    if desk.tells_of_meeting() {
+        tracing::info!("the peer is connected");
+    }
     let desk = &**desk;
     let garbles = desk.party == Party::Garbler;
     let ended = std::thread::scope(|scope| {
