@@ -64,8 +64,12 @@ pub fn run(root: &Path, names: &[&str]) -> Result<(), String> {
         return Err(format!("{unknown} is no target of a release; those are {}", all.join(" and ")));
     }
     let folder = root.join("target/dist");
+    let commit = std::env::var(COMMIT).ok().or_else(|| commit(root));
+    if commit.is_none() {
+        eprintln!("xtask: the program names no commit: commit all changes, or set {COMMIT}");
+    }
     for target in TARGETS.iter().filter(|target| names.is_empty() || names.contains(&target.name)) {
-        let program = target.build(root)?;
+        let program = target.build(root, commit.as_deref())?;
         let licences = licences(root, target.name)?;
         let archive = Archive { root, folder: &folder, name: format!("brickwork-{VERSION}-{}", target.name) };
         let path = archive.make(&program, &|program| target.command(program), &licences)?;
@@ -77,9 +81,13 @@ pub fn run(root: &Path, names: &[&str]) -> Result<(), String> {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The variable that names to the compiler the commit that it compiles.
+const COMMIT: &str = "BRICKWORK_COMMIT";
+
 impl Target {
-    /// Builds the command; returns its program, which takes nothing from the machine that it runs on.
-    fn build(&self, root: &Path) -> Result<PathBuf, String> {
+    /// Builds the command from this commit; returns its program, which takes nothing from the machine that it
+    /// runs on.
+    fn build(&self, root: &Path, commit: Option<&str>) -> Result<PathBuf, String> {
         if !has_target("+stable", self.name) {
             return Err(format!(
                 "Rust's library for the target is not there: rustup target add {}",
@@ -88,12 +96,7 @@ impl Target {
         }
         let upper = self.name.to_uppercase().replace('-', "_");
         let lower = self.name.replace('-', "_");
-        let mut environment = vec![
-            // Where registries are kept on this machine is nobody's business.
-            ("RUSTFLAGS".to_owned(), format!("--remap-path-prefix={}=", cargo_home()?.display())),
-            ("CARGO_PROFILE_RELEASE_STRIP".to_owned(), "symbols".to_owned()),
-            ("CARGO_INCREMENTAL".to_owned(), "0".to_owned()),
-        ];
+        let mut environment = environment(&cargo_home()?, commit);
         // The C compiler is that of the machine, told to use the headers of the C library that Rust brings,
         // or one that knows them itself.
         let own = format!("{}-linux-musl-gcc", self.architecture);
@@ -122,9 +125,13 @@ impl Target {
         let program = root.join("target").join(self.name).join("release/brickwork");
         is_static(&read(&program)?, self.machine).map_err(|why| format!("{}: {why}", program.display()))?;
         let version = said(self.command(&program).arg("--version"))?;
-        match version == format!("brickwork {VERSION}\n") {
+        if version != format!("brickwork {VERSION}\n") {
+            return Err(format!("{} calls itself {version:?}", program.display()));
+        }
+        let named = named_commit(&said(self.command(&program).args(["--version", "--json"]))?)?;
+        match named.as_deref() == commit {
             true => Ok(program),
-            false => Err(format!("{} calls itself {version:?}", program.display())),
+            false => Err(format!("{} says that it is of commit {named:?}", program.display())),
         }
     }
 
@@ -137,6 +144,31 @@ impl Target {
         command.arg(program);
         command
     }
+}
+
+/// Returns the environment in which every target is built from this commit.
+fn environment(cargo_home: &Path, commit: Option<&str>) -> Vec<(String, String)> {
+    // The program does not tell where registries are kept on this machine.
+    let hidden = format!("--remap-path-prefix={}=", cargo_home.display());
+    let all =
+        [("RUSTFLAGS", &hidden[..]), ("CARGO_PROFILE_RELEASE_STRIP", "symbols"), ("CARGO_INCREMENTAL", "0")];
+    let named = commit.map(|commit| (COMMIT, commit));
+    all.into_iter().chain(named).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Returns the commit that a folder holds. There is none outside a repository, or if
+/// a file was changed since.
+fn commit(root: &Path) -> Option<String> {
+    let git = |arguments: &[&str]| said(Command::new("git").args(arguments).current_dir(root)).ok();
+    let is_clean = git(&["status", "--porcelain"])?.is_empty();
+    let head = git(&["rev-parse", "HEAD"])?;
+    is_clean.then(|| head.trim().to_owned())
+}
+
+/// Returns the commit in the output of `brickwork --version --json`.
+fn named_commit(versions: &str) -> Result<Option<String>, String> {
+    let versions: Value = serde_json::from_str(versions).map_err(|e| format!("--version --json: {e}"))?;
+    Ok(versions["commit"].as_str().map(str::to_owned))
 }
 
 fn cargo_home() -> Result<PathBuf, String> {
@@ -365,6 +397,32 @@ mod tests {
         write(&path, b"another").unwrap();
         assert!(check().is_err());
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A program names the commit that it was built from, and none if its source differs from that.
+    #[test]
+    fn a_program_names_the_commit_of_its_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let author =
+                ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+            said(Command::new("git").args(author).args(arguments).current_dir(&folder)).unwrap()
+        };
+        git(&["init", "-q"]);
+        assert_eq!(commit(folder.path()), None);
+        git(&["commit", "-q", "--allow-empty", "-m", "First"]);
+        let first = git(&["rev-parse", "HEAD"]);
+        assert_eq!(commit(folder.path()).as_deref(), Some(first.trim()));
+        fs::write(folder.path().join("changed"), "").unwrap();
+        assert_eq!(commit(folder.path()), None);
+
+        let set =
+            |commit| environment(Path::new("/home"), commit).into_iter().find(|(name, _)| name == COMMIT);
+        assert_eq!(set(Some("abc")), Some((COMMIT.into(), "abc".into())));
+        assert_eq!(set(None), None);
+        let named = |versions| named_commit(versions).unwrap();
+        assert_eq!(named(r#"{"version":"0.1.0","commit":"abc"}"#), Some("abc".into()));
+        assert_eq!(named(r#"{"version":"0.1.0","commit":null}"#), None);
     }
 
     #[test]

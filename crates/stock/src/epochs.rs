@@ -316,6 +316,25 @@ impl Store {
         self.append_as(id, entry, Cause::Named, Opened::default())
     }
 
+    /// Returns whether the log of an epoch takes these damaged items: each is in stock, and is named once.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn can_lose(&self, id: &EpochId, items: &[(Serial, u64, u64)]) -> Result<bool, Error> {
+        let follows = self.state(id)?.apply(&Entry::Damaged(items.to_vec())).is_ok();
+        Ok(follows && self.has_items(id, items)?)
+    }
+
+    /// Returns whether all these items were made.
+    fn has_items(&self, id: &EpochId, items: &[(Serial, u64, u64)]) -> Result<bool, Error> {
+        for (serial, first, count) in items {
+            if self.batch_row(id, *serial)?.1.segment.items < first + count {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Does the same as [`Store::append`], for an entry with this cause.
     pub(super) fn append_as(
         &self,
@@ -342,13 +361,8 @@ impl Store {
         row.apply(&mut after)?;
         let items = match entry {
             Entry::Use { taken, .. } => self.items_of(id, &before, taken)?,
-            Entry::Damaged(items) => {
-                for (serial, first, count) in items {
-                    if self.batch_row(id, *serial)?.1.segment.items < first + count {
-                        return Err(Error::Stock(format!("batch {serial} has no such items")));
-                    }
-                }
-                Vec::new()
+            Entry::Damaged(items) if !self.has_items(id, items)? => {
+                return Err(Error::Stock("damaged items that no batch has".into()));
             }
             _ => Vec::new(),
         };

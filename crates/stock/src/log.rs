@@ -139,6 +139,9 @@ impl Entry {
     }
 }
 
+/// The largest number of ranges that one entry removes; the next entry removes the others.
+pub(crate) const MOST_DAMAGED: usize = 1 << 12;
+
 /// The counter of batch serials. A step's entry has a range of them for its batches, so a serial tells the
 /// step.
 pub const SERIALS: Counter = Counter::new("serials of batches", 16);
@@ -327,8 +330,8 @@ impl State {
                 self.extend(entry);
             }
             // Otherwise a peer could close the current step at no cost.
-            Entry::Damaged(items) if items.is_empty() => {
-                return Err(Error::Stock("no item is damaged".into()));
+            Entry::Damaged(items) if !(1..=MOST_DAMAGED).contains(&items.len()) => {
+                return Err(Error::Stock("no item is damaged, or too many are named at once".into()));
             }
             Entry::Damaged(items) => {
                 let mut damaged = self.damaged.clone();
@@ -337,11 +340,14 @@ impl State {
                     let end = first.checked_add(count).filter(|_| count > 0 && self.is_made(serial));
                     let range = first..end.ok_or_else(none)?;
                     let all = damaged.entry(serial).or_default();
-                    let overlaps = |other: &Range<u64>| other.start < range.end && range.start < other.end;
-                    if first < self.gone(serial) || all.iter().any(overlaps) {
+                    // They are in order and apart, so only the neighbours can overlap. A peer can name many.
+                    let place = all.partition_point(|other| other.start < first);
+                    let (before, behind) = all.split_at(place);
+                    let overlaps = before.last().is_some_and(|other| first < other.end)
+                        || behind.first().is_some_and(|other| other.start < range.end);
+                    if first < self.gone(serial) || overlaps {
                         return Err(Error::Stock(format!("items of batch {serial} that are gone already")));
                     }
-                    let place = all.partition_point(|other| other.start < first);
                     all.insert(place, range);
                 }
                 // A peer that throws a step away after an unsuccessful cheat has made an attempt.
@@ -785,6 +791,9 @@ mod tests {
             &[(one, 0, 0)],
             &[(one, 5, u64::MAX)],
             &[(one, 3, 2), (one, 4, 1)],
+            &[(one, 4, 1), (one, 3, 2)],
+            &[(one, 4, 1), (one, 3, 1), (one, 4, 1)],
+            &(0..MOST_DAMAGED as u64 + 1).map(|k| (one, k, 1)).collect::<Vec<_>>(),
         ] {
             assert!(state.apply(&damaged(wrong)).is_err() && state == before, "{wrong:?}");
         }

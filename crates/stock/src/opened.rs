@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::batches::common;
-use super::log::{Entry, EpochId, Serial, State};
+use super::log::{Entry, EpochId, MOST_DAMAGED, Serial, State};
 use super::store::Store;
 use super::taken::{Opened, TakenOf};
 use brickwork_base::Error;
@@ -15,9 +15,6 @@ pub enum Checked {
     /// Some items cannot be read. This entry removes them, so that the program takes other items.
     Damaged(Entry),
 }
-
-/// The largest number of ranges that one entry removes; the next entry removes the others.
-const MOST_RANGES: usize = 1 << 12;
 
 impl Store {
     /// Reads the items that a program is about to take, before an entry burns them. The caller gets the data
@@ -34,7 +31,7 @@ impl Store {
             for items in self.open_batch(id, &state, of_batch, &opened)? {
                 let items = (of_batch.0, items.start, items.end - items.start);
                 // A batch may be named twice, and one record may hold items of both times.
-                if !damaged.contains(&items) && damaged.len() < MOST_RANGES {
+                if !damaged.contains(&items) && damaged.len() < MOST_DAMAGED {
                     damaged.push(items);
                 }
             }

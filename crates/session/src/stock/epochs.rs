@@ -68,10 +68,10 @@ impl Epochs {
         Ok(Intent { what: Action::Damaged, epoch: *epoch, next })
     }
 
-    /// Receives the list of items that the peer cannot read. They must belong to batches from which a program
-    /// with this entry takes. They may be all that is left of these batches: a peer that has lost a segment
-    /// names its whole batch. The records of the two parties hold different numbers of items, so no smaller
-    /// bound fits.
+    /// Receives the list of items that the peer cannot read. They must be in stock here, in batches from
+    /// which a program with this entry takes. They may be all that is left of these batches: a peer that has
+    /// lost a segment names its whole batch. The records of the two parties hold different numbers of items,
+    /// so no smaller bound fits.
     ///
     /// This party cannot verify the list. A false list costs this party stock, but so would a false claim
     /// that the peer has burned the epoch. The peer learns nothing from it, because no message of the run
@@ -89,11 +89,11 @@ impl Epochs {
             return Err(Malformed::UnexpectedMessage.into());
         };
         let is_taken = |serial: &Serial| taken.iter().any(|(of, _)| of == serial);
-        let follows = self.store.state(epoch)?.apply(&damaged).is_ok();
-        if !follows || *theirs != self.loses(epoch, &damaged)? || !items.iter().all(|(of, ..)| is_taken(of)) {
+        let are_taken = items.iter().all(|(of, ..)| is_taken(of));
+        if !are_taken || *theirs != self.loses(epoch, &damaged)? || !self.store.can_lose(epoch, items)? {
             return Err(Malformed::UnexpectedMessage.into());
         }
-        let count = items.iter().fold(0, |all: u64, (.., count)| all.saturating_add(*count));
+        let count: u64 = items.iter().map(|(.., count)| count).sum();
         tracing::warn!("the peer cannot read {count} items of its stock any more: neither party uses them");
         Ok(damaged)
     }

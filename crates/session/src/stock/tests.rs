@@ -833,7 +833,8 @@ fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
     }
 }
 
-/// Row 18: a peer that reports damage in items that the program would not take changes nothing.
+/// Row 18: a peer that reports damage in items that the program would not take, or that are not in stock,
+/// changes nothing.
 #[test]
 fn row_18_only_items_that_are_there_can_be_damaged() {
     let world = World::new();
@@ -861,8 +862,13 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     // All items of a batch may be damaged, because the peer may have lost its segment.
     let all = [(serials[0], 0, 4)];
     assert_eq!(hear(intent(&all), &bytes(&all)).unwrap(), Entry::Damaged(all.to_vec()));
-    let wrong: [&[(Serial, u64, u64)]; 6] = [
+    // One item more than the batch has left.
+    let too_many = [(serials[0], 0, 5)];
+    let wrong: [&[(Serial, u64, u64)]; 9] = [
         &[],
+        &too_many,
+        &[(serials[0], 4, 1)],
+        &[(serials[0], 1, 1 << 40)],
         &[(serials[0], 1, 0)],
         &[(serials[1], 1, 2)],
         &[(serials[0], 1, 2), (serials[0], 2, 2)],
