@@ -10,8 +10,10 @@ use crate::engine::work::Estimate;
 use crate::failure::Error;
 use crate::program::Program;
 
-/// The predicted cost of a run on two machines like this one. Bytes and round trips are exact; seconds and
-/// memory are estimates.
+/// The predicted cost of a run. Bytes and round trips are exact; seconds and memory are estimates.
+///
+/// The seconds are those of both parties on this machine, which share its cores. On two machines like it a
+/// run is not slower.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Computes the time of a list of steps, on two equal machines and a link.
+//! Computes the time of a list of steps of two parties that share a machine, and of the link between them.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub(crate) struct Clock<'m> {
     /// The time of the garbler and of the evaluator.
     parties: [f64; 2],
     turn: Turn<f64>,
-    /// The times when each party worked, and the share of the cores that it used. Times that the other party
+    /// The times when each party worked, and the cores that it used. Times that the other party
     /// cannot overlap any more are removed.
     busy: [VecDeque<Busy>; 2],
     /// For each message posted to a party: its arrival time, and the work of receiving it.
@@ -123,8 +123,9 @@ impl<'m> Clock<'m> {
         if seconds <= 0.0 {
             return;
         }
-        let (threads, tasks) = (f64::from(self.machine.threads.max(1)), tasks.max(1) as f64);
-        let cores = (tasks / threads).min(1.0);
+        let all = f64::from(self.machine.cores.max(1));
+        let (threads, tasks) = (f64::from(self.machine.threads.max(1)).min(all), tasks.max(1) as f64);
+        let cores = tasks.min(threads);
         self.cpu += seconds;
         let start = self.parties[party];
         let mut left = seconds * (tasks / threads).ceil() / tasks;
@@ -139,7 +140,7 @@ impl<'m> Clock<'m> {
                 break;
             }
             (now, left) = (now + free, left - free);
-            let rate = ((1.0 - busy.cores) / cores).min(1.0);
+            let rate = ((all - busy.cores) / cores).clamp(0.0, 1.0);
             let shared = (busy.end - now).max(0.0);
             if rate * shared >= left {
                 (now, left) = (now + left / rate, 0.0);
@@ -149,5 +150,41 @@ impl<'m> Clock<'m> {
         }
         self.parties[party] = now + left;
         self.busy[party].push_back(Busy { start, end: now + left, cores });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::{KNOWN_KERNELS, Work};
+    use brickwork_base::Party::{Evaluator, Garbler};
+
+    /// A second a unit, with each kernel.
+    static WORK: Work = Work { name: "test.second", known: [1.0; KNOWN_KERNELS.len()] };
+
+    /// Both parties work at the same time on one machine. The time is that of the longer work, or the work of
+    /// both on all cores if that is longer.
+    #[test]
+    fn parties_of_one_machine_share_its_cores() {
+        let seconds = |cores: u32, threads: u16, tasks: u64, units: [f64; 2]| {
+            let machine = Machine::known(KNOWN_KERNELS[0], cores).with_threads(Some(threads));
+            let mut clock = Clock::new(&machine, &Link::LOOPBACK);
+            for (by, units) in [Garbler, Evaluator].into_iter().zip(units) {
+                clock.step(&Action::Work { by, work: &WORK, units, tasks });
+            }
+            assert_eq!(clock.cpu, units[0] + units[1]);
+            clock.time(Evaluator)
+        };
+        // Each alone would take 8 / 2 seconds on two cores, and both need 16 / 2.
+        assert_eq!(seconds(2, 2, 1 << 20, [8.0, 8.0]), 8.0);
+        assert_eq!(seconds(4, 4, 1 << 20, [8.0, 8.0]), 4.0);
+        // The garbler's part is over first.
+        assert_eq!(seconds(2, 2, 1 << 20, [2.0, 8.0]), 5.0);
+        // A party with one task, or with one thread, leaves a core to the other.
+        assert_eq!(seconds(2, 2, 1, [8.0, 8.0]), 8.0);
+        assert_eq!(seconds(2, 1, 1 << 20, [8.0, 8.0]), 8.0);
+        assert_eq!(seconds(1, 1, 1 << 20, [8.0, 8.0]), 16.0);
+        // Three cores for two parties with two threads each: the garbler leaves one until it is ready.
+        assert_eq!(seconds(3, 2, 1 << 20, [8.0, 8.0]), 6.0);
     }
 }

@@ -78,7 +78,8 @@ impl Cost {
     }
 }
 
-/// Returns the cost of a run on two equal machines over this link.
+/// Returns the cost of a run over this link, of two parties that share the cores of this machine. The traffic
+/// of a run on two machines is the same, and its time at most as long.
 pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     let mut reading = Reading::new(machine, link);
     for (place, step) in script.steps().iter().enumerate() {

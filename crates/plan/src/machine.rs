@@ -15,8 +15,10 @@ pub struct Machine {
     /// Seconds of one thread for a short garbling, which compares machines with the same kernel. Work that
     /// was not measured is scaled from the reference machine by the same factor.
     probe_seconds: f64,
-    /// Threads of each party. Both parties share the cores.
+    /// Threads of each party.
     pub threads: u32,
+    /// Cores, which both parties share, as in `brickwork run`.
+    pub cores: u32,
     /// The time from sending a short message until it is read, over loopback.
     pub message_seconds: f64,
     /// The time for sending a byte over loopback, including TLS.
@@ -74,6 +76,7 @@ impl Machine {
             seconds: Measured::default(),
             probe_seconds: 0.0,
             threads: 1,
+            cores: 1,
             message_seconds: 0.0,
             send_seconds_a_byte: 0.0,
             receive_seconds_a_byte: 0.0,
@@ -93,7 +96,7 @@ impl Machine {
             [self.probe_seconds, self.message_seconds, self.send_seconds_a_byte, self.receive_seconds_a_byte];
         self.kernel == Kernel::best().name()
             && self.seconds.iter().map(|(_, seconds)| seconds).chain(rest).all(sensible)
-            && (1..=1024).contains(&self.threads)
+            && [self.threads, self.cores].iter().all(|count| (1..=1024).contains(count))
     }
 
     /// Estimates this machine by scaling the constants of the reference machine with a probe. This is good
@@ -103,15 +106,22 @@ impl Machine {
         Machine::known(kernel, threads_here()).scaled(probe_seconds / PROBE.known[known_as(kernel)])
     }
 
-    /// Makes a machine with this number of threads and the reference constants of this kernel. An unknown
+    /// Returns this machine with this number of cores, and as many threads of each party.
+    #[must_use]
+    pub fn with_cores(self, cores: u32) -> Self {
+        Machine { threads: cores, cores, ..self }
+    }
+
+    /// Makes a machine with this number of cores and the reference constants of this kernel. An unknown
     /// kernel is treated as AES-NI.
-    pub fn known(kernel: &str, threads: u32) -> Self {
+    pub fn known(kernel: &str, cores: u32) -> Self {
         let known = known_as(kernel);
         Machine {
             kernel: kernel.into(),
             seconds: Measured::default(),
             probe_seconds: PROBE.known[known],
-            threads,
+            threads: cores,
+            cores,
             message_seconds: MESSAGE.known[known],
             send_seconds_a_byte: SEND.known[known],
             receive_seconds_a_byte: RECEIVE.known[known],
@@ -126,6 +136,7 @@ impl Machine {
             seconds,
             probe_seconds,
             threads: threads_here(),
+            cores: threads_here(),
             message_seconds,
             send_seconds_a_byte,
             receive_seconds_a_byte,
@@ -195,6 +206,7 @@ mod tests {
             assert!(!Machine { message_seconds: wrong, ..machine.clone() }.is_sound(), "{wrong}");
         }
         assert!(!Machine { threads: 0, ..machine.clone() }.is_sound());
+        assert!(!Machine { cores: 0, ..machine.clone() }.is_sound());
         assert!(!Machine { kernel: "another".into(), ..machine }.is_sound());
     }
 }

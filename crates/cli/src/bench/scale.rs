@@ -97,8 +97,7 @@ fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Val
     let mut all = Vec::new();
     for rate in [None, Some(10e9), Some(1e9), Some(200e6)] {
         for cores in [1, 2, 8, 32, 128] {
-            let mut machine = machine.clone();
-            machine.threads = cores;
+            let machine = machine.clone().with_cores(cores);
             let link = Link { bits_per_second: rate, ..Link::LOOPBACK };
             for (name, circuit) in &components[..1] {
                 let mut row = row(name, circuit, COMPARED, &machine, &link).unwrap_or_default();

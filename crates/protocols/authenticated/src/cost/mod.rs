@@ -26,7 +26,7 @@ use crate::stored::Request;
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
 
-/// Predicts the cost of a run of a program between two equal machines over this link, and its promise.
+/// Predicts the cost of a run of a program between two parties of this machine, and its promise.
 ///
 /// # Errors
 /// As [`script`].

@@ -21,7 +21,7 @@ use crate::stored::Request;
 
 use work::{BEYOND, INPUT, SLOT};
 
-/// Predicts the cost of a run of a program between two equal machines over this link.
+/// Predicts the cost of a run of a program between two parties of this machine.
 ///
 /// # Errors
 /// As [`script`].

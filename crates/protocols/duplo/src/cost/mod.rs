@@ -19,7 +19,7 @@ pub use scale::{Rate, Scale, scale};
 pub use script::script;
 pub use stocked::{request, script_from_stock, script_of_filling, scripts_of_workers, stock_parameters};
 
-/// Predicts the cost of a run of `program` with these parameters, between two equal machines over this link.
+/// Predicts the cost of a run of `program` with these parameters, between two parties of this machine.
 pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> plan::Cost {
     plan::predict(&script(program, parameters), machine, link)
 }

@@ -32,7 +32,7 @@ use crate::stored::{Filling, Request};
 
 use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED, ROWS, SOLDERED};
 
-/// Returns the cost of a run of a program on two equal machines over this link, and its promise.
+/// Returns the cost of a run of a program between two parties of this machine, and its promise.
 ///
 /// # Errors
 /// As [`script`].
@@ -78,8 +78,8 @@ pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Er
     Ok(steps(&Layout::new(program, unit, security, None)?))
 }
 
-/// Returns the cost of a run from stock, with this cut, on two equal machines over this link. The cost
-/// assumes that both parties share this many unused epochs, and have given up nothing.
+/// Returns the cost of a run from stock, with this cut, between two parties of this machine. The cost assumes
+/// that both parties share this many unused epochs, and have given up nothing.
 ///
 /// # Errors
 /// As [`script`].

@@ -23,7 +23,7 @@ use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use work::{BEYOND, GROWS};
 
-/// Returns the cost of a run of a program on two equal machines over this link.
+/// Returns the cost of a run of a program between two parties of this machine.
 ///
 /// # Errors
 /// As [`script`].
@@ -61,7 +61,7 @@ pub enum Stock {
     },
 }
 
-/// Returns the cost of a run from stock on two equal machines over this link.
+/// Returns the cost of a run from stock between two parties of this machine.
 ///
 /// # Errors
 /// As [`script`].

@@ -36,7 +36,7 @@ pub enum Ots {
     },
 }
 
-/// Returns the cost of a number of executions of a program on two equal machines over this link.
+/// Returns the cost of a number of executions of a program between two parties of this machine.
 ///
 /// # Errors
 /// As [`script`].
