@@ -23,10 +23,29 @@ from .runs import AnyProgram, Record
 
 
 def call(*words: str | os.PathLike[str], **options: Any) -> Record:
-    """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`, and returns its
-    JSON."""
-    found = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)])).json
+    """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`. Returns its JSON.
+
+    Another program measures, `brickwork-bench`, which `cargo install --locked --path tools/bench` installs.
+    """
+    line = [*(os.fspath(word) for word in words), *flags(options)]
+    if line[:1] == ["bench"]:
+        return _by_another("brickwork-bench", "measures", "tools/bench", line[1:])
+    found = wait(_native.Task.call(line)).json
     return Record(found if isinstance(found, dict) else {"result": found})
+
+
+def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
+    """Returns what another program of the project prints, as JSON."""
+    program = shutil.which(name)
+    if program is None:
+        raise UsageError(
+            f"{name}, which {does}, is not in PATH",
+            f"cargo install --locked --path {folder} --bin {name}",
+        )
+    found = json.loads(subprocess.run([program, *line, "--json"], capture_output=True, text=True).stdout)
+    if "error" in found:
+        raise from_json(json.dumps(found["error"]))
+    return Record(found)
 
 
 @overload
@@ -263,17 +282,8 @@ def demo_cheat(attack: str | None = None, runs: int = 100) -> Record:
     `brickwork-demo-cheat`, which `cargo install --locked --path crates/adversary --bin brickwork-demo-cheat`
     installs.
     """
-    program = shutil.which("brickwork-demo-cheat")
-    if program is None:
-        raise UsageError(
-            "brickwork-demo-cheat, which plays the attacks, is not in PATH",
-            "cargo install --locked --path crates/adversary --bin brickwork-demo-cheat",
-        )
-    words = [program, *([attack] if attack else []), f"--runs={runs}", "--json"]
-    found = json.loads(subprocess.run(words, capture_output=True, text=True).stdout)
-    if "error" in found:
-        raise from_json(json.dumps(found["error"]))
-    return Record(found)
+    line = [*([attack] if attack else []), f"--runs={runs}"]
+    return _by_another("brickwork-demo-cheat", "plays the attacks", "crates/adversary", line)
 
 
 def harden() -> None:

@@ -230,7 +230,6 @@ def of_compiler(folder: Path) -> dict[str, Stop]:
         path.write_text(f"#parties 2\ntypedef uint_t 32 w\n{text}")
         found[f"compile {name}"] = of_command("compile", str(path), "-o", str(folder / "out.bwp"))
     found["plan many slots"] = of_command("plan", str(folder / "many slots.wir"))
-    found["bench garbling"] = of_command("bench", "garbling")
     return found
 
 

@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Builds the programs that some tests call, one after the other. Together they would share features."""
     if (cargo := shutil.which("cargo")) is None:
         return
-    command = ["--package", "brickwork-cli"]
+    command = ["--package", "brickwork-cli", "--package", "brickwork-bench"]
     # It is selected together with this package, so it is built from the same crates as in the tests of its
     # own crate.
     cheat = ["--package", "brickwork-adversary", "--package", "brickwork-py", "--bin", "brickwork-demo-cheat"]

@@ -10,10 +10,11 @@ use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
 use crate::scratch::Scratch;
 
-/// The crates that the command is made of, and the chores. They are tested by themselves: cargo builds
-/// whatever is chosen together with all features that any of it asks for, and the others ask for hooks into
-/// the protocol, which the command that people use does not have.
-const SHIPPED: [&str; 5] = ["brickwork", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
+/// The crates that the command is made of, what measures it, and the chores. They are tested by themselves:
+/// cargo builds whatever is chosen together with all features that any of it asks for, and the others ask for
+/// hooks into the protocol, which the command that people use does not have.
+const SHIPPED: [&str; 6] =
+    ["brickwork", "brickwork-bench", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
 /// The crates of a step.
 #[derive(Clone, Copy)]

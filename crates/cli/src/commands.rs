@@ -1,12 +1,15 @@
 //! The command line: all commands and the flags of every command.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::failure::{self, Failure};
+use crate::report::Report;
 use crate::{
-    assemble, bench, cluster, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, maker,
+    assemble, bench, child, cluster, compile, demo_cheat, doctor, examples, garble, info, keygen, maker,
     manual, party, plan, preprocess, run, serve, session, simulate, stock, worker,
 };
 
@@ -67,7 +70,7 @@ impl Versions {
     max_term_width = 100,
     after_long_help = failure::codes_text()
 )]
-pub struct Cli {
+pub struct Cli<C: Subcommand = Command> {
     /// Print one JSON object on stdout, also for errors
     #[arg(long, global = true, display_order = 100)]
     pub json: bool,
@@ -81,7 +84,23 @@ pub struct Cli {
     #[arg(long, global = true, display_order = 100, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: C,
+}
+
+impl<C: Subcommand> Cli<C> {
+    /// Returns the flags before the command, for another program that has them, too.
+    pub fn flags(&self) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = Vec::new();
+        flags.extend(self.json.then(|| "--json".into()));
+        flags.extend(self.quiet.then(|| "--quiet".into()));
+        if let Some(log) = &self.log {
+            flags.extend(["--log".into(), log.into()]);
+        }
+        if self.log_format == LogFormat::Json {
+            flags.push("--log-format=json".into());
+        }
+        flags
+    }
 }
 
 /// The form of log lines.
@@ -100,9 +119,6 @@ pub enum Command {
     Simulate(simulate::Arguments),
     Keygen(keygen::Arguments),
     Run(run::Arguments),
-    /// A party of `brickwork run`
-    #[command(name = crate::child::COMMAND, hide = true)]
-    Child,
     /// Garble: the first party of a computation
     Garbler(party::Arguments),
     /// Evaluate: the second party of a computation
@@ -111,7 +127,8 @@ pub enum Command {
     Serve(serve::Arguments),
     Request(serve::request::Arguments),
     Cluster(cluster::Arguments),
-    Worker(worker::Arguments),
+    #[command(flatten)]
+    Started(Started),
     Preprocess(preprocess::Arguments),
     Maker(maker::Arguments),
     Stock(stock::Arguments),
@@ -125,4 +142,23 @@ pub enum Command {
     DecodeGarbled(garble::Decode),
     Completions(manual::Completions),
     Man(manual::Manual),
+}
+
+/// The processes that commands start of their own program.
+#[derive(Subcommand)]
+pub enum Started {
+    /// A party of `brickwork run`
+    #[command(name = child::COMMAND, hide = true)]
+    Child,
+    Worker(Box<worker::Arguments>),
+}
+
+impl Started {
+    /// Runs the process.
+    pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
+        match self {
+            Started::Child => child::run(quiet),
+            Started::Worker(arguments) => worker::run(arguments),
+        }
+    }
 }

@@ -1,13 +1,16 @@
 //! `brickwork demo-cheat`: starts the program that demonstrates attacks. It is a separate program, because
 //! `brickwork` is built without hooks for a cheater.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
+use crate::beside::Program;
 use crate::failure::Failure;
-use crate::report::Report;
 
-const PROGRAM: &str = "brickwork-demo-cheat";
+/// The program that demonstrates attacks.
+const PROGRAM: Program = Program {
+    name: "brickwork-demo-cheat",
+    does: "plays the attacks",
+    folder: "crates/adversary",
+    package: "brickwork-adversary",
+};
 
 /// Watch a cheater: list the attacks on the protocol, or run one many times and see how it ends
 ///
@@ -26,39 +29,8 @@ pub struct Arguments {
     runs: u32,
 }
 
-/// Runs the other program, with its output and exit code. This returns only if the program is missing.
-pub fn run(arguments: &Arguments, json: bool) -> Result<Report, Failure> {
-    let beside = std::env::current_exe().ok().and_then(|own| beside(&own));
-    // If the program is not beside this one, the system searches for it in PATH.
-    let mut command = Command::new(beside.unwrap_or_else(|| PROGRAM.into()));
-    command.args(&arguments.attack).arg(format!("--runs={}", arguments.runs));
-    if json {
-        command.arg("--json");
-    }
-    Err(not_started(&become_it(&mut command)))
-}
-
-/// Returns the other program, if it is in the same folder as this one.
-fn beside(own: &Path) -> Option<PathBuf> {
-    let program = own.with_file_name(PROGRAM);
-    program.is_file().then_some(program)
-}
-
-/// Replaces this process by the command. If that fails, returns the reason.
-fn become_it(command: &mut Command) -> std::io::Error {
-    std::os::unix::process::CommandExt::exec(command)
-}
-
-fn not_started(why: &std::io::Error) -> Failure {
-    match why.kind() {
-        std::io::ErrorKind::NotFound => Failure::usage(
-            format!("{PROGRAM}, which plays the attacks, is not installed"),
-            format!(
-                "in the project's folder, `cargo install --locked --path crates/adversary --bin {PROGRAM}` \
-                 installs it, and `cargo build --release -p brickwork-adversary` builds it beside \
-                 target/release/brickwork"
-            ),
-        ),
-        _ => Failure::cannot_start(PROGRAM, why),
-    }
+/// Runs the other program, with its output and exit code; returns only if that program is missing.
+pub fn run(arguments: &Arguments, json: bool) -> Failure {
+    let runs = Some(format!("--runs={}", arguments.runs));
+    PROGRAM.take_over(arguments.attack.clone().into_iter().chain(runs).chain(json.then(|| "--json".into())))
 }

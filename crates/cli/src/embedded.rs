@@ -26,7 +26,7 @@ use crate::commands::{Cli, Command};
 use crate::failure::{Failure, code};
 use crate::party::{self, Host};
 use crate::report::Report;
-use crate::{execute, files, info, page, plan, programs, run, simulate, terminal};
+use crate::{execute, files, has_the_named_kernel, info, page, plan, programs, run, simulate, terminal};
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::progress::Progress;
@@ -134,13 +134,10 @@ pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answ
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
             // These commands replace the process, or need processes of their own.
             Command::DemoCheat(_) => Err(elsewhere("demo_cheat")),
-            Command::Worker(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
+            Command::Started(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
             Command::Serve(_) => Err(Failure::usage("a service is a process", "start `brickwork serve`")),
-            Command::Bench(bench) if bench.starts_processes() => Err(Failure::usage(
-                "this measures parties that are processes of their own",
-                "start `brickwork bench` with these arguments",
-            )),
-            _ => execute(&cli),
+            Command::Bench(_) => Err(Failure::usage("another program measures", "start `brickwork bench`")),
+            _ => has_the_named_kernel().and_then(|()| execute(&cli)),
         }
     }))
 }
@@ -476,7 +473,7 @@ pub fn checks() -> Vec<Cheat> {
 
 /// Returns the flags of a command: the name, and whether it takes a value.
 pub fn flags(command: &str) -> Vec<(String, bool)> {
-    let mut cli = Cli::command();
+    let mut cli = <Cli>::command();
     cli.build();
     let Some(command) = cli.find_subcommand(command) else { return Vec::new() };
     let flag = |flag: &clap::Arg| Some((flag.get_long()?.to_owned(), flag.get_action().takes_values()));
@@ -484,7 +481,7 @@ pub fn flags(command: &str) -> Vec<(String, bool)> {
 }
 
 fn parse(arguments: &[String]) -> Result<Cli, Failure> {
-    Ok(Cli::try_parse_from(std::iter::once("brickwork").chain(arguments.iter().map(String::as_str)))?)
+    Ok(<Cli>::try_parse_from(std::iter::once("brickwork").chain(arguments.iter().map(String::as_str)))?)
 }
 
 fn elsewhere(function: &str) -> Failure {

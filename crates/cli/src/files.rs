@@ -2,10 +2,9 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brickwork::private;
-use brickwork::random::Rng;
 use brickwork::wire::tls::PublicKey;
 use serde::de::DeserializeOwned;
 
@@ -114,32 +113,4 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     key.trim()
         .parse()
         .map_err(|e: brickwork::ProtocolError| Failure::input(format!("--peer: {path}: {e}"), hint))
-}
-
-/// A temporary folder for programs, which is deleted when this is dropped.
-pub struct Folder(PathBuf);
-
-impl Folder {
-    pub fn new() -> Result<Self, Failure> {
-        let mut name = [0; 8];
-        Rng::new("brickwork temporary folder")?.fill(&mut name);
-        let path = std::env::temp_dir().join(format!("brickwork-{:016x}", u64::from_le_bytes(name)));
-        let mut builder = std::fs::DirBuilder::new();
-        // Other users cannot write into this folder.
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map_err(|e| Failure::cannot_write(&path, &e))?;
-        Ok(Folder(path))
-    }
-
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // If it cannot be deleted, only programs remain, which are not secret.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

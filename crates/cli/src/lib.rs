@@ -3,11 +3,14 @@
 //! Each command has a file; it returns the text to print or a [`Failure`], and only this file writes results
 //! to stdout.
 #![forbid(unsafe_code)]
+// No documentation of this library is made: only the programs of the project use it.
+#![allow(missing_docs)]
 
 mod arguments;
 mod assemble;
 mod audit;
 mod bench;
+mod beside;
 mod child;
 mod cluster;
 mod commands;
@@ -57,7 +60,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use brickwork::circuit::Party;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Subcommand};
 use tracing::Level;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
 
@@ -69,10 +72,46 @@ use terminal::print;
 #[doc(hidden)]
 pub use brickwork::engine::machine::keep as keep_constants;
 
-/// Runs the command line.
+/// The parts that `brickwork-bench` shares with the command: flags, results, and runs in processes.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::arguments::{
+        Choice, CutArguments, Executions, LinkArguments, ParameterArguments, ProgramArguments, Resources,
+        security,
+    };
+    pub use crate::cluster::config::{Config, Control, Workers};
+    pub use crate::cluster::crew::Processes;
+    pub use crate::commands::{Cli, Started};
+    pub use crate::execute_with;
+    pub use crate::failure::Failure;
+    pub use crate::outcome::promise_text;
+    pub use crate::page::PageArguments;
+    pub use crate::report::{Report, bit_string};
+    pub use crate::requested::Requested;
+    pub use crate::run::{Both, fastest};
+
+    pub mod keygen {
+        pub use crate::keygen::{make, write};
+    }
+
+    pub mod programs {
+        pub use crate::programs::{circuit, load_with, program};
+    }
+}
+
+/// Runs the command line of `brickwork`.
 pub fn main() -> ExitCode {
+    execute_with(<Cli>::command(), execute)
+}
+
+/// Reads the command line as one of this command, and executes it.
+#[doc(hidden)]
+pub fn execute_with<C: Subcommand>(
+    command: clap::Command,
+    execute: impl FnOnce(&Cli<C>) -> Result<Report, Failure>,
+) -> ExitCode {
     brickwork_kernels::keep_freed();
-    let cli = match Cli::try_parse() {
+    let cli = match parse(command) {
         Ok(cli) => cli,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && json_is_asked() => {
             let printed = print(&format!("{}\n", serde_json::json!(Versions::HERE)));
@@ -98,13 +137,29 @@ pub fn main() -> ExitCode {
     keep_memory_private();
     survive_limits_of_files();
     print_no_caught_panic();
-    match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
+    let done = has_the_named_kernel().and_then(|()| execute(&cli));
+    match done.and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
-        Err(failure) => fail(failure, cli.json),
+        // The flag may be among the words for another program.
+        Err(failure) => fail(failure, json_is_asked()),
     }
 }
 
-/// Returns whether the arguments request JSON, for a command line that clap could not read.
+/// Reads the command line as one of this command.
+fn parse<C: Subcommand>(mut command: clap::Command) -> Result<Cli<C>, clap::Error> {
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Refuses a kernel that the environment names and this machine does not have.
+fn has_the_named_kernel() -> Result<(), Failure> {
+    let chosen = brickwork_kernels::Kernel::chosen().map(drop);
+    chosen.map_err(|refused| {
+        Failure::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
+    })
+}
+
+/// Returns whether the arguments request JSON, also in a command line that clap could not read.
 fn json_is_asked() -> bool {
     std::env::args_os().any(|argument| argument == "--json")
 }
@@ -151,9 +206,6 @@ fn survive_limits_of_files() {
 }
 
 fn execute(cli: &Cli) -> Result<Report, Failure> {
-    brickwork_kernels::Kernel::chosen().map_err(|refused| {
-        Failure::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
-    })?;
     match &cli.command {
         Command::Compile(command) => compile::run(command),
         Command::Assemble(command) => assemble::run(command),
@@ -162,7 +214,6 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Keygen(command) => keygen::run(command, cli.quiet),
         Command::Simulate(command) => simulate::run(command),
         Command::Run(command) => run::run(command, cli.quiet),
-        Command::Child => child::run(cli.quiet),
         Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
         Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
@@ -171,18 +222,18 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Serve(command) => serve::run(command, cli.quiet),
         Command::Request(command) => serve::request::run(command),
         Command::Cluster(command) => cluster::run(command, cli.quiet),
-        Command::Worker(command) => worker::run(command),
+        Command::Started(process) => process.run(cli.quiet),
         Command::Stock(command) => stock::run(command),
-        Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
+        Command::DemoCheat(command) => Err(demo_cheat::run(command, cli.json)),
         Command::Doctor(command) => doctor::run(command, cli.quiet),
         Command::Plan(command) => plan::run(command, cli.quiet),
-        Command::Bench(command) => bench::run(command, cli.quiet),
+        Command::Bench(command) => Err(bench::run(command, cli.flags())),
         Command::Garble(command) => command.run(),
         Command::GarbledInputs(command) => command.run(),
         Command::EvaluateGarbled(command) => command.run(),
         Command::DecodeGarbled(command) => command.run(),
-        Command::Completions(command) => manual::completions(command, Cli::command()),
-        Command::Man(command) => manual::manual(command, Cli::command()),
+        Command::Completions(command) => manual::completions(command, <Cli>::command()),
+        Command::Man(command) => manual::manual(command, <Cli>::command()),
     }
 }
 

@@ -8,6 +8,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod command;
+pub mod pages;
 pub mod schema;
 
 use std::cell::Cell;

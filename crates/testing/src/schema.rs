@@ -1,14 +1,19 @@
 //! Checks the output of `--json` against `docs/reference/cli.schema.json`.
 
+use std::sync::OnceLock;
+
 use serde_json::Value;
 
-/// Reads the schema of the command's output.
+/// Returns the schema of the command's output.
 ///
 /// # Panics
 /// If the schema does not exist or is no JSON.
-pub fn of_the_command() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.schema.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect("a page")).expect("the schema is JSON")
+pub fn of_the_command() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.schema.json");
+        serde_json::from_str(&std::fs::read_to_string(path).expect("a page")).expect("the schema is JSON")
+    })
 }
 
 /// Asserts that the output of a command agrees with the schema.

@@ -1,4 +1,4 @@
-//! Tests `demo-cheat`, and that the command contains no hook for a cheater.
+//! Tests the commands of other programs, and that the command contains no hook for a cheater.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -29,10 +29,10 @@ fn alone(folder: &Path) -> Command {
     command
 }
 
-/// Writes a program that prints its arguments, and ends with code 9.
-fn pretend(folder: &Path, name: &str) {
+/// Writes a program that prints its place and its arguments, and ends with code 9.
+fn pretend(folder: &Path, program: &str, name: &str) {
     std::fs::create_dir_all(folder).expect("a folder");
-    let path = folder.join("brickwork-demo-cheat");
+    let path = folder.join(program);
     std::fs::write(&path, format!("#!/bin/sh\necho \"{name}: $*\"\nexit 9\n")).expect("a program");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("permissions");
 }
@@ -50,11 +50,11 @@ fn attacks_are_played_by_another_program() {
     assert!(stderr.contains("cargo install --locked --path crates/adversary --bin brickwork-demo-cheat"));
     is_error(&demo(&["--json"]), 2, "is not installed");
 
-    pretend(&folder.path().join("path"), "in PATH");
+    pretend(&folder.path().join("path"), "brickwork-demo-cheat", "in PATH");
     let played = demo(&["row_05", "--runs", "3", "--json"]);
     assert_eq!(played.status.code(), Some(9), "{}", text(&played.stderr));
     assert_eq!(text(&played.stdout), "in PATH: row_05 --runs=3 --json\n");
-    pretend(folder.path(), "beside");
+    pretend(folder.path(), "brickwork-demo-cheat", "beside");
     assert_eq!(text(&demo(&[]).stdout), "beside: --runs=100\n");
 
     let broken = folder.path().join("brickwork-demo-cheat");
@@ -68,4 +68,42 @@ fn attacks_are_played_by_another_program() {
 #[test]
 fn wrong_numbers_of_runs_are_refused() {
     bad(&["demo-cheat", "row_05_flipped_table", "--runs", "0"], 2, "0");
+}
+
+/// `bench` passes its arguments, also `--help`, and the flags before them to another program. If that program
+/// is missing, the error says how to install it.
+#[test]
+fn another_program_measures() {
+    let folder = TempDir::new().expect("a folder");
+    let bench = |arguments: &[&str]| {
+        let mut command = alone(folder.path());
+        command.args(arguments).current_dir(folder.path()).output().expect("the command starts")
+    };
+    for missing in [&["bench", "garbling"][..], &["bench"], &["bench", "--help"]] {
+        let refused = bench(missing);
+        assert_eq!(refused.status.code(), Some(2), "{missing:?}");
+        let stderr = text(&refused.stderr);
+        assert!(stderr.contains("error: brickwork-bench, which measures, is not installed\n"), "{stderr}");
+        for way in [
+            "cargo install --locked --path tools/bench --bin brickwork-bench",
+            "cargo build --release -p brickwork-bench",
+        ] {
+            assert!(stderr.contains(&format!("`{way}`")), "{stderr}");
+        }
+    }
+    for place in [&["--json", "bench", "garbling"][..], &["bench", "garbling", "--json"]] {
+        is_error(&bench(place), 2, "is not installed");
+    }
+
+    pretend(&folder.path().join("path"), "brickwork-bench", "in PATH");
+    let told = bench(&["bench", "garbling", "--rounds", "3", "--json"]);
+    assert_eq!(
+        (told.status.code(), text(&told.stdout)),
+        (Some(9), "in PATH: garbling --rounds 3 --json\n".into())
+    );
+    pretend(folder.path(), "brickwork-bench", "beside");
+    assert_eq!(text(&bench(&["bench", "--help"]).stdout), "beside: --help\n");
+    let flags = ["--log", "bench", "--quiet", "--log-format=json", "bench", "--json", "garbling", "-h"];
+    let stdout = text(&bench(&flags).stdout);
+    assert_eq!(stdout, "beside: --json --quiet --log bench --log-format=json garbling -h\n");
 }

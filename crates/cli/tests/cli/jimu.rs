@@ -68,7 +68,7 @@ fn jimu_parties_compute_and_say_what_they_promise() {
     }
 }
 
-/// JIMU works in one command for both parties, in `plan` and in `bench protocol`. It refuses flags without
+/// JIMU works in one command for both parties and in `plan`. It refuses flags without
 /// effect, other parameters at the peer, and a peer with another protocol.
 #[test]
 fn jimu_is_planned_and_refuses_what_it_is_not() {
@@ -86,8 +86,6 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
     assert!(said.contains("asked for: 2^-40") && ran["promise"]["model"] == "malicious", "{said}");
-    let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
-    assert!(said.contains("asked for: 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [
         ["--commitments", "split"],
         ["--linking", "scmc"],
@@ -214,31 +212,4 @@ fn jimu_parties_run_from_stock() {
     bad(&[&fill[..], &["--cut", "given"]].concat(), 2, "--cut has no effect with --protocol duplo");
     bad(&[&fill[..], &["--protocol", "lego", "--cut", "gates"]].concat(), 2, "its stock is of AND gates");
     bad(&[&fill[..], &JIMU, &["--cut", "whole"]].concat(), 2, "--cut has no effect with --protocol jimu");
-}
-
-/// The figures of the paper are measured, without those of many gates. The remaining program runs by gates
-/// and by components.
-#[test]
-fn jimu_figures_are_measured_beside_the_paper() {
-    let (said, figures) = good(&["bench", "jimu", "--rounds", "1", "--largest", "5200"]);
-    let rows = figures["rows"].as_array().unwrap();
-    let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
-    // These are DES, the Hamming distance, and a single AES in both cuts. The others have more than 5 200
-    // gates.
-    assert_eq!(of("and_gates"), [2720, 4083, 5120, 5120]);
-    assert_eq!(
-        (of("cut"), of("slots")),
-        (
-            ["gates", "gates", "gates", "given"].map(serde_json::Value::from).to_vec(),
-            [2720, 4083, 5120, 160].map(serde_json::Value::from).to_vec()
-        )
-    );
-    assert_eq!(figures["skipped"].as_array().unwrap().len(), 8);
-    for row in rows {
-        assert!(row["bound_log2"].as_f64().unwrap() <= -40.0 && row["paper"]["made"].is_u64(), "{row}");
-    }
-    assert!(said.contains("AES-128 in SubBytes") && said.contains("skipped comparison"), "{said}");
-    let tasks = figures["tasks"].as_array().unwrap();
-    assert_eq!((tasks.len(), tasks[0]["items"].as_u64()), (7, Some(5200)));
-    assert!(said.contains("input of the evaluator") && tasks[1]["bytes"].as_f64().unwrap() > 30.0, "{said}");
 }

@@ -1,6 +1,5 @@
 //! Tests the command as users run it: as another process, with its exit code, stdout and stderr.
 
-mod bench;
 mod child;
 #[cfg(target_os = "linux")]
 mod clock;
@@ -19,6 +18,7 @@ mod offline;
 mod page;
 mod pages;
 mod parties;
+mod plans;
 mod protocols;
 mod refusals;
 mod schema;
@@ -37,17 +37,19 @@ use std::sync::OnceLock;
 
 use brickwork::plan;
 use brickwork_kernels::Kernel;
+use brickwork_testing::command::{Program, example, is_error, object, path, text};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use child::Child;
 
+/// The command.
+const BRICKWORK: Program =
+    Program { path: env!("CARGO_BIN_EXE_brickwork"), caches, name: schema::name_of_output };
+
 /// Returns the command with these arguments.
 fn brickwork(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brickwork"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env("XDG_CACHE_HOME", caches());
-    command
+    BRICKWORK.command(arguments)
 }
 
 /// Returns a cache folder with constants that are always the same. So predictions and chosen cuts depend
@@ -66,44 +68,15 @@ fn caches() -> &'static Path {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    brickwork(arguments).output().expect("the command starts")
+    BRICKWORK.run(arguments)
 }
 
-/// Runs the command twice, with text and with JSON output. Both must succeed, and the JSON must fit the
-/// schema. Returns the text and the JSON object.
 fn good(arguments: &[&str]) -> (String, Value) {
-    let human = run(arguments);
-    assert_eq!(human.status.code(), Some(0), "{arguments:?}: {}", text(&human.stderr));
-    let json = run(&[arguments, &["--json"]].concat());
-    assert_eq!(json.status.code(), Some(0));
-    let json = object(&json);
-    schema::holds(arguments, &json);
-    (text(&human.stdout), json)
+    BRICKWORK.good(arguments)
 }
 
-/// Runs the command with text and with JSON output. Both must fail with this code, and with a message that
-/// contains `words`.
 fn bad(arguments: &[&str], code: i32, words: &str) {
-    let human = run(arguments);
-    let stderr = text(&human.stderr);
-    assert_eq!(human.status.code(), Some(code), "{arguments:?}: {stderr}");
-    assert!(stderr.contains("error: ") && stderr.contains(words), "{arguments:?}: {stderr}");
-    assert!(human.stdout.is_empty(), "{}", text(&human.stdout));
-    assert!(!stderr.contains("os error"), "a number of the system in a message: {stderr}");
-    is_error(&run(&[arguments, &["--json"]].concat()), code, words);
-}
-
-/// Asserts that this is an error in its JSON form.
-fn is_error(output: &Output, code: i32, words: &str) {
-    let printed = object(output);
-    schema::holds_for(if printed["checks"].is_array() { "doctor" } else { "error" }, &printed);
-    let error = &printed["error"];
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    assert_eq!(error["code"], code);
-    let (message, hint) =
-        (error["message"].as_str().expect("a message"), error["hint"].as_str().expect("a hint"));
-    assert!(message.contains(words), "{error}");
-    assert!(!hint.is_empty() && !message.contains(hint) && !hint.contains(message), "{error}");
+    BRICKWORK.bad(arguments, code, words);
 }
 
 /// Returns the batches of a report that are copies of a component.
@@ -112,27 +85,7 @@ fn components_of(report: &Value) -> Vec<&Value> {
     batches.iter().filter(|batch| batch["kind"] == "component").collect()
 }
 
-/// Returns the only JSON object on stdout.
-fn object(output: &Output) -> Value {
-    let stdout = text(&output.stdout);
-    assert_eq!(stdout.lines().count(), 1, "one line: {stdout} {}", text(&output.stderr));
-    serde_json::from_str(&stdout).expect("JSON")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Returns the path of an example file.
-fn example(name: &str) -> String {
-    path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name))
-}
-
-fn path(path: &Path) -> String {
-    path.to_str().expect("a path in UTF-8").to_owned()
-}
-
-/// Starts the command in the background.
+/// Starts it in the background.
 fn start(arguments: &[&str]) -> Child {
     Child::spawn(&mut brickwork(arguments))
 }

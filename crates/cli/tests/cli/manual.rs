@@ -63,6 +63,11 @@ fn pages_say_what_help_says() {
     for command in commands() {
         assert!(main.contains(&format!("brickwork-{command}(1)")), "{command}: {main}");
         let page = page(&format!("brickwork-{command}.1"));
+        if command == "bench" {
+            // Its help is that of another program, which the page names.
+            assert!(page.contains("`brickwork-bench`"), "{page}");
+            continue;
+        }
         let (help, page) = (flags(&text(&run(&[&command[..], "--help"]).stdout)), flags(&page));
         assert!(help.contains("--json"));
         let missing: Vec<_> = help.difference(&page).collect();

@@ -59,8 +59,6 @@ fn runs_and_plans_have_pages() {
     assert!(html.contains("What else there is to choose"), "{html}");
     let (_, record) = good(&["plan", &file, "--model", "malicious", "--report", &page]);
     has(&written(&page), &record, &["candidates", "machine"]);
-    let record = object(&run(&["bench", "compare", &file, "--rounds", "1", "--report", &page, "--json"]));
-    has(&written(&page), &record, &["rows", "rounds", "threads"]);
 }
 
 /// A party's result is on its page. If the garbler chose a cut, the page shows the program in this cut.

@@ -86,12 +86,6 @@ fn both_protocols_give_the_same() {
             assert_eq!(semi_honest[field], duplo[field], "{name}");
         }
     }
-    let file = at("hamming.wir");
-    let (said, timed) =
-        good(&[&["bench", "protocol", &file, "--executions", "2"], &SEMI_HONEST[..]].concat());
-    assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"]["seconds"].is_f64(), "{said}");
-    let names: Vec<_> = timed["phases"].as_array().unwrap().iter().map(|phase| &phase["name"]).collect();
-    assert_eq!(names, ["setup", "prepare", "evaluate", "decode"]);
 }
 
 /// The output bits 0 to 4 are b, 0, 0, a AND b, and 1. The constants come from EQ, from `w XOR w`, and from a
@@ -430,7 +424,7 @@ fn compgc_parties_compute_and_say_so() {
     }
 }
 
-/// CompGC works in one command for both parties, in `plan` and in `bench protocol`. Flags without effect are
+/// CompGC works in one command for both parties and in `plan`. Flags without effect are
 /// refused, and so is a peer with another linking.
 #[test]
 fn compgc_is_planned_and_refuses_what_it_is_not() {
@@ -459,9 +453,6 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     }
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
     assert!(said.contains("SEMI-HONEST ONLY") && ran["promise"]["linking"]["name"] == "standard", "{said}");
-    let (said, timed) =
-        good(&[&["bench", "protocol", &file, "--rounds", "1"], &linked(Linking::Scmc)[..]].concat());
-    assert!(said.contains("SEMI-HONEST ONLY") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [
         ["--security", "40"],
         ["--commitments", "split"],
@@ -535,7 +526,7 @@ fn lego_parties_compute_and_promise() {
     }
 }
 
-/// LEGO works in one command for both parties, in `plan` and in `bench protocol`. Flags without effect are
+/// LEGO works in one command for both parties and in `plan`. Flags without effect are
 /// refused.
 #[test]
 fn lego_is_planned_and_refuses_what_it_is_not() {
@@ -557,8 +548,6 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
         said.contains("wire authenticators: 64 buckets") && ran["promise"]["model"] == "malicious",
         "{said}"
     );
-    let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
-    assert!(said.contains("AND gates: 64 buckets") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [["--linking", "scmc"], ["--buckets", "standard"], ["--cut", "whole"], ["--lanes", "2"]] {
         bad(&[&run[..], &flags, &flag].concat(), 2, "has no effect with --protocol lego");
     }
@@ -663,7 +652,7 @@ fn lego_parties_run_from_stock() {
 }
 
 /// Two processes compute with authenticated masks at each security level. The bytes are the predicted ones,
-/// and the promise reaches the level. `run`, `plan` and `bench protocol` work, and flags without effect are
+/// and the promise reaches the level. `run` and `plan` work, and flags without effect are
 /// refused.
 #[test]
 fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
@@ -736,8 +725,6 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let sent: u64 =
         planned["phases"].as_array().unwrap().iter().map(|p| p["garbler_sent_bytes"].as_u64().unwrap()).sum();
     assert_eq!(sent, authenticated::sent_bytes(&program.repeat(3).unwrap(), 40, Cot::default()).unwrap()[0]);
-    let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
-    assert!(said.contains("asked for: 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [
         ["--commitments", "split"],
         ["--linking", "scmc"],

@@ -30,7 +30,6 @@ fn commands(parties: &Parties) -> Vec<Vec<String>> {
         with(parties.preprocess("garbler", &["--component", &three]), &listen),
         with(vec!["run".into(), file.clone()], &["--garbler", "1", "--evaluator", "2", "--json"]),
         with(vec!["plan".into(), file.clone()], &["--json"]),
-        with(vec!["bench".into(), "protocol".into(), file.clone()], &["--json", "--rounds", "1"]),
     ]
 }
 

@@ -9,24 +9,24 @@ use brickwork_testing::schema::check;
 
 use super::*;
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(brickwork_testing::schema::of_the_command);
+static SCHEMA: LazyLock<&Value> = LazyLock::new(brickwork_testing::schema::of_the_command);
 
 fn page(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
     std::fs::read_to_string(path).expect("a page")
 }
 
-/// Returns the name of the command with these arguments in the schema.
-fn command(arguments: &[&str]) -> String {
+/// Returns the name in the schema of the output of the command with these arguments.
+pub fn name_of_output(arguments: &[&str]) -> String {
     match arguments {
-        ["stock" | "bench", which, ..] => format!("{}-{which}", arguments[0]),
+        ["stock", which, ..] => format!("stock-{which}"),
         _ => arguments[0].to_owned(),
     }
 }
 
 /// Asserts that the output of a command agrees with the schema.
 pub fn holds(arguments: &[&str], printed: &Value) {
-    holds_for(&command(arguments), printed);
+    holds_for(&name_of_output(arguments), printed);
 }
 
 pub fn holds_for(name: &str, printed: &Value) {
@@ -67,10 +67,11 @@ fn commands() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for name in listed(&[]) {
         match &*name {
-            "help" => {}
-            "stock" | "bench" => {
-                let own = listed(&[&name]).into_iter().filter(|own| own != "help");
-                all.extend(own.map(|own| format!("{name}-{own}")));
+            // The commands of `bench` are those of another program, whose tests hold them against the schema.
+            "help" | "bench" => {}
+            "stock" => {
+                let own = listed(&["stock"]).into_iter().filter(|own| own != "help");
+                all.extend(own.map(|own| format!("stock-{own}")));
             }
             _ => drop(all.insert(name)),
         }
@@ -88,7 +89,7 @@ fn every_command_prints_what_the_schema_says() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stdout));
         let printed = object(&output);
         holds(arguments, &printed);
-        seen.borrow_mut().insert(command(arguments));
+        seen.borrow_mut().insert(name_of_output(arguments));
         printed
     };
     let file = example("millionaires.bwp");
@@ -133,20 +134,6 @@ fn every_command_prints_what_the_schema_says() {
     one(&["plan", &example("millionaires.bwp")]);
     one(&["plan", &example("millionaires.bwp"), "--model", "semi-honest"]);
     one(&["plan", &example("millionaires.bwp"), "--workers", "1,16", "--rows", "4000", "--uplink", "1Gbit"]);
-    one(&["bench", "garbling", "--rounds", "1", "--copies", "1"]);
-    let schemes = ["bench", "garbling", &file, "--scheme", "ga-a1,gaxr-sha-1"];
-    one(&[&schemes[..], &["--rounds", "1", "--copies", "1"]].concat());
-    one(&["bench", "protocol", &file, "--rounds", "1"]);
-    one(&["bench", "compare", &file, "--rounds", "1"]);
-    one(&["bench", "stock", &file, "--executions", "1"]);
-    one(&["bench", "cuts", &example("millionaires.bwp"), "--rounds", "1"]);
-    one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);
-    one(&["bench", "scale"]);
-    one(&["bench", "cluster", &file, "--lanes", "1,2", "--partitions", "1", "--rows", "2"]);
-    one(&["bench", "jimu", "--rounds", "1", "--largest", "1"]);
-    one(&["bench", "jimu", "--rounds", "1", "--largest", "3000"]);
-    let results = keys.file("rows.jsonl");
-    one(&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results]);
 
     // Two parties run, with a store and without.
     let store_key = keys.write("store.key", "5e".repeat(32).as_bytes());
@@ -165,7 +152,7 @@ fn every_command_prints_what_the_schema_says() {
         for (output, arguments) in [finish(garbler), finish(evaluator)].iter().zip(first) {
             assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
             holds(arguments, &object(output));
-            seen.borrow_mut().insert(command(arguments));
+            seen.borrow_mut().insert(name_of_output(arguments));
         }
     };
     let component = format!("{file}=2");
@@ -212,6 +199,7 @@ fn every_command_prints_what_the_schema_says() {
     let listed = SCHEMA["anyOf"].as_array().expect("a list").iter();
     let listed: BTreeSet<String> = listed
         .map(|entry| entry["$ref"].as_str().expect("a name").trim_start_matches("#/$defs/").to_owned())
+        .filter(|name| !name.starts_with("bench-"))
         .collect();
     assert_eq!(seen.into_inner(), listed, "each of them was run");
     let mut all = commands();

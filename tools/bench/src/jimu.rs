@@ -1,13 +1,15 @@
 //! `brickwork bench jimu`: the measurements of figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017),
 //! on this machine.
 
+use brickwork_cli::parts::{Both, Failure, LinkArguments, Report, Resources};
+use brickwork_report::words::thousands;
 use std::io::Write;
 use std::sync::Arc;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
 use brickwork::cut::{Cut, CutChoice};
-use brickwork::engine::request::RunRequest;
+use brickwork::engine::request::{Parameters, Protocol, RunRequest};
 use brickwork::jimu::{self, Jimu, Unit};
 use brickwork::resources::thread_cpu_seconds;
 use brickwork::session::Protocol as _;
@@ -16,12 +18,8 @@ use brickwork_lang::std_library;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::median::median;
-use super::protocol::measure;
-use crate::arguments::{LinkArguments, Parameters, Protocol, Resources};
-use crate::failure::Failure;
-use crate::report::{Report, thousands};
-use crate::run::Both;
+use crate::median::median;
+use crate::protocol::measure;
 
 /// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! `brickwork bench scale`: the growth of cost up to 10^12 AND gates, by the model, beside measurements.
 
+use brickwork_cli::parts::{Failure, LinkArguments, Report};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +13,6 @@ use brickwork::plan::{Link, Machine};
 use brickwork_report::chart::{self, Axis, Chart, Point, Series};
 use clap::Args;
 use serde_json::{Value, json};
-
-use crate::arguments::LinkArguments;
-use crate::failure::Failure;
-use crate::report::Report;
 
 /// Predict the growth of cost up to 10^12 AND gates
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! `brickwork bench cuts`: checks whether the cut that a run chooses is the faster one.
 
+use brickwork_cli::parts::{Both, Choice, Failure, LinkArguments, Report, Resources, programs, security};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,20 +12,16 @@ use brickwork::circuit::library::{aes, matrix, papers};
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::engine::cuts::{Decomposition, Pricing, Rivals, rivals};
 use brickwork::engine::machine;
-use brickwork::engine::request::RunRequest;
+use brickwork::engine::request::{Parameters, Protocol, RunRequest};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::Args;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use super::median::median;
-use super::protocol::measure;
-use crate::arguments::{Choice, LinkArguments, Parameters, Protocol, Resources, security};
-use crate::failure::Failure;
-use crate::files::Folder;
-use crate::programs;
-use crate::report::Report;
-use crate::run::Both;
+use crate::median::median;
+use crate::protocol::measure;
+use crate::stock::folder;
 
 /// Time programs in the cut of the file and in the cut that a run would choose, or the best other one
 #[derive(Args)]
@@ -53,9 +50,9 @@ pub struct Arguments {
 const ACCOUNTS: &str = include_str!("accounts.wir");
 
 /// Returns the programs that are timed by default, as files.
-fn programs(folder: &Folder) -> Result<Vec<PathBuf>, Failure> {
+fn programs(folder: &TempDir) -> Result<Vec<PathBuf>, Failure> {
     let write = |name: &str, bytes: &[u8]| -> Result<PathBuf, Failure> {
-        let path = folder.file(name);
+        let path = folder.path().join(name);
         fs::write(&path, bytes).map_err(|e| Failure::cannot_write(&path, &e))?;
         Ok(path)
     };
@@ -93,7 +90,7 @@ fn built() -> Result<Vec<Program>, Failure> {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let folder = Folder::new()?;
+    let folder = folder()?;
     let files = if arguments.files.is_empty() { programs(&folder)? } else { arguments.files.clone() };
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     for file in &files {
@@ -246,7 +243,7 @@ mod tests {
     /// each has more than one piece.
     #[test]
     fn there_are_programs_to_compare() {
-        let folder = Folder::new().expect("a folder");
+        let folder = folder().expect("a folder");
         let files = programs(&folder).expect("programs");
         assert!(files.len() > 30, "{files:?}");
         for program in built().expect("programs") {

@@ -1,5 +1,7 @@
 //! `brickwork bench garbling --scheme …`: the schemes of JustGarble, as in its figures 1, 8 and 9.
 
+use brickwork_cli::parts::{Failure, Report, programs};
+use brickwork_report::words::{plural, thousands};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +14,8 @@ use brickwork::random::Rng;
 use brickwork_kernels::{Aes128, Kernel};
 use serde_json::{Value, json};
 
-use super::measured::{BLOCKS, Figure, Measured, time};
-use super::median::median;
-use crate::failure::Failure;
-use crate::programs;
-use crate::report::{Report, plural, thousands};
+use crate::measured::{BLOCKS, Figure, Measured, time};
+use crate::median::median;
 
 /// A circuit of the paper.
 #[derive(Clone, Copy)]

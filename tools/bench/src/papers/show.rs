@@ -2,10 +2,10 @@
 
 use brickwork::circuit::library::aes;
 use brickwork::{duplo, plan};
+use brickwork_cli::parts::Failure;
 use serde_json::{Value, json};
 
 use super::rows::{BYTES, Row, Table, WHOLE, Workload};
-use crate::failure::Failure;
 use brickwork_report::chart::{Axis, Chart, Point, Series};
 
 const BEFORE: [&str; 4] = ["setup", "preprocess", "prepare", "build"];

@@ -1,10 +1,17 @@
 //! `brickwork bench cluster`: jobs of several lanes, all workers on this machine.
 
+use brickwork::engine::request::SECURITY;
+use brickwork_cli::parts::{
+    Config, Control, Failure, LinkArguments, Processes, ProgramArguments, Report, Workers, keygen, programs,
+    security,
+};
+use brickwork_report::words::{bytes, plural, thousands};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::engine::role;
 use brickwork::jobs::control::{Outcome, coordinate};
 use brickwork::jobs::coordinator::Manner;
 use brickwork::jobs::terms::Terms;
@@ -12,15 +19,10 @@ use brickwork::wire::{Channel, memory_pair};
 use brickwork_kernels::Kernel;
 use clap::Args;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use super::protocol::{PARTIES, Trial};
-use crate::arguments::{LinkArguments, ProgramArguments, SECURITY, security};
-use crate::cluster::config::{Config, Control, Workers};
-use crate::cluster::crew::Processes;
-use crate::failure::Failure;
-use crate::files::{self, Folder};
-use crate::report::{Report, bytes, plural, thousands};
-use crate::{keygen, programs};
+use crate::protocol::{PARTIES, Trial};
+use crate::stock::folder;
 
 /// Time jobs of many lanes, with workers of both parties on this machine, and check every output
 #[derive(Args)]
@@ -78,7 +80,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 
 /// Both parties' files of one job.
 struct Job {
-    folder: Folder,
+    folder: TempDir,
     terms: Terms,
     program: PathBuf,
     trials: Vec<Trial>,
@@ -91,10 +93,10 @@ fn round(
     lanes: u32,
     first: Option<&Value>,
 ) -> Result<Value, Failure> {
-    let folder = Folder::new()?;
+    let folder = folder()?;
     let store_key = brickwork::stock::StoreKey::generate()?;
-    keygen::write(&folder.file("store.key"), &format!("{}\n", *store_key))?;
-    let identities = ["garbler.key", "evaluator.key"].map(|name| keygen::make(&folder.file(name)));
+    keygen::write(&folder.path().join("store.key"), &format!("{}\n", *store_key))?;
+    let identities = ["garbler.key", "evaluator.key"].map(|name| keygen::make(&folder.path().join(name)));
     let [garbler, evaluator] = identities;
     let identities = [garbler?, evaluator?];
     let partitions = lanes * arguments.partitions;
@@ -106,7 +108,7 @@ fn round(
         rows: vec![arguments.rows; partitions as usize],
         identities: identities.each_ref().map(|identity| identity.public_key().to_bytes()),
     };
-    let path = folder.file("program.bwp");
+    let path = folder.path().join("program.bwp");
     std::fs::write(&path, program.to_bytes()).map_err(|e| Failure::cannot_write(&path, &e))?;
     let trials = (0..partitions).map(|_| Trial::draw(program, Some(arguments.rows)));
     let job = Job { program: path, trials: trials.collect::<Result<_, _>>()?, folder, terms };
@@ -188,10 +190,12 @@ impl Job {
         peer: brickwork::wire::tls::PublicKey,
         arguments: &Arguments,
     ) -> Result<Config, Failure> {
-        let role = files::role(party);
-        let (parts, sink) =
-            (self.folder.file(&format!("{role}-parts")), self.folder.file(&format!("{role}-sink")));
-        let job_folder = self.folder.file(role);
+        let role = role(party);
+        let (parts, sink) = (
+            self.folder.path().join(format!("{role}-parts")),
+            self.folder.path().join(format!("{role}-sink")),
+        );
+        let job_folder = self.folder.path().join(role);
         for folder in [&parts, &sink, &job_folder] {
             std::fs::create_dir(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
         }
@@ -209,11 +213,11 @@ impl Job {
         Ok(Config {
             party,
             terms: self.terms.clone(),
-            identity: (identity, self.folder.file(&format!("{role}.key"))),
+            identity: (identity, self.folder.path().join(format!("{role}.key"))),
             peer,
             program: self.program.clone(),
             folder: job_folder,
-            store_key: self.folder.file("store.key"),
+            store_key: self.folder.path().join("store.key"),
             inputs: takes.then_some(inputs),
             sink,
             at_once: arguments.at_once,
@@ -232,12 +236,16 @@ impl Job {
         for (config, party) in configs.iter().zip(PARTIES) {
             for (partition, trial) in (0..).zip(&self.trials) {
                 let path = Processes::result(config, partition);
-                let found: Value = serde_json::from_str(&files::text(&path, false)?)
-                    .map_err(|e| Failure::fault(format!("{}: {e}", path.display())))?;
+                let found: Value = std::fs::read(&path)
+                    .map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))
+                    .and_then(|text| {
+                        serde_json::from_slice(&text)
+                            .map_err(|e| Failure::fault(format!("{}: {e}", path.display())))
+                    })?;
                 if found != trial.expected_value(party) {
                     return Err(Failure::fault(format!(
                         "the output of the {} in partition {partition} is not that of the simulation",
-                        files::role(party)
+                        role(party)
                     )));
                 }
             }

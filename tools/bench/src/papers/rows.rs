@@ -1,13 +1,12 @@
 //! The rows: the program, the number of executions, the network, and the paper's measurements.
 
+use brickwork_cli::parts::{Choice, Resources};
 use std::time::Duration;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
-use brickwork::engine::request::LinkSpeed;
+use brickwork::engine::request::{Buckets, LinkSpeed};
 use clap::ValueEnum;
-
-use crate::arguments::{Buckets, Choice, Resources};
 
 /// A table or figure of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,6 +8,8 @@
 mod rows;
 mod show;
 
+use brickwork_cli::parts::{Both, Choice, Failure, Report, Resources};
+use brickwork_report::words::{bytes, thousands};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::duplo;
 use brickwork::engine::machine;
-use brickwork::engine::request::RunRequest;
+use brickwork::engine::request::{Parameters, Protocol, RunRequest};
 use brickwork::program::repeated;
 use brickwork::resources;
 use brickwork::system;
@@ -25,11 +27,7 @@ use serde_json::{Value, json};
 
 use self::rows::{Row, Table, rows, table_name};
 use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
-use super::protocol::measure;
-use crate::arguments::{Choice, Parameters, Protocol, Resources};
-use crate::failure::Failure;
-use crate::report::{Report, bytes, thousands};
-use crate::run::Both;
+use crate::protocol::measure;
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]

@@ -1,29 +1,26 @@
 //! `brickwork bench compare`: every protocol on the same program and inputs, in turn.
 
+use brickwork_cli::parts::{
+    Both, Executions, Failure, LinkArguments, PageArguments, ProgramArguments, Report, Resources, programs,
+    security,
+};
+use brickwork_report::words::{plural, thousands};
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::engine::protocols;
-use brickwork::engine::request::RunRequest;
+use brickwork::engine::request::{Parameters, Protocol, RunRequest};
 use brickwork::session::Model;
 use brickwork_kernels::Kernel;
 use brickwork_report::chart;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::each::{Probes, stock};
-use super::median::median;
-use super::protocol::Trial;
-use crate::arguments::{
-    Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
-};
-use crate::failure::Failure;
-use crate::page::PageArguments;
-use crate::programs;
-use crate::report::{Report, plural, thousands};
-use crate::run::Both;
+use crate::each::{Probes, stock};
+use crate::median::median;
+use crate::protocol::Trial;
 
 /// Run every protocol on the same program and inputs, in turn, and compare their costs and promises
 #[derive(Args)]

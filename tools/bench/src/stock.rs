@@ -4,6 +4,8 @@
 //! loopback interface. The connection exists before the first program, because process start, handshake and
 //! comparison of the stores happen only once for any number of programs.
 
+use brickwork_cli::parts::{Failure, ProgramArguments, Report, programs, security};
+use brickwork_report::words::{bytes, plural};
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Step, Stocked};
+use brickwork::engine::role;
 use brickwork::random::Rng;
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
@@ -20,11 +23,7 @@ use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::median::median;
-use crate::arguments::{ProgramArguments, security};
-use crate::failure::Failure;
-use crate::report::{Report, bytes, plural};
-use crate::{files, programs};
+use crate::median::median;
 use brickwork::resources;
 
 /// Time making stock on disk and in memory, programs that use stock over one connection, steps of a session
@@ -68,7 +67,7 @@ fn timed<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<(T, Time), Fail
 }
 
 /// Two parties with keys.
-pub(super) struct Parties {
+pub struct Parties {
     identities: [Identity; 2],
     pub terms: Terms,
 }
@@ -116,8 +115,13 @@ impl Parties {
     }
 }
 
+/// Makes a temporary folder, which is deleted when this is dropped.
+pub fn folder() -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))
+}
+
 /// Both parties' stores, in a folder that is deleted when this is dropped.
-pub(super) struct Folders {
+pub struct Folders {
     folder: tempfile::TempDir,
     key: StoreKey,
 }
@@ -125,14 +129,14 @@ pub(super) struct Folders {
 impl Folders {
     /// Makes a folder for both stores.
     pub fn new() -> Result<Self, Failure> {
-        let folder = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
+        let folder = folder()?;
         let mut key = [0; 32];
         Rng::new("brickwork bench store key")?.fill(&mut key);
         Ok(Folders { folder, key: StoreKey::from_bytes(key) })
     }
 
     fn place(&self, party: Party) -> std::path::PathBuf {
-        self.folder.path().join(files::role(party))
+        self.folder.path().join(role(party))
     }
 
     /// Opens a party's store.

@@ -1,5 +1,7 @@
 //! `brickwork bench garbling`: only the inner loops, on one thread.
 
+use brickwork_cli::parts::{Failure, Report, programs};
+use brickwork_report::words::{plural, thousands};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,12 +15,9 @@ use brickwork_kernels::{Aes128, Kernel};
 use clap::Args;
 use serde_json::json;
 
-use super::measured::{BLOCKS, Measured, time};
-use super::median::median;
-use super::schemes::{self, Named, OfPaper};
-use crate::failure::Failure;
-use crate::programs;
-use crate::report::{Report, plural, thousands};
+use crate::measured::{BLOCKS, Measured, time};
+use crate::median::median;
+use crate::schemes::{self, Named, OfPaper};
 
 /// Time garbling, evaluating and checking of copies that are processed side by side
 #[derive(Args)]

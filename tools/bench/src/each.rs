@@ -6,19 +6,15 @@ use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc;
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::engine::protocols::{self, cut_of_a_run};
-use brickwork::engine::request::RunRequest;
+use brickwork::engine::request::{Buckets, Parameters, Protocol, RunRequest, SECURITY};
 use brickwork::engine::stocked::{Asked, Stocked, Wishes};
 use brickwork::program::repeated;
+use brickwork::session::Unobserved;
+use brickwork_cli::parts::{Both, Failure, ProgramArguments, Requested, programs};
 use serde_json::{Value, json};
 
-use super::protocol::Trial;
-use super::stock::{Folders, Parties};
-use crate::arguments::{Buckets, Parameters, ProgramArguments, Protocol, SECURITY};
-use crate::failure::Failure;
-use crate::programs;
-use crate::progress::watch;
-use crate::requested::Requested;
-use crate::run::Both;
+use crate::protocol::Trial;
+use crate::stock::{Folders, Parties};
 
 /// The number of additional bits: sixteen words of 64.
 const MORE: u32 = 1024;
@@ -172,7 +168,9 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
     parties.connect(|party, channel| {
         let store = folders.open(party)?;
         let cot = way.cot();
-        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, &watch(true))?;
+        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, &|_| {
+            Box::new(Unobserved)
+        })?;
         Ok(line.make(&asked)?.1.close().map(drop)?)
     })?;
     let [garbler, evaluator] = folders.bytes()?;

@@ -1,9 +1,8 @@
 //! CPU time of a task in each round, and the CPU time of its AES calls alone.
 
-use brickwork::stop::look;
+use brickwork_cli::parts::Failure;
 
-use super::median::median;
-use crate::failure::Failure;
+use crate::median::median;
 use brickwork::resources;
 
 /// The minimum number of seconds for which a round measures each of the four.
@@ -54,7 +53,6 @@ pub fn time(
     work()?;
     let (start, mut calls) = (resources::cpu_seconds(), 0.0);
     loop {
-        look();
         work()?;
         calls += 1.0;
         let seconds = resources::cpu_seconds() - start;
