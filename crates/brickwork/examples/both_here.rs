@@ -12,6 +12,6 @@ pub fn main() -> Result<(), brickwork::Error> {
     let [garbler, evaluator] = run_local(&program, ("input1", 1_250_000u32), ("input2", 1_000_000u32))?;
     // Both parties learn whether the garbler has more, and nothing else.
     assert!(garbler.outputs.get::<bool>("output")? && evaluator.outputs.get::<bool>("output")?);
-    println!("{}", garbler.promise);
+    println!("{}", garbler.report.promise);
     Ok(())
 }

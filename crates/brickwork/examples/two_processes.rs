@@ -30,6 +30,6 @@ pub fn run(arguments: &[String]) -> Result<bool, Box<dyn std::error::Error>> {
     };
     let program = Program::from_source("richer.wir", RICHER)?;
     let run = party.run(&program, &Inputs::from((input, wealth.parse::<u32>()?)))?;
-    print!("{}", run.promise);
+    print!("{}", run.report.promise);
     Ok(run.outputs.get("output")?)
 }

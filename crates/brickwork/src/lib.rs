@@ -103,6 +103,7 @@ mod values;
 
 pub use brickwork_session::Promise;
 pub use brickwork_wire::tls::{Identity, PublicKey};
+pub use engine::report::Report;
 pub use engine::request::{LinkSpeed, Protocol};
 pub use failure::{Error, ErrorKind};
 pub use party::{Party, Run, run_local};

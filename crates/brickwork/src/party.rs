@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use brickwork_circuit::Party as Role;
-use brickwork_session::{Observer, PhaseReport, Promise, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::{Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
-use crate::cut::Cut;
 use crate::engine::Watch;
+use crate::engine::report::Report;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Place};
 use crate::engine::sessions::{self, Needs};
@@ -28,20 +28,8 @@ use crate::values::{Inputs, Outputs};
 pub struct Run {
     /// The outputs of this party.
     pub outputs: Outputs,
-    /// The promise of the run: the kind of adversary, and the statistical security.
-    pub promise: Promise,
-    /// The protocol that ran.
-    pub protocol: Protocol,
-    /// The reason for the protocol, if several were possible.
-    pub protocol_reason: Option<String>,
-    /// The cut of the program into components.
-    pub cut: Cut,
-    /// AND gates that were computed.
-    pub and_gates: u64,
-    /// Time and bytes of each phase.
-    pub phases: Vec<PhaseReport>,
-    /// The CPU seconds of this process during the run.
-    pub cpu_seconds: f64,
+    /// All else that is known of the run, such as its promise.
+    pub report: Report,
 }
 
 /// The way in which a party reaches its peer.
@@ -77,7 +65,7 @@ enum Transport {
 /// });
 /// let run = garbler.run(&program, &Inputs::from(("input1", 1_250_000u32)))?;
 /// assert!(run.outputs.get::<bool>("output")?);
-/// assert!(bob.join().expect("no panic")?.promise.bound_log2 <= -40.0);
+/// assert!(bob.join().expect("no panic")?.report.promise.bound_log2 <= -40.0);
 /// # Ok::<(), brickwork::Error>(())
 /// ```
 pub struct Party {
@@ -409,18 +397,8 @@ fn run_at(
     watch: &Watch,
 ) -> Result<Run, Error> {
     let open = || Ok::<_, Error>(store.clone());
-    let PartyRun { done, parameters, reason, cpu_seconds, .. } =
-        run::run(part, &open, place, false, input, watch)?;
-    Ok(Run {
-        outputs: Outputs::decode(&part.given.outputs(part.party), &done.outputs),
-        promise: done.promise,
-        protocol: parameters.protocol,
-        protocol_reason: reason,
-        cut: done.cut,
-        and_gates: done.and_gates,
-        phases: done.phases,
-        cpu_seconds,
-    })
+    let PartyRun { outputs, report, .. } = run::run(part, &open, place, false, input, watch)?;
+    Ok(Run { outputs: Outputs::decode(&part.given.outputs(part.party), &outputs), report })
 }
 
 /// Runs both parties in this process, each on a thread of its own. Returns the results of the garbler and of
@@ -439,7 +417,7 @@ fn run_at(
 /// )?;
 /// let [garbler, _] = run_local(&program, ("input1", 1_250_000u32), ("input2", 1_000_000u32))?;
 /// assert!(garbler.outputs.get::<bool>("output")?);
-/// println!("{}", garbler.promise);
+/// println!("{}", garbler.report.promise);
 /// # Ok::<(), brickwork::Error>(())
 /// ```
 pub fn run_local(

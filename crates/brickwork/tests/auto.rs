@@ -51,13 +51,17 @@ fn the_protocol_is_one_that_both_accept() {
     ];
     for (garblers, evaluators, possible) in cases {
         let [garbler, evaluator] = meet(garblers, evaluators).map(Result::unwrap);
-        assert!(possible.contains(&garbler.protocol), "{garblers:?} {evaluators:?}: {}", garbler.protocol);
-        assert_eq!(garbler.protocol, evaluator.protocol);
+        assert!(
+            possible.contains(&garbler.report.protocol),
+            "{garblers:?} {evaluators:?}: {}",
+            garbler.report.protocol
+        );
+        assert_eq!(garbler.report.protocol, evaluator.report.protocol);
         for run in [&garbler, &evaluator] {
             assert!(run.outputs.get::<bool>("output").unwrap());
         }
         let has_reason =
-            |accepted: &[Protocol], run: &Run| run.protocol_reason.is_some() == (accepted.len() != 1);
+            |accepted: &[Protocol], run: &Run| run.report.protocol_reason.is_some() == (accepted.len() != 1);
         assert!(
             has_reason(garblers, &garbler) && has_reason(evaluators, &evaluator),
             "{garbler:?} {evaluator:?}"
@@ -86,9 +90,9 @@ fn without_a_word_no_protocol_runs_that_a_cheater_breaks() {
 #[test]
 fn the_fastest_is_taken() {
     let [garbler, evaluator] = run_local(&program(), ("input1", 1u32), ("input2", 2u32)).unwrap();
-    assert_eq!(garbler.protocol, evaluator.protocol);
-    assert!(garbler.promise.bound_log2 <= -40.0 && evaluator.promise.bound_log2 <= -40.0);
-    assert!(garbler.protocol_reason.is_some_and(|reason| reason.starts_with("predicted to take ")));
+    assert_eq!(garbler.report.protocol, evaluator.report.protocol);
+    assert!(garbler.report.promise.bound_log2 <= -40.0 && evaluator.report.promise.bound_log2 <= -40.0);
+    assert!(garbler.report.protocol_reason.is_some_and(|reason| reason.starts_with("predicted to take ")));
 }
 
 /// Stock of a protocol that a cheater breaks is used only by a party that accepts that protocol.

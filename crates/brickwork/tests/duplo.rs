@@ -78,8 +78,8 @@ fn check(program: &Arc<Program>, security: u32, threads: usize, rng: &mut Rng) {
     assert!(!evaluator.aside.recovered);
     for (g, e) in garbler.phases.iter().zip(&evaluator.phases) {
         assert_eq!(
-            (g.name, g.garbler_sent_bytes, g.evaluator_sent_bytes),
-            (e.name, e.garbler_sent_bytes, e.evaluator_sent_bytes)
+            (&g.name, g.garbler_sent_bytes, g.evaluator_sent_bytes),
+            (&e.name, e.garbler_sent_bytes, e.evaluator_sent_bytes)
         );
     }
 }

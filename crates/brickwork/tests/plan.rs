@@ -155,7 +155,7 @@ fn clocked(
     let mut began = began.lock().unwrap().clone();
     began.push(("end", evaluators.load(Ordering::Relaxed)));
     let of = |name| began.windows(2).filter(|pair| pair[0].0 == name).map(|pair| pair[1].1 - pair[0].1).sum();
-    let crossings = phases.iter().map(|phase| of(phase.name)).collect();
+    let crossings = phases.iter().map(|phase| of(&phase.name)).collect();
     (phases, crossings)
 }
 
@@ -171,12 +171,12 @@ fn is_exact(predicted: &plan::Cost, (phases, crossings): (Vec<PhaseReport>, Vec<
     for ((predicted, phase), crossings) in predicted.phases.iter().zip(&phases).zip(crossings) {
         assert_eq!(
             (
-                predicted.name,
+                &predicted.name,
                 predicted.garbler_sent_bytes,
                 predicted.evaluator_sent_bytes,
                 predicted.crossings
             ),
-            (phase.name, phase.garbler_sent_bytes, phase.evaluator_sent_bytes, crossings),
+            (&phase.name, phase.garbler_sent_bytes, phase.evaluator_sent_bytes, crossings),
             "{what}"
         );
         assert_eq!(predicted.seconds, 0.0, "nothing takes time on a free machine and line");
@@ -198,7 +198,7 @@ fn check(program: Program, security: u32, threads: usize, lanes: u8) {
         |channel, watch| duplo::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
     );
     let name = program.name();
-    assert_eq!(run.0.iter().map(|phase| phase.name).collect::<Vec<_>>(), brickwork::duplo::Duplo::PHASES);
+    assert_eq!(run.0.iter().map(|phase| &*phase.name).collect::<Vec<_>>(), brickwork::duplo::Duplo::PHASES);
     // The limit is 12 because the evaluator's last message is one more crossing.
     assert!(predicted.crossings() < 12, "{name}: more than 6 round trips");
     is_exact(&predicted, run, &format!("{name} at {security} over {lanes} lanes"));
@@ -529,7 +529,7 @@ fn another_cut_must_be_worth_it() {
     }
     let of = |seconds: f64| plan::Cost {
         phases: vec![plan::PhaseCost {
-            name: "build",
+            name: "build".into(),
             seconds,
             garbler_sent_bytes: 0,
             evaluator_sent_bytes: 0,

@@ -7,8 +7,12 @@
 use std::io::{self, Read, Write};
 
 use brickwork::Program;
+use brickwork::bits::pack;
+use brickwork::engine::run::PartyRun;
 use brickwork::wire::tls::Identity;
 use brickwork_kernels::{Erasing, Secrets};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, code};
@@ -20,6 +24,32 @@ pub const COMMAND: &str = "child";
 
 /// The largest message to a child.
 const MAX_BYTES: u64 = 8 << 30;
+
+/// A line that a child prints.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// The child listens at this address.
+    Listening(String),
+    /// The run has ended.
+    Done {
+        /// The number of output bits.
+        bits: usize,
+        /// The output bits, packed.
+        outputs: Vec<u8>,
+        /// The report of the run.
+        report: Box<brickwork::Report>,
+    },
+    /// The run has failed.
+    Error {
+        /// The exit code.
+        code: u8,
+        /// The message, without the hint.
+        message: String,
+        /// Instructions for the user.
+        hint: String,
+    },
+}
 
 /// Returns the message for a child: its task, the program as [`Program::to_bytes`] writes it, the key in PEM
 /// form, and the bits of the input.
@@ -69,5 +99,12 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
     let input = Secrets::new(input);
     let (program, identity) = (Program::from_bytes(program)?, Identity::from_pem(pem)?);
     drop((bytes, erasing));
-    party::play(&task, &program, (&identity, &input), &mut Host::Child { quiet })
+    let PartyRun { outputs, report, .. } =
+        party::play(&task, &program, (&identity, &input), &mut Host::Child { quiet })?;
+    let said = Said::Done {
+        bits: outputs.len(),
+        outputs: pack(outputs.iter().map(|bit| u8::from(*bit))),
+        report: Box::new(report),
+    };
+    Ok(Report::new(json!(said), String::new()))
 }

@@ -1,11 +1,16 @@
-//! The texts about a run that a party prints. They are made from its JSON form, which is the same whether
-//! this process or a child ran it.
+//! The texts and the JSON that commands print about a run.
 
-use brickwork::plan::Cost;
-use brickwork::session::Promise;
-use serde_json::{Value, json};
+use brickwork::cut::Cut;
+use brickwork::engine::request::Protocol;
+use brickwork::plan::PhaseCost;
+use brickwork::reading;
+use brickwork::session::{PhaseReport, Promise};
+use brickwork::{Program, Report as RunReport};
+use serde_json::{Map, Value, json};
 
-use crate::report::bytes;
+use crate::report::{Report, bit_string, bytes};
+use brickwork::circuit::Party;
+use brickwork::engine::role;
 
 /// Returns a line for each party's output.
 pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
@@ -16,66 +21,73 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     outputs.iter().map(line).collect()
 }
 
-/// Returns a text about the cut in a report, if it differs from the file's cut.
-pub fn cut_text(report: &Value) -> String {
-    match report["cut"].as_str() {
-        None | Some("given") => String::new(),
-        Some(cut) => format!("Cut: {cut} (`brickwork plan` shows others)\n"),
+/// Returns the report of a run: with the output bits of one party or of both, and with the values of these
+/// outputs unless the caller reads the bits.
+pub fn of_run(
+    (program, executions): (&Program, Option<u32>),
+    outputs: &[(Party, &[bool])],
+    report: &RunReport,
+    (values, quiet): (bool, bool),
+) -> Report {
+    let mut json = json!(report);
+    let value = |(party, bits): &(Party, &[bool])| match values {
+        true => reading::output_value(program.given(), *party, executions, bits),
+        false => Value::Null,
+    };
+    let shown: Vec<Value> = outputs.iter().map(value).collect();
+    let named: Vec<_> = outputs.iter().zip(&shown).map(|((party, _), value)| (role(*party), value)).collect();
+    let human = outputs_text(&named)
+        + &phases_text(&report.phases, report.predicted.as_ref().map_or(&[], |cost| &cost.phases), quiet)
+        + &cut_text(&report.cut)
+        + &protocol_text(report.protocol, report.protocol_reason.as_deref())
+        + &promise_text(&report.promise, report.post_quantum);
+    let roles = outputs.iter().map(|(party, _)| role(*party).to_owned());
+    let bits = outputs.iter().map(|(_, bits)| Value::from(bit_string(bits)));
+    json["output_bits"] = roles.clone().zip(bits).collect::<Map<_, _>>().into();
+    // Moved, because a value may have a million rows.
+    json["outputs"] = roles.zip(shown).collect::<Map<_, _>>().into();
+    Report::new(json, human)
+}
+
+/// Returns a text about the cut of a run, if it differs from the file's cut.
+fn cut_text(cut: &Cut) -> String {
+    match cut {
+        Cut::Given => String::new(),
+        cut => format!("Cut: {cut} (`brickwork plan` shows others)\n"),
     }
 }
 
-/// Returns the protocol in a report, with the reason for it if several were possible.
-pub fn protocol_text(report: &Value) -> String {
-    match (report["protocol"].as_str(), report["protocol_reason"].as_str()) {
-        (Some(protocol), Some(reason)) => format!("Protocol: {protocol} ({reason})\n"),
-        _ => String::new(),
-    }
+/// Returns the protocol and the reason for it, if several were possible.
+pub fn protocol_text(protocol: Protocol, reason: Option<&str>) -> String {
+    reason.map_or(String::new(), |reason| format!("Protocol: {protocol} ({reason})\n"))
 }
 
-/// Returns the phases of a report and their predictions; nothing with `--quiet`.
-pub fn phases_text(report: &Value, quiet: bool) -> String {
+/// Returns the phases of a run, with their predictions; nothing for a user who wants quiet.
+pub fn phases_text(phases: &[PhaseReport], predicted: &[PhaseCost], quiet: bool) -> String {
     if quiet {
         return String::new();
     }
-    let phases = |of: &Value| of["phases"].as_array().cloned().unwrap_or_default();
-    let seconds = |phase: &Value| phase["seconds"].as_f64().unwrap_or_default();
-    let predicted = phases(&report["predicted"]);
-    let mut text = String::new();
-    for phase in phases(report) {
-        let number = |field: &str| phase[field].as_u64().unwrap_or_default();
-        let expected = predicted.iter().find(|other| other["name"] == phase["name"]);
-        text += &format!(
+    let line = |phase: &PhaseReport| {
+        let expected = predicted.iter().find(|other| other.name == phase.name);
+        format!(
             "  {:10} {:8.3} s{}   garbler sent {}, evaluator {}\n",
-            phase["name"].as_str().unwrap_or_default(),
-            seconds(&phase),
-            expected.map_or(String::new(), |expected| format!(" ({:.3} predicted)", seconds(expected))),
-            bytes(number("garbler_sent_bytes")),
-            bytes(number("evaluator_sent_bytes"))
-        );
-    }
-    text
+            phase.name,
+            phase.seconds,
+            expected.map_or(String::new(), |expected| format!(" ({:.3} predicted)", expected.seconds)),
+            bytes(phase.garbler_sent_bytes),
+            bytes(phase.evaluator_sent_bytes)
+        )
+    };
+    phases.iter().map(line).collect()
 }
 
-/// Returns the promise in a report as a sentence.
-pub fn promise_text(report: &Value) -> String {
-    let promise = serde_json::from_value::<Promise>(report["promise"].clone());
-    let mut text = promise.map_or(String::new(), |promise| promise.to_string());
-    if report["post_quantum"] == true {
+/// Returns the promise of a run in words.
+pub fn promise_text(promise: &Promise, post_quantum: bool) -> String {
+    let mut text = promise.to_string();
+    if post_quantum {
         text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
                  was hidden rests on discrete logarithms alone; that the peer is who its key says still \
                  does (Ed25519)\n";
     }
     text
-}
-
-/// Returns the predicted cost in the JSON form that reports of runs use, too.
-pub fn cost_json(cost: &Cost) -> Value {
-    json!({
-        "phases": cost.phases,
-        "seconds": cost.seconds(),
-        "cpu_seconds": cost.cpu_seconds,
-        "round_trips": cost.crossings() as f64 / 2.0,
-        "memory_bytes": { "garbler": cost.garbler_memory_bytes, "evaluator": cost.evaluator_memory_bytes },
-        "disk_bytes": cost.disk_bytes,
-    })
 }

@@ -7,28 +7,29 @@ use std::time::Instant;
 
 use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
+use brickwork::engine::role;
 use brickwork::engine::run::{self as engine, PartyRun, Place};
 use brickwork::engine::ways::{Protocols, RunPart};
 use brickwork::reading;
-use brickwork::resources;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork::{Program, ProtocolError as Error};
 use brickwork_kernels::Secrets;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::CutArguments;
 use crate::arguments::{
     Address, Choice, Keep, LineArguments, ParameterArguments, ProgramArguments, Reading, Resources, request,
 };
 use crate::audit::{Audit, AuditArguments};
+use crate::child::Said;
 use crate::failure::Failure;
-use crate::outcome::{cost_json, cut_text, outputs_text, phases_text, promise_text, protocol_text};
+use crate::outcome::of_run;
 use crate::page::RunPageArguments;
 use crate::progress::watch;
-use crate::report::{Report, bit_string};
+use crate::report::Report;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
 use crate::{files, programs};
@@ -177,7 +178,13 @@ impl Arguments {
         let page = self.page.open()?;
         let program = programs::program(&self.program)?;
         let (identity, input) = self.secrets(party, &program, identity, input)?;
-        let report = play(&self.task(party, audit)?, &program, (&identity, &input), host)?;
+        let ran = play(&self.task(party, audit)?, &program, (&identity, &input), host)?;
+        let executions = self.parameters.executions.executions;
+        // The embedding program reads the output bits instead of the values.
+        let (values, quiet) = (!matches!(host, Host::Embedded { .. }), host.is_quiet());
+        let outputs = [(party, &ran.outputs[..])];
+        let mut report = of_run((&program, executions), &outputs, &ran.report, (values, quiet));
+        report.json["role"] = role(party).into();
         if let Some(page) = page {
             page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
         }
@@ -228,7 +235,7 @@ pub fn play(
     program: &Program,
     (identity, input): (&Identity, &[bool]),
     host: &mut Host,
-) -> Result<Report, Failure> {
+) -> Result<PartyRun, Failure> {
     let PartyTask { party, request, stock, .. } = task;
     let executions = request.parameters.executions;
     let width = program.given().input_width(*party).checked_mul(executions.unwrap_or(1) as usize);
@@ -261,21 +268,10 @@ pub fn play(
     };
     let ran = engine::run(&part, &open, place, task.keep, input, &watch(quiet))?;
     if let Some(audit) = audit {
-        // The connection is closed, so the peer sees neither this note nor the time that it takes.
-        audit.note(peer, &ran.program, ran.done.recovered);
+        // The connection is closed: neither this nor how long it takes can be seen from there.
+        audit.note(peer, &ran.program, ran.recovered);
     }
-    let value = match host {
-        // The embedding program reads the output bits instead.
-        Host::Embedded { .. } => Value::Null,
-        _ => reading::output_value(program.given(), *party, executions, &ran.done.outputs),
-    };
-    let mut report = report(*party, &value, &ran, quiet);
-    if let Some(made) = ran.done.made {
-        report.json["made_on_the_spot"] = made.into();
-    }
-    report.json["cpu_seconds"] = ran.cpu_seconds.into();
-    report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
-    Ok(report)
+    Ok(ran)
 }
 
 /// Listens for the peer.
@@ -307,7 +303,9 @@ pub fn listen_at(
 pub fn told(address: SocketAddr, host: &mut Host) -> Result<(), Failure> {
     match host {
         Host::Command { quiet } => announce(address, *quiet),
-        Host::Child { .. } => crate::print(&format!("{}\n", json!({ "listening": address.to_string() })))?,
+        Host::Child { .. } => {
+            crate::print(&format!("{}\n", json!(Said::Listening(address.to_string()))))?;
+        }
         Host::Embedded { listens, .. } => {
             tracing::info!("waiting for the peer at {address}");
             listens(address);
@@ -362,30 +360,4 @@ pub fn no_address() -> Failure {
         "one of --listen and --connect is needed",
         "one party gives --listen HOST:PORT, the other one --connect with that address",
     )
-}
-
-fn report(party: Party, value: &Value, ran: &PartyRun, quiet: bool) -> Report {
-    let role = files::role(party);
-    let PartyRun { done, parameters, reason, .. } = ran;
-    // The prediction assumes base OTs from an elliptic curve.
-    let predicted = done.predicted.as_ref().filter(|_| !parameters.post_quantum).map(cost_json);
-    let json = json!({
-        "role": role,
-        "outputs": { role: value },
-        "output_bits": { role: bit_string(&done.outputs) },
-        "phases": done.phases,
-        "predicted": predicted,
-        "promise": done.promise,
-        "cut": done.cut.to_string(),
-        "and_gates": done.and_gates,
-        "protocol": parameters.protocol.name(),
-        "protocol_reason": reason,
-        "post_quantum": parameters.post_quantum,
-    });
-    let human = outputs_text(&[(role, value)])
-        + &phases_text(&json, quiet)
-        + &cut_text(&json)
-        + &protocol_text(&json)
-        + &promise_text(&json);
-    Report::new(json, human)
 }

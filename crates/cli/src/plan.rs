@@ -29,7 +29,7 @@ use crate::arguments::CutArguments;
 use crate::arguments::{Buckets, Choice, LinkArguments, ParameterArguments, ProgramArguments, model};
 use crate::cluster::predicted::{self, JobArguments};
 use crate::failure::Failure;
-use crate::outcome::{cost_json, protocol_text};
+use crate::outcome::protocol_text;
 use crate::page::PageArguments;
 use crate::programs;
 use crate::proposal::propose;
@@ -143,8 +143,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             let request = requests.first().ok_or_else(|| Failure::fault("no protocol is left"))?;
             let mut report = planned(arguments, &program, request, estimate)?;
             report.json["protocol"] = request.parameters.protocol.name().into();
+            report.human.insert_str(0, &protocol_text(request.parameters.protocol, reason.as_deref()));
             report.json["protocol_reason"] = reason.into();
-            report.human.insert_str(0, &protocol_text(&report.json));
             report
         }
     };
@@ -271,7 +271,7 @@ fn planned(
         "link": link,
         "machine": machine,
     });
-    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
+    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), json!(cost)) {
         json.extend(cost);
     }
     if let Some(path) = &arguments.svg {
@@ -307,7 +307,7 @@ fn of_the_only_way(
         "link": link,
         "machine": machine,
     });
-    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
+    if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), json!(cost)) {
         json.extend(cost);
     }
     let mut human = text(program, executions, and_gates, cost, &[]) + &promise.to_string();

@@ -201,7 +201,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let Some(workers) = arguments.workers {
         json["workers"] = workers.into();
     }
-    human += &phases_text(&json, quiet);
+    human += &phases_text(&phases, &[], quiet);
     if let Some(promise) = asked.promise() {
         human += &promise.to_string();
     }

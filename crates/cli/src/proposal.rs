@@ -10,7 +10,6 @@ use brickwork::{Program, circuit};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::outcome::cost_json;
 use crate::report::{Report, plural, thousands};
 
 /// Returns the JSON form of a candidate.
@@ -20,7 +19,7 @@ fn shown(one: &Candidate) -> Value {
         "way": one.way(),
         "model": one.model.name(),
         "bound_log2": (one.model == Model::Malicious).then_some(one.promise.bound_log2),
-        "cost": cost_json(&one.cost),
+        "cost": one.cost,
         "online": {
             "garbler_sent_bytes": one.online().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
             "evaluator_sent_bytes": one.online().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),

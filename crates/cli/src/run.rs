@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use brickwork::bits::unpack;
 use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::ways::{Protocols, RunPart};
@@ -20,15 +21,15 @@ use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork::{ErrorKind, Program};
 use brickwork_kernels::Secrets;
 use clap::Args;
-use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::arguments::{
     Choice, CutArguments, LinkArguments, ParameterArguments, ProgramArguments, Resources, request,
 };
 use crate::audit::AuditArguments;
+use crate::child::Said;
 use crate::failure::{Failure, code};
-use crate::outcome::{cut_text, outputs_text, phases_text, promise_text, protocol_text};
+use crate::outcome::of_run;
 use crate::page::RunPageArguments;
 use crate::party::{Endpoint, Host, PartyTask};
 use crate::progress::Progress;
@@ -77,20 +78,20 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    run_as(arguments, quiet, |both, inputs| both.run(&inputs, quiet))
+    run_as(arguments, (true, quiet), |both, inputs| both.run(&inputs, quiet))
 }
 
 /// Does the same as [`run`], with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
-    run_as(arguments, true, |both, inputs| both.run_here(inputs, stop, progress))
+    run_as(arguments, (false, true), |both, inputs| both.run_here(inputs, stop, progress))
 }
 
 /// Checks everything that can be checked in advance, and then runs both parties. Both have the same program
 /// object.
 fn run_as(
     arguments: &Arguments,
-    quiet: bool,
-    run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Value; 2], Failure>,
+    (values, quiet): (bool, bool),
+    run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Ran; 2], Failure>,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Errors in the flags, the program or the inputs are found before any party starts.
@@ -107,7 +108,15 @@ fn run_as(
     let (request, reason) = fastest(&request, &program, stock)?;
     let both = Both { program: &program, request: &request, stock, audit: arguments.audit.audit.as_deref() };
     let [garbler, evaluator] = run(&both, inputs)?;
-    let report = merge(&garbler, &evaluator, reason, quiet);
+    let outputs = [(Party::Garbler, &garbler.outputs[..]), (Party::Evaluator, &evaluator.outputs[..])];
+    // Only the garbler predicts; the evaluator's times include the garbler's work.
+    let predicted = garbler.report.predicted.clone();
+    let mut merged = evaluator.report.clone();
+    (merged.predicted, merged.protocol_reason) = (predicted, reason);
+    let mut report = of_run((&program, executions), &outputs, &merged, (values, quiet));
+    for of_one in ["cpu_seconds", "peak_rss_bytes"] {
+        report.json.as_object_mut().and_then(|fields| fields.remove(of_one));
+    }
     if let Some(page) = page {
         page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
     }
@@ -158,7 +167,7 @@ impl<'a> Both<'a> {
 
 impl Both<'_> {
     /// Runs both parties, each in its own process, on these inputs. Returns the objects that they print.
-    pub fn run(&self, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Value; 2], Failure> {
+    pub fn run(&self, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Ran; 2], Failure> {
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let program = self.program.to_bytes();
@@ -170,11 +179,9 @@ impl Both<'_> {
         let task = self.task(Party::Garbler, evaluator.public_key(), Endpoint::Listen(HERE.into()));
         let mut first = start(task, true, &garbler_pem, &inputs[0])?;
         let address = match first.line()? {
-            Some(line) if line["listening"].is_string() => {
-                line["listening"].as_str().unwrap_or_default().to_owned()
-            }
-            // The garbler ended before it listened, so its failure is the reason.
-            Some(line) => return Err(failure(Party::Garbler, &line)),
+            Some(Said::Listening(address)) => address,
+            // The garbler ended before it listened; its line says why.
+            Some(said) => return Err(ran(Party::Garbler, said).err().unwrap_or_else(silent)),
             None => return Err(died(Party::Garbler, first.wait()?)),
         };
         first.listen_on();
@@ -194,7 +201,7 @@ impl Both<'_> {
         [first_input, second_input]: [Secrets<bool>; 2],
         stop: &Stop,
         progress: &Arc<Progress>,
-    ) -> Result<[Value; 2], Failure> {
+    ) -> Result<[Ran; 2], Failure> {
         let [garbler, evaluator] = [self.key(Party::Garbler)?.0, self.key(Party::Evaluator)?.0];
         let peers = [evaluator.public_key(), garbler.public_key()];
         let (said, heard) = channel();
@@ -204,7 +211,8 @@ impl Both<'_> {
                 let warns = task.party == Party::Evaluator;
                 let mut host = Host::Embedded { listens: &mut listens, warns };
                 let played = stop.run(|| party::play(&task, self.program, (&identity, &input), &mut host));
-                played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
+                let ran = played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped)))?;
+                Ok(Ran { outputs: ran.outputs, report: ran.report })
             };
         std::thread::scope(|scope| {
             let (tell, told) = channel();
@@ -331,7 +339,7 @@ impl Process {
     }
 
     /// Returns the next line that the child prints, if there is one.
-    fn line(&mut self) -> Result<Option<Value>, Failure> {
+    fn line(&mut self) -> Result<Option<Said>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
             stdout.read_line(&mut line).map_err(|e| self.lost(&e))?;
@@ -375,8 +383,8 @@ impl Drop for Process {
 
 /// Waits for both threads. If one party fails, the other party has some time to report its reason, and then
 /// it is stopped.
-fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Result<[Value; 2], Failure> {
-    let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
+fn both_of(heard: &Receiver<(Party, Result<Ran, Failure>)>, stop: &Stop) -> Result<[Ran; 2], Failure> {
+    let mut results: [Option<Result<Ran, Failure>>; 2] = [None, None];
     let mut patience = None;
     loop {
         let next = match patience {
@@ -401,7 +409,7 @@ fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Re
 }
 
 /// Returns both results, or the more informative one of two failures.
-fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Value; 2], Failure> {
+fn the_first_reason(results: [Option<Result<Ran, Failure>>; 2]) -> Result<[Ran; 2], Failure> {
     match results {
         [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
         results => {
@@ -409,10 +417,7 @@ fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Val
             // A failure of the network is the least informative, because that party only saw the other one go
             // away.
             failures.sort_by_key(|failure| failure.is(code::NETWORK));
-            Err(failures
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Failure::other("a party ended without a word", PROCESS_HINT)))
+            Err(failures.into_iter().next().unwrap_or_else(silent))
         }
     }
 }
@@ -422,8 +427,8 @@ fn outcomes(
     mut garbler: Process,
     mut evaluator: Process,
     heard: &Receiver<(Party, String)>,
-) -> Result<[Value; 2], Failure> {
-    let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
+) -> Result<[Ran; 2], Failure> {
+    let mut results: [Option<Result<Ran, Failure>>; 2] = [None, None];
     let mut patience = None;
     while results.iter().any(Option::is_none) {
         let next = match patience {
@@ -436,11 +441,9 @@ fn outcomes(
             Party::Evaluator => (1, &mut evaluator),
         };
         let status = process.wait()?;
-        let value: Option<Value> = serde_json::from_str(&text).ok();
-        let result = match value {
-            Some(value) if status.success() => Ok(value),
-            Some(value) => Err(failure(party, &value)),
-            None => Err(died(party, status)),
+        let result = match serde_json::from_str(&text) {
+            Ok(said) => ran(party, said),
+            Err(_) => Err(died(party, status)),
         };
         if result.is_err() {
             patience = Some(GRACE);
@@ -450,42 +453,32 @@ fn outcomes(
     the_first_reason(results)
 }
 
-/// Reads the failure that a child printed.
-fn failure(party: Party, value: &Value) -> Failure {
-    let error = &value["error"];
-    let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();
-    let kind = ErrorKind::ALL.into_iter().find(|kind| error["code"] == kind.exit_code());
-    let kind = kind.unwrap_or(ErrorKind::Machine);
-    Failure::new(kind, text("message"), text("hint")).within(files::role(party))
+/// The result of a party that ran here.
+pub struct Ran {
+    /// The bits of its outputs.
+    pub outputs: Vec<bool>,
+    pub report: brickwork::Report,
+}
+
+/// Reads the result that a child printed.
+fn ran(party: Party, said: Said) -> Result<Ran, Failure> {
+    match said {
+        Said::Done { bits, outputs, report } => {
+            let outputs = unpack(&outputs, bits).map_err(|_| silent())?;
+            Ok(Ran { outputs: outputs.into_iter().map(|bit| bit == 1).collect(), report: *report })
+        }
+        Said::Error { code, message, hint } => {
+            let kind = ErrorKind::ALL.into_iter().find(|kind| code == kind.exit_code());
+            Err(Failure::new(kind.unwrap_or(ErrorKind::Machine), message, hint).within(files::role(party)))
+        }
+        Said::Listening(_) => Err(silent()),
+    }
+}
+
+fn silent() -> Failure {
+    Failure::other("a party ended without a result", PROCESS_HINT)
 }
 
 fn died(party: Party, status: ExitStatus) -> Failure {
     Failure::other(format!("the {} ended without a result ({status})", files::role(party)), PROCESS_HINT)
-}
-
-fn merge(garbler: &Value, evaluator: &Value, reason: Option<String>, quiet: bool) -> Report {
-    let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
-    let json = json!({
-        "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
-        "output_bits": { "garbler": garbler["output_bits"]["garbler"],
-            "evaluator": evaluator["output_bits"]["evaluator"] },
-        "phases": evaluator["phases"],
-        "predicted": garbler["predicted"],
-        "promise": evaluator["promise"],
-        "cut": evaluator["cut"],
-        "and_gates": evaluator["and_gates"],
-        "protocol": evaluator["protocol"],
-        "protocol_reason": reason,
-        "post_quantum": evaluator["post_quantum"],
-    });
-    let mut json = json;
-    if let Some(made) = evaluator.get("made_on_the_spot") {
-        json["made_on_the_spot"] = made.clone();
-    }
-    let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
-        + &phases_text(&json, quiet)
-        + &cut_text(&json)
-        + &protocol_text(&json)
-        + &promise_text(&json);
-    Report::new(json, human)
 }

@@ -1,6 +1,8 @@
 //! The cost of a run: the evaluation of a script with the constants of a machine and of a link.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::link::Link;
@@ -10,10 +12,10 @@ use crate::script::{Action, Script};
 use brickwork_base::Party;
 
 /// The predicted cost of one phase.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseCost {
     /// The phase's name in the protocol.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Wall time at the evaluator, estimated.
     pub seconds: f64,
     /// Bytes that the garbler sends: payload and framing. Exact.
@@ -26,12 +28,19 @@ pub struct PhaseCost {
 
 impl PhaseCost {
     fn of(name: &'static str) -> Self {
-        PhaseCost { name, seconds: 0.0, garbler_sent_bytes: 0, evaluator_sent_bytes: 0, crossings: 0 }
+        PhaseCost {
+            name: name.into(),
+            seconds: 0.0,
+            garbler_sent_bytes: 0,
+            evaluator_sent_bytes: 0,
+            crossings: 0,
+        }
     }
 }
 
 /// The predicted cost of a whole computation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Shown", into = "Shown")]
 pub struct Cost {
     /// The phases, in their order.
     pub phases: Vec<PhaseCost>,
@@ -43,6 +52,47 @@ pub struct Cost {
     pub evaluator_memory_bytes: u64,
     /// Bytes of temporary files.
     pub disk_bytes: u64,
+}
+
+/// The form of a [`Cost`] in reports, with its sums.
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    phases: Vec<PhaseCost>,
+    seconds: f64,
+    cpu_seconds: f64,
+    round_trips: f64,
+    memory_bytes: Memory,
+    disk_bytes: u64,
+}
+
+/// The peak memory of both parties, in bytes.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    garbler: u64,
+    evaluator: u64,
+}
+
+impl From<Cost> for Shown {
+    fn from(cost: Cost) -> Self {
+        Shown {
+            seconds: cost.seconds(),
+            cpu_seconds: cost.cpu_seconds,
+            round_trips: cost.crossings() as f64 / 2.0,
+            memory_bytes: Memory {
+                garbler: cost.garbler_memory_bytes,
+                evaluator: cost.evaluator_memory_bytes,
+            },
+            disk_bytes: cost.disk_bytes,
+            phases: cost.phases,
+        }
+    }
+}
+
+impl From<Shown> for Cost {
+    fn from(Shown { phases, cpu_seconds, memory_bytes, disk_bytes, .. }: Shown) -> Self {
+        let Memory { garbler: garbler_memory_bytes, evaluator: evaluator_memory_bytes } = memory_bytes;
+        Cost { phases, cpu_seconds, garbler_memory_bytes, evaluator_memory_bytes, disk_bytes }
+    }
 }
 
 impl Cost {
@@ -248,7 +298,7 @@ mod tests {
                     for (short, long) in short.phases.iter().zip(&long.phases) {
                         let exact = |phase: &PhaseCost| {
                             (
-                                phase.name,
+                                phase.name.clone(),
                                 phase.garbler_sent_bytes,
                                 phase.evaluator_sent_bytes,
                                 phase.crossings,

@@ -1,5 +1,6 @@
 //! Measures the cost of work on this machine, by doing a little of each kind of work.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -226,7 +227,7 @@ pub fn beyond(
     script: &Script,
     kinds: &[&'static Work],
     measured: &mut Measured,
-    mut run: impl FnMut() -> Result<Vec<(&'static str, f64)>, Error>,
+    mut run: impl FnMut() -> Result<Vec<(Cow<'static, str>, f64)>, Error>,
 ) -> Result<(), Error> {
     let mut nothing = Measured::default();
     kinds.iter().for_each(|work| nothing.set(work, 0.0));
@@ -275,7 +276,7 @@ mod tests {
             script.phase("all");
             script.work(Party::Evaluator, &WORK, 1_000_000, 1);
             script.beyond(&BEYOND, 1);
-            let run = || Ok(vec![("all", 2.5e-3), ("unknown", 1.0)]);
+            let run = || Ok(vec![("all".into(), 2.5e-3), ("unknown".into(), 1.0)]);
             beyond(machine, &script, &[&BEYOND], measured, run)
         }
     }

@@ -25,6 +25,7 @@ pub fn bytes(count: u64) -> String {
     if unit == "bytes" { format!("{count} bytes") } else { format!("{value:.1} {unit}") }
 }
 
+/// Writes a number with a noun, which gets an `s` unless the number is 1.
 pub fn plural(count: u64, noun: &str) -> String {
     let number = thousands(count);
     match noun.strip_suffix('y') {

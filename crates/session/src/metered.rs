@@ -118,7 +118,7 @@ impl Metered {
         self.observer.phase(name);
         self.running = Some(self.phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
             self.phases.push(PhaseReport {
-                name,
+                name: name.into(),
                 seconds: 0.0,
                 garbler_sent_bytes: 0,
                 evaluator_sent_bytes: 0,
@@ -159,7 +159,7 @@ impl Metered {
             Party::Evaluator => Party::Garbler,
         };
         let flight = |flight: &brickwork_wire::Flight| Flight {
-            from: if flight.incoming { name(other) } else { name(self.role) },
+            from: if flight.incoming { name(other) } else { name(self.role) }.into(),
             began_seconds: since(flight.began),
             ended_seconds: since(flight.ended),
             waited_seconds: flight.waited.as_secs_f64(),

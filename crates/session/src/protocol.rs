@@ -1,10 +1,11 @@
 //! The interface that each protocol of the family implements.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 use brickwork_base::Error;
 use brickwork_wire::{Channel, Departures};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use brickwork_base::promise::Promise;
 
@@ -60,10 +61,10 @@ pub trait Protocol: Sized + 'static {
 }
 
 /// The time and the bytes of one phase.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseReport {
     /// One of the [phases](Protocol::PHASES) of its protocol.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Wall time at this party.
     pub seconds: f64,
     /// Bytes that the garbler sent: payload and framing.
@@ -76,7 +77,7 @@ pub struct PhaseReport {
 }
 
 /// A stretch of time in which one phase ran. Times are seconds since the measurement started.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Span {
     /// The time when the phase began or resumed.
     pub began_seconds: f64,
@@ -87,10 +88,10 @@ pub struct Span {
 }
 
 /// Consecutive messages of one party within a span.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Flight {
     /// The sender: `garbler` or `evaluator`.
-    pub from: &'static str,
+    pub from: Cow<'static, str>,
     /// The time when this party began to send the first message, or to wait for it.
     pub began_seconds: f64,
     /// The time when this party had handed over or received the last message.

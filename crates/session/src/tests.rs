@@ -52,7 +52,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
         }
         let reports = run.finish().unwrap();
         let told: Vec<_> =
-            reports.iter().map(|r| (r.name, r.garbler_sent_bytes, r.evaluator_sent_bytes)).collect();
+            reports.iter().map(|r| (&*r.name, r.garbler_sent_bytes, r.evaluator_sent_bytes)).collect();
         let header = FRAME_HEADER_BYTES as u64;
         let expected = [
             ("setup", 20 + header, 3 + header),
@@ -70,7 +70,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
         assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
         // The spans have the same sums of seconds and bytes, and are in order.
         let mut spans: Vec<_> =
-            reports.iter().flat_map(|r| r.spans.iter().map(|span| (r.name, span))).collect();
+            reports.iter().flat_map(|r| r.spans.iter().map(move |span| (&*r.name, span))).collect();
         spans.sort_by(|(_, one), (_, other)| one.began_seconds.total_cmp(&other.began_seconds));
         assert_eq!(
             spans.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
@@ -89,7 +89,7 @@ fn a_report_counts_each_phase_once_and_in_order() {
             assert_eq!(bytes("garbler"), report.garbler_sent_bytes);
             assert_eq!(bytes("evaluator"), report.evaluator_sent_bytes);
             for span in &report.spans {
-                assert_eq!(span.flights.iter().map(|f| f.from).collect::<Vec<_>>(), [own, other]);
+                assert_eq!(span.flights.iter().map(|f| &*f.from).collect::<Vec<_>>(), [own, other]);
                 for flight in &span.flights {
                     assert!(span.began_seconds <= flight.began_seconds, "{span:?}");
                     assert!(flight.began_seconds <= flight.ended_seconds, "{span:?}");

@@ -15,7 +15,14 @@ use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::median::median;
+use super::median::median;
+use crate::arguments::CutArguments;
+use crate::arguments::{Choice, LinkArguments, ParameterArguments, ProgramArguments, Resources};
+use crate::failure::Failure;
+use crate::outcome::promise_text;
+use crate::report::{Report, bytes, plural, thousands};
+use crate::run::{Both, fastest};
+use crate::{files, programs};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -50,7 +57,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let (request, _) = fastest(&request, &program, None)?;
     let json = measure(&Both::of(&program, &request), arguments.rounds, quiet)?;
-    let promise = promise_text(&json);
+    let promise = serde_json::from_value(json["promise"].clone());
+    let promise =
+        promise.map_or(String::new(), |promise| promise_text(&promise, request.parameters.post_quantum));
     let human = text(program.given(), &json) + &promise;
     Ok(Report::new(json, human))
 }
@@ -74,7 +83,7 @@ pub struct Trial {
     /// The values of both parties.
     values: [Value; 2],
     /// The bits of each party's outputs, and their values.
-    expected: [String; 2],
+    expected: [Vec<bool>; 2],
     outputs: [Value; 2],
 }
 
@@ -90,7 +99,7 @@ impl Trial {
                 input_value(program, Party::Garbler, executions, &x),
                 input_value(program, Party::Evaluator, executions, &y),
             ],
-            expected: PARTIES.map(|party| bit_string(&repeated.output_bits(party, &outputs))),
+            expected: PARTIES.map(|party| repeated.output_bits(party, &outputs)),
             outputs: PARTIES.map(|party| {
                 reading::output_value(program, party, executions, &repeated.output_bits(party, &outputs))
             }),
@@ -112,13 +121,13 @@ impl Trial {
     pub fn run(&self, both: &Both, quiet: bool) -> Result<[Value; 2], Failure> {
         let results = both.run(&self.inputs, quiet)?;
         for ((party, expected), result) in PARTIES.into_iter().zip(&self.expected).zip(&results) {
-            let role = role(party);
-            if result["output_bits"][role] != **expected {
+            let role = files::role(party);
+            if result.outputs != *expected {
                 let message = format!("the output of the {role} is not that of the simulation");
                 return Err(Failure::fault(message));
             }
         }
-        Ok(results)
+        Ok(results.map(|ran| json!(ran.report)))
     }
 }
 

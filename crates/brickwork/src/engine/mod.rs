@@ -11,6 +11,7 @@ pub mod link;
 pub mod machine;
 pub mod meeting;
 pub mod protocols;
+pub mod report;
 pub mod request;
 pub mod run;
 pub mod sessions;

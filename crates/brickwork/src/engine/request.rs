@@ -27,16 +27,22 @@ use crate::failure::Error;
 #[non_exhaustive]
 pub enum Protocol {
     /// Components in buckets, soldered by commitments; secure against a cheater.
+    #[serde(rename = "duplo")]
     Duplo,
     /// Yao's protocol with half-gates; secure against a peer that follows it.
+    #[serde(rename = "semi-honest")]
     SemiHonest,
     /// Components garbled ahead of time and linked online; secure against a peer that follows it.
+    #[serde(rename = "compgc")]
     CompGc,
     /// Gates or components in buckets with hashed wires; secure against a cheater.
+    #[serde(rename = "jimu")]
     Jimu,
     /// AND gates in buckets that fit any program; secure against a cheater.
+    #[serde(rename = "lego")]
     Lego,
     /// Components with authenticated masks, each garbled once; secure against a cheater.
+    #[serde(rename = "authenticated")]
     Authenticated,
 }
 

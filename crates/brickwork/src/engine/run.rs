@@ -9,11 +9,11 @@ use brickwork_wire::tls::{self, Identity, Listener, Met, Options, PublicKey};
 use super::Watch;
 use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
 use super::protocols::{self, Done, Ready};
-use super::request::Parameters;
+use super::report::Report;
 use super::ways::{RunPart, Ways};
 use super::work::Work;
 use crate::failure::Error;
-use crate::resources::cpu_seconds;
+use crate::resources::{cpu_seconds, peak_rss_bytes};
 
 /// The way in which a party reaches its peer.
 pub enum Place<'p> {
@@ -88,15 +88,14 @@ fn say_refused(why: &ProtocolError) {
 
 /// The result of a run at one party.
 pub struct PartyRun {
-    pub done: Done,
-    /// The parameters, with the protocol that ran.
-    pub parameters: Parameters,
-    /// The reason for the protocol, if several were possible.
-    pub reason: Option<String>,
+    /// The bits of this party's outputs.
+    pub outputs: Vec<bool>,
+    pub report: Report,
     /// The digest of all executions of the program.
     pub program: [u8; 32],
-    /// The CPU seconds of this process during the run.
-    pub cpu_seconds: f64,
+    /// True if the evaluator recovered from a cheat. This depends on the evaluator's input, so only the audit
+    /// file may show it.
+    pub recovered: bool,
 }
 
 /// The result of serving peers.
@@ -146,13 +145,23 @@ pub fn run<E: From<Error>>(
                     _ => Some("the first in which both parties take part".into()),
                 };
                 let program = work.job.program.digest();
-                return Ok(PartyRun {
-                    done: *done,
-                    parameters: request.parameters.clone(),
-                    reason,
-                    program,
+                let post_quantum = request.parameters.post_quantum;
+                let Done { outputs, phases, promise, predicted, cut, and_gates, recovered, made } = *done;
+                let report = Report {
+                    phases,
+                    // The prediction is for base OTs from an elliptic curve.
+                    predicted: predicted.filter(|_| !post_quantum),
+                    promise,
+                    cut,
+                    and_gates,
+                    protocol,
+                    protocol_reason: reason,
+                    post_quantum,
+                    made_on_the_spot: made,
                     cpu_seconds,
-                });
+                    peak_rss_bytes: peak_rss_bytes(),
+                };
+                return Ok(PartyRun { outputs, report, program, recovered });
             }
             Served::Other(other, peer) => (way, met) = (other, Some(*peer)),
         }

@@ -336,7 +336,7 @@ fn programs_from_stored_sessions() {
             assert!(result.made.is_none());
             // No items are made in these runs, so no tables are sent.
             assert!(
-                phases.iter().all(|phase| !["preprocess", "prepare"].contains(&phase.name)),
+                phases.iter().all(|phase| !["preprocess", "prepare"].contains(&&*phase.name)),
                 "{phases:?}"
             );
         }

@@ -195,7 +195,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "cpu_seconds": resources::cpu_seconds(),
         "peak_rss_bytes": resources::peak_rss_bytes(),
     });
-    human += &phases_text(&json, quiet);
+    human += &phases_text(&phases, &[], quiet);
     if let Some(promise) = promise {
         human += &promise.to_string();
     }

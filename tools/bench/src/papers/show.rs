@@ -124,7 +124,7 @@ pub fn table_4() -> Result<Vec<Value>, Failure> {
         let cost =
             duplo::cost::predict(&repeated, &parameters, &plan::Machine::free(), &plan::Link::LOOPBACK);
         let sent = |is_before: bool| -> f64 {
-            let phases = cost.phases.iter().filter(|phase| BEFORE.contains(&phase.name) == is_before);
+            let phases = cost.phases.iter().filter(|phase| BEFORE.contains(&&*phase.name) == is_before);
             phases.map(|phase| phase.garbler_sent_bytes).sum::<u64>() as f64 / f64::from(executions)
         };
         rows.push(json!({

@@ -159,7 +159,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         };
         let ran = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
         assert_eq!(ran, sent(&from_stock), "{}", phase.name);
-        if ["build", "evaluate", "decode"].contains(&phase.name) {
+        if ["build", "evaluate", "decode"].contains(&&*phase.name) {
             assert_eq!(ran, sent(&without), "{}", phase.name);
         }
     }

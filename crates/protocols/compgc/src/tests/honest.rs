@@ -179,7 +179,7 @@ fn standard_components_do_not_depend_on_their_links() {
         )
         .unwrap();
         let phase = &cost.phases[1];
-        (phase.name, phase.garbler_sent_bytes, phase.evaluator_sent_bytes)
+        (phase.name.clone(), phase.garbler_sent_bytes, phase.evaluator_sent_bytes)
     };
     assert_eq!(before(&one), before(&other));
     let order = |program: &Program| Layout::new(program, Linking::Standard).unwrap().order.clone();

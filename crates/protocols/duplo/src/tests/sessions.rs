@@ -84,10 +84,13 @@ fn a_program_draws_on_two_batches() {
     assert_eq!(evaluated, program.output_bits(Party::Evaluator, &expected));
     // Both parties report the cost of each phase with the same bytes.
     let bytes = |phases: &[PhaseReport]| {
-        phases.iter().map(|p| (p.name, p.garbler_sent_bytes, p.evaluator_sent_bytes)).collect::<Vec<_>>()
+        phases
+            .iter()
+            .map(|p| (p.name.clone(), p.garbler_sent_bytes, p.evaluator_sent_bytes))
+            .collect::<Vec<_>>()
     };
     assert_eq!(bytes(&garblers_phases), bytes(&evaluators_phases));
-    assert_eq!(garblers_phases.iter().map(|phase| phase.name).collect::<Vec<_>>(), Duplo::PHASES);
+    assert_eq!(garblers_phases.iter().map(|phase| &*phase.name).collect::<Vec<_>>(), Duplo::PHASES);
 }
 
 /// An input of a wrong length is the caller's mistake: the input is not sent.

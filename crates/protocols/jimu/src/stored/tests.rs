@@ -769,7 +769,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
             let here = did
                 .phases
                 .iter()
-                .map(|phase| (phase.name, phase.garbler_sent_bytes, phase.evaluator_sent_bytes));
+                .map(|phase| (phase.name.clone(), phase.garbler_sent_bytes, phase.evaluator_sent_bytes));
             here.filter(|(name, ..)| *name != "setup").collect::<Vec<_>>()
         };
         assert_eq!(seen(&honest.good(what)[0]), seen(&garbler));

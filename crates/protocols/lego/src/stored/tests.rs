@@ -122,7 +122,7 @@ fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
 
 /// The number of bytes that each party sent in these phases.
 fn sent(phases: &[PhaseReport], names: &[&str]) -> [u64; 2] {
-    let here = || phases.iter().filter(|phase| names.contains(&phase.name));
+    let here = || phases.iter().filter(|phase| names.contains(&&*phase.name));
     [here().map(|p| p.garbler_sent_bytes).sum(), here().map(|p| p.evaluator_sent_bytes).sum()]
 }
 
@@ -279,7 +279,7 @@ fn a_built_program_takes_the_inputs_alone() {
         brickwork_plan::predict(&script, &brickwork_plan::Machine::known("portable", 1), &link)
     };
     let cost = script(&program);
-    let of_run = cost.phases.iter().filter(|phase| ["evaluate", "decode"].contains(&phase.name));
+    let of_run = cost.phases.iter().filter(|phase| ["evaluate", "decode"].contains(&&*phase.name));
     let of_run = of_run.fold([0, 0], |[g, e], p| [g + p.garbler_sent_bytes, e + p.evaluator_sent_bytes]);
     assert_eq!(sent(&built.phases, &["evaluate", "decode"]), of_run);
     // Missing items for building are made on the spot.

@@ -158,7 +158,7 @@ impl Away {
             return Err(broken("its message is not the times of its phases"));
         };
         let known = |(name, seconds, [garbler, evaluator]): (String, f64, [u64; 2])| {
-            let name = phases.iter().find(|phase| **phase == name)?;
+            let name = (*phases.iter().find(|phase| **phase == name)?).into();
             let (garbler_sent_bytes, evaluator_sent_bytes) = (garbler, evaluator);
             Some(PhaseReport { name, seconds, garbler_sent_bytes, evaluator_sent_bytes, spans: Vec::new() })
         };

@@ -1,0 +1,46 @@
+//! The report of a run: all that a party may show of it, except its outputs.
+
+use brickwork_session::{PhaseReport, Promise};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::request::Protocol;
+use crate::cut::Cut;
+use crate::plan::Cost;
+
+/// The report of a run at one party. It has no input and no output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The time and the bytes of each phase.
+    pub phases: Vec<PhaseReport>,
+    /// The predicted cost, if there was a prediction.
+    pub predicted: Option<Cost>,
+    /// The promise of the run: the kind of adversary, and the statistical security.
+    pub promise: Promise,
+    /// The cut of the program into components.
+    #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
+    pub cut: Cut,
+    /// The AND gates of all executions.
+    pub and_gates: u64,
+    /// The protocol that ran.
+    pub protocol: Protocol,
+    /// The reason for the protocol, if several were possible.
+    pub protocol_reason: Option<String>,
+    /// True if the base OTs resist quantum computers.
+    pub post_quantum: bool,
+    /// For a run from stock: the items that were lacking and were made for it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_on_the_spot: Option<Option<String>>,
+    /// Seconds of CPU time that this process used meanwhile.
+    pub cpu_seconds: f64,
+    /// The largest memory that this process has used so far, in bytes, if the system tells it.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+fn as_text<S: Serializer>(cut: &Cut, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(cut)
+}
+
+fn of_text<'a, D: Deserializer<'a>>(from: D) -> Result<Cut, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+}
