@@ -218,7 +218,7 @@ def test_a_session_may_rest_on_lattices() -> None:
         ({"protocol": "semi-honest"}, "runs from stock"),
         ({"protocol": "compgc"}, "runs from stock"),
         ({"store": "stock", "post_quantum": True}, "post-quantum does not go with a store"),
-        ({"store": "stock", "protocol": "semi-honest", "security": 40}, "--security says nothing"),
+        ({"store": "stock", "protocol": "semi-honest", "security": 40}, "--security has no effect"),
         ({}, "needs its programs"),
     ],
 )

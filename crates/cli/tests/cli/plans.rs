@@ -65,7 +65,7 @@ fn a_protocol_is_proposed() {
         (["--protocol", "duplo"], "--protocol"),
         (["--linking", "scmc"], "--linking"),
         (["--security", "64"], "--security has no effect with --model semi-honest"),
-        (["--lanes", "2"], "--lanes says nothing"),
+        (["--lanes", "2"], "--lanes has no effect"),
     ] {
         bad(&[&["plan", &aes, "--model", "semi-honest"][..], &flags].concat(), 2, why);
     }

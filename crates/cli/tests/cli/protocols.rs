@@ -167,12 +167,12 @@ fn a_semi_honest_run_is_planned() {
 fn flags_of_another_protocol_are_refused() {
     let file = example("millionaires.bwp");
     for (flags, why) in [
-        (["--security", "64"], "--security says nothing"),
-        (["--commitments", "split"], "--commitments says nothing"),
-        (["--buckets", "standard"], "--buckets says nothing"),
-        (["--cut", "whole"], "--cut says nothing"),
-        (["--lanes", "2"], "--lanes says nothing"),
-        (["--audit", "nowhere"], "--audit says nothing"),
+        (["--security", "64"], "--security has no effect"),
+        (["--commitments", "split"], "--commitments has no effect"),
+        (["--buckets", "standard"], "--buckets has no effect"),
+        (["--cut", "whole"], "--cut has no effect"),
+        (["--lanes", "2"], "--lanes has no effect"),
+        (["--audit", "nowhere"], "--audit has no effect"),
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &SEMI_HONEST, &flags].concat(), 2, why);
@@ -356,9 +356,9 @@ fn semi_honest_runs_from_stock_are_planned() {
         "127.0.0.1:0",
     ];
     for (flags, why) in [
-        (&["--security", "64"][..], "--security says nothing"),
-        (&["--no-ots"], "--no-ots says nothing"),
-        (&["--no-inputs"], "--no-inputs says nothing"),
+        (&["--security", "64"][..], "--security has no effect"),
+        (&["--no-ots"], "--no-ots has no effect"),
+        (&["--no-inputs"], "--no-inputs has no effect"),
     ] {
         let component = ["--component", &format!("{file}=1")];
         bad(&[&fill[..], &SEMI_HONEST, &component, flags].concat(), 2, why);
@@ -473,7 +473,7 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     }
     for other in ["duplo", "semi-honest"] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--protocol", other];
-        bad(&[&run[..], &["--linking", "scmc"]].concat(), 2, "--linking says nothing");
+        bad(&[&run[..], &["--linking", "scmc"]].concat(), 2, "--linking has no effect");
     }
 
     let keys = Keys::new();
@@ -989,8 +989,8 @@ fn parties_with_authenticated_masks_run_from_stock() {
     let three = format!("{}=3", parties.file);
     let fill = [&["preprocess"][..], &flags, &["--component", &three]].concat();
     bad(&[&fill[..], &["--cot", "extension"]].concat(), 2, "--cot has no effect with --protocol duplo");
-    bad(&[&fill[..], &AUTHENTICATED, &["--build"]].concat(), 2, "--build says nothing");
-    bad(&[&fill[..], &AUTHENTICATED, &["--no-ots"]].concat(), 2, "--no-ots says nothing");
+    bad(&[&fill[..], &AUTHENTICATED, &["--build"]].concat(), 2, "--build has no effect");
+    bad(&[&fill[..], &AUTHENTICATED, &["--no-ots"]].concat(), 2, "--no-ots has no effect");
 
     // One command runs both parties.
     let folder = tempfile::tempdir().unwrap();

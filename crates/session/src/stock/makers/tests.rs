@@ -256,8 +256,8 @@ fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
             let why = burned(&both, role);
             let share = (first..last).contains(&at);
             assert_eq!(why.is_some(), share, "{role} {at}: {why:?} {lost:?}");
-            assert!(why.is_none_or(|why| why.contains("without a word")));
-            assert!(!share || lost.as_ref().is_err_and(|lost| lost.to_string().contains("without a word")));
+            assert!(why.is_none_or(|why| why.contains("without a report")));
+            assert!(!share || lost.as_ref().is_err_and(|lost| lost.to_string().contains("without a report")));
             assert!(burned(&both, 1 - role).is_none(), "what the peer saw is a connection that ended");
             sound(&both);
             drop(both.try_open([Fate::Lives; 2]));
@@ -347,7 +347,7 @@ fn row_18_a_broken_maker_is_refused() {
         let crew = Crew::new([[false; 3], [false, true, true]]).lot(1, 1, Lot::Says(at, change));
         let filled = fill(&both, &crew, &STEPS);
         assert!(matches!(&filled[1].0, Err(Error::Io(_))), "{at}: {:?}", filled[1].0);
-        assert!(burned(&both, 1).is_some_and(|why| why.contains("without a word")), "{at}");
+        assert!(burned(&both, 1).is_some_and(|why| why.contains("without a report")), "{at}");
         sound(&both);
         goes_on(&both);
     }
