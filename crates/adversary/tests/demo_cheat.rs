@@ -20,7 +20,7 @@ fn good(arguments: &[&str]) -> (String, Value) {
     let json = run(&[arguments, &["--json"]].concat());
     assert_eq!(json.status.code(), Some(0));
     let printed = object(&json);
-    schema::holds(&schema::of_the_command(), "demo-cheat", &printed);
+    schema::holds(schema::of_the_command(), "demo-cheat", &printed);
     (String::from_utf8(human.stdout).expect("text"), printed)
 }
 

@@ -8,21 +8,14 @@ use brickwork::random::Rng;
 use brickwork::reading;
 use brickwork_cli::parts::{
     Both, Choice, CutArguments, Failure, LinkArguments, ParameterArguments, ProgramArguments, Report,
-    Resources, bit_string, fastest, programs, promise_text,
+    Resources, fastest, programs, promise_text,
 };
 use brickwork_kernels::{Kernel, Secrets};
 use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::median::median;
-use crate::arguments::CutArguments;
-use crate::arguments::{Choice, LinkArguments, ParameterArguments, ProgramArguments, Resources};
-use crate::failure::Failure;
-use crate::outcome::promise_text;
-use crate::report::{Report, bytes, plural, thousands};
-use crate::run::{Both, fastest};
-use crate::{files, programs};
+use crate::median::median;
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -121,7 +114,7 @@ impl Trial {
     pub fn run(&self, both: &Both, quiet: bool) -> Result<[Value; 2], Failure> {
         let results = both.run(&self.inputs, quiet)?;
         for ((party, expected), result) in PARTIES.into_iter().zip(&self.expected).zip(&results) {
-            let role = files::role(party);
+            let role = role(party);
             if result.outputs != *expected {
                 let message = format!("the output of the {role} is not that of the simulation");
                 return Err(Failure::fault(message));
