@@ -195,7 +195,7 @@ impl Parameters {
         })
     }
 
-    /// Cannot be called, because normal builds have no such cuts.
+    /// Has no callers, because normal builds have no such cuts.
     #[cfg(not(any(test, feature = "adversary")))]
     pub(super) fn of_bucketings(_: u64, _: u64, _: u32, cuts: &Bucketings) -> Result<Self, Error> {
         match *cuts {}

@@ -59,7 +59,7 @@ impl<'b> Wires<'b> {
         }
     }
 
-    /// Copies the labels of a slot's inputs to `inputs`, `[execution][wire]`. Returns the numbers of input
+    /// Gathers the labels of a slot's inputs in `inputs`, `[execution][wire]`. Returns the numbers of input
     /// and output labels.
     pub fn gather(&mut self, slot: &Slot, count: usize) -> [usize; 2] {
         let circuit = &self.chunk.layout.program.component(slot.component).circuit;
@@ -71,7 +71,7 @@ impl<'b> Wires<'b> {
         [inputs * count, outputs * count]
     }
 
-    /// Copies the labels of a slot's outputs to the places of its wires.
+    /// Writes the labels of a slot's outputs to the places of its wires.
     pub fn scatter(&mut self, slot: &Slot, count: usize) {
         let outputs = self.chunk.layout.program.component(slot.component).circuit.outputs().len();
         for o in 0..outputs {
