@@ -195,7 +195,7 @@ impl Parameters {
         })
     }
 
-    /// Has no callers, because normal builds have no such cuts.
+    /// Replaces the function above in normal builds, which have no such cuts and never call it.
     #[cfg(not(any(test, feature = "adversary")))]
     pub(super) fn of_bucketings(_: u64, _: u64, _: u32, cuts: &Bucketings) -> Result<Self, Error> {
         match *cuts {}
