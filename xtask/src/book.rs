@@ -1,7 +1,7 @@
 //! The book: the pages of `docs`, which mdBook makes into a site with search.
 //!
-//! `cargo xtask book` calls [`run`]. The pages link to files elsewhere in the project, such as examples; a
-//! copy of each such file goes into the book, so that the site stands by itself.
+//! `cargo xtask book` calls [`run`]. Some links lead to files outside `docs`, such as examples; the book gets
+//! a copy of each such file, so that the site is complete.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 /// The folder of the pages, from the project's root.
 const PAGES: &str = "docs";
 
-/// The folder of the copies of other files, inside the book.
+/// The folder for copies of other files, inside the book.
 const FILES: &str = "files";
 
 /// Builds the book into `target/book`.
@@ -66,7 +66,7 @@ fn by_itself(page: &str, path: &Path, is_file: impl Fn(&Path) -> bool) -> (Strin
     for link in links(page).into_iter().rev() {
         let Some((file, _)) = link.leads_to(path) else { continue };
         if file.starts_with(PAGES) {
-            // mdBook gives the page of a folder this name.
+            // mdBook makes `index.md` the page of a folder.
             let target = page[link.target.clone()].replace("README.md", "index.md");
             text.replace_range(link.target, &target);
             continue;
@@ -131,7 +131,7 @@ fn without_code(page: &str) -> String {
     for line in page.split_inclusive('\n') {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
-        // A backquote that is not closed ends with its paragraph.
+        // A backquote without its counterpart ends with its paragraph.
         quoted &= !line.trim().is_empty();
         for byte in line.bytes() {
             let tick = byte == b'`' && !fenced && !fence;
@@ -181,8 +181,8 @@ mod tests {
 
     use super::*;
 
-    /// The words that may stand behind a fence. Blocks of `sh` and those without a word are commands or their
-    /// output.
+    /// The languages that may follow a fence. Blocks of `sh` and blocks without a language are commands or
+    /// their output.
     const KINDS: [&str; 11] =
         ["", "csv", "json", "python", "rust", "sh", "text", "toml", "wir", "wir header", "wir program"];
 

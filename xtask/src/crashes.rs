@@ -1,12 +1,12 @@
-//! All crashes: the world of either party ends at every change of its disk, a connection ends at every byte,
-//! and processes are killed at random moments.
+//! All crash tests: either party ends at every change of its disk, a connection ends at every byte, and
+//! processes are killed at random moments.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// A run of tests, and the variable that asks for more than the quick ones do.
+/// A run of tests, and the variable that extends them.
 struct Run {
     what: &'static str,
     arguments: &'static [&'static str],
@@ -46,10 +46,10 @@ const RUNS: [Run; 6] = [
     },
 ];
 
-/// The beginning of the lines of tests that belong into the table.
+/// The prefix of the lines of tests for the table.
 const COUNTED: &str = "counted: ";
 
-/// Runs them, with as many kills, and prints a table of what was done.
+/// Runs the tests, with this number of kills, and prints a table.
 pub fn run(root: &Path, kills: &str) -> Result<(), String> {
     kills.parse::<u64>().map_err(|_| "a number of kills is needed, such as 300".to_string())?;
     let mut table = String::new();
@@ -63,7 +63,7 @@ pub fn run(root: &Path, kills: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the lines that belong into the table.
+/// Runs tests; returns their lines for the table.
 fn one(root: &Path, kills: &str, run: &Run) -> Result<Vec<String>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
@@ -81,7 +81,7 @@ fn one(root: &Path, kills: &str, run: &Run) -> Result<Vec<String>, String> {
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
         let line = line.map_err(|e| format!("what cargo says cannot be read: {e}"))?;
         println!("{line}");
-        // The name of a test may stand before it.
+        // The name of a test may precede the prefix.
         counted.extend(line.split_once(COUNTED).map(|(_, counted)| counted.to_owned()));
     }
     match child.wait() {

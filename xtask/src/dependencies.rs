@@ -1,4 +1,4 @@
-//! Checks the crates of the project, their licences and their sources, as `deny.toml` allows them.
+//! Checks the dependencies of the project, their licences and their sources, by the rules in `deny.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 struct Allowed {
     licences: BTreeSet<String>,
     sources: BTreeSet<String>,
-    /// Of each banned crate the crates that may depend on it nevertheless.
+    /// For each banned crate the crates that may still depend on it.
     banned: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -40,7 +40,7 @@ impl Allowed {
         })
     }
 
-    /// Returns the dependencies on crates that are banned, in the graph of packages that cargo resolved.
+    /// Returns the dependencies on banned crates, in cargo's resolved graph of packages.
     fn banned_uses(&self, metadata: &Value) -> Vec<String> {
         let packages = metadata["packages"].as_array().into_iter().flatten();
         let names: BTreeMap<String, String> =
@@ -57,7 +57,7 @@ impl Allowed {
         faults
     }
 
-    /// The fault of a package.
+    /// Returns the fault of a package, if there is one.
     fn fault(&self, package: &Value) -> Option<String> {
         let name = format!("{} {}", text(package, "name"), text(package, "version"));
         // A package without a source is a crate of the workspace.
@@ -78,8 +78,8 @@ fn text(package: &Value, key: &str) -> String {
     package[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns whether the allowed licences fulfil an SPDX expression; `None` if it is no such expression. `/` is
-/// an old spelling of OR.
+/// Returns whether the allowed licences fulfil an SPDX expression; `None` if the text is no expression. `/`
+/// is an old spelling of OR.
 fn satisfied(expression: &str, allowed: &BTreeSet<String>) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
@@ -126,7 +126,7 @@ fn single(tokens: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> Option
     }
 }
 
-/// Faults of all packages that the lock file names, for every platform and feature.
+/// Returns the faults of all packages in the lock file, for every platform and feature.
 fn faults(root: &Path) -> Result<Vec<String>, String> {
     let allowed = Allowed::read(root)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -148,7 +148,7 @@ fn faults(root: &Path) -> Result<Vec<String>, String> {
     Ok(faults.chain(allowed.banned_uses(&metadata)).collect())
 }
 
-/// Checks licences, sources and banned crates; and everything in `deny.toml` where `cargo deny` is installed.
+/// Checks licences, sources and banned crates, and everything in `deny.toml` if `cargo deny` is installed.
 pub fn run(root: &Path) -> Result<(), String> {
     let faults = faults(root)?;
     if !faults.is_empty() {

@@ -1,5 +1,5 @@
-//! The kernels where tests on this machine do not reach: on another architecture, and under tools that see
-//! every access to memory.
+//! Tests of the kernels beyond this machine: on another architecture, and under tools that check every access
+//! to memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 const EDGES: &str = "seeds::edges";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 
-/// Reports whether a program is installed, and if not how to install it.
+/// Checks that a program is installed; the error tells how to install it.
 pub fn needs(program: &str, how: &str) -> Result<(), String> {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
@@ -43,12 +43,13 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
         ("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc"),
-        // An emulator is slow; the number of cases is not what is tested here.
+        // An emulator is slow, and few cases are enough for these tests.
         ("PROPTEST_CASES", "24"),
     ];
     let kernels = ["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"];
     cargo_with(root, &[&kernels[..], &["--test", "units"]].concat(), &environment)?;
-    // Secrets are erased, and it is the kernel that was asked for. The emulator starts no other process.
+    // These tests check that secrets are erased, and that the requested kernel is used. The emulator starts
+    // no other process.
     for kernel in ["neon-aes", "portable"] {
         let tests =
             ["--test", "erased", "--test", "chosen", "--", "--skip", "every_kernel", "--skip", "no_other"];
@@ -91,8 +92,8 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
     {
         return Err("Miri is not there: rustup component add miri rust-src --toolchain nightly".into());
     }
-    // Miri does not support AVX-512, supports other features only if they are enabled at compile time, and
-    // not all that the aes crate uses of them.
+    // Miri has no AVX-512, supports other features only if they are enabled at compile time, and lacks some
+    // that the aes crate uses.
     let flags = "-Ctarget-feature=+aes,+pclmulqdq,+ssse3,+avx2,+vaes,+vpclmulqdq --cfg aes_backend=\"soft\"";
     let miri =
         [("RUSTUP_TOOLCHAIN", "nightly"), ("RUSTFLAGS", flags), ("MIRIFLAGS", "-Zmiri-disable-isolation")];
@@ -101,8 +102,8 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
         &["miri", "test", "-p", "brickwork-kernels", "--test", "units", "--", "--exact", EDGES],
         &miri,
     )?;
-    // Valgrind's machine has AES-NI and AVX2, and neither AVX-512 nor VAES: the kernels see that and leave
-    // theirs alone.
+    // Valgrind's machine has AES-NI and AVX2 but neither AVX-512 nor VAES, so the kernels of the latter are
+    // skipped.
     let runner = [
         ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"),
         ("PROPTEST_CASES", "4"),

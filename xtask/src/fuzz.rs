@@ -1,5 +1,4 @@
-//! Fuzzing: runs targets for a given CPU time, keeps the useful inputs that they found where the tests replay
-//! them, and records how long they ran.
+//! Fuzzing: runs targets for a given CPU time, keeps useful new inputs for the tests, and records the time.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,22 +10,22 @@ use std::time::Duration;
 
 use crate::mutants::{TICK, Watch};
 
-/// How to call it.
+/// The usage of the command.
 pub const USAGE: &str = "fuzz [--minutes=N] [TARGET…]";
 
-/// The hours so far, in a table.
+/// The table of hours so far.
 const LOG: &str = "fuzz/LOG.md";
-/// Options besides cargo-fuzz's own. One input may take long on a machine that does other work.
+/// Options for libFuzzer. The limit for one input is long, because the machine may be busy.
 const OPTIONS: [&str; 3] = ["-timeout=120", "-rss_limit_mb=6144", "-print_final_stats=1"];
-/// And those of one target.
+/// Further options of one target.
 const OF_WIR: [&str; 2] = ["-dict=wir.dict", "-max_len=4096"];
-/// The exit code of a program that got SIGINT: its work until then counts.
+/// The exit code of a program that received SIGINT; its work until then counts.
 const INTERRUPTED: i32 = 72;
-/// A target runs again for what is missing of its time, if that is more than this.
+/// A target runs again if more than this is missing of its time.
 const REST: Duration = Duration::from_secs(2);
 
-/// Runs targets, all if none is named, as many at a time as there are processors; of `minutes` 0 only their
-/// corpora are made small.
+/// Runs the named targets, or all, as many at a time as there are processors; with 0 `minutes` only shrinks
+/// the corpora.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if !cfg!(target_os = "linux") {
         return Err("CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes \
@@ -84,13 +83,13 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
 struct Ran {
     time: Duration,
     runs: u64,
-    /// Size of the corpus, seeds included.
+    /// The size of the corpus with the seeds.
     inputs: usize,
-    /// Files with inputs on which it failed.
+    /// Files with inputs that made the target fail.
     found: Vec<String>,
 }
 
-/// The result of one call of its program.
+/// The result of one call of a target's program.
 struct Call {
     /// CPU time.
     time: Duration,
@@ -189,7 +188,8 @@ impl Target<'_> {
         Ok(ran)
     }
 
-    /// Packs of the corpus what reaches more than the seeds do; how many inputs there are with the seeds.
+    /// Packs the inputs of the corpus that reach more code than the seeds; returns the number of inputs,
+    /// seeds included.
     fn keep(&self) -> Result<usize, String> {
         let small = self.fuzz.join("target/small").join(self.name);
         let _ = fs::remove_dir_all(&small);
@@ -218,14 +218,14 @@ impl Target<'_> {
     }
 }
 
-/// Inputs one after another, each after its length in four bytes, little endian: `fuzz/targets/replay.rs`
-/// reads them.
+/// Returns the inputs one after another, each after its length in four bytes, little endian;
+/// `fuzz/targets/replay.rs` reads this form.
 fn pack(inputs: &[&Vec<u8>]) -> Vec<u8> {
     let length = |input: &Vec<u8>| u32::try_from(input.len()).expect("inputs are small").to_le_bytes();
     inputs.iter().flat_map(|input| length(input).into_iter().chain(input.iter().copied())).collect()
 }
 
-/// The inverse of [`pack`], up to the first that is cut off.
+/// Returns the inputs that [`pack`] has packed, up to an incomplete one.
 fn unpack(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut inputs = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
@@ -242,7 +242,7 @@ fn inputs(folder: &Path) -> Result<BTreeSet<Vec<u8>>, String> {
     files.map(|file| fs::read(file.path()).map_err(told(file.path()))).collect()
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 fn names(folder: &Path) -> Result<Vec<String>, String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .map_err(told(folder))?
@@ -257,13 +257,13 @@ fn told(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> String {
     move |e| format!("{}: {e}", path.as_ref().display())
 }
 
-/// Returns the output of a program, without the end of its line.
+/// Returns the output of a program, without the last line break.
 fn said(root: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(root).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-/// Writes a line into the table of hours, if it ran at all.
+/// Adds a line to the table of hours, if the target ran.
 fn log(root: &Path, name: &str, ran: &Ran) -> Result<(), String> {
     if ran.time.is_zero() {
         return Ok(());
@@ -285,7 +285,7 @@ fn log(root: &Path, name: &str, ran: &Ran) -> Result<(), String> {
     fs::write(&path, &text).map_err(told(&path))
 }
 
-/// The hours of a target in the first table of the log.
+/// Returns the hours of a target in the first table of the log.
 fn hours(log: &str, name: &str) -> f64 {
     let table =
         log.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace's root.
+/// Returns the workspace's root.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }

@@ -1,18 +1,18 @@
-//! The Python package: built, installed into an environment of its own, and tested.
+//! Builds the Python package, installs it into an environment of its own, and tests it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Versions of Python that the package is for start with this one.
+/// The package needs at least this version of Python.
 const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 
-/// How it is called.
+/// The usage of the command.
 pub const USAGE: &str = "python [PYTHON …]";
 
-/// Builds one wheel, and tries it with each of these interpreters: with the oldest one all tests run, with
-/// the others the [`QUICK`] ones. If none is named, one of each version is tried that is here as
-/// `python3.10`, `python3.11` and so on, or as `python3`. If there are several, each has a fresh environment,
-/// which is removed once its tests have passed.
+/// Builds one wheel, and tests it with each of these interpreters: all tests with the oldest interpreter, the
+/// [`QUICK`] tests with the others. Without names, one interpreter of each installed version is used, found
+/// as `python3.10`, `python3.11` and so on, or as `python3`. If there are several interpreters, each has a
+/// fresh environment, which is removed after its tests have passed.
 ///
 /// # Errors
 /// The failure, or the reason why nothing was tested.
@@ -23,7 +23,7 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     };
     found.sort_by_key(|interpreter| interpreter.minor);
     let Some(first) = found.first() else { return Err(format!("{NOT_HERE}{PYTHON}; install it")) };
-    // The environment of a single interpreter stays, so it is not downloaded again the next time.
+    // The environment of a single interpreter remains, so that it need not be downloaded again.
     let clear = |name: &str| {
         if found.len() > 1 {
             let _ = std::fs::remove_dir_all(folder(root, name));
@@ -44,9 +44,9 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Tests of what may differ between versions of Python: values, programs in Python, runs and sessions, stock,
-/// errors. Other tests give the same results everywhere (pages, type checks), or concern another program
-/// (Ray, notebooks).
+/// Tests that may depend on the version of Python: values, programs in Python, runs and sessions, stock,
+/// errors. Other tests give the same results with every version (pages, type checks), or are about another
+/// program (Ray, notebooks).
 const QUICK: &[&str] = &[
     "python/tests/test_errors.py",
     "python/tests/test_random_programs.py",
@@ -77,7 +77,7 @@ impl Interpreter {
     }
 }
 
-/// Returns an interpreter of each version that is here, from the oldest one on that the package is for.
+/// Returns an interpreter of each installed version that the package supports, the oldest first.
 fn found() -> Vec<Interpreter> {
     let names = (10..30).map(|minor| format!("python3.{minor}")).chain([PYTHON.to_owned()]);
     let mut found: Vec<Interpreter> = Vec::new();
@@ -93,7 +93,7 @@ fn found() -> Vec<Interpreter> {
 fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     let python = environment(root, interpreter)?;
     let folder = root.join("target/wheels");
-    // A wheel of another commit must not be taken for this one.
+    // A wheel of another commit must not be used.
     let _ = std::fs::remove_dir_all(&folder);
     let mut build = pip(root, &python, &["wheel", "--no-deps", "--wheel-dir"]);
     succeeds(&crate::test::succeeds_in_time, build.arg(&folder).arg("."), "pip wheel")?;
@@ -104,7 +104,7 @@ fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
 
 const PYTHON: &str = "python3";
 
-/// How a command is run: whether it succeeded, or why it did not start.
+/// Runs a command; returns whether it succeeded, or why it did not start.
 pub type Call<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
 
 /// If this variable is set and not empty, a test that lacks a tool on the machine fails instead of being
@@ -126,16 +126,15 @@ pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
     test(root, &python, &[], call)
 }
 
-/// Runs the tests in these files, or all of them. They build the programs that some of them call.
+/// Runs the tests in these files, or all of them. The tests build the programs that they call.
 fn test(root: &Path, python: &Path, files: &[&str], call: Call) -> Result<(), String> {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest"]).args(files).current_dir(root);
     succeeds(call, &mut pytest, "pytest")
 }
 
-/// Installs the packages that the package's tests need into their environment, as far as they can be had:
-/// other users of the environment then find them. It mostly waits for a network, so there is time for it
-/// while something else is compiled.
+/// Installs the packages for the tests into their environment, as far as they are available, for other users
+/// of the environment. This mostly waits for the network, so it runs while something else is compiled.
 pub fn fetch(root: &Path) {
     const FETCH: &str = "
 import subprocess, sys
@@ -146,22 +145,21 @@ pip = [sys.executable, '-m', 'pip', '-q', '--disable-pip-version-check', 'instal
 sys.exit(subprocess.call(pip + project['dependencies'] + project['optional-dependencies']['test']))
 ";
     if let Ok(python) = environment(root, PYTHON) {
-        // If it fails, the test that needs it reports why.
+        // If the command fails, the test that needs its result reports the reason.
         quiet(Command::new(python).args(["-c", FETCH]).current_dir(root));
     }
 }
 
-/// How an error begins that is about this machine, and not about the package.
+/// The prefix of an error that is about this machine, and not about the package.
 const NOT_HERE: &str = "not to be had here: ";
 
-/// Runs it without a word. Returns whether it succeeds.
+/// Runs a command without output. Returns whether the command succeeds.
 fn quiet(command: &mut Command) -> bool {
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
-/// Returns the Python of an environment of this interpreter, below `target/python`, that can install
-/// packages.
+/// Returns the Python of this interpreter's environment, below `target/python`, which can install packages.
 fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     if !quiet(Command::new(interpreter).args(["-c", OLDEST])) {
         return Err(format!("{NOT_HERE}{interpreter}, 3.10 or later; install it"));
@@ -173,27 +171,27 @@ fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     {
         return Err(format!("{NOT_HERE}{interpreter} -m venv; install it (python3-venv)"));
     }
-    // The build needs it anyway, so this tells whether packages can be installed at all.
+    // The build needs maturin anyway, so this tells whether packages can be installed.
     if !quiet(&mut pip(root, &python, &["install", "maturin>=1.9,<2"])) {
         return Err(format!("{NOT_HERE}packages for pip; is there a network, or a mirror of them?"));
     }
     Ok(python)
 }
 
-/// Returns where the environment of an interpreter is.
+/// Returns the folder of an interpreter's environment.
 fn folder(root: &Path, interpreter: &str) -> PathBuf {
     root.join("target/python").join(interpreter.replace(['/', '\\'], "_"))
 }
 
-/// Installs the package and what its tests need into an environment of this interpreter: built of the
-/// sources, or this wheel. Returns the Python there.
+/// Installs the package, from the sources or from this wheel, and the packages for its tests into an
+/// environment of this interpreter. Returns the environment's Python.
 fn install(root: &Path, interpreter: &str, wheel: Option<&Path>, call: Call) -> Result<PathBuf, String> {
     let python = environment(root, interpreter)?;
     let Some(wheel) = wheel else {
         succeeds(call, &mut pip(root, &python, &["install", ".[test]"]), "pip install '.[test]'")?;
         return Ok(python);
     };
-    // Another one of this version may be there.
+    // Another wheel of the same version may be installed.
     let mut anew = pip(root, &python, &["install", "--force-reinstall", "--no-deps"]);
     succeeds(call, anew.arg(wheel), "pip install WHEEL")?;
     let with_tests = format!("{}[test]", wheel.display());

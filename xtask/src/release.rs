@@ -1,5 +1,5 @@
-//! The files of a release. For each kind of Linux machine: one static program, in an archive with its manual
-//! pages, shell completions, and the licences of everything in it; and a list of the archives' SHA-256.
+//! The files of a release. For each kind of Linux machine there is one static program, in an archive with its
+//! manual pages, shell completions, and the licences of all its parts; a list has the archives' SHA-256.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,11 +14,11 @@ use crate::test::cargo_with;
 /// A kind of machine.
 struct Target {
     name: &'static str,
-    /// As the standard library calls it.
+    /// The name in Rust's standard library.
     architecture: &'static str,
-    /// As the ELF header calls it.
+    /// The number in the ELF header.
     machine: u16,
-    /// An emulator that runs its programs on other machines.
+    /// An emulator that runs the machine's programs on other machines.
     emulator: &'static str,
     /// The folder where Debian's musl-dev puts the C library's headers.
     headers: &'static str,
@@ -49,7 +49,7 @@ const TARGETS: [Target; 2] = [
 const OWN: [&str; 5] =
     ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/reference/cli.md"];
 
-/// Shells, and the files that they look for.
+/// Shells, and the names of their completion files.
 const SHELLS: [(&str, &str); 3] =
     [("bash", "brickwork.bash"), ("zsh", "_brickwork"), ("fish", "brickwork.fish")];
 
@@ -81,12 +81,12 @@ pub fn run(root: &Path, names: &[&str]) -> Result<(), String> {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The variable that names to the compiler the commit that it compiles.
+/// The variable that tells the compiler the commit of the source.
 const COMMIT: &str = "BRICKWORK_COMMIT";
 
 impl Target {
-    /// Builds the command from this commit; returns its program, which takes nothing from the machine that it
-    /// runs on.
+    /// Builds the command from this commit; returns its program, which needs no library of the machine that
+    /// runs it.
     fn build(&self, root: &Path, commit: Option<&str>) -> Result<PathBuf, String> {
         if !has_target("+stable", self.name) {
             return Err(format!(
@@ -97,8 +97,8 @@ impl Target {
         let upper = self.name.to_uppercase().replace('-', "_");
         let lower = self.name.replace('-', "_");
         let mut environment = environment(&cargo_home()?, commit);
-        // The C compiler is that of the machine, told to use the headers of the C library that Rust brings,
-        // or one that knows them itself.
+        // A musl compiler knows the headers of its C library; another C compiler gets musl's headers by
+        // flags.
         let own = format!("{}-linux-musl-gcc", self.architecture);
         if needs(&own, "").is_ok() {
             environment.push((format!("CC_{lower}"), own));
@@ -135,7 +135,7 @@ impl Target {
         }
     }
 
-    /// Starts a program of this machine, on this one or under an emulator.
+    /// Returns a command that runs a program of this machine, directly or under an emulator.
     fn command(&self, program: &Path) -> Command {
         if self.architecture == std::env::consts::ARCH {
             return Command::new(program);
@@ -199,7 +199,7 @@ fn is_static(program: &[u8], machine: u16) -> Result<(), String> {
     Ok(())
 }
 
-/// An archive that is made.
+/// An archive in the making.
 struct Archive<'a> {
     root: &'a Path,
     folder: &'a Path,
@@ -207,7 +207,7 @@ struct Archive<'a> {
 }
 
 impl Archive<'_> {
-    /// Packs a program, its own description, the project's files and the licences into an archive.
+    /// Packs a program, its documentation, the project's files and the licences into an archive.
     fn make(
         &self,
         program: &Path,
@@ -234,7 +234,7 @@ impl Archive<'_> {
             write(&inside.join("completions").join(file), script.as_bytes())?;
         }
         let path = self.folder.join(format!("{}.tar.gz", self.name));
-        // The same files give the same archive, whoever makes it and when.
+        // The archive depends only on the files, and not on the user or the time.
         let same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"];
         let mut tar = Command::new("tar");
         tar.args(same).arg(format!("--mtime=@{}", self.time())).arg("--use-compress-program=gzip -9n");
@@ -243,7 +243,7 @@ impl Archive<'_> {
         Ok(path)
     }
 
-    /// When the last change was committed, in seconds; 0 outside a repository.
+    /// Returns the time of the last commit, in seconds; 0 outside a repository.
     fn time(&self) -> String {
         let mut git = Command::new("git");
         let time = said(git.args(["log", "-1", "--format=%ct"]).current_dir(self.root)).unwrap_or_default();
@@ -251,7 +251,7 @@ impl Archive<'_> {
     }
 }
 
-/// The files with licences of all that is compiled into the command: the name in the archive, and the file.
+/// Returns the licence files of all packages in the command: the name in the archive, and the file.
 fn licences(root: &Path, target: &str) -> Result<Vec<(String, PathBuf)>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = said(Command::new(&cargo).current_dir(root).args([
@@ -300,7 +300,7 @@ fn licences(root: &Path, target: &str) -> Result<Vec<(String, PathBuf)>, String>
             }
         }
         if found.len() == before {
-            // Its manifest names the licence, which others have in full.
+            // The package's manifest names the licence, whose full text other packages have.
             found.push((
                 format!("{}-{}/Cargo.toml", text("name"), text("version")),
                 folder.join("Cargo.toml"),
@@ -357,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that does what an archive needs of the command.
+    /// A program with the outputs of the command that an archive needs.
     const PRETENDER: &str = "#!/bin/sh\n\
         if [ $1 = man ]; then mkdir -p $3 && echo page > $3/brickwork.1; else echo \"completes $2\"; fi\n";
 
@@ -433,7 +433,7 @@ mod tests {
             assert_eq!(is_static(&own, machine), Err("it is linked dynamically".into()));
         }
         assert_eq!(is_static(&own, machine ^ 1), Err("it is for another machine".into()));
-        // Without its program headers it needs no other library.
+        // A program without program headers needs no library.
         own[56..58].fill(0);
         assert_eq!(is_static(&own, machine), Ok(()));
         assert_eq!(is_static(&own[..40], machine), Err("it is cut off".into()));
@@ -449,7 +449,7 @@ mod tests {
         assert!(!all.iter().any(|(file, _)| file.starts_with("loom") || file.starts_with("brickwork")));
     }
 
-    /// The container is built by a compiler that is new enough.
+    /// The container's compiler is new enough.
     #[test]
     fn the_container_has_the_compiler_that_is_needed() {
         let text = |name: &str| String::from_utf8(read(&crate::root().join(name)).unwrap()).unwrap();

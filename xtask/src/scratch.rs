@@ -1,4 +1,4 @@
-//! Where tests keep their temporary files.
+//! The folder of tests' temporary files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,23 +6,23 @@ use std::process::Command;
 /// The variable that names the folder of temporary files.
 const VARIABLE: &str = "TMPDIR";
 
-/// The folder that lies in memory, where there is one.
+/// The folder of files in memory, on systems that have it.
 const MEMORY: &str = "/dev/shm";
 
-/// The beginning of its name there; the number of the process follows.
+/// The prefix of the folder's name there; the number of the process follows.
 const NAME: &str = "brickwork-tests-";
 
-/// Bytes that must be free there: several times what all tests have at once.
+/// The space that must be free there: several times the space that all tests use at once.
 const ROOM: u64 = 8 << 30;
 
-/// The folder of temporary files of all that is called while this lives; its files are removed with it.
+/// The folder of temporary files of all commands during this value's life; its files are removed with it.
 ///
-/// Stores write durably all the time, and on a disk their tests mostly wait for that, so in memory they take
-/// less than half of the time. Without the room, or where [`VARIABLE`] names a folder, nothing is changed.
+/// Stores write durably all the time, and in memory their tests take less than half of the time on a disk. If
+/// there is no space, or [`VARIABLE`] names a folder, nothing changes.
 pub struct Scratch(Option<PathBuf>);
 
 impl Scratch {
-    /// Makes the folder, if there is room for it.
+    /// Makes the folder, if there is enough space.
     pub fn new() -> Self {
         let named = std::env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty());
         if named || free(Path::new(MEMORY)).is_none_or(|free| free < ROOM) {
@@ -49,7 +49,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes folders of processes that are no more: one that was killed has left its files in memory.
+/// Removes folders of processes that have ended: a killed process leaves its files in memory.
 fn remove_left_behind() {
     for entry in std::fs::read_dir(MEMORY).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -60,7 +60,7 @@ fn remove_left_behind() {
     }
 }
 
-/// Returns how many bytes are free in a folder.
+/// Returns the number of free bytes in a folder.
 fn free(folder: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(folder).ok()?;
     room.f_bavail.checked_mul(room.f_frsize)
@@ -70,7 +70,7 @@ fn free(folder: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A child gets a folder that exists as long as this value; without room it gets none.
+    /// A child gets a folder that exists as long as this value; without space it gets none.
     #[test]
     fn a_folder_lasts_as_long_as_it_is_needed() {
         assert_eq!(free(Path::new("/no/such/folder")), None);

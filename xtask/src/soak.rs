@@ -1,7 +1,7 @@
-//! A soak: two standing parties run programs for a while, with stock made in the background, while processes
-//! are ended and killed and the line between them is cut, and while more is asked for than a budget allows.
-//! All answers must be right, nothing may fail while nothing happens, what is refused must be refused with
-//! words, memory must not grow, and both stores must be sound and alike at the end.
+//! A soak: two services run programs for a while, with stock made in the background, while processes are
+//! ended and killed, the connection is cut, and clients ask for more than a budget allows. All results must
+//! be right, no request may fail in quiet times, refusals must have a reason, memory must not grow, and both
+//! stores must be sound and equal at the end.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,16 +18,16 @@ use crate::test::cargo;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// How often something happens to the parties.
+/// The interval of the faults.
 const EVERY: Duration = Duration::from_secs(20);
 
-/// Rounds in which both processes stay, so that their memory can be compared.
+/// Rounds without a fault to the processes, so that their memory can be compared.
 const QUIET: usize = 2;
 
-/// Runs of the program of which more is asked for than may run.
+/// The budget of the program of which clients ask for more runs.
 const SCARCE: u64 = 30;
 
-/// Resident memory may differ by so much, whatever it is.
+/// Resident memory may grow by so much in any case.
 const SLACK_BYTES: u64 = 32 << 20;
 
 type Outcome<T> = Result<T, String>;
@@ -36,7 +36,7 @@ fn say(what: impl std::fmt::Display) -> String {
     what.to_string()
 }
 
-/// A folder that is gone when this is dropped.
+/// A folder that is removed with this value.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -46,7 +46,7 @@ impl Drop for Folder {
     }
 }
 
-/// Passes bytes on between the two services, until it is told to cut.
+/// Passes on bytes between the two services, until it must cut the connection.
 struct Wire {
     door: SocketAddr,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -87,7 +87,7 @@ impl Wire {
     }
 }
 
-/// Both parties, and what they are made of.
+/// Both parties, and their files.
 struct World {
     binary: PathBuf,
     folder: PathBuf,
@@ -127,7 +127,7 @@ impl World {
             let input = if role == 1 { format!("input = '{input}'\n") } else { String::new() };
             format!("[[program]]\nname = \"{name}\"\nfile = \"{file}\"\n{input}low = {low}\nhigh = {high}\n")
         };
-        // The garbler's budget is the smaller one: it is asked, and refuses before the peer hears of it.
+        // The garbler's budget is smaller, so it refuses before the peer hears of the request.
         let scarce = format!("total = {}\n", SCARCE * (1 + role as u64));
         let block = self.examples.join("aes-128.evaluator.json").display().to_string();
         let text = format!(
@@ -163,7 +163,7 @@ impl World {
             }
             said += &line;
         }
-        // All its other output is in its log.
+        // All further output is in the log.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         let http = http.ok_or("no address")?;
         Ok(Service { child, http })
@@ -171,7 +171,7 @@ impl World {
 }
 
 impl Service {
-    /// Resident bytes.
+    /// Returns the resident bytes.
     fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -201,7 +201,8 @@ impl Service {
     }
 }
 
-/// Asks a service. Returns the status and the body of its answer, or that there was none.
+/// Sends a request to a service. Returns the status and the body of the answer, or an error if there was
+/// none.
 fn ask(at: SocketAddr, line: &str, body: &str) -> Outcome<(u16, String)> {
     let mut stream = TcpStream::connect(at).map_err(say)?;
     let _ = stream.set_nodelay(true);
@@ -218,19 +219,19 @@ fn ask(at: SocketAddr, line: &str, body: &str) -> Outcome<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-/// The numbers that the clients count.
+/// The clients' counts.
 #[derive(Default)]
 struct Counts {
     right: AtomicU64,
-    /// Runs of the program of which more is asked for than may run.
+    /// Runs of the program with the small budget.
     scarce: AtomicU64,
-    /// Requests that were refused with words, by status.
+    /// Requests that were refused with a reason, by status.
     refused: Mutex<BTreeMap<u16, u64>>,
-    /// Requests whose run failed, or that had no answer, while something happened to a party.
+    /// Requests without an answer, or whose run failed, during a fault.
     cut_off: AtomicU64,
     wrong: Mutex<Option<String>>,
     seconds: Mutex<Vec<f64>>,
-    /// Counts what happens to the parties: odd from when it happens until both are ready again.
+    /// The number of beginnings and ends of faults: odd from a fault until both parties are ready again.
     happened: AtomicU64,
     over: AtomicBool,
     at: Mutex<Option<SocketAddr>>,
@@ -241,8 +242,8 @@ impl Counts {
         self.wrong.lock().expect("nobody panics in here").get_or_insert(why);
     }
 
-    /// Requests a run, and counts its outcome. Returns what it gave, and how long it took where nothing
-    /// happened meanwhile.
+    /// Requests a run, and counts its result. Returns the outputs, and the run's time if there was no fault
+    /// meanwhile.
     fn run(&self, at: SocketAddr, body: &Value) -> Option<(Value, Option<f64>)> {
         let (before, begun) = (self.happened.load(Ordering::SeqCst), Instant::now());
         let answer = ask(at, "POST /run", &body.to_string());
@@ -271,7 +272,7 @@ impl Counts {
         None
     }
 
-    /// Where the garbler takes requests, as long as this lasts.
+    /// Returns the address at which the garbler takes requests, until the soak is over.
     fn place(&self) -> Option<SocketAddr> {
         loop {
             if self.over.load(Ordering::SeqCst) {
@@ -285,7 +286,7 @@ impl Counts {
     }
 }
 
-/// Asks for runs, one after the other, as long as it lasts.
+/// Requests one run after another, until the soak is over.
 fn client(counts: &Counts, aes: &Value) {
     for number in 0u64.. {
         let Some(at) = counts.place() else { return };
@@ -309,7 +310,7 @@ fn client(counts: &Counts, aes: &Value) {
     }
 }
 
-/// Asks for more runs of a program than there may be.
+/// Requests more runs of a program than its budget allows.
 fn greedy(counts: &Counts, aes: &Value) {
     let body = json!({ "program": "scarce", "input": "0x000102030405060708090a0b0c0d0e0f" });
     while let Some(at) = counts.place() {
@@ -323,7 +324,7 @@ fn greedy(counts: &Counts, aes: &Value) {
     }
 }
 
-/// Runs that a service says it has made since it began.
+/// Returns the number of runs that a service has counted since its start.
 fn scraped(service: &Service) -> Outcome<u64> {
     let (status, text) = ask(service.http, "GET /metrics", "")?;
     if status != 200 || !text.ends_with("# EOF\n") {
@@ -334,8 +335,8 @@ fn scraped(service: &Service) -> Outcome<u64> {
     counts.sum::<Option<u64>>().ok_or(format!("runs without a number in {text}"))
 }
 
-/// Says if memory has grown: in the last third of the rounds it is more than in the first, by more than a
-/// third and [`SLACK_BYTES`].
+/// Returns the first and the last memory if it has grown: the last third of the rounds has more than the
+/// first, by more than a third and [`SLACK_BYTES`].
 fn grown(memory: &[u64]) -> Option<[u64; 2]> {
     let third = memory.len().div_ceil(3);
     let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
@@ -343,7 +344,7 @@ fn grown(memory: &[u64]) -> Option<[u64; 2]> {
     (last > first / 3 * 4 + SLACK_BYTES).then_some([first, last])
 }
 
-/// Soaks for so many minutes, and prints what happened.
+/// Soaks for so many minutes, and prints the counts.
 pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let minutes: f64 =
         minutes.parse().map_err(|_| "a number of minutes is needed, such as 20".to_string())?;
@@ -448,7 +449,7 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
         stands.push(uses(&report));
     }
     let [of_garbler, of_evaluator] = &stands[..] else { return Err("two parties".into()) };
-    // A killed party may lack only the last use of an epoch that the other one has recorded.
+    // A killed party may lack only the last use of an epoch that the other party has recorded.
     for (epoch, uses) in of_garbler {
         let theirs = of_evaluator.get(epoch).map_or(0, Vec::len);
         let shared = uses.len().min(theirs);
@@ -486,7 +487,7 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Of each epoch what its programs took, in order.
+/// Returns for each epoch the items that its programs took, in order.
 fn uses(report: &Value) -> BTreeMap<String, Vec<Value>> {
     let epochs = report["epochs"].as_array().cloned().unwrap_or_default();
     let of = |epoch: &Value| {

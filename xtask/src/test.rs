@@ -1,4 +1,4 @@
-//! Everything that must pass before a change lands.
+//! All tests that must pass before a change lands.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
 use crate::scratch::Scratch;
 
-/// The crates that the command is made of, what measures it, and the chores. They are tested by themselves:
-/// cargo builds whatever is chosen together with all features that any of it asks for, and the others ask for
-/// hooks into the protocol, which the command that people use does not have.
+/// The crates of the command, the program that only measures, and xtask. They are tested separately, because
+/// cargo builds chosen crates with the features that any of them asks for, and the other crates ask for hooks
+/// into the protocol, which the shipped command does not have.
 const SHIPPED: [&str; 6] =
     ["brickwork", "brickwork-bench", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
@@ -36,7 +36,7 @@ impl Crates {
         }
     }
 
-    /// How the name of a step about them ends.
+    /// Returns the end of the name of a step about these crates.
     fn suffix(self) -> &'static str {
         match self {
             Crates::Shipped => " of what is shipped",
@@ -44,9 +44,9 @@ impl Crates {
         }
     }
 
-    /// Their tests whose outcome could depend on the kernel: that it is the one that was asked for, secrets
-    /// erased, times that tell nothing; whole runs, and stock. (The kernels' own tests try all of them by
-    /// themselves: they give the same bits, so how many bytes are sent is counted once.)
+    /// Returns the tests whose outcome may depend on the kernel: the choice of the kernel, erased secrets,
+    /// constant time, whole runs, and stock. (The kernels' own tests try all kernels, which give the same
+    /// bits, so the sent bytes are tested with one kernel.)
     fn kernel_tests(self) -> &'static [&'static str] {
         match self {
             Crates::All => &[],
@@ -69,13 +69,14 @@ struct Step {
 }
 
 impl Step {
-    /// `command` on these crates, and what comes behind.
+    /// Makes a step with `command` on these crates and the arguments `behind`.
     fn new(name: &str, command: &[&'static str], crates: Crates, behind: &[&'static str]) -> Step {
         let arguments = [command, &crates.arguments(), behind].concat();
         Step { name: name.into(), arguments, environment: Vec::new() }
     }
 
-    /// The tests of these crates that depend on the kernel, with this one. They are built as for all tests.
+    /// Makes a step of the tests that depend on the kernel, with this kernel. The programs are the same as
+    /// for all tests.
     fn with_kernel(crates: Crates, kernel: Kernel) -> Step {
         let mut behind: Vec<&str> = crates.kernel_tests().iter().flat_map(|test| ["--test", test]).collect();
         behind.push("--");
@@ -85,24 +86,24 @@ impl Step {
         Step { environment, ..Step::new(&name, TESTS, crates, &behind) }
     }
 
-    /// Those tests, with each kernel of this machine that is not what it gets.
+    /// Makes steps of those tests, with each kernel of this machine except the default.
     fn with_other_kernels(crates: Crates) -> impl Iterator<Item = Step> {
         let others = Kernel::all_available().into_iter().filter(|&kernel| kernel != Kernel::best());
         others.map(move |kernel| Step::with_kernel(crates, kernel))
     }
 
-    /// All tests of these crates, but for those in their documentation.
+    /// Makes a step of all tests of these crates, except those in their documentation.
     fn tests(crates: Crates) -> Step {
         Step::new(&format!("tests{}", crates.suffix()), TESTS, crates, TARGETS)
     }
 
-    /// The programs of all tests of these crates.
+    /// Makes a step that compiles all tests of these crates.
     fn programs(crates: Crates) -> Step {
         let behind = [TARGETS, &["--no-run"]].concat();
         Step::new(&format!("programs of the tests{}", crates.suffix()), TESTS, crates, &behind)
     }
 
-    /// The tests in their documentation.
+    /// Makes a step of the tests in the documentation.
     fn examples(crates: Crates) -> Step {
         Step::new(&format!("examples{}", crates.suffix()), TESTS, crates, &["--doc"])
     }
@@ -111,17 +112,17 @@ impl Step {
 const LINTS: &[&str] = &["clippy", "--release"];
 const WARNINGS: &[&str] = &["--", "-D", "warnings"];
 const TESTS: &[&str] = &["test", "--release", "--no-fail-fast"];
-/// The targets with tests. The examples are linted, and not linked here; and whoever asks for libraries and
-/// programs by name gets those, too, whose manifest says that they have none.
+/// The targets with tests, without examples, which only the lints compile. To name libraries and programs
+/// would also select those whose manifest has `test = false`.
 const TARGETS: &[&str] = &["--tests"];
 
-/// The first steps, one after another: each keeps all cores busy.
+/// Returns the first steps, one after another: each keeps all cores busy.
 fn first_steps() -> Vec<Step> {
     let mut steps = vec![
-        // Code that is compiled differently without the hooks; the rest is the same in both.
+        // Code that is compiled differently without the hooks; all other code is the same in both steps.
         Step::new("lints of what is shipped", LINTS, Crates::Shipped, WARNINGS),
         Step::new("lints", &[LINTS, &["--all-targets"]].concat(), Crates::All, WARNINGS),
-        // In release, as the lints: what they looked at is not looked at again.
+        // In release mode, like the lints, so that cargo can reuse their results.
         Step::new("documentation", &["doc", "--release", "--no-deps"], Crates::All, &[]),
         Step::programs(Crates::Shipped),
     ];
@@ -137,7 +138,7 @@ fn first_steps() -> Vec<Step> {
 /// The target of code that runs in a browser.
 const BROWSER: &str = "wasm32-unknown-unknown";
 
-/// The crates that a browser can run: they have neither files nor connections.
+/// Checks the crates that a browser can run, which have neither files nor connections.
 fn browser() -> Step {
     let crates = ["brickwork-base", "brickwork-circuit", "brickwork-lang", "brickwork-kernels"];
     let mut arguments = vec!["check", "--release", "--target", BROWSER];
@@ -154,9 +155,9 @@ fn has_browser_target() -> bool {
     })
 }
 
-/// The shipped crates are tested while the rest is compiled, because tests often wait; the Python package is
-/// tested beside the tests of both. The long step comes first: cargo waits for another one that compiles, but
-/// not once its tests run.
+/// Returns the steps for the shipped crates, whose tests run while the rest is compiled, because tests often
+/// wait. The long step comes first, because cargo waits for another cargo that compiles, but not for one that
+/// runs tests.
 fn steps_beside() -> Vec<Step> {
     let mut steps = vec![Step::tests(Crates::Shipped)];
     steps.extend(Step::with_other_kernels(Crates::Shipped));
@@ -164,12 +165,13 @@ fn steps_beside() -> Vec<Step> {
     steps
 }
 
-/// The programs that are compiled last, beside [`steps_beside`].
+/// Compiles the last test programs, beside [`steps_beside`].
 fn last_programs() -> Step {
     Step::programs(Crates::Others)
 }
 
-/// The last one runs tests with the kernel that the machine gets, so that a summary ends the output.
+/// Returns the last steps; the very last runs tests with the default kernel, so that a summary ends the
+/// output.
 fn last_steps() -> Vec<Step> {
     let mut steps: Vec<Step> = Step::with_other_kernels(Crates::Others).collect();
     steps.push(Step::examples(Crates::Others));
@@ -177,12 +179,12 @@ fn last_steps() -> Vec<Step> {
     steps
 }
 
-/// Runs everything; the first that fails ends it.
+/// Runs all steps; the first failure ends the test.
 pub fn run(root: &Path) -> Result<(), String> {
     Kernel::chosen().map_err(|refused| refused.to_string())?;
     step(root, "format", &["fmt", "--all", "--check"], &[])?;
     std::thread::scope(|scope| {
-        // An error is said once this has ended.
+        // An error is reported after this thread has ended.
         scope.spawn(|| crate::python::fetch(root));
         let mut steps = first_steps().into_iter();
         steps
@@ -195,8 +197,8 @@ pub fn run(root: &Path) -> Result<(), String> {
     let results = std::thread::scope(|scope| {
         let beside = scope.spawn(|| steps_beside().iter().try_for_each(|step| shipped.cargo(step, &stop)));
         let compiled = others.cargo(&last_programs(), &stop);
-        // The package's parts are compiled by now, and nothing else makes cargo wait. Its tests wait for
-        // processes much of the time, as those beside them do.
+        // The package's parts are compiled by now, and no other cargo blocks the package's build. The
+        // package's tests mostly wait for processes, like the tests beside them.
         let python = scope.spawn(|| {
             let run = || crate::python::run_if_possible(root, &|command| package.call(command));
             package.step("the Python package", &stop, run)
@@ -224,7 +226,7 @@ fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), Str
     Ok(())
 }
 
-/// Steps that run beside others. Their output is kept, so that it can be read in order.
+/// Steps that run beside others. Their output is kept, to be printed in order.
 struct Lane<'r> {
     root: &'r Path,
     scratch: &'r Scratch,
@@ -240,7 +242,7 @@ impl<'r> Lane<'r> {
         Ok(Lane { root, scratch, said })
     }
 
-    /// Runs a step, unless one beside it has failed.
+    /// Runs a step, unless a step beside it has failed.
     fn step(
         &self,
         name: &str,
@@ -269,7 +271,7 @@ impl<'r> Lane<'r> {
         })
     }
 
-    /// Runs a command; what it says goes to the end of what is kept. Returns whether it succeeded.
+    /// Runs a command, and keeps its output. Returns whether it succeeded.
     fn call(&self, command: &mut Command) -> Result<bool, String> {
         self.scratch.lend(command);
         let opened = || File::options().append(true).open(&self.said).map(Stdio::from);
@@ -286,23 +288,23 @@ impl<'r> Lane<'r> {
     }
 }
 
-/// How long a command may take: many times what each takes on two quiet cores.
+/// The longest time of a command: many times the usual time on two quiet cores.
 const LIMIT: Duration = Duration::from_secs(40 * 60);
 
-/// How long it may take to end once it is asked to.
+/// The time in which a command must end after an interrupt.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a command, and ends it if it hangs: Python's tests then say where, and what they began is ended.
+/// Runs a command, and ends it if it hangs; Python's tests then report where, and end their processes.
 /// Returns whether it succeeded.
 ///
 /// # Errors
-/// It does not start, or did not end in time.
+/// The command does not start, or did not end in time.
 pub fn succeeds_in_time(command: &mut Command) -> Result<bool, String> {
     succeeds_within(command, LIMIT, PATIENCE)
 }
 
-/// Does what [`succeeds_in_time`] does, with other times: until the command is asked to end, and from then on
-/// until it is killed.
+/// Does the same as [`succeeds_in_time`] with other times: until the interrupt, and from then on until the
+/// kill.
 fn succeeds_within(command: &mut Command, limit: Duration, patience: Duration) -> Result<bool, String> {
     let name = command.get_program().to_owned();
     let mut child = command.spawn().map_err(|e| format!("{name:?} does not start: {e}"))?;
@@ -329,12 +331,12 @@ fn ends_within(child: &mut Child, limit: Duration) -> Result<Option<bool>, Strin
     }
 }
 
-/// Runs cargo; its failure is an error.
+/// Runs cargo; a failure is an error.
 pub fn cargo(root: &Path, arguments: &[&str]) -> Result<(), String> {
     cargo_with(root, arguments, &[])
 }
 
-/// Does what [`cargo`] does, in this environment.
+/// Does the same as [`cargo`], in this environment.
 pub fn cargo_with(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     let status = cargo_command(root, arguments, environment).status();
     match status.map_err(|e| format!("cargo does not start: {e}"))?.success() {
@@ -344,7 +346,7 @@ pub fn cargo_with(root: &Path, arguments: &[&str], environment: &[(&str, &str)])
 }
 
 fn cargo_command(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
-    // Where a toolchain is asked for, it is not this one's cargo that runs.
+    // If a toolchain is named, its own cargo must run.
     let cargo = match environment.iter().any(|(name, _)| *name == "RUSTUP_TOOLCHAIN") {
         true => "cargo".into(),
         false => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
@@ -364,7 +366,7 @@ mod tests {
 
     use super::*;
 
-    /// The output of `cargo tree` for these crates, line by line.
+    /// Returns the output of `cargo tree` for these crates, line by line.
     fn tree(arguments: &[&str]) -> BTreeSet<String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
@@ -382,7 +384,7 @@ mod tests {
     fn no_hook_is_part_of_the_command() {
         let names = |package| {
             let tree = tree(&["-e", "features,normal,build", "-p", package]);
-            // The folders of the workspace are no names.
+            // The folders of the workspace differ and are left out.
             tree.iter().map(|line| line.split(" (").next().unwrap_or_default().to_owned()).collect()
         };
         let shipped: BTreeSet<String> = names("brickwork-cli");
@@ -393,8 +395,7 @@ mod tests {
         assert!(others.contains("brickwork feature \"adversary\""), "{others:?}");
     }
 
-    /// Tests come with libraries of their own; none of those gives what the command is made of a feature that
-    /// it does not have where it is shipped.
+    /// The dependencies of tests do not add features to the command's crates.
     #[test]
     fn what_is_tested_is_what_is_shipped() {
         let features = ["--format", "{p} {f}"];
@@ -409,7 +410,7 @@ mod tests {
         );
     }
 
-    /// Each kernel gets the tests that depend on it, and the last step is one of tests.
+    /// Each kernel gets the tests that depend on it, and the last step runs tests.
     #[test]
     fn every_kernel_gets_the_tests_that_depend_on_it() {
         let steps = [first_steps(), steps_beside(), vec![last_programs()], last_steps()].concat();
@@ -444,22 +445,22 @@ mod tests {
         assert_eq!(succeeds_in_time(&mut Command::new("true")), Ok(true));
         assert_eq!(succeeds_in_time(&mut Command::new("false")), Ok(false));
         let begun = Instant::now();
-        // Where these tests run in the background, interrupts are not heard, and it is killed.
+        // In the background, interrupts are ignored, so the process is killed.
         let [limit, patience] = [50, 500].map(Duration::from_millis);
         let refused = succeeds_within(Command::new("sleep").arg("1000"), limit, patience);
         assert_eq!(refused, Err("\"sleep\" did not end within 0 s".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(900), "nobody waited for it");
     }
 
-    /// Returns whether there is Rust code between two fences in a source's documentation, which `cargo test
-    /// --doc` would run.
+    /// Returns whether a source's documentation has Rust code between two fences, which `cargo test --doc`
+    /// would run.
     fn has_examples(text: &str) -> bool {
         let fences = text.lines().filter_map(|line| {
             let words = line.trim_start();
             let words = words.strip_prefix("///").or_else(|| words.strip_prefix("//!"))?;
             words.trim_start().strip_prefix("```").map(str::trim)
         });
-        // Every second one ends a block.
+        // Every second fence ends a block.
         let plain = ["", "rust", "compile_fail", "no_run", "should_panic", "ignore"];
         fences.step_by(2).any(|about| plain.contains(&about.split([',', ' ']).next().unwrap_or_default()))
     }
@@ -478,8 +479,8 @@ mod tests {
         found
     }
 
-    /// Libraries and programs whose manifest says that they have no tests, or no examples in their
-    /// documentation, have none. (It saves programs that would test nothing.)
+    /// If the manifest of a library or program excludes tests, or examples in the documentation, there are
+    /// none. (Such an entry saves a program without tests.)
     #[test]
     fn no_test_is_left_out() {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -499,7 +500,7 @@ mod tests {
         for target in targets {
             let path = Path::new(target["src_path"].as_str().expect("a path"));
             let is_bin = target["kind"][0] == "bin";
-            // A program beside others, or beside a library, is one file.
+            // A program beside other programs, or beside a library, is a single file.
             let alone = path.ends_with("main.rs") && !path.with_file_name("lib.rs").exists();
             let files = match is_bin && !alone {
                 true => vec![path.to_owned()],
@@ -508,7 +509,7 @@ mod tests {
             let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a source");
             if target["test"] == false {
                 seen[0] += 1;
-                // `tests/units` of the kernels has this one.
+                // `tests/units` of the kernels runs these tests.
                 let tested = |path: &&PathBuf| !path.ends_with("crates/kernels/src/pages.rs");
                 let with = files.iter().filter(tested).find(|path| read(path).contains("#[test]"));
                 assert!(with.is_none(), "{with:?} has tests");

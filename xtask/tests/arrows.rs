@@ -1,9 +1,8 @@
-//! Arrows only point down: no circle between the modules of a crate. (Between crates cargo refuses one
-//! itself.)
+//! Tests that the modules of a crate have no cyclic dependencies. (Between crates, cargo refuses cycles.)
 //!
-//! A module points to another one if it imports or names something that is defined there. An item that a
-//! module re-exports (`pub use`) is followed to its definition. Code that only cheaters have counts too, and
-//! so does code in a call or a definition of a macro; tests are left out.
+//! A module depends on another one if it imports or names an item that is defined there. An item that a
+//! module re-exports (`pub use`) is followed to its definition. Code of cheaters counts, too, and so does
+//! code in calls and definitions of macros; tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,17 +23,17 @@ struct Crate {
 /// The contents of a module.
 #[derive(Default)]
 struct Contents {
-    /// Names that are defined here, child modules left out.
+    /// Names that are defined here, without child modules.
     defines: BTreeSet<String>,
-    /// Names that are imported here, and what each one is.
+    /// Imported names, and the paths of their items.
     imports: BTreeMap<String, Module>,
-    /// Everything that a glob import makes visible.
+    /// The modules of glob imports.
     globs: Vec<Module>,
-    /// All paths that are named here, absolute.
+    /// All paths in the module's code, absolute.
     names: BTreeSet<Module>,
 }
 
-/// Returns whether something is compiled in tests only.
+/// Returns whether an item is compiled only in tests.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let text = match &attribute.meta {
@@ -52,7 +51,7 @@ impl Crate {
         all
     }
 
-    /// Reads a module's file; its children lie in `folder`.
+    /// Reads a module's file, whose children are in `folder`.
     fn file(&mut self, file: &Path, folder: &Path, module: Module) {
         let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -99,7 +98,7 @@ impl Crate {
                 Item::Fn(item) => (&item.attrs, item.sig.ident.to_string()),
                 Item::Impl(item) => (&item.attrs, String::new()),
                 Item::Macro(item) => {
-                    // `cheats!` defines an enum; others define nothing that is imported.
+                    // `cheats!` defines an enum; other macros define no items that are imported.
                     let tokens: Vec<String> =
                         item.mac.tokens.clone().into_iter().map(|token| token.to_string()).collect();
                     let name =
@@ -118,7 +117,7 @@ impl Crate {
                 if let Some(path) = absolute(&path, &module) {
                     self.modules.entry(module.clone()).or_default().names.insert(path);
                 } else {
-                    // A path from a name in scope: an import, or a child module.
+                    // The path begins with a name in scope: an import, or a child module.
                     self.modules
                         .entry(module.clone())
                         .or_default()
@@ -161,12 +160,12 @@ impl Crate {
         }
     }
 
-    /// The module in which what a path names is defined; none if it is of another crate.
+    /// Returns the module that defines the item of a path; none if the item belongs to another crate.
     fn home(&self, path: &[String], depth: usize) -> Option<Module> {
         if depth > 16 {
             return None;
         }
-        // The longest part of the path that is a module.
+        // The module is the longest part of the path that is a module.
         let length = (0..=path.len()).rev().find(|&k| self.modules.contains_key(&path[..k]))?;
         let (module, rest) = path.split_at(length);
         let contents = &self.modules[module];
@@ -187,13 +186,13 @@ impl Crate {
         })
     }
 
-    /// Returns whether a path is that of a child module and no more. By itself that is no arrow: a variable
-    /// may have the same name, and what is named of the child is a longer path.
+    /// Returns whether a path is only the name of a child module. Such a path is no dependency: a variable
+    /// may have the same name, and an item of the child has a longer path.
     fn is_child(&self, module: &Module, path: &Module) -> bool {
         path.len() == module.len() + 1 && path.starts_with(module) && self.modules.contains_key(path)
     }
 
-    /// The modules to which each module points.
+    /// Returns the modules on which each module depends.
     fn arrows(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
         let of = |(module, contents): (&Module, &Contents)| -> BTreeSet<Module> {
             contents
@@ -212,7 +211,7 @@ impl Crate {
 struct Paths(Vec<Module>);
 
 impl Paths {
-    /// Adds what an import inside of a function names.
+    /// Adds the items of an import inside a function.
     fn import(&mut self, tree: &UseTree, so_far: &[String]) {
         let with = |name: &syn::Ident| match name == "self" {
             true => so_far.to_vec(),
@@ -227,7 +226,7 @@ impl Paths {
         }
     }
 
-    /// Adds the paths of two segments and more among a macro's tokens; a single word may be anything.
+    /// Adds the paths of at least two segments among a macro's tokens; a single word may be anything.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons) = (Vec::new(), 0);
         for token in tokens {
@@ -278,11 +277,11 @@ impl<'a> Visit<'a> for Paths {
 
     fn visit_item_mod(&mut self, _: &'a syn::ItemMod) {}
 
-    /// The scope of a visibility (`pub(super)`) is no arrow.
+    /// The scope of a visibility (`pub(super)`) is no dependency.
     fn visit_visibility(&mut self, _: &'a Visibility) {}
 }
 
-/// A path that begins with `crate`, `self` or `super`, from the crate's root.
+/// Returns the absolute form of a path that begins with `crate`, `self` or `super`.
 fn absolute(path: &[String], module: &Module) -> Option<Module> {
     let mut base = match path.first()?.as_str() {
         "crate" => Vec::new(),
@@ -332,7 +331,7 @@ fn name(module: &Module) -> String {
     if module.is_empty() { "lib".into() } else { module.join("::") }
 }
 
-/// The sources of all crates.
+/// Returns the folders of the sources of all crates.
 fn crates() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let mut found = Vec::new();
@@ -351,7 +350,7 @@ fn crates() -> Vec<PathBuf> {
     found
 }
 
-/// No module joins a circle.
+/// No module is in a cycle.
 #[test]
 fn no_circle_between_modules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
@@ -376,7 +375,7 @@ fn no_circle_between_modules() {
     assert!(found.is_empty(), "modules in a circle:\n{found}");
 }
 
-/// Shared code of all protocols names none of them.
+/// The code that all protocols share names no protocol.
 #[test]
 fn the_session_names_no_protocol() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
@@ -396,14 +395,14 @@ fn the_session_names_no_protocol() {
         }
         seen += 1;
         let text = std::fs::read_to_string(&path).expect("a source").to_lowercase();
-        // "authenticated" is a word of its own, too.
+        // "authenticated" is also an ordinary word.
         let named = protocols.iter().find(|name| *name != "authenticated" && text.contains(*name));
         assert!(named.is_none(), "{} names {}", path.display(), named.expect("one"));
     }
     assert!(seen > 5, "{seen} files");
 }
 
-/// A circle is found, also through what a parent passes on.
+/// A cycle is found, also through the re-exports of a parent.
 #[test]
 fn a_circle_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -427,8 +426,8 @@ fn a_circle_is_found() {
     write("b.rs", "mod c; pub struct B; impl B { pub fn new() -> B { c::c() } }");
     assert_eq!(circles(&Crate::read(folder.path()).arrows()).len(), 1);
     write("b.rs", "pub struct B; impl B { pub fn new() -> B { B } }");
-    // Where an arrow stands that makes a circle: in calls and definitions of macros, in imports inside of
-    // functions, and where only cheaters look.
+    // Each of these dependencies makes a cycle: in calls and definitions of macros, in imports inside
+    // functions, and in code of cheaters.
     for arrow in [
         "pub fn c() { drop(vec![(1, crate::a::a())]) }",
         "pub fn c() { assert!(super::a::a() == ()) }",
@@ -447,7 +446,7 @@ fn a_circle_is_found() {
     }
     write("a.rs", "use super::B; pub fn a() { B::new(); }");
     write("c.rs", "pub fn c() { crate::a::a() }");
-    // A definition in the root, which points to all, makes a circle too.
+    // An item of the root, which depends on all modules, makes a cycle, too.
     write("b.rs", "pub struct B; impl B { pub fn new() -> B { crate::all(); B } }");
     assert_eq!(circles(&Crate::read(folder.path()).arrows()).len(), 1);
 }

@@ -1,4 +1,5 @@
-//! A function of a protocol fits on a screen or two: one step of the paper, no longer than [`LINES`].
+//! Tests that a function of a protocol fits on a screen or two: one step of the paper, at most [`LINES`]
+//! lines.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +7,10 @@ use proc_macro2::Span;
 use syn::visit::Visit;
 use syn::{Attribute, Signature};
 
-/// Lines of the longest function, from its signature to its closing brace.
+/// The largest number of lines of a function, from its signature to its closing brace.
 const LINES: usize = 80;
 
-/// Functions that are longer: name and lines. Tests are left out.
+/// Functions that are too long: name and lines. Tests are left out.
 #[derive(Default)]
 struct Long {
     seen: usize,
@@ -26,7 +27,7 @@ impl Long {
     }
 }
 
-/// Returns whether something is compiled in tests only.
+/// Returns whether an item is compiled only in tests.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let only_tests = |list: &syn::MetaList| list.tokens.to_string() == "test";
@@ -69,7 +70,7 @@ fn long(text: &str) -> Long {
     long
 }
 
-/// The files of all protocols' `src`, those of test modules left out.
+/// Returns the files of all protocols' `src`, without test modules.
 fn sources() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let (mut found, mut open) = (Vec::new(), vec![root.join("crates/protocols")]);
@@ -104,7 +105,7 @@ fn no_function_of_a_protocol_is_long() {
     assert!(found.is_empty(), "functions of more than {LINES} lines:\n{found}");
 }
 
-/// A long function is found, of a type, a trait and a module alike, and none of a test.
+/// A long function is found in a type, a trait and a module, but not in a test.
 #[test]
 fn a_long_function_is_found() {
     let of_lines = |lines: usize| format!("fn f() {{{}}}", "\n".repeat(lines - 1));

@@ -1,12 +1,11 @@
-//! Documentation of a function that others call begins with what it does: "Returns", "Sends".
+//! Tests that the documentation of a visible function begins with a verb: "Returns", "Sends".
 
 mod files;
 
 use syn::visit::Visit;
 use syn::{Attribute, Expr, Lit, Meta, Visibility};
 
-/// Nouns and the like with which documentation of a function does not begin, though they end as verbs of the
-/// third person do.
+/// Other words with the ending of a verb.
 const NO_VERBS: [&str; 31] = [
     "As",
     "Authenticators",
@@ -41,14 +40,14 @@ const NO_VERBS: [&str; 31] = [
     "Words",
 ];
 
-/// Functions whose documentation does not begin with what they do.
+/// Functions whose documentation does not begin with a verb.
 #[derive(Default)]
 struct Undone {
-    /// All that are documented and that others see.
+    /// The number of documented, visible functions.
     seen: usize,
-    /// Line and first paragraph.
+    /// The line and the first paragraph of each.
     found: Vec<String>,
-    /// True if the visited item belongs to a trait that others see.
+    /// True if the visited item belongs to a visible trait.
     of_trait: bool,
 }
 
@@ -110,7 +109,7 @@ fn undone(text: &str) -> Undone {
     undone
 }
 
-/// All functions that others call are described by a verb.
+/// The documentation of all visible functions begins with a verb.
 #[test]
 fn documentation_begins_with_a_verb() {
     let (mut seen, mut found) = (0, String::new());
@@ -123,8 +122,8 @@ fn documentation_begins_with_a_verb() {
     assert!(found.is_empty(), "documentation of functions that begins with no verb:\n{found}");
 }
 
-/// Other beginnings are found, of a module, a type and a trait alike; what others do not see may be described
-/// as it likes.
+/// Other beginnings are found in a module, a type and a trait; the documentation of private functions may
+/// begin otherwise.
 #[test]
 fn documentation_without_a_verb_is_found() {
     let places = [(["", ""], "pub"), (["mod a {", "}"], "pub(crate)"), (["impl A {", "}"], "pub(super)")];

@@ -1,5 +1,4 @@
-//! A line is read without scrolling: it has at most [`COLUMNS`] columns, in code, comments, strings and
-//! prose.
+//! Tests that a line has at most [`COLUMNS`] columns, in code, comments, strings and prose.
 
 mod files;
 
@@ -12,7 +11,7 @@ fn is_long(line: &str) -> bool {
     own.map(|word| word.chars().count() + 1).sum::<usize>() > COLUMNS + 1
 }
 
-/// The numbers of the lines of a source that are too long; rows of tables in its documentation may be.
+/// Returns the numbers of the long lines of a source; rows of tables in the documentation may be long.
 fn long_lines_of_rust(text: &str) -> Vec<usize> {
     let of_table = |line: &str| {
         let line = line.trim_start();
@@ -21,8 +20,7 @@ fn long_lines_of_rust(text: &str) -> Vec<usize> {
     numbered(text).filter(|(_, line)| is_long(line) && !of_table(line)).map(|(number, _)| number).collect()
 }
 
-/// The numbers of the lines of a page that are too long; rows of tables and what stands between fences may
-/// be.
+/// Returns the numbers of the long lines of a page; rows of tables and fenced lines may be long.
 fn long_lines_of_markdown(text: &str) -> Vec<usize> {
     let (mut fenced, mut found) = (false, Vec::new());
     for (number, line) in numbered(text) {
@@ -45,7 +43,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines())
 }
 
-/// Lists the lines of all files with this extension that are too long.
+/// Lists the long lines of all files with this extension.
 fn too_long(extension: &str, of: fn(&str) -> Vec<usize>) -> String {
     let lines = files::texts(extension).into_iter().flat_map(|(path, text)| {
         of(&text).into_iter().map(move |number| format!("{}:{number}\n", path.display()))
@@ -53,7 +51,7 @@ fn too_long(extension: &str, of: fn(&str) -> Vec<usize>) -> String {
     lines.collect()
 }
 
-/// No source, page or string has a line that is too long.
+/// No source or page has a long line.
 #[test]
 fn lines_fit() {
     let found = too_long("rs", long_lines_of_rust)
@@ -62,7 +60,7 @@ fn lines_fit() {
     assert!(found.is_empty(), "lines of more than {COLUMNS} columns:\n{found}");
 }
 
-/// A long line is found; an address, a table and what is fenced are no prose.
+/// A long line is found; an address, a table and a fenced line may be long.
 #[test]
 fn a_long_line_is_found() {
     let (fits, long) = ("ä".repeat(COLUMNS), "ä".repeat(COLUMNS + 1));

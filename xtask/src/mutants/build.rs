@@ -1,4 +1,4 @@
-//! A copy of the workspace with all mutants in it, and its test programs.
+//! Builds a copy of the workspace that contains all mutants, and the copy's test programs.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::find::Mutant;
 use super::weave::{Change, Woven, weave};
 
-/// The crates whose code is changed; the first one has the switch, which the others name as theirs.
+/// The crates with mutants; the first crate has the switch, which the others re-export.
 pub const PACKAGES: [&str; 13] = [
     "base",
     "wire",
@@ -27,7 +27,8 @@ pub const PACKAGES: [&str; 13] = [
     "protocols/justgarble",
 ];
 
-/// The tests that must notice: those of the libraries, and, where all are tried, of the store from outside.
+/// Returns the tests that try the mutants: those of the libraries and, if all packages are tried, those of
+/// the store.
 fn tests(packages: &[&str]) -> Vec<String> {
     let of = packages.iter().flat_map(|place| ["--package".into(), package(place)]);
     let store: &[&str] = match packages.len() == PACKAGES.len() {
@@ -42,19 +43,20 @@ pub fn package(place: &str) -> String {
     format!("brickwork-{}", place.rsplit('/').next().unwrap_or(place))
 }
 
-/// Rounds of compiling and taking out what does not compile.
+/// The most rounds of compiling and removing mutants that do not compile.
 const ROUNDS: usize = 40;
 
-/// Programs of tests with all mutants that compile.
+/// Test programs with all mutants that compile.
 pub struct Built {
     pub programs: Vec<PathBuf>,
-    /// Where the programs are run.
+    /// The working folder of the programs.
     pub directory: PathBuf,
-    /// By number the compiler's error for a mutant that does not compile.
+    /// For each mutant that does not compile, by number, the compiler's error.
     pub unviable: HashMap<usize, String>,
 }
 
-/// Weaves the mutants into a copy of the workspace and compiles it, without those that do not compile.
+/// Weaves the mutants into a copy of the workspace and compiles the copy, without the mutants that do not
+/// compile.
 pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) -> Result<Built, String> {
     let tree = work.join("tree");
     let known = Unviable::read(root, work);
@@ -103,7 +105,7 @@ pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) ->
 struct Unviable<'a> {
     root: &'a Path,
     path: PathBuf,
-    /// By name and text of the file.
+    /// The error, by the mutant's name and the hash of its file.
     why: HashMap<(String, String), String>,
 }
 
@@ -118,7 +120,7 @@ impl<'a> Unviable<'a> {
         Unviable { root, path, why: why.collect() }
     }
 
-    /// A mutant's name, and a number that changes with its file.
+    /// Returns a mutant's name, and a hash of its file.
     fn key(&self, mutant: &Mutant) -> (String, String) {
         let mut hasher = DefaultHasher::new();
         std::fs::read(self.root.join(&mutant.file)).unwrap_or_default().hash(&mut hasher);
@@ -139,7 +141,7 @@ impl<'a> Unviable<'a> {
     }
 }
 
-/// Writes the copy, file by file where it changes; the woven files by path.
+/// Writes the changed files of the copy; returns the woven files by path.
 fn copy(
     root: &Path,
     tree: &Path,
@@ -177,7 +179,7 @@ fn copy(
     Ok(woven)
 }
 
-/// Writes a file if it changes, so that cargo sees what changed.
+/// Writes a file if its contents change, so that cargo compiles only changed files.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
@@ -187,7 +189,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(path, bytes).map_err(failed)
 }
 
-/// Compiles the tests; whether that worked, and cargo's messages.
+/// Compiles the tests; returns whether that succeeded, and cargo's messages.
 fn compile(tree: &Path, target: &Path, packages: &[&str]) -> Result<(bool, Vec<Value>), String> {
     let mut command = Command::new("cargo");
     command.args(["test", "--release", "--no-run", "--message-format=json"]).args(tests(packages));
@@ -204,11 +206,11 @@ fn compile(tree: &Path, target: &Path, packages: &[&str]) -> Result<(bool, Vec<V
     Ok((output.status.success(), messages))
 }
 
-/// The mutants that an error is about: those at its main places, or else those anywhere in it.
+/// Returns the mutants at the main places of an error, or else the mutants at all its places.
 fn culprits(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
     let at = |span: &Value| {
         let woven = woven.get(span["file_name"].as_str()?)?;
-        // Columns and bytes of the compiler count from the file's start.
+        // The compiler counts bytes from the file's start.
         woven.mutant_at(span["byte_start"].as_u64()? as usize)
     };
     let spans: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();
@@ -216,8 +218,8 @@ fn culprits(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
     if main.is_empty() { spans.into_iter().filter_map(at).collect() } else { main }
 }
 
-/// Returns the mutants between the first and the last place of an error. A statement that is deleted may
-/// leave a value where it would have moved it, and the compiler names the places of that value alone.
+/// Returns the mutants between the first and the last place of an error. If a mutant deletes a statement that
+/// would have moved a value, the compiler names only other places of that value.
 fn between(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
     let spans: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();
     let Some(file) = spans.iter().find(|span| span["is_primary"] == true).map(|span| &span["file_name"])
@@ -231,7 +233,7 @@ fn between(message: &Value, woven: &HashMap<String, Woven>) -> Vec<usize> {
     file.as_str().and_then(|file| woven.get(file)).map_or_else(Vec::new, |woven| woven.mutants_in(range))
 }
 
-/// The test programs that cargo built, in an order that does not depend on which was there already.
+/// Returns the test programs that cargo built, in a fixed order.
 fn programs(messages: &[Value]) -> Vec<PathBuf> {
     let tests =
         messages.iter().filter(|m| m["reason"] == "compiler-artifact" && m["profile"]["test"] == true);
@@ -245,7 +247,8 @@ fn programs(messages: &[Value]) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// The compiler names the binding, the borrow and the move of a value that a deleted statement leaves.
+    /// The compiler names the binding, the borrow and the move of a value, but not the deleted statement in
+    /// between.
     #[test]
     fn mutants_between_the_places_of_an_error_are_found() {
         let text = "fn f(a: A) { let b = a.b(); g(b)?; h(a) }";

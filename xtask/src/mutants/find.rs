@@ -1,5 +1,5 @@
-//! Finds the mutants: those of `cargo mutants`, as `.cargo/mutants.toml` selects them, and every check
-//! switched off.
+//! Finds the mutants: those of `cargo mutants`, selected by `.cargo/mutants.toml`, and a further one for
+//! every check, switched off.
 
 use super::build::package;
 use std::collections::{HashMap, HashSet};
@@ -18,9 +18,9 @@ use super::weave::Change;
 pub struct Mutant {
     /// `FILE:LINE:COLUMN: what is changed in FUNCTION`.
     pub name: String,
-    /// Relative to the workspace's root.
+    /// The path, relative to the workspace's root.
     pub file: String,
-    /// How it is woven in; none where that is impossible.
+    /// The change of the text, if the mutant can be woven in.
     pub change: Option<Change>,
 }
 
@@ -56,12 +56,12 @@ struct Source<'a> {
     text: &'a str,
     lines: Vec<usize>,
     syntax: syn::File,
-    /// Where an operator starts: its own range and that of its expression; none where a `let` stands beside
-    /// it.
+    /// By start of an operator: the operator's range and the range of its expression, unless the expression
+    /// contains a `let`.
     operators: HashMap<usize, (Range<usize>, Option<Range<usize>>)>,
-    /// Where the left side of an operator starts that is a cast, which must not stand before a `<`.
+    /// The starts of casts on the left side of an operator, before which a `<` would not parse.
     casts: HashSet<usize>,
-    /// Where an arm of a `match` starts that has a `_`: where its `=>` does.
+    /// By start of an arm with `_` in a `match`: the start of its `=>`.
     arms: HashMap<usize, usize>,
 }
 
@@ -82,14 +82,14 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// The byte at a line and column, which count characters from 1.
+    /// Returns the byte at a line and column, which count characters from 1.
     fn byte(&self, place: &Value) -> Option<usize> {
         let (line, column) = (place["line"].as_u64()? as usize, place["column"].as_u64()? as usize);
         let start = *self.lines.get(line.checked_sub(1)?)?;
         self.text[start..].char_indices().nth(column.checked_sub(1)?).map(|(at, _)| start + at)
     }
 
-    /// A mutant as `cargo mutants` lists it.
+    /// Returns a mutant in the list of `cargo mutants`.
     fn theirs(&self, listed: &Value) -> Mutant {
         let name = listed["name"].as_str().unwrap_or_default().to_owned();
         Mutant { name, file: self.file.into(), change: self.change(listed) }
@@ -118,7 +118,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Each check of the file switched off.
+    /// Returns a mutant for each check of the file, switched off.
     fn checks_off(&self) -> Vec<Mutant> {
         let mut checks = Checks { source: self, function: Vec::new(), found: Vec::new() };
         checks.visit_file(&self.syntax);
@@ -160,7 +160,7 @@ impl<'ast> Visit<'ast> for Places {
     }
 
     fn visit_expr_match(&mut self, branches: &'ast syn::ExprMatch) {
-        // An arm under a condition needs one that takes the rest.
+        // A condition on an arm needs another arm that takes the rest.
         if branches.arms.iter().any(|arm| matches!(arm.pat, syn::Pat::Wild(_)) && arm.guard.is_none()) {
             let arms = branches
                 .arms
@@ -172,7 +172,7 @@ impl<'ast> Visit<'ast> for Places {
     }
 }
 
-/// Looks for checks: statements that end in `?`, conditions of which a branch is an error, filters.
+/// Looks for checks: statements that end in `?`, conditions with an error in a branch, filters.
 struct Checks<'a, 's> {
     source: &'a Source<'s>,
     function: Vec<String>,
@@ -192,7 +192,8 @@ impl Checks<'_, '_> {
         self.found.push(Mutant { name, file: file.into(), change: Some(change) });
     }
 
-    /// A condition that is evaluated, as it may receive what it is about, and then is this.
+    /// Adds a mutant whose condition is evaluated, because that may receive a message, but then has this
+    /// value.
     fn decided(&mut self, what: &str, condition: &syn::Expr, holds: bool) {
         let at = condition.span().byte_range();
         let text = format!("let _ = {}; {holds}", &self.source.text[at.clone()]);
@@ -208,7 +209,7 @@ impl Checks<'_, '_> {
     }
 }
 
-/// Returns whether these are the attributes of an item that only tests see.
+/// Returns whether an item with these attributes is compiled only in tests.
 fn for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::Path(path) => path.is_ident("test"),
@@ -239,7 +240,7 @@ fn ends_in_error(block: &syn::Block) -> bool {
     matches!(block.stmts.last(), Some(syn::Stmt::Expr(last, _)) if is_error(last))
 }
 
-/// Returns whether this call sends something: without it the peer waits forever, and checks nothing.
+/// Returns whether a call sends a message: without the message, the peer would wait forever.
 fn sends(call: &syn::Expr) -> bool {
     let syn::Expr::MethodCall(call) = call else { return false };
     ["send", "flush", "write_all"].iter().any(|name| call.method == name)
@@ -274,7 +275,7 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
         {
             let (at, inner) = (statement.span().byte_range(), tried.expr.span().byte_range());
             self.found("delete", statement, Change::Statement(at.clone(), String::new()));
-            // A check that receives what it is about is made, and its end does not count.
+            // This mutant makes the check, because that may receive a message, but ignores the result.
             let ignored = format!("let _ = {};", &self.source.text[inner]);
             self.found("ignore", statement, Change::Statement(at, ignored));
         }
@@ -295,7 +296,7 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
         visit::visit_expr_if(self, branch);
     }
 
-    /// Of `match holds { true => …, false => Err(…) }` and the like the arm that is an error.
+    /// Finds `match holds { true => …, false => Err(…) }` and the like, where one arm is an error.
     fn visit_expr_match(&mut self, branches: &'ast syn::ExprMatch) {
         let arm = |arm: &syn::Arm| match (&arm.pat, is_error(&arm.body)) {
             (syn::Pat::Lit(syn::ExprLit { lit: syn::Lit::Bool(value), .. }), wrong) => {
@@ -322,7 +323,8 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
                 Some(syn::Expr::Closure(closure)) => {
                     Change::Expression(closure.body.span().byte_range(), "true".into())
                 }
-                // This compiles where the receiver and the result have the same type, such as an option.
+                // Without the filter, the code compiles if the receiver and the result have the same type,
+                // such as an option.
                 _ => Change::Expression(
                     call.span().byte_range(),
                     self.source.text[call.receiver.span().byte_range()].to_owned(),

@@ -1,9 +1,9 @@
 //! Mutation testing of all code that checks data of the peer, the disk or a file: does a test fail if a check
 //! is weakened?
 //!
-//! `cargo mutants` lists the mutants, and `.cargo/mutants.toml` the files that contain checks; mutants that
-//! switch off one whole check are added. `cargo mutants` would build each of them separately; here one build
-//! contains them all, each behind a switch, and a mutant is tried only on those tests that reach it.
+//! `cargo mutants` lists the mutants, and `.cargo/mutants.toml` the files that contain checks; further
+//! mutants switch off one whole check. One build contains all mutants, each behind a switch, and each mutant
+//! is tried only on tests that reach it.
 
 mod build;
 mod find;
@@ -20,19 +20,22 @@ use find::Mutant;
 use trial::{Bench, Outcome, Trials};
 pub use watch::{TICK, Watch};
 
-/// The page with the mutants that no test catches, and why each of them does no harm.
+/// The page with the mutants that no test catches, and the reason why each is harmless.
 const PAGE: &str = "docs/project/mutants.md";
 
-/// How to call it.
+/// The usage of the command.
 pub const USAGE: &str = "mutants [--list | --missed | --rest] [--checks] [--package=NAME…] [--seconds=N] \
                          [--tests=PART] [SHARD…]";
 
-/// Tries all mutants whose name has one of these parts, in the order of the parts, or all if there are none.
-/// With `--missed` only the mutants that no test found last time here, or, without a result, those that the
-/// page lists; with `--rest` those that were not tried. With `--seconds=N` on tests of N seconds in all; with
-/// `--missed` and `--tests=PART` on the tests with this part in their names. With `--checks` only
-/// switched-off checks, changed comparisons and changed results; with `--package=NAME` only the mutants of
-/// these packages, on their own tests. With `--list` none, the results so far are shown.
+/// Tries all mutants, or only those whose name contains one of these parts, in the order of the parts.
+///
+/// - `--missed`: only mutants that no test caught last time or, without a result, the mutants on the page.
+/// - `--rest`: only mutants that were not tried.
+/// - `--seconds=N`: on tests of N seconds in all.
+/// - `--tests=PART`: with `--missed`, only on tests with this part in their names.
+/// - `--checks`: only switched-off checks, changed comparisons and changed results.
+/// - `--package=NAME`: only mutants of these packages, on their own tests.
+/// - `--list`: none; shows the results so far.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (options, shards): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let (mut seconds, mut part, mut packages) = (f64::INFINITY, "", Vec::new());
@@ -98,14 +101,14 @@ fn is_of_a_check(name: &str) -> bool {
     }
 }
 
-/// The names on the page, without the places in their files.
+/// Returns the names on the page, without the places in their files.
 fn explained(root: &Path) -> HashSet<String> {
     let page = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     let names = page.lines().filter_map(|line| line.trim_start().strip_prefix("* `"));
     names.filter_map(|line| Some(line.split_once('`')?.0.to_owned())).collect()
 }
 
-/// Builds all mutants and tries some of them, on tests of so many seconds with this in their names.
+/// Builds all mutants and tries some of them, on tests of so many seconds with this part in their names.
 fn try_all(
     root: &Path,
     work: &Path,
@@ -116,7 +119,7 @@ fn try_all(
 ) -> Result<(), String> {
     eprintln!("xtask: {} mutants, {} to try", mutants.len(), order.len());
     let built = build::build(root, work, packages, mutants)?;
-    // Twice as many as processors: tests that hang wait and do not work.
+    // Twice as many workers as processors, because tests that hang wait and do not work.
     let workers = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     let benches: Vec<Bench> = (0..workers).map(|n| Bench::new(work, n)).collect();
     let trials = Trials::prepare(&built, work, &benches)?;
@@ -156,7 +159,7 @@ fn try_all(
     Ok(())
 }
 
-/// The results of mutants, by name: the outcome and its details. Kept in a file between runs.
+/// The results of mutants, by name: the outcome and its details. A file keeps the results between runs.
 struct Results {
     file: std::fs::File,
     outcomes: BTreeMap<String, (String, String)>,
@@ -193,14 +196,14 @@ impl Results {
     }
 }
 
-/// A mutant's name without its line and column, which other changes shift.
+/// Returns a mutant's name without its line and column, which other changes shift.
 fn lasting(name: &str) -> String {
     let (place, what) = name.split_once(": ").unwrap_or((name, ""));
     format!("{}: {what}", place.split(':').next().unwrap_or(place))
 }
 
-/// Shows a table by file and the mutants that are missed; fails if the page does not say why one of them does
-/// no harm.
+/// Prints a table by file and the missed mutants; fails if the page has no reason why a missed mutant is
+/// harmless.
 fn report(root: &Path, mutants: &[Mutant], results: &Results) -> Result<(), String> {
     const OUTCOMES: [&str; 5] = ["caught", "hung", "missed", "unviable", "not woven"];
     let mut files: BTreeMap<&str, [usize; 7]> = BTreeMap::new();
@@ -261,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Files are renamed; what is known to do no harm must still be found.
+    /// The page names existing files, because a renamed file would lose its reasons.
     #[test]
     fn what_does_no_harm_lies_in_files_that_exist() {
         let page = std::fs::read_to_string(crate::root().join(PAGE)).expect("the page");

@@ -1,4 +1,4 @@
-//! Trying mutants: which tests meet one, and whether one of them fails.
+//! Tries mutants: finds the tests that reach a mutant, and runs them until one fails.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::build::Built;
 use super::watch::{Cost, TICK, Watch};
 
-/// The limits of a test program's memory and files, in KiB: a mutant may use any amount.
+/// The limits of a test program's memory and files, in KiB, because a mutant may use any amount.
 const LIMIT_KIB: u64 = 8 << 20;
-/// The assumed time of a test before it was measured, so that it has 20 s: some wait for a deadline of
+/// The assumed time of a test that was not measured, which allows it 20 s: some tests wait for a deadline of
 /// seconds.
 const UNKNOWN: Cost = Cost { ticks: 200, pause: 300 };
-/// How often tests run again that failed while the machine was busy with other things.
+/// The number of times that tests run again after a failure on a busy machine.
 const AGAIN: usize = 2;
-/// Ticks that the first tests of a mutant take together; each further round takes twice as many.
+/// The ticks of a mutant's first tests together; each further round takes twice as many.
 const FIRST_ROUND: u64 = 8;
 
-/// One test: its program, its name, what it takes usually.
+/// A test: its program, its name, its usual cost.
 #[derive(Clone, Debug)]
 pub struct Test {
     program: PathBuf,
@@ -28,11 +28,11 @@ pub struct Test {
     cost: Cost,
 }
 
-/// How a run of tests ended.
+/// The end of a run of tests.
 enum End {
     Passed,
     Failed,
-    /// Failed, but the machine was so busy with other things that this may be the reason.
+    /// A test failed, but perhaps because the machine was busy.
     Disturbed,
     Hung,
 }
@@ -40,37 +40,36 @@ enum End {
 /// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A test failed, or one of these.
+    /// This test, or one of these, failed.
     Caught(String),
     /// One of these tests did not end.
     Hung(String),
-    /// This many tests met it, and all passed.
+    /// This many tests reach the mutant, and all passed.
     Missed(usize),
 }
 
-/// The tests, and what is known about them.
+/// The tests, and facts about them.
 pub struct Trials {
     directory: PathBuf,
     tests: Vec<Test>,
-    /// Names of tests that fail without a mutant, or take too long: those of statistics.
+    /// Names of tests that fail without a mutant, or take too long, such as statistical tests.
     pub unusable: Vec<String>,
-    /// By mutant the tests that meet it.
+    /// By mutant the tests that reach it.
     met: HashMap<usize, Vec<usize>>,
-    /// How often a test caught a mutant of a file.
+    /// By file and test: the number of mutants that the test caught.
     catches: Mutex<HashMap<(String, usize), u64>>,
 }
 
-/// Where one worker runs its tests.
+/// The place of one worker's tests.
 pub struct Bench {
     output: PathBuf,
-    /// Temporary files of the tests, also of those that had to be ended; in memory where there is such a
-    /// folder.
+    /// Temporary files of the tests, in memory if there is such a folder.
     temporary: PathBuf,
     met: PathBuf,
 }
 
 impl Bench {
-    /// Makes that of worker `number`.
+    /// Makes the place of worker `number`.
     pub fn new(work: &Path, number: usize) -> Self {
         let own = |name: &str| work.join(format!("{name}-{number}"));
         let memory = Path::new("/dev/shm");
@@ -100,7 +99,7 @@ impl Trials {
         }
     }
 
-    /// Runs every test by itself without a mutant, to see which mutants it reaches; results of unchanged
+    /// Runs every test by itself without a mutant, to find the mutants that it reaches; results of unchanged
     /// programs are kept.
     pub fn prepare(built: &Built, work: &Path, benches: &[Bench]) -> Result<Self, String> {
         let kept = work.join("met.txt");
@@ -171,14 +170,14 @@ impl Trials {
         Some(trials)
     }
 
-    /// Tests, and seconds that they take together.
+    /// Returns the number of tests, and their total time in seconds.
     pub fn tests(&self) -> (usize, f64) {
         (self.tests.len(), self.tests.iter().map(|t| t.cost).sum::<Cost>().ticks as f64 * TICK.as_secs_f64())
     }
 
-    /// Tries a mutant of a file on the tests that reach it, until one fails: first those that found others of
-    /// the file, then from the fastest to the slowest, first the tests of the file itself and then others up
-    /// to this many seconds, of all tests with this part in their names.
+    /// Tries a mutant of a file on the tests that reach it, until a test fails. Tests that caught other
+    /// mutants of the file come first, then faster tests. Apart from the file's own tests, only tests of so
+    /// many seconds run, and only tests with this part in their names.
     pub fn try_one(
         &self,
         bench: &Bench,
@@ -232,7 +231,7 @@ impl Trials {
         Ok(Outcome::Missed(order.len()))
     }
 
-    /// Counts what a test caught in a file in an earlier run.
+    /// Counts a mutant of a file that a test caught in an earlier run.
     pub fn remember(&self, file: &str, test: &str) {
         if let Some(t) = self.tests.iter().position(|t| t.name == test) {
             *self.catches().entry((file.to_owned(), t)).or_default() += 1;
@@ -243,7 +242,7 @@ impl Trials {
         self.catches.lock().expect("no worker panics")
     }
 
-    /// Runs tests with a mutant, again where they failed while the machine was busy with other things.
+    /// Runs tests with a mutant, again if they fail while the machine is busy.
     fn run_undisturbed(&self, bench: &Bench, tests: &[&Test], mutant: usize) -> Result<End, String> {
         let mut again = AGAIN;
         loop {
@@ -256,7 +255,7 @@ impl Trials {
         }
     }
 
-    /// Runs tests of one program after those of another; returns how they ended, and how long they took.
+    /// Runs the tests of one program after those of another; returns their end and their time.
     fn run(
         &self,
         bench: &Bench,
@@ -312,18 +311,18 @@ impl Trials {
     }
 }
 
-/// How the names of the tests of a file begin, and of those of the modules below it.
+/// Returns the prefix of the names of the tests in a file and in its child modules.
 fn module_of(file: &str) -> String {
     let path = file
         .split_once("src/")
         .map_or(file, |(_, path)| path)
         .trim_end_matches(".rs")
         .trim_end_matches("/mod");
-    // A crate's root has tests of its own among all others.
+    // Tests of a crate's root have no prefix of their own.
     if path == "lib" { String::new() } else { format!("{}::", path.replace('/', "::")) }
 }
 
-/// Changes when one of the programs does.
+/// Returns a text that changes when one of the programs changes.
 fn stamp(built: &Built) -> Result<String, String> {
     let of = |program: &PathBuf| {
         let about = program.metadata().map_err(|e| format!("{}: {e}", program.display()))?;
@@ -332,7 +331,7 @@ fn stamp(built: &Built) -> Result<String, String> {
     built.programs.iter().map(of).collect::<Result<Vec<_>, String>>().map(|parts| parts.join(" "))
 }
 
-/// Does `count` jobs on all benches, each job on the first one that is free; the results in order, or an
+/// Does `count` jobs on all benches, each job on the first free bench; returns the results in order, or an
 /// error.
 pub fn each<T: Send>(
     benches: &[Bench],

@@ -1,25 +1,24 @@
-//! Tells whether a running test still makes progress, on a machine that does other work too.
+//! Tells whether a running test still makes progress on a busy machine.
 
 use std::time::{Duration, Instant};
 
-/// Between two looks at a running test.
+/// The time between two looks at a running test.
 pub const TICK: Duration = Duration::from_millis(10);
-/// Ticks that tests may work at least, and how many times their usual ones.
+/// The limit of a test's work: so many ticks, or so many times its usual ticks.
 const WORK: (u64, u64) = (1000, 10);
-/// Ticks that tests may do nothing at all at a stretch at least, and how many times their usual ones: all
-/// their parties wait.
+/// The limit of a pause in which no thread works: so many ticks, or so many times the usual pause.
 const PAUSE: (u64, u64) = (300, 3);
-/// A longer pause than this between two looks: the machine was held up, and the tests with it.
+/// A longer time between two looks means that the machine was held up, and the tests with it.
 const HELD_UP: Duration = Duration::from_secs(2);
-/// A test may be slowed down by this much without a failure of its own time limits: that is 60 s.
+/// A test may be slowed down by this much without reaching its own time limits, which are 60 s.
 const SLOWED_DOWN: Duration = Duration::from_secs(50);
 
-/// The time that tests take.
+/// The cost of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Ticks of CPU time, and those in which all threads slept.
+    /// Ticks of CPU time, and ticks in which all threads slept.
     pub ticks: u64,
-    /// Ticks of the longest time without any work.
+    /// Ticks of the longest pause.
     pub pause: u64,
 }
 
@@ -50,8 +49,8 @@ impl Watch {
         Watch { process, start: now, look: now, worked: 0, slept: 0, pause: 0, longest: 0, disturbed: false }
     }
 
-    /// Takes a look; whether tests that cost this usually are at work for far too long, or have come to a
-    /// halt.
+    /// Looks at the process; returns whether it has worked or paused for far too long, compared with its
+    /// usual cost.
     pub fn hangs(&mut self, usual: Cost) -> bool {
         self.disturbed |= self.look.elapsed() > HELD_UP;
         self.look = Instant::now();
@@ -69,23 +68,23 @@ impl Watch {
             || self.pause > PAUSE.0.max(usual.pause.saturating_mul(PAUSE.1))
     }
 
-    /// Takes a look, and judges nothing.
+    /// Looks at the process, without a judgement.
     pub fn look(&mut self) {
         let _ = self.hangs(Cost { ticks: u64::MAX, pause: u64::MAX });
     }
 
-    /// Ticks of CPU time so far, at the last look.
+    /// Returns the ticks of CPU time at the last look.
     pub fn worked(&self) -> u64 {
         self.worked
     }
 
-    /// Returns what the process has cost so far.
+    /// Returns the cost of the process so far.
     pub fn cost(&self) -> Cost {
         Cost { ticks: (self.worked + self.slept).max(1), pause: self.longest }
     }
 
-    /// Returns whether a failure may be the machine's: the process was stopped, or had to wait for others for
-    /// long.
+    /// Returns whether the machine may have caused a failure: the process was stopped, or had to wait long
+    /// for a processor.
     pub fn disturbed(&self) -> bool {
         self.disturbed || self.start.elapsed() > TICK * self.cost().ticks as u32 + SLOWED_DOWN
     }
@@ -93,28 +92,29 @@ impl Watch {
 
 /// The current activity of a process.
 struct Activity {
-    /// Its CPU time so far, in ticks.
+    /// The CPU time so far, in ticks.
     worked: u64,
-    /// No thread runs or would like to.
+    /// True if every thread sleeps.
     asleep: bool,
-    /// Somebody has stopped it.
+    /// True if the process is stopped.
     stopped: bool,
 }
 
 impl Activity {
-    /// As Linux tells; elsewhere every process is asleep, which makes a tick of every look.
+    /// Reads the activity from Linux; on other systems every process counts as asleep, so that every look
+    /// adds a tick.
     fn of(process: u32) -> Option<Activity> {
         if !cfg!(target_os = "linux") {
             return Some(Activity { worked: 0, asleep: true, stopped: false });
         }
         let about = |stat: String| -> Option<(String, u64)> {
-            // The name before these fields is in brackets, and may contain anything.
+            // The name before these fields is in brackets, and may contain any character.
             let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
             let time = |field: usize| fields.get(field)?.parse::<u64>().ok();
             Some(((*fields.first()?).to_owned(), time(11)? + time(12)?))
         };
         let folder = format!("/proc/{process}");
-        // The kernel counts in hundredths of a second: our ticks.
+        // The kernel counts hundredths of a second, which are ticks here.
         let (_, worked) = about(std::fs::read_to_string(format!("{folder}/stat")).ok()?)?;
         let threads = std::fs::read_dir(format!("{folder}/task")).ok()?.flatten();
         let states = threads.filter_map(|t| about(std::fs::read_to_string(t.path().join("stat")).ok()?));

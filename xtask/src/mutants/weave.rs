@@ -1,24 +1,24 @@
-//! Many mutants in one source text, each behind a switch, so that one build serves to try them all.
+//! Puts many mutants into one source text, each behind a switch, so that one build serves all of them.
 //!
-//! A mutant replaces an expression, makes a function return at once, takes a statement away or keeps an arm
-//! of a `match` from matching. All of these are *insertions*: `a == b` becomes `(if on(7) { a != b } else { a
-//! == b })`. The first branch has the original text without the switches of other mutants, because only one
-//! is on at a time.
+//! A mutant replaces an expression, returns at once from a function, removes a statement, or keeps an arm of
+//! a `match` from matching. All of these are *insertions*: `a == b` becomes `(if on(7) { a != b } else { a ==
+//! b })`. The first branch is the original text without the switches of other mutants, because only one
+//! switch is on at a time.
 
 use std::ops::Range;
 
-/// A change to a source text, in bytes of it.
+/// A change to a source text, with places in bytes.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// The expression there becomes this text.
+    /// This text replaces the expression in the range.
     Expression(Range<usize>, String),
-    /// The statement there becomes this one, or none.
+    /// This statement, or none, replaces the statement in the range.
     Statement(Range<usize>, String),
-    /// The function whose body's first statement starts there returns this.
+    /// The function whose body's first statement starts there returns this value.
     Return(usize, String),
-    /// The condition there, with its `let`s, does not hold.
+    /// The condition in the range, with its `let`s, does not hold.
     Never(Range<usize>),
-    /// The arm whose `=>` stands there does not match.
+    /// The arm whose `=>` is there does not match.
     Arm(usize),
 }
 
@@ -31,7 +31,7 @@ struct Insertion {
 }
 
 impl Change {
-    /// Returns whether a statement is left out.
+    /// Returns whether the change removes a statement.
     pub fn deletes(&self) -> bool {
         matches!(self, Change::Statement(_, text) if text.is_empty())
     }
@@ -49,7 +49,7 @@ impl Change {
     }
 }
 
-/// A text with its mutants, and where in it each of them stands.
+/// A text with its mutants, and the places of the mutants.
 #[derive(Default)]
 pub struct Woven {
     pub text: String,
@@ -73,7 +73,7 @@ pub fn weave<'a>(text: &str, mutants: impl IntoIterator<Item = (usize, &'a Chang
     let insertions: Vec<Insertion> =
         mutants.into_iter().map(|(number, change)| change.insertion(number)).collect();
     let length = |i: usize| insertions[i].at.len();
-    // At one place the inner ranges close first, then come those of no length, then the outer ranges open
+    // At one place, inner ranges close first, then insertions without a range follow, then outer ranges open
     // first.
     let mut events: Vec<(usize, u8, usize, usize)> = Vec::new();
     for (i, insertion) in insertions.iter().enumerate() {

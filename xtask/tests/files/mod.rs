@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders that are not ours, or made by a program.
+/// Folders of other projects, or of files that a program makes.
 const FOREIGN: [&str; 7] = [".git", "target", "corpus", "corpora", "artifacts", "node_modules", "seeds"];
 
 fn root() -> &'static Path {
