@@ -130,8 +130,9 @@ class Program(Page):
 
     def repeated(self, times: int, hold: str) -> Program:
         """Returns a program that evaluates this one several times, with one input of a party for all
-        evaluations, such as one model for many rows. The program has that input once, so nobody needs to
-        trust that it stays the same. Each input of the other party, and each output, becomes an array.
+        evaluations, such as one model for many rows. This input is given once. So nobody needs to
+        trust that a party gives the same input for each evaluation. Each input of the other party,
+        and each output, becomes an array.
 
         Args:
             times: the number of evaluations.

@@ -145,7 +145,7 @@ class Session:
     def fill(
         self, programs: Mapping[Any, int], *, progress: bool = False, deadline: float | None = None
     ) -> Record:
-        """Makes stock with the peer, which fills as much: in a session with a store.
+        """Makes stock in a session with a store. The peer must ask for the same stock.
 
         Args:
             programs: the number of executions of each program, or arguments `FILE[:NAME]=COUNT`.

@@ -25,7 +25,7 @@ OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Service:
-    """A service, from the start of its configuration."""
+    """A service that is started with a configuration file, which begins with this text."""
 
     def __init__(self, command: str, folder: Path, role: str, text: str, token: str) -> None:
         config = folder / f"{role}.toml"

@@ -357,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// A program with the outputs of the command that an archive needs.
+    /// A shell script in place of `brickwork`. It gives only the outputs that making an archive needs.
     const PRETENDER: &str = "#!/bin/sh\n\
         if [ $1 = man ]; then mkdir -p $3 && echo page > $3/brickwork.1; else echo \"completes $2\"; fi\n";
 

@@ -141,14 +141,15 @@ fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static
     if mode & 0o077 != 0 {
         return Err((
             "other users can read or change this file, which is a secret",
-            "`chmod 600` it, or make a new one if it may be known",
+            "run `chmod 600` on this file; if somebody may have read the secret, make a new one",
         ));
     }
     match owner == me || owner == 0 {
         true => Ok(()),
         false => Err((
             "this file, which is a secret, belongs to another user",
-            "`chown` it to the user that runs this command, or make a new one if it may be known",
+            "`chown` this file to the user that runs this command; if somebody may have read the secret, \
+             make a new one",
         )),
     }
 }

@@ -242,7 +242,7 @@ impl Party {
     pub fn session_watched(&mut self, watch: &Watch) -> Result<Session, Error> {
         let (role, request) = (self.role, self.request.clone());
         let Some(store) = self.store.clone() else {
-            let hint = "call `store` with one, or begin a `session_of` programs";
+            let hint = "call `store` with a store, or call `session_of` with the programs";
             return Err(Error::usage("a session needs a store", hint));
         };
         let (keys, mut place) = self.reach()?;

@@ -293,7 +293,8 @@ mod tests {
         assert!(smaller > 100 && same > 100, "{smaller} {same}");
     }
 
-    /// A sum of terms whose quick words cancel is not taken for a constant.
+    /// Each term has a word of 32 bits (`quick`), and the words of a sum may cancel by chance. Such a sum is
+    /// not taken for a constant.
     #[test]
     fn known_words_that_cancel_are_no_constant() {
         // Gaussian elimination: each row has a word, and the set of inputs whose words add up to it.

@@ -320,7 +320,8 @@ fn components_without_and_gates_join_their_neighbours() {
     for (x, y) in [(0, 0), (3, 5), (255, 254), (77, 0)] {
         assert_eq!((run(&p, x, y), run(&kept, x, y)), (model(x, y), model(x, y)));
     }
-    // The reader uses only a part of the merged component, twice from the same slot and once from elsewhere.
+    // The last expression has no AND gate, so it is merged with `mac`. It reads `t` from the slot of `mac`
+    // twice, and `y` from elsewhere.
     let p = cut(f, "u8 t = mac(x, y); output1 = ~t ^ (t <<> 3) ^ y;");
     assert_eq!(components(&p), named(&[("mac", 1)]));
     let t = 13 * 200 % 256;

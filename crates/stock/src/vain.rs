@@ -661,9 +661,10 @@ mod tests {
         }
     }
 
-    /// Row 4: a step that is interrupted early counts its early part, at either role and for each worker. If
-    /// the step was exposed, its risk counts instead, and a completed step counts nothing. A failed check in
-    /// a setup counts with the fixed risk of an epoch, even if the sum becomes too large.
+    /// Row 4: a step that is interrupted early adds its early part to the sum, at either role and for each
+    /// worker. If the step was exposed, its whole risk is added instead of the early part. A completed step
+    /// adds nothing. A failed check in a setup counts with the fixed risk of an epoch, even if the sum
+    /// becomes too large.
     #[test]
     fn row_04_what_is_broken_off_early_counts_a_little() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Row 26: writers of a store in a forked process write nothing. This test has a file of its own because it
-//! marks the whole process as a fork.
+//! Row 26 of the table of attacks (docs/concepts/security.md, section 14): writers of a store in a forked
+//! process write nothing. This test has a file of its own because it marks the whole process as a fork.
 
 use brickwork_base::{Error, Party, Security, process};
 use brickwork_stock::{Bulk, Entry, Epoch, FillStep, Secrets, Store, StoreKey, serial};

@@ -39,7 +39,7 @@ pub fn seed() -> [u8; BYTES] {
 /// tests' names.
 ///
 /// # Panics
-/// As [`seed`], except for the thread.
+/// As [`seed`], but on a thread of no test this function returns `None` and does not panic.
 pub fn seed_of_test() -> Option<[u8; BYTES]> {
     thread_local! {
         static DRAWN: Cell<u64> = const { Cell::new(0) };

@@ -1,5 +1,5 @@
-//! Row 26: a connection in a forked process cannot be used. This test has a file of its own because it marks
-//! the whole process as a fork.
+//! Row 26 of the table of attacks (docs/concepts/security.md, section 14): a connection in a forked process
+//! cannot be used. This test has a file of its own because it marks the whole process as a fork.
 
 use std::time::Duration;
 

@@ -34,7 +34,7 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=100)
     )]
     rounds: u32,
-    /// Skip rows with more AND gates than this, all executions together, and measure tasks with this many
+    /// Skip rows whose executions have more than N AND gates in total, and measure single tasks with N gates
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     largest: u64,
     #[command(flatten)]

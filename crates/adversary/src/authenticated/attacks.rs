@@ -195,16 +195,16 @@ fn triples(all: &mut Catalogue) {
 }
 
 fn comparison(all: &mut Catalogue) {
-    let story = "The evaluator opens another coin than it announced, having seen the garbler's: it would \
-                 shift layers so that its bets meet.";
+    let story = "The evaluator has seen the garbler's coin, and opens a coin that differs from the announced \
+                 one. It would shift layers so that its bets come into one bucket.";
     let lie = bit(Evaluator, Point::Coin, 1, 3, 2);
     all.always((6, "other_coin"), Cheat::Coin, Evaluator, story, lie);
-    let story = "The evaluator masks another digest than that of its words: it has one guess, and none of it \
-                 travels in the clear.";
+    let story = "The evaluator masks a digest that differs from that of its words. It has one guess, and no \
+                 part of the digest is sent unencrypted.";
     all.always((7, "evaluators_digest"), Cheat::Equality, Evaluator, story, |case| {
         case.sends(Evaluator, msg::COMPARE, 0, |digest| digest[5] ^= 8)
     });
-    let story = "The garbler answers with a hash of other keys than those of its digest.";
+    let story = "The garbler answers with a hash of keys that differ from those in its digest.";
     all.always((7, "garblers_answer"), Cheat::Equality, Garbler, story, |case| {
         case.sends(Garbler, msg::COMPARED, 0, |answer| answer[2] ^= 1)
     });
@@ -285,9 +285,18 @@ fn solderings(all: &mut Catalogue) {
             "The garbler flips the last bit of a soldering.",
             "The garbler solders to the other label of a wire: a value would be negated.",
         ),
-        ("It flips a soldering of an evaluator's input.", "It negates an input of the evaluator's."),
-        ("It flips the last bit of a soldering between two gates.", "It negates a wire between two gates."),
-        ("It flips the last bit of the last port's soldering.", "It negates what goes into the last port."),
+        (
+            "The garbler flips a soldering of an input of the evaluator.",
+            "The garbler negates an input of the evaluator.",
+        ),
+        (
+            "The garbler flips the last bit of a soldering between two gates.",
+            "The garbler negates a wire between two gates.",
+        ),
+        (
+            "The garbler flips the last bit of the last port's soldering.",
+            "The garbler negates the value that goes into the last port.",
+        ),
     ];
     for (port, ((last, negated), (story, told))) in names.into_iter().zip(stories).enumerate() {
         let lie = bit(Garbler, Point::Solderings, WORD, port, 0);

@@ -192,8 +192,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (13, "wrong_label_burns"),
-            "In a run from stock, the garbler gives a label of its input that is none: all of the session \
-             is burned.",
+            "In a run from stock, the garbler sends an invalid label for its input: all of the session is \
+             burned.",
             InputLabel,
             Garbler,
             Run,

@@ -689,14 +689,15 @@ fn inputs(all: &mut Catalogue) {
         };
         let [of_offset, of_label] = match bit {
             false => [
-                "Selective failure, against inputs of 0: the garbler hashes another offset than that of the \
-                 OTs.",
+                "Selective failure, against inputs of 0: the garbler hashes an offset that differs from that \
+                 of the OTs.",
                 "Selective failure, against inputs of 0: the garbler hashes the other label of an OT.",
             ],
             true => [
-                "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before it \
-                 says anything of them.",
-                "Selective failure, against inputs of 1: another hashed label ends as with inputs of 0.",
+                "Selective failure, against inputs of 1: the evaluator stops at the same message as with \
+                 inputs of 0, before it sends anything that depends on its inputs.",
+                "Selective failure, against inputs of 1: if the garbler hashes the other label, the run ends \
+                 as with inputs of 0.",
             ],
         };
         all.always((12, offset), caught(Cheat::OtOffset), Garbler, of_offset, move |case, _| {
@@ -727,11 +728,15 @@ fn outputs(all: &mut Catalogue) {
         |words| words[0] ^= 1,
     );
     for (variant, place, story) in [
-        ("flipped_bit", 5, "The evaluator sends a label of the garbler's output that is none."),
+        (
+            "flipped_bit",
+            5,
+            "For an output of the garbler, the evaluator sends a value that is neither of the two labels.",
+        ),
         (
             "flipped_colour",
             0,
-            "The evaluator flips only the colour of a label, as if it were the wire's other one.",
+            "The evaluator flips only the colour of a label, as if it were the other label of the wire.",
         ),
     ] {
         all.always((15, variant), caught(Cheat::OutputLabel), Evaluator, story, move |case, _| {

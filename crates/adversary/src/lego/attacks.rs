@@ -222,12 +222,12 @@ fn gates(all: &mut Catalogue) {
     all.lies((5, "another_function"), Cheat::Opening, Point::GateOutputs, story, flip_all(0));
     let story = "Every gate that the garbler makes has a wrong table.";
     all.lies((5, "other_tables"), Cheat::Opening, Point::Tables, story, flip_all(5));
-    let story = "The garbler spoils a gate that is used: the others of its bucket make up for it.";
+    let story = "The garbler spoils a gate that is used: the other items of its bucket outvote it.";
     all.always((5, "rubbish_in_use"), Ending::Survived, Garbler, story, |case| {
         case.lie(Garbler, Point::GateOutputs, flip(&in_buckets()[1..2], 7))
     });
-    let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, \
-                 and nothing wrong is believed.";
+    let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, so \
+                 the evaluator accepts no wrong output.";
     all.lies(
         (5, "whole_bucket"),
         Cheat::NoValidLabel,
@@ -413,8 +413,9 @@ fn wire_authenticators(all: &mut Catalogue) {
     all.lies((11, "other_bit_of_an_authenticator"), Cheat::Opening, point, story, flip(&[1], 0));
 
     // With two gates and one authenticator, two bad items of different kinds are a majority.
-    let story = "A gate of 12 gives rubbish and an authenticator of 8 refuses everything: neither is much by \
-                 itself, both in one bucket of two gates and one authenticator leave one vote of three.";
+    let story = "One of 12 gates gives invalid labels, and one of 8 authenticators refuses every label. Each \
+                 alone does little harm. Both in one bucket of two gates and one authenticator leave one \
+                 good vote of three.";
     let kept = 8.0 / 12.0 * 0.5;
     let endings = vec![
         (caught(Cheat::WireAuthenticator), 0.5),
@@ -427,9 +428,9 @@ fn wire_authenticators(all: &mut Catalogue) {
         let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 6));
         case.lie(Garbler, Point::WireHashes, flip(&[0, 1], 3))
     });
-    let story = "A gate of 12 gives a label that is none of its wire's, of the other colour, and an \
-                 authenticator of 8 accepts that and no other. Both in one bucket of two gates and one \
-                 authenticator make the evaluator believe it, and decode the other bit.";
+    let story = "One of 12 gates gives an invalid label of the other colour, and one of 8 authenticators \
+                 accepts only this label. If both are in one bucket of two gates and one authenticator, the \
+                 evaluator accepts the label, and decodes the wrong bit.";
     let endings = vec![
         (caught(Cheat::WireAuthenticator), 0.5),
         (caught(Cheat::Opening), 0.5 * 4.0 / 12.0),
@@ -582,14 +583,15 @@ fn inputs(all: &mut Catalogue) {
         };
         let [of_label, of_lowest] = match bit {
             false => [
-                "Selective failure, against inputs of 0: the garbler commits to another label of an OT.",
-                "The garbler commits to an OT's label with another lowest bit and opens an input to match, \
-                 against inputs of 0: it would flip them.",
+                "Selective failure, against inputs of 0: the garbler commits to a label that differs from \
+                 the label in the OT.",
+                "The garbler commits to an OT's label with the lowest bit flipped, and opens an input to \
+                 match, against inputs of 0: it would flip these inputs.",
             ],
             true => [
-                "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before \
-                 it says anything of them.",
-                "An OT's label with another lowest bit, against inputs of 1.",
+                "Selective failure, against inputs of 1: the evaluator stops at the same message as with \
+                 inputs of 0, before it sends anything that depends on its inputs.",
+                "The garbler commits to an OT's label with the lowest bit flipped, against inputs of 1.",
             ],
         };
         all.always((12, label), caught(Cheat::Opening), Garbler, of_label, move |case| {

@@ -269,7 +269,7 @@ fn of_programs() -> [Cheats; 7] {
             Garbler,
             What::Run,
             true,
-            "The garbler gives a label for its own input of a built program that is none.",
+            "The garbler sends an invalid label for its own input of a built program.",
             || at(Point::InputLabels, |labels| labels[5] ^= 1),
         ),
         (

@@ -167,8 +167,8 @@ impl Sheet {
         }
     }
 
-    /// Reads the sheet of a peer. Its texts cannot contain control characters of a terminal, because cuts
-    /// consist of names of functions, and protocols of letters and flags.
+    /// Reads the sheet of a peer. The sheet's texts cannot contain control characters of a terminal: a cut
+    /// consists of names of functions, and a protocol consists of letters and flags.
     fn read(bytes: &[u8]) -> Result<Self, String> {
         let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';

@@ -594,8 +594,8 @@ fn many_programs_over_one_connection() {
         }
         Ok((made, session))
     });
-    // Two programs run from stock. Each of the others needs a new epoch, because inputs were used in the
-    // earlier ones.
+    // Two of the programs run from stock. Each of the other programs needs a new epoch, because inputs were
+    // already used in the earlier epochs.
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 

@@ -53,8 +53,8 @@ fn key(digest: &[u8; 32]) -> Vec<u8> {
 }
 
 impl Book {
-    /// Reads how often programs have run on a store. If a log contains more runs of a program than the note,
-    /// the number in the log counts.
+    /// Reads how often programs have run on a store. The store keeps these numbers as notes. If a log
+    /// contains more runs of a program than its note, the number in the log counts.
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if the store cannot be read or was altered.

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-/// A program with up to four items of a shop, and a price of the other party. It computes their sum and their
-/// number.
+/// A program in which one party gives up to four items of a shop, and the other party gives a price. The
+/// outputs are the sum of all amounts and the price, and the number of items.
 const SHOP: &str = "
     #parties 2
     typedef uint_t 32 money

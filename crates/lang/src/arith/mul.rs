@@ -3,8 +3,8 @@
 use super::{add, add_carry, all_known, constant, extend, known, mask, sub, trimmed};
 use crate::graph::{Bit, Graph};
 
-/// Returns the cost of the full product of two numbers of `n` bits by rows: n^2 products, and n (n - 1)
-/// adders for single bits.
+/// Returns the cost of the full product of two numbers of `n` bits by rows (one row of partial products for
+/// each bit of a factor): n^2 products, and n (n - 1) adders for single bits.
 fn rows_cost(n: u64) -> u64 {
     2 * n * n - n
 }
@@ -26,9 +26,9 @@ fn full_cost(n: u64, square: bool) -> u64 {
     if n < 16 { rows } else { rows.min(karatsuba_cost(n, square)) }
 }
 
-/// Returns the cost of a product by Karatsuba's method with rows at the lowest level. The three products of a
-/// level have almost the same size and are counted as equal, because three recursive calls per level would
-/// take exponential time.
+/// Returns the cost of a product by Karatsuba's method, with multiplication by rows at the lowest level. The
+/// three products of a level have almost the same size and are counted as equal, because three recursive
+/// calls per level would take exponential time.
 fn karatsuba_cost(n: u64, square: bool) -> u64 {
     3 * full_cost(n.div_ceil(2) + 1, square) + split_cost(n, square)
 }

@@ -11,8 +11,8 @@
 //! The labels are correlated, so they must be hashed before they are used as keys: [`CotSender::keys`],
 //! [`CotReceiver::keys`].
 //!
-//! A session may have two series side by side, one in each direction. A [`Series`] identifies the series of a
-//! message, a hash or a stored state.
+//! A session may have two series side by side, one in each direction. Messages, hashes and stored states
+//! contain a [`Series`], which tells the two series apart.
 
 use super::Direction;
 use crate::Labels;

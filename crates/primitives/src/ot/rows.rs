@@ -31,8 +31,8 @@ use brickwork_wire::Channel;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// From the receiver: a block of each row of corrections for each 128 OTs, and one more, in chunks that
-    /// are ordered by tiles.
+    /// From the receiver: for each 128 OTs a block of each row of corrections, and at the end one more block
+    /// of each row. They are sent in chunks, tile after tile.
     pub const ROWS: Tag = Tag(24);
     /// From the receiver, when a series with trees is set up: the values that complete the sender's trees.
     pub const TREES: Tag = Tag(25);

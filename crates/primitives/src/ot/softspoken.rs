@@ -778,8 +778,9 @@ mod tests {
         }
     }
 
-    /// A receiver that uses other choices in one tree's corrections guesses all K bits of this tree's block
-    /// in its answer. The receiver survives with probability 2^-K.
+    /// A receiver uses choices in one tree's corrections that differ from those in the other trees'
+    /// corrections. In its answer it must then guess all K bits of this tree's block. The receiver survives
+    /// with probability 2^-K.
     fn wrong_rows<const K: usize>(trials: usize) {
         for random in [false, true] {
             let mut survived = 0;

@@ -115,7 +115,7 @@ pub(super) fn lots<'c>(
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     pub digests: Vec<[u8; 32]>,
-    /// For each component the first component that computes the same. Both share their copies.
+    /// For each component the first component that computes the same. Both components use the same copies.
     pub kinds: Vec<usize>,
     /// The number of copies that slots take, counted at the first of equal components.
     pub copies: Vec<usize>,

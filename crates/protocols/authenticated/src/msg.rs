@@ -20,7 +20,7 @@ pub const TABLES: Tag = Tag(134);
 pub const COLOURS: Tag = Tag(135);
 /// Garbler: solderings, and the hash of the MACs of the soldered masks.
 pub const SOLDERINGS: Tag = Tag(136);
-/// Either: its shares of the masks of the other party's inputs, and the hash of the MACs.
+/// From either party: its shares of the masks of the other party's inputs, and the hash of the MACs.
 pub const INPUT_MASKS: Tag = Tag(137);
 /// Evaluator: the masked values of its inputs.
 pub const MASKED_INPUTS: Tag = Tag(138);

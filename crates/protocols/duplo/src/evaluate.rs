@@ -68,7 +68,8 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// Sends the labels of both parties' inputs. One proof covers them and the open claims about the program.
+/// Sends the labels of both parties' inputs. One proof covers the labels and all claims about the program
+/// that are not proven yet.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -148,8 +149,8 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
     Ok(Masked(masked))
 }
 
-/// Receives the labels of both parties' inputs and evaluates all slots. One proof covers the labels and the
-/// open claims about the program.
+/// Receives the labels of both parties' inputs and evaluates all slots. One proof covers the labels and all
+/// claims about the program that are not proven yet.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,

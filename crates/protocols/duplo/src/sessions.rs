@@ -154,7 +154,7 @@ impl Garbler {
     }
 }
 
-/// A program that is joined and can be evaluated once.
+/// A program at one party whose components are soldered together. It can be evaluated once.
 pub struct GarblerBuilt {
     party: Garbler,
     step: Step,
@@ -339,7 +339,7 @@ impl Evaluator {
     }
 }
 
-/// A program that is joined and can be evaluated once.
+/// A program at one party whose components are soldered together. It can be evaluated once.
 pub struct EvaluatorBuilt {
     party: Evaluator,
     step: Step,

@@ -152,7 +152,7 @@ pub(super) fn garbler(
     theirs: &[u8],
 ) -> Result<Wires, Error> {
     party.run.phase("build");
-    // Returns public permutation messages with these bits: every symbol of a message is its bit.
+    // Returns a public permutation message for each of these bits. Each symbol of the message is the bit.
     let known = |bits: &[u8]| Words::repeated(party.level.permutations.l(), bits.iter().copied());
     let Begun { labels, pairs } = begun;
     let permutations = given(layout, made, [&known(&[1]), &known(theirs)], |wires| &wires.permutations);

@@ -23,8 +23,8 @@ pub enum Point {
     /// Garbler: two rows of each of these gates, `[gate][row]`.
     Tables,
     /// Garbler: for each copy of this kind of component, a byte that is 1 if a word of colour 1 is added to
-    /// its random offset. The other value gives an offset of colour 0, which is hashed and garbled
-    /// consistently.
+    /// its random offset. If the byte is flipped, the copy's offset has colour 0. The hashes and tables are
+    /// then made from this offset.
     CopyColours(usize),
     /// Garbler: the offsets with which copies of this kind of component are garbled. The hashed offsets are
     /// unchanged.

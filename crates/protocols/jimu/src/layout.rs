@@ -371,7 +371,8 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Returns the wires whose bits an evaluator that knows Δ reads: the garbler's inputs, and its outputs.
+    /// Returns the wires of the garbler's inputs and of the garbler's outputs. An evaluator that knows Δ can
+    /// read their bits.
     pub fn readable(&self) -> impl Iterator<Item = usize> {
         self.input_wires(Party::Garbler).chain(self.outputs(Party::Garbler))
     }

@@ -67,7 +67,8 @@ enum Replaced {
 }
 
 impl Copies {
-    /// Returns the random words of labels that were hashed.
+    /// Returns the random words that were hashed: for labels of inputs, for labels of outputs, and for
+    /// offsets.
     fn random<'a>(&'a self, replaced: &'a Replaced) -> [&'a Words; 3] {
         let Copies { inputs, outputs, offsets, .. } = self;
         match replaced {

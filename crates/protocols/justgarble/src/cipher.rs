@@ -231,8 +231,8 @@ impl DualKeyCipher for Keyed {
         let combined = |doubling: Doubling, a, b| {
             doubling.double(a, length) ^ doubling.double(doubling.double(b, length), length)
         };
-        // The mask is ρ(K) = π(K) ⊕ K. For short tokens it is the first 80 bits, and the tweak is in the 48
-        // bits behind them.
+        // The mask is ρ(K) = π(K) ⊕ K. For short tokens it is the first 80 bits, and the tweak is in the last
+        // 48 bits of the block.
         let davies_meyer = |blocks: [u128; N]| {
             let mut encrypted = blocks;
             self.permutation.encrypt_with(self.kernel, &mut encrypted);

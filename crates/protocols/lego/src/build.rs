@@ -39,7 +39,7 @@ pub(super) struct Wires<'a> {
 
 /// The claims about a program's solderings, at either party.
 pub(super) struct ProgramClaims {
-    /// s of each soldering.
+    /// For each soldering, the bit s: 1 if it exchanges the two labels.
     flips: Bits,
     /// For each soldering, 1 if its sum is negated. Only the evaluator needs it.
     negated: Vec<u8>,

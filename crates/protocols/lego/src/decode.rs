@@ -10,7 +10,7 @@
 //! **Recovery.** If a bucket gives two valid labels, their sum is Δ, and the labels of the garbler's inputs
 //! reveal their bits. Then E computes the function in the clear, and sends the label of the right bit for
 //! each output of G. E always performs these steps before it sends anything, with a random offset if there is
-//! nothing to recover. So the garbler sees the same bytes in the same order in both cases.
+//! nothing to recover. So the garbler sees the same bytes in the same order, with and without a recovery.
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;

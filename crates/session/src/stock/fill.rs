@@ -64,7 +64,7 @@ impl<S: Side> Stocked<S> {
     }
 }
 
-/// Returns the digest of a list of steps, each of one share or of several.
+/// Returns the digest of a list of steps. Each step is a list of requests, one for each worker.
 pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
     let mut digest = Digest::of("brickwork 2026-11 stock job");
     digest.length(steps.len());

@@ -18,16 +18,16 @@
 //! parties contribute to that. A party stores the identifier on disk before it reports the positions of its
 //! logs. So nothing is ever made for a pair that only one party knows.
 //!
-//! **Several sessions.** Another session of either party may lease an epoch. This connection then treats it
-//! as busy: it does not compare, change or use it, and draws no conclusion about old copies from it. An epoch
-//! that neither party calls busy does not change during the comparison; this follows from the order. The
-//! garbler holds its [`PeerLock`](brickwork_stock::PeerLock) while it reads its logs, and until it has the
-//! evaluator's answer. So none of its sessions begins to write in that time. No session of the evaluator
-//! writes either, because the garbler must first name the epoch. The evaluator reads its logs under its own
-//! lock, after it has the garbler's message. It judges them only after the garbler has answered, because the
-//! message of a garbler that has gone away is no evidence. If both sent at the same time, one party could
-//! report a log before a program, and the other party the same log after it. Only the garbler holds its lock
-//! while it waits for the peer, so the two cannot wait for each other.
+//! **Several sessions.** Another session of either party may lease an epoch. This connection then treats the
+//! epoch as busy: it does not compare, change or use the epoch. It also draws no conclusion from the epoch
+//! about old copies. An epoch that neither party calls busy does not change during the comparison; this
+//! follows from the order. The garbler holds its [`PeerLock`](brickwork_stock::PeerLock) while it reads its
+//! logs, and until it has the evaluator's answer. So none of its sessions begins to write in that time. No
+//! session of the evaluator writes either, because the garbler must first name the epoch. The evaluator reads
+//! its logs under its own lock, after it has the garbler's message. It judges them only after the garbler has
+//! answered, because the message of a garbler that has gone away is no evidence. If both sent at the same
+//! time, one party could report a log before a program, and the other party the same log after it. Only the
+//! garbler holds its lock while it waits for the peer, so the two cannot wait for each other.
 
 use std::collections::HashSet;
 use std::num::NonZeroU64;

@@ -504,8 +504,8 @@ impl Out {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes the numbers of the items' units, the same number for each item. This must come before all other
-    /// data.
+    /// Writes for every item the numbers of the units that it belongs to. Each item has equally many. This
+    /// must come before all other data.
     ///
     /// # Panics
     /// If something was written before, or the number is not a multiple of the number of items.

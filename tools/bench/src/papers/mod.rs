@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Skip rows with more AND gates than this, all executions together
+    /// Skip rows whose executions have more than N AND gates in total
     #[arg(long, value_name = "N")]
     largest: Option<u64>,
     /// Skip rows that are predicted to take more seconds

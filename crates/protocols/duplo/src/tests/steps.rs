@@ -46,7 +46,8 @@ impl Planned {
     /// Draws a step that may use earlier kept values. Appends the values that it keeps to `kept`.
     fn draw(kept: &mut Vec<Vec<bool>>, rng: &mut Rng) -> Planned {
         let mut carried = Vec::new();
-        // For each party: its ports, its own input bits, and the bits of all its ports.
+        // For each party: its ports, the values of its input bits, and the values of the bits of all its
+        // ports, with kept values.
         let mut sides = Vec::new();
         for (party, letter) in PARTIES.into_iter().zip(["x", "y"]) {
             let (mut ports, mut own, mut all) = (Vec::new(), Vec::new(), Vec::new());

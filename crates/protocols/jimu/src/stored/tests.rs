@@ -480,7 +480,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
 }
 
 /// Attempts count: a garbler that breaks off after each challenge ends the filling of its epoch. Then a new
-/// epoch begins, with a count of its own.
+/// epoch begins, and its attempts are counted from zero.
 #[test]
 fn challenges_that_are_given_up_close_an_epoch() {
     Unit::ALL.into_iter().for_each(given_up_challenges_close_an_epoch);

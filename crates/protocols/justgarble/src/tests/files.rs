@@ -122,7 +122,7 @@ fn files_with_a_mended_digest_do_no_harm() {
     }
 }
 
-/// A gate's public part must be possible for the method.
+/// Each garbling method accepts only its own public parts of gates, and refuses those of other methods.
 #[test]
 fn gates_of_other_schemes_are_refused() {
     let cipher = Cipher::A2(Doubling::D1);

@@ -57,8 +57,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the number of remaining OTs of each epoch that is not burned, oldest first. Both parties must
-    /// have the same.
+    /// Returns the number of remaining OTs of each epoch that is not burned, oldest first. Checks that both
+    /// parties have the same numbers.
     fn left(&self) -> Vec<u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
             let store = self.store(party);
