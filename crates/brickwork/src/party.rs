@@ -11,10 +11,11 @@ use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
 use crate::engine::Watch;
+use crate::engine::protocols;
 use crate::engine::report::Report;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Place};
-use crate::engine::sessions::{self, Needs};
+use crate::engine::sessions::Needs;
 use crate::engine::stocked::Stocked;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
@@ -312,7 +313,7 @@ impl Party {
         watch: &Watch,
     ) -> Result<Session, Error> {
         let (role, request, protocol) = (self.role, self.request.clone(), self.protocol_of_session());
-        let begin = sessions::begin(protocol)?;
+        let begin = protocols::sessions(protocol)?;
         let (keys, mut place) = self.reach()?;
         let channel = place.meet_alike(digest)?;
         let terms = terms(&request, ordered(role, keys));

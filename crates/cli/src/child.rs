@@ -11,12 +11,11 @@ use brickwork::bits::pack;
 use brickwork::engine::run::PartyRun;
 use brickwork::wire::tls::Identity;
 use brickwork_kernels::{Erasing, Secrets};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, code};
-use crate::party::{self, Host, PartyTask};
+use crate::party::{self, Host, PartyTask, Said};
 use crate::report::Report;
 
 /// The name of the command for a child.
@@ -24,32 +23,6 @@ pub const COMMAND: &str = "child";
 
 /// The largest message to a child.
 const MAX_BYTES: u64 = 8 << 30;
-
-/// A line that a child prints.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Said {
-    /// The child listens at this address.
-    Listening(String),
-    /// The run has ended.
-    Done {
-        /// The number of output bits.
-        bits: usize,
-        /// The output bits, packed.
-        outputs: Vec<u8>,
-        /// The report of the run.
-        report: Box<brickwork::Report>,
-    },
-    /// The run has failed.
-    Error {
-        /// The exit code.
-        code: u8,
-        /// The message, without the hint.
-        message: String,
-        /// Instructions for the user.
-        hint: String,
-    },
-}
 
 /// Returns the message for a child: its task, the program as [`Program::to_bytes`] writes it, the key in PEM
 /// form, and the bits of the input.

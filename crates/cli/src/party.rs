@@ -24,7 +24,6 @@ use crate::arguments::{
     Address, Choice, Keep, LineArguments, ParameterArguments, ProgramArguments, Reading, Resources, request,
 };
 use crate::audit::{Audit, AuditArguments};
-use crate::child::Said;
 use crate::failure::Failure;
 use crate::outcome::of_run;
 use crate::page::RunPageArguments;
@@ -105,6 +104,32 @@ pub enum Endpoint {
     Listen(String),
     /// The peer listens at this address.
     Connect(String),
+}
+
+/// A line that a child prints.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// The child listens at this address.
+    Listening(String),
+    /// The run has ended.
+    Done {
+        /// The number of output bits.
+        bits: usize,
+        /// The output bits, packed.
+        outputs: Vec<u8>,
+        /// The report of the run.
+        report: Box<brickwork::Report>,
+    },
+    /// The run has failed.
+    Error {
+        /// The exit code.
+        code: u8,
+        /// The message, without the hint.
+        message: String,
+        /// Instructions for the user.
+        hint: String,
+    },
 }
 
 /// The kind of process in which a party runs. It decides where the party's address is reported, and in which

@@ -27,11 +27,10 @@ use crate::arguments::{
     Choice, CutArguments, LinkArguments, ParameterArguments, ProgramArguments, Resources, request,
 };
 use crate::audit::AuditArguments;
-use crate::child::Said;
 use crate::failure::{Failure, code};
 use crate::outcome::of_run;
 use crate::page::RunPageArguments;
-use crate::party::{Endpoint, Host, PartyTask};
+use crate::party::{Endpoint, Host, PartyTask, Said};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program as Circuit, Recipient};
+use brickwork::engine::protocols::sessions;
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::sessions::begin;
 use brickwork::engine::stocked::{FromStock, Job, Wishes};
 use brickwork::engine::ways::Protocols;
 use brickwork::reading;
@@ -232,7 +232,7 @@ impl Arguments {
                     "a session needs its programs, and how often each may run",
                     "give --program FILE=TIMES; or --store, and what is lacking is made on the way",
                 )),
-                protocol => Ok(begin(protocol).map(|_| None)?),
+                protocol => Ok(sessions(protocol).map(|_| None)?),
             };
         };
         if self.post_quantum {

@@ -291,16 +291,17 @@ fn text(program: &Program, json: &Value) -> String {
     text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that \
              needs an input. G is the garbler, E the evaluator.\n";
     if rows.iter().any(|row| !row["each"].is_null()) {
-        text += "\nBytes that one more of each takes, both ways together, whenever they are sent: of a gate, \
-                 as the same program takes them that runs twice as often; of the others, as it takes them \
-                 with 1 024 more. On disk are the bytes of a new store with stock for all executions.\n";
+        text += "\nThe second table has the bytes that one more gate, input or output takes, both ways \
+                 together, whenever they are sent. For a gate, the same program runs twice as often. For an \
+                 input or output, it has 1 024 more of them. On disk are the bytes of a new store with stock \
+                 for all executions.\n";
         if rows.iter().any(|row| row["way"] == "duplo") {
             text += "duplo does all of these in the given cut and with standard buckets.\n";
         }
         if rows.iter().any(|row| !array(&row["each"], "other_buckets").is_empty()) {
-            text += "*: the run with more has buckets of other sizes, as more of something needs fewer \
-                     copies of each. What that saves is in the number, which may even be negative: it is \
-                     the difference between two runs, and not what one more would add to this one.\n";
+            text += "*: the larger run has buckets of other sizes, because more items need fewer copies of \
+                     each. The number is the difference between two runs, so it may be negative. One more \
+                     item would add more to this run.\n";
         }
         text += "\n";
         text += &table(HEAD_OF_EACH, &rows.iter().map(cells_of_each).collect::<Vec<_>>(), 1);

@@ -91,8 +91,8 @@ impl<'p> Probes<'p> {
     }
 
     /// Runs all of them by one request. Returns the bytes of one additional bit of each kind, compared with
-    /// the run of these reports. With `duplo` it compares with a run in the given cut and with standard
-    /// buckets, because the fastest parameters may change with the inputs. `other_buckets` lists the kinds
+    /// the run of these reports. With `duplo` that run has the given cut and standard buckets, because the
+    /// fastest parameters may change with the inputs. `other_buckets` lists the kinds
     /// for which the bucket sizes changed all the same.
     pub fn run(&self, request: &RunRequest, reports: &[Value; 2]) -> Result<Value, Failure> {
         let executions = request.parameters.executions;

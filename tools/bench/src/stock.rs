@@ -267,9 +267,9 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         "verify_bytes_per_second": rate,
     });
     let human = format!(
-        "{}: stock for {}\none execution from stock, connection standing: {online}, {}\none further step of \
-         a session in memory: {step}\nmaking it: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU \
-         {:.3} s)\non disk: garbler {}, evaluator {}; verified at {}/s\n",
+        "{}: stock for {}.\nOne execution from stock over an open connection: {online}, {}.\nOne further \
+         step of a session in memory: {step}.\nMaking the stock: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU \
+         {:.3} s).\nOn disk: garbler {}, evaluator {}; verified at {}/s\n",
         program.name(),
         plural(executions as u64, "execution"),
         bytes(sent),

@@ -7,14 +7,11 @@ use brickwork_circuit::{Component, Party, Program};
 use brickwork_duplo::{self as duplo, Duplo, Evaluator, Garbler};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
+use brickwork_session::stock;
 use brickwork_session::{PhaseReport, Protocol as _, Terms};
 use brickwork_wire::Channel;
 
 use super::Watch;
-use super::protocols::played;
-use super::request::Protocol;
-use super::stocked::FromStock;
-use crate::failure::Error;
 
 /// The items that the steps of a session use.
 #[derive(Default)]
@@ -50,6 +47,9 @@ impl Needs {
     }
 }
 
+/// The result of a step.
+type FromStock = stock::FromStock<String>;
+
 /// A party between two steps. After an error the session is over.
 pub trait Steps: Send {
     /// Runs a step on the input bits of this party.
@@ -71,19 +71,6 @@ pub trait Steps: Send {
 
 /// Begins a session: makes all items with the peer.
 pub type Begin = fn(Party, Channel, &Terms, Needs, &Watch) -> Result<Box<dyn Steps>, ProtocolError>;
-
-/// Returns the function with which a protocol begins a session in memory.
-///
-/// # Errors
-/// An error of usage if the protocol has no such sessions.
-pub fn begin(protocol: Protocol) -> Result<Begin, Error> {
-    played(protocol).sessions().ok_or_else(|| {
-        Error::usage(
-            format!("a session of --protocol {protocol} runs from stock"),
-            "take --protocol duplo or authenticated; or use a store, from Rust or from Python",
-        )
-    })
-}
 
 /// Begins a session of DUPLO.
 pub(super) fn duplo(

@@ -13,7 +13,8 @@ use csv::StringRecord;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-use super::{Reading, Scale, decimal};
+use super::decimal;
+use super::options::{Reading, Scale};
 use crate::failure::Error;
 use crate::files;
 

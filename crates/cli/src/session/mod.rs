@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 use brickwork::Session;
 use brickwork::circuit::{Party, Port, Program, Recipient, value};
+use brickwork::engine::protocols::sessions;
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::sessions::{Needs, begin};
+use brickwork::engine::sessions::Needs;
 use brickwork::engine::stocked::Job;
 use brickwork::engine::ways::Protocols;
 use brickwork::reading;
@@ -165,7 +166,7 @@ fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let protocol = arguments.protocol;
-    let _ = begin(protocol)?;
+    let _ = sessions(protocol)?;
     let steps = course::read(&arguments.file)?;
     let inputs = Inputs::read(arguments, &steps, party)?;
     // The items that the whole session can take.

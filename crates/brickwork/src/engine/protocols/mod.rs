@@ -22,6 +22,7 @@ use brickwork_session::stock::inventory::Inventory;
 use brickwork_stock::Store;
 
 use super::request::{Parameters, Protocol, RunRequest};
+use super::sessions::Begin;
 use crate::failure::Error;
 
 pub use duplo::Proposed;
@@ -61,6 +62,19 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
         Protocol::Lego => &Lego,
         Protocol::Authenticated => &Authenticated,
     }
+}
+
+/// Returns the function with which a protocol begins a session in memory.
+///
+/// # Errors
+/// An error of usage if the protocol has no such sessions.
+pub fn sessions(protocol: Protocol) -> Result<Begin, Error> {
+    played(protocol).sessions().ok_or_else(|| {
+        Error::usage(
+            format!("a session of --protocol {protocol} runs from stock"),
+            "take --protocol duplo or authenticated; or use a store, from Rust or from Python",
+        )
+    })
 }
 
 /// Logs the warning that users must see before they trust this protocol.

@@ -358,7 +358,10 @@ fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
         &[],
     ] {
         let refused = taken(batches);
-        assert!(matches!(&refused, Err(Error::Stock(why)) if why.contains("other buckets")), "{batches:?}");
+        assert!(
+            matches!(&refused, Err(Error::Stock(why)) if why.contains("another number of buckets")),
+            "{batches:?}"
+        );
     }
 }
 
