@@ -405,8 +405,7 @@ async def garbler_async(
     deadline: float | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Runs the garbler, as `garbler` does, while the event loop continues. Cancelling it stops the run.
-    """
+    """Runs the garbler, as `garbler` does, while the event loop continues. Cancelling it stops the run."""
     watch = Watch(progress, listening, deadline)
     ready = await aside(
         watch.prepare, _party, "garbler", program, input, identity, peer, listen, connect, keep, options

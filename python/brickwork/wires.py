@@ -65,8 +65,7 @@ class Place:
         return replace(self, path=f"{self.path}[{row}]")
 
     def digits(self) -> int | None:
-        """Returns the number of digits after the point, if it was given for this column or for its array.
-        """
+        """Returns the number of digits after the point, if it was given for this column or for its array."""
         here = [name.split("[", 1)[0] for name in self.path.split(".")]
         for name, digits in self.reading.scale.items():
             wanted = name.split(".")

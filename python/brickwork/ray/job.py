@@ -435,8 +435,7 @@ class _Metrics:
 
 
 def _checked(address: str, hosts: Sequence[str]) -> str:
-    """Returns the address of the peer's lane, which the peer names: one of the known hosts, and a port.
-    """
+    """Returns the address of the peer's lane, which the peer names: one of the known hosts, and a port."""
     host, _, port = address.rpartition(":")
     if host not in hosts:
         raise UsageError("the peer names a host that is not in peer_hosts", "name the peer's hosts, or stop")

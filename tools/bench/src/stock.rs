@@ -268,8 +268,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     });
     let human = format!(
         "{}: stock for {}.\nOne execution from stock over an open connection: {online}, {}.\nOne further \
-         step of a session in memory: {step}.\nMaking the stock: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU \
-         {:.3} s).\nOn disk: garbler {}, evaluator {}; verified at {}/s\n",
+         step of a session in memory: {step}.\nMaking the stock: in memory {:.3} s (CPU {:.3} s), on disk \
+         {:.3} s (CPU {:.3} s).\nOn disk: garbler {}, evaluator {}; verified at {}/s\n",
         program.name(),
         plural(executions as u64, "execution"),
         bytes(sent),

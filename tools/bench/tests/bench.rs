@@ -509,7 +509,7 @@ fn cost_grows_as_the_model_says() {
 #[test]
 fn stock_is_timed() {
     let (human, json) = good(&["stock", &example("millionaires.bwp"), "--executions", "3"]);
-    assert!(human.contains("connection standing") && human.contains("verified"), "{human}");
+    assert!(human.contains("over an open connection") && human.contains("verified"), "{human}");
     assert_eq!(json["executions"], 3);
     // Solderings, labels, and one proof of both: no table.
     assert!((5_000..25_000).contains(&json["online"]["bytes"].as_u64().expect("bytes")), "{json}");
