@@ -3,8 +3,8 @@
 use super::{add, add_carry, all_known, constant, extend, known, mask, sub, trimmed};
 use crate::graph::{Bit, Graph};
 
-/// Returns the cost of the full product of two numbers of `n` bits by rows (one row of partial products for
-/// each bit of a factor): n^2 products, and n (n - 1) adders for single bits.
+/// Returns the cost of the full product of two numbers of `n` bits by rows: one row of partial products for
+/// each bit of a factor. That is n^2 products, and n (n - 1) adders for single bits.
 fn rows_cost(n: u64) -> u64 {
     2 * n * n - n
 }
