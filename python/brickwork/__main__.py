@@ -25,7 +25,7 @@ def named(file: str, name: str | None) -> Traced[..., object]:
     if name is None and len(found) == 1:
         return next(iter(found.values()))
     if name is None:
-        raise UsageError(f"{file} has these programs: {names}", "say which one, as FILE.py:NAME")
+        raise UsageError(f"{file} has these programs: {names}", "name one, as FILE.py:NAME")
     if name not in found:
         raise UsageError(f"there is no program {name}", f"a program is marked by @bw.program; there: {names}")
     return found[name]

@@ -54,7 +54,7 @@ _INSTEAD: Mapping[str, str] = {
     "clip": "bw.min(bw.max(x, low), high)",
     "sort": "bw.sort(values)",
     **dict.fromkeys(["dot", "inner", "vdot"], "bw.dot(a, b), or a @ b"),
-    **dict.fromkeys(["mean", "average"], "bw.sum(values), and divide by their number what it gives"),
+    **dict.fromkeys(["mean", "average"], "bw.sum(values), divided by the number of values"),
     "any": "bw.any(conditions)",
     "all": "bw.all(conditions)",
     "array_equal": "a == b",
@@ -79,7 +79,7 @@ def _refused(name: str) -> NoReturn:
         f"gives a secret to np.{name}",
         f"write {instead}"
         if instead
-        else "numpy knows no secrets: write it with Python's operators and what bw has, element by element",
+        else "numpy cannot compute with secrets: use operators and functions of bw, element by element",
     )
 
 

@@ -107,7 +107,7 @@ def _json(value: Any, place: Place) -> str:
     except (TypeError, ValueError):
         # Their messages may repeat the value, so they are not even chained as the cause.
         pass
-    raise place.wrong("a value of no type that is taken", "give numbers, arrays, tables or dicts")
+    raise place.wrong("a value of a type that is not supported", "give numbers, arrays, tables or dicts")
 
 
 class _Bits(str):
@@ -312,8 +312,8 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
     # Its name may be a value, if a table was read without its first line.
     if not place.reading.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
-            f"the program does not know the name of column {unknown[0]}",
-            "leave it out, or say ignore_extra_columns=True",
+            f"the program has no field for column {unknown[0]}",
+            "leave it out, or give ignore_extra_columns=True",
         )
     long = lengths({name: found[name] for name in wanted})
     if len(set(long.values())) > 1:

@@ -106,13 +106,13 @@ def columns(learned: Any) -> dict[str, NDArray[Any]]:
         if len(arrays) == 1 and set(rest) == {"count"} and not isinstance(rest["count"], Mapping):
             return columns(next(iter(arrays.values()))[: rest["count"]])
     elif not isinstance(learned, np.ndarray) or learned.ndim == 0:
-        raise UsageError("a table of what is no table", "name an array or a struct of what was learned")
+        raise UsageError("this output is not a table", "name an output that is an array or a struct")
     bare = isinstance(learned, np.ndarray) and learned.dtype.names is None
     whole = {"value": learned} if bare else _of_one_row(learned) if _is_one_row(learned) else learned
     named = tables.columns(whole, Place("output", "", Reading()))
     assert isinstance(named, dict)
     if len(set(map(len, named.values()))) > 1:
-        raise UsageError("a table of columns of different lengths", "name one array of what was learned")
+        raise UsageError("columns of different lengths make no table", "name one array of the outputs")
     return named
 
 

@@ -257,7 +257,7 @@ def _checkable(program: AnyProgram, check: bool) -> tuple[Program, tuple[Program
     if check and not isinstance(program, HasChecks):
         raise UsageError(
             "only a program in Python can be checked, before it is compiled",
-            "give the function that @bw.program stands above",
+            "give the function that @bw.program decorates",
         )
     return as_program(program), program.checked() if check and isinstance(program, HasChecks) else None
 

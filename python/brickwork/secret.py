@@ -32,7 +32,7 @@ class SecretFile:
     def word(self) -> str:
         """Returns the flag's value for this file."""
         if self._closed:
-            raise ValueError("this secret file was left: name it again for another run")
+            raise ValueError("the block of this secret_file has ended: name the file again for another run")
         return f"csv:{self._path}" if self._table else f"@{self._path}"
 
     def __enter__(self) -> SecretFile:

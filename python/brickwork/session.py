@@ -36,14 +36,14 @@ class Kept:
         """Returns the number of the value in a session. The session must be its own and must not have
         ended."""
         if session is not self._session:
-            raise UsageError("what another session has kept", "carry on what this session has kept")
+            raise UsageError("a value of another session", "use a value that this session has kept")
         return self._number
 
     def __repr__(self) -> str:
         return f"<kept {self.port.name}: {self.port.type}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("what a session has kept is of that session alone")
+        raise TypeError("a kept value belongs to its session alone")
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def _rows(table: Any) -> list[Any]:
     rows = list(table)
     if not rows or not builtins.all(isinstance(row, Record) and row.type == rows[0].type for row in rows):
         refuse(
-            "takes a table for something else",
+            "needs a table",
             "a table is an array of structs, or a list of rows of one type",
         )
     return rows

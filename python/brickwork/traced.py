@@ -217,7 +217,7 @@ def _annotations(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any
         return inspect.get_annotations(of, locals={**names, **closure}, eval_str=True)
     except Exception as e:
         raise UsageError(
-            f"{of.__name__}: an annotation names nothing: {e}", "use bw.u32, bw.i8[4], a Struct"
+            f"{of.__name__}: an annotation cannot be evaluated: {e}", "use bw.u32, bw.i8[4], a Struct"
         ) from e
 
 
@@ -372,9 +372,7 @@ def _outputs(of: Callable[..., Any], returns: Any, result: Any) -> list[tuple[in
         )
     results = list(result) if several else [result]
     if len(results) != len(owned):
-        raise UsageError(
-            f"{of.__name__} returns {len(results)} values", f"it says that it returns {len(owned)}"
-        )
+        raise UsageError(f"{of.__name__} returns {len(results)} values", f"its annotation has {len(owned)}")
     outputs = []
     for number, party in ((1, "garbler"), (2, "evaluator")):
         own = [as_value(one, to.type) for one, to in zip(results, owned) if to.party in (party, "both")]

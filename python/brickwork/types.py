@@ -258,7 +258,7 @@ def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None)
             annotation = eval(annotation, namespace or {})  # As `typing.get_type_hints` does it.
         except Exception as e:
             raise UsageError(
-                f"the annotation {annotation!r} names nothing", "use bw.u32, bw.i8[4], a Struct"
+                f"the annotation {annotation!r} cannot be evaluated", "use bw.u32, bw.i8[4], a Struct"
             ) from e
     if isinstance(annotation, Type):
         return annotation
@@ -288,7 +288,7 @@ def _struct_type(of: type) -> StructType:
         if taken := hints.keys() & _TAKEN:
             raise UsageError(
                 f"{of.__name__} has a field {', '.join(sorted(taken))}",
-                "every record has something else of that name: call it otherwise, such as kind",
+                "every record has an attribute of that name: rename the field, for example to kind",
             )
         fields = tuple((name, type_of_annotation(hint, namespace)) for name, hint in hints.items())
         of._type = StructType(of.__name__, fields)  # type: ignore[attr-defined]

@@ -45,10 +45,10 @@ class Value:
     def __bool__(self) -> bool:
         refuse(
             "asks whether a secret is true",
-            "nobody knows while the program is written down: write bw.where(condition, a, b) for "
+            "its value is unknown while the program is traced: write bw.where(condition, a, b) for "
             "`if`, which computes both; & | for `and` `or`, bw.not_(x) for `not`; bw.min and bw.max for "
             "`min` and `max`; bw.any(x == item for item in items) for `in`; for `while`, as many rounds as "
-            "are always enough; for `assert`, a bit among what is learned",
+            "are always enough; for `assert`, a bit among the outputs",
         )
 
     def __index__(self) -> int:

@@ -303,7 +303,7 @@ def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any
             except (ValueError, OverflowError, DecimalException):
                 # Without a cause: it may repeat the value.
                 raise _no_decimal(digits, row, place) from None
-    raise AssertionError("all of its rows are well, and it is not")
+    raise AssertionError("a column is refused although each of its rows is accepted")
 
 
 _MANTISSA = 53

@@ -412,9 +412,9 @@ OF_NUMPY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "dot": (lambda a, x: np.dot(x, a), r"bw\.dot"),
     "concatenate": (lambda a, x: np.concatenate([a, x]), r"\[\*a, \*b\]"),
     "logical_and": (lambda a, x: np.logical_and(x[0] < 1, x[1] < 1), "a & b"),
-    "sin": (lambda a, x: np.sin(x[0]), "numpy knows no secrets"),
-    "cumsum": (lambda a, x: np.cumsum(x), "numpy knows no secrets"),
-    "add": (lambda a, x: np.add(x[0], 1, out=np.zeros(1)), "numpy knows no secrets"),
+    "sin": (lambda a, x: np.sin(x[0]), "numpy cannot compute with secrets"),
+    "cumsum": (lambda a, x: np.cumsum(x), "numpy cannot compute with secrets"),
+    "add": (lambda a, x: np.add(x[0], 1, out=np.zeros(1)), "numpy cannot compute with secrets"),
 }
 
 

@@ -137,7 +137,7 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
     )
     assert "id, row 0: is empty" in refused(pa.table(COLUMNS | {"id": [None, 31337, 1], "big": [1, 2, 3]}))
     assert "no column 'id'" in refused(frame(COLUMNS).drop(columns="id"))
-    assert "does not know the name of column 6" in refused(frame(COLUMNS).assign(**{"31337": 1}))
+    assert "has no field for column 6" in refused(frame(COLUMNS).assign(**{"31337": 1}))
     assert "6 rows, and the program takes 5" in refused(
         {name: column * 2 for name, column in COLUMNS.items()}
     )
@@ -745,7 +745,7 @@ def test_a_secret_that_is_no_text_is_erased_and_not_shown() -> None:
     while found is not None:
         assert "123456" not in repr(found) + repr(found.args)
         found = found.__cause__ or found.__context__
-    with pytest.raises(bw.InvalidInput, match="no type that is taken") as other:
+    with pytest.raises(bw.InvalidInput, match="of a type that is not supported") as other:
         bw.simulate(one, {"salary": {1: float("inf")}})
     assert other.value.__context__ is None
 

@@ -216,7 +216,7 @@ class _Crew:
             return
         self._next_look = now + _LOOK_EVERY
         if self._node not in _alive():
-            hint = "start both parties again with the same arguments: the job goes on from the ledger"
+            hint = "start both parties again with the same arguments: the job continues from the ledger"
             raise ResourceError("Ray has lost the machine of this driver", hint)
 
     # Actors.
@@ -440,7 +440,7 @@ def _checked(address: str, hosts: Sequence[str]) -> str:
     if host not in hosts:
         raise UsageError("the peer names a host that is not in peer_hosts", "name the peer's hosts, or stop")
     if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 1 << 16):
-        raise UsageError("the peer names a port that is none", "find out why before you go on with this peer")
+        raise UsageError("the peer names an invalid port", "find out why before you go on with this peer")
     return f"{host}:{int(port)}"
 
 
