@@ -267,7 +267,7 @@ def new_file() -> str:
 
 
 def _forked() -> None:
-    """Forgets the state of the process from which this one was forked, even if both have one number."""
+    """Forgets the state of the parent process after a fork, even if both have the same process number."""
     global _FOLDER
     _FOLDER = None
     _native.forked()

@@ -298,7 +298,7 @@ def test_outputs_of_several_executions_are_tables(millionaires: bw.Program, echo
     of_both = bw.simulate(millionaires, [5, 7], [7, 5], executions=2).garbler
     assert bw.to_pandas(of_both).to_dict("list") == {"garbler_richer": [0, 1], "equal": [0, 0]}
     answer = bw.simulate(echo, COLUMNS, -5)
-    # Three of five rows count.
+    # `count` is 3, so only three of the five rows belong to the table.
     assert bw.to_pandas(answer.garbler["all"])["price.net"].tolist() == COLUMNS["price.net"]
     assert bw.columns(answer.evaluator)["price.tax[1]"].tolist() == [5]
     assert bw.columns(np.array([3, 4]))["value"].tolist() == [3, 4]
