@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """The meaning of the command's flags of the same names (docs/reference/cli.md)."""
+    """The command's flags of the same names (docs/reference/cli.md), as keyword arguments."""
 
     protocol: str
     accept: Sequence[str]
@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
 
 
 class SessionOptions(TypedDict, total=False):
-    """The meaning of the command's flags of the same names, for sessions."""
+    """The command's flags of the same names, for sessions."""
 
     protocol: str
     security: int

@@ -62,7 +62,7 @@ class Watch:
     Args:
         progress: whether to show a bar by `tqdm`.
         listening: called once with `HOST:PORT` at which the task listens, if it listens.
-        deadline: seconds that it may take; any number if None.
+        deadline: the longest time in seconds; no limit if None.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Watch:
         self._end = _END.get() if deadline is None else time.monotonic() + deadline
 
     def prepare(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls a function that prepares a task. Everything that it waits for has the same deadline."""
+        """Calls a function that prepares a task. The preparation has the same deadline as the task."""
         token = _END.set(self._end)
         try:
             return work(*args, **kwargs)
@@ -149,8 +149,8 @@ def looking(items: Iterable[T]) -> Iterator[T]:
 def wait(task: _native.Task, watch: Watch | None = None) -> Told:
     """Waits for a task, and returns its result.
 
-    Ctrl-C, and any other exception raised meanwhile, stops the task. Items that it burned stay burned, and
-    the peer sees a closed connection.
+    Ctrl-C, and any other exception raised meanwhile, stops the task. Items that the task burned stay burned,
+    and the peer sees a closed connection.
     """
     watch = watch or Watch()
     try:
@@ -181,7 +181,7 @@ async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
         task.wait(float("inf"))
         try:
             loop.call_soon_threadsafe(ended.set)
-        except RuntimeError:  # Nobody waits any more: the loop is closed.
+        except RuntimeError:  # The loop is closed, so nothing waits.
             pass
 
     threading.Thread(target=tell, name="brickwork-wait", daemon=True).start()

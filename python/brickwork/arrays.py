@@ -13,8 +13,7 @@ from .values import Compound, Value, fold, here, plain, variable
 
 
 class Array(Compound):
-    """Secret elements of one type. A plain number selects an element, and so does a secret number, by
-    `at`."""
+    """Secret elements of one type. A plain number selects an element by `[…]`, a secret number by `at`."""
 
     __slots__ = ()
     type: ArrayType
@@ -36,7 +35,7 @@ class Array(Compound):
         return (self[i] for i in range(len(self)))
 
     def at(self, index: Integer) -> Any:
-        """Returns the element at a secret index, which must be unsigned. Beyond the end it is 0."""
+        """Returns the element at a secret index, which must be unsigned. Beyond the end, the result is 0."""
         if isinstance(index, int):
             return self[index]
         if not isinstance(index, Integer) or index.type.signed:
@@ -165,7 +164,7 @@ def array_of(elements: Iterable[Any]) -> Array:
 
 
 def struct_of(type: Type, args: Sequence[object], fields: Mapping[str, object]) -> Record:
-    """Returns a record of these fields: all of them, by name."""
+    """Returns a record with a value for each of its fields, by name."""
     assert isinstance(type, StructType)
     names = [name for name, _ in type.fields]
     given = {**dict(zip(names, args)), **fields}

@@ -101,7 +101,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
     if isinstance(value, Mapping):
         return {str(name): column(one, place.field(str(name))) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
-        # This is without a look at each value in Python.
+        # This checks all values without a loop in Python.
         _refuse_null(np.fromiter(map(operator.is_, value, repeat(None)), bool, len(value)), place)
         if has_masked(value):
             value = [unmasked(one, place.at(row)) for row, one in enumerate(value)]
@@ -110,7 +110,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
         inner = value.struct.unnest()
         return {name: column(inner[name], place.field(name)) for name in inner.columns}
     if _is_arrow_array(value):
-        # Chunked columns have only one conversion for all kinds.
+        # A chunked column converts all kinds of values in the same way.
         value = _pyarrow(place).chunked_array([value])
     if hasattr(value, "to_numpy"):
         _refuse_null(_nulls(value), place)
@@ -190,8 +190,7 @@ def _pyarrow(place: Place) -> Any:
 
 
 def _of_arrow(value: Any, place: Place) -> dict[str, Column] | Column:
-    """Returns a wrapper that has Arrow's interfaces, and no others: for it, a table is a column of
-    structs."""
+    """Returns the columns of an object of Arrow, or of an object with only Arrow's interfaces."""
     pyarrow = _pyarrow(place)
     if hasattr(value, "column_names") or isinstance(value, pyarrow.RecordBatchReader):
         table = pyarrow.table(value) if not isinstance(value, pyarrow.Table) else value

@@ -23,9 +23,9 @@ from .runs import AnyProgram, Record
 
 
 def call(*words: str | os.PathLike[str], **options: Any) -> Record:
-    """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`. Returns its JSON.
+    """Calls any command except a party's, such as `call("bench", "garbling", rounds=5)`. Returns its JSON.
 
-    Another program measures, `brickwork-bench`, which `cargo install --locked --path tools/bench` installs.
+    `bench` needs the program `brickwork-bench`, which `cargo install --locked --path tools/bench` installs.
     """
     line = [*(os.fspath(word) for word in words), *flags(options)]
     if line[:1] == ["bench"]:
@@ -35,7 +35,7 @@ def call(*words: str | os.PathLike[str], **options: Any) -> Record:
 
 
 def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
-    """Returns what another program of the project prints, as JSON."""
+    """Calls another program of the project, and returns its JSON."""
     program = shutil.which(name)
     if program is None:
         raise UsageError(
@@ -63,7 +63,7 @@ def keygen(path: str | os.PathLike[str] | None = None) -> _native.Identity | str
         path: a new file for the private key; without one it stays in memory.
 
     Returns:
-        the public key, for the peer, if there is a file; else an `Identity`, whose `public_key` it is.
+        the public key, for the peer, if there is a file; otherwise an `Identity` with the key pair.
     """
     if path is None:
         return _native.Identity.generate()

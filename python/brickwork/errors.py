@@ -169,7 +169,7 @@ def needed(module: str, what: str, package: str) -> Any:
     """Imports a package that only one feature of this package needs.
 
     Raises:
-        UsageError: it is not installed; `package` is what to give to pip.
+        UsageError: the package is not installed; `package` is its name for pip.
     """
     try:
         return importlib.import_module(module)

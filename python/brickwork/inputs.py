@@ -100,12 +100,12 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
 def _json(value: Any, place: Place) -> str:
     look()
     if isinstance(value, _Bits):
-        # It has nothing to escape, and may be long.
+        # Wire bits need no escapes, and may be long.
         return f'"{value}"'
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        # Their messages may repeat the value, so they are not even chained as the cause.
+        # The messages of the exceptions may repeat the value, so no exception is chained as the cause.
         pass
     raise place.wrong("a value of a type that is not supported", "give numbers, arrays, tables or dicts")
 
@@ -160,7 +160,7 @@ def _is_missing(value: Any) -> bool:
     """Returns whether a value represents a missing number: None, NaN, or NA of pandas."""
     try:
         return value is None or bool(value != value)
-    except TypeError:  # Nobody knows whether NA is itself.
+    except TypeError:  # NA of pandas has no truth value.
         return True
 
 
@@ -309,7 +309,7 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
         raise place.wrong(
             f"there is no column {missing[0]!r}", f"the program takes {', '.join(sorted(wanted))}"
         )
-    # Its name may be a value, if a table was read without its first line.
+    # The message has no name, which may be a value if a table was read without its header.
     if not place.reading.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
             f"the program has no field for column {unknown[0]}",

@@ -312,8 +312,8 @@ class Integer(Value):
         return self.bits(self.type.point, whole)._as(IntegerType(whole, self.type.signed))
 
     def round(self) -> Integer:
-        """Returns the nearest integer, and of two equally near ones the larger. It is one bit wider, so that
-        it fits.
+        """Returns the nearest integer, and of two equally near ones the larger. The result is one bit wider,
+        so that it fits.
         """
         whole = IntegerType(self.type.width - self.type.point + 1, self.type.signed)
         return self.round_to(whole)

@@ -117,8 +117,8 @@ def columns(learned: Any) -> dict[str, NDArray[Any]]:
 
 
 def _is_one_row(learned: Any) -> bool:
-    """Returns whether there is a plain number among the fields. Arrays beside it then belong to its row, and
-    are no columns."""
+    """Returns whether a field is a plain number. Arrays beside it then belong to its row, and are not
+    columns."""
     if isinstance(learned, Mapping):
         return any(map(_is_one_row, learned.values()))
     return not isinstance(learned, np.ndarray)

@@ -78,7 +78,7 @@ class Program(Page):
         """Returns this program, after a check that its file still holds the program that was loaded.
 
         Raises:
-            InvalidInput: it holds another one.
+            InvalidInput: the file holds another program.
         """
         files = _files(self.path)
         if files != self._files:
@@ -161,7 +161,7 @@ class Program(Page):
 
 
 def _same(path: Path, map: Mapping[str, str], digest: str, is_raw: bool) -> Program:
-    """Returns the program that was pickled, after a check that its file still holds it."""
+    """Returns a pickled program, after a check that its file still holds it."""
     program = Program(path, map)
     if program.digest != digest:
         raise InvalidInput(

@@ -137,7 +137,7 @@ class Run(Page):
 
 @dataclass(frozen=True)
 class _Ready:
-    """A call whose arguments are complete and which has not begun."""
+    """A call with complete arguments that has not begun."""
 
     program: Program
     roles: tuple[str, ...]
@@ -173,11 +173,11 @@ def run(
         garbler: the garbler's input: a Python value, an array, a table, `secret_file(…)` or a `Secret`.
         evaluator: the evaluator's input.
         progress: whether to show a bar by `tqdm`.
-        deadline: seconds after which it is stopped.
+        deadline: seconds after which the run is stopped.
         options: flags of `brickwork run`.
 
     Raises:
-        Error: as the command would end with an error; its class and `code` say of which kind.
+        Error: for each error of the command; its class and `code` tell the kind.
     """
     watch = Watch(progress, deadline=deadline)
     return watch.prepare(_both, _native.Task.both, "run", program, garbler, evaluator, options).wait(watch)

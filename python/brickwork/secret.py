@@ -21,7 +21,7 @@ class SecretFile:
     A `with` block closes it, and it cannot be used afterwards.
 
     Args:
-        path: the file; a table's ends in `.csv`, or `table` says that it is one.
+        path: the file; for a table the name ends in `.csv`, or `table` is true.
     """
 
     def __init__(self, path: str | os.PathLike[str], table: bool = False) -> None:
@@ -48,7 +48,7 @@ class SecretFile:
 
 
 def secret_file(path: str | os.PathLike[str], table: bool = False) -> SecretFile:
-    """Names a file as an input: JSON, or a table if it ends in `.csv` or `table` says so.
+    """Names a file as an input: JSON, or a table if its name ends in `.csv` or `table` is true.
 
     Its content never becomes a Python value.
     """

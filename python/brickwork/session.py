@@ -1,5 +1,4 @@
-"""Sessions of several steps: decoded outputs decide the next step, and other values are carried on
-garbled."""
+"""Sessions of several steps: a step may depend on decoded outputs, and garbled values are carried on."""
 
 from __future__ import annotations
 
@@ -51,11 +50,11 @@ class Step:
     """The result of a step.
 
     Attributes:
-        output: what this party learned, as a run has it.
-        kept: what was kept, by name.
+        output: this party's output, in the form of a run's.
+        kept: the kept outputs, by name.
         promise: the promise of this step.
-        made: what the stock lacked and was made, in words; None where nothing was lacking, or all was made
-            when the session began.
+        made: a description of the items that the stock lacked and that were made; None if it lacked none, or
+            if all were made when the session began.
     """
 
     output: Any = field(repr=False)
@@ -106,14 +105,14 @@ class Session:
         """Runs a program once. The peer must run the same program, with the same inputs carried on and kept.
 
         Args:
-            program: with a store any one; without, one of those that the session was made for.
+            program: with a store any program; without a store, one of the session's programs.
             input: this party's input, without values that are carried on.
             executions: the number of runs side by side, with a row of input and output for each.
-            carry: inputs, of either party, that take what an earlier step has kept.
+            carry: for inputs of either party, the kept output of an earlier step.
             keep: outputs that nobody decodes.
             scale: digits behind the decimal point, by column.
             ignore_extra_columns: whether columns that the program does not have are ignored.
-            rounding: whether a number that lies between two of a fixed-point type becomes the nearest.
+            rounding: whether a number that a fixed-point type cannot hold is rounded to the nearest.
         """
         watch = Watch(progress, deadline=deadline)
         reading = Reading(scale or {}, ignore_extra_columns, rounding)
@@ -286,8 +285,8 @@ def connect(
     """Begins a session of several steps with a peer.
 
     Without a store, all items for the steps are made now, before the first input. So a step takes two round
-    trips. Only `duplo` and `authenticated` have this. With a store, any program runs on the items in stock,
-    in every protocol with stock.
+    trips. Only `duplo` and `authenticated` have sessions without a store. With a store, any program runs on
+    the items in stock, in every protocol with stock.
 
     Args:
         role: `garbler` or `evaluator`; the peer has the other one.
@@ -298,7 +297,7 @@ def connect(
         connect: the address at which the peer waits.
         listening: called with `HOST:PORT` once this party listens.
         progress: whether to show a bar by `tqdm`.
-        deadline: seconds that it may take until all is made.
+        deadline: the longest time in seconds until all items are made.
         options: `protocol`, `store`, `store_key`, `no_top_up`, `post_quantum`, `security`, `threads`,
             `lanes`, `max_ram`, `timeout`, as for `brickwork garbler`.
     """

@@ -90,7 +90,7 @@ def exchanged(a: Any, b: Any, base: int, length: int, signed: bool) -> Any:
     """Returns two packed rows, with the row of the smaller key first. The key is in these bits."""
     first, second = a.bits(base, length), b.bits(base, length)
     if signed:
-        # The order of signed numbers is that of unsigned numbers with the other sign bit.
+        # With inverted sign bits, signed numbers have the order of unsigned numbers.
         first, second = first ^ (1 << length - 1), second ^ (1 << length - 1)
     swap = where(second < first, a ^ b, 0)
     return [a ^ swap, b ^ swap]
@@ -193,7 +193,7 @@ def _expect(table: Any, key: str, keys: str) -> None:
 def merge_by(left: Any, right: Any, key: str) -> Array:
     """Merges the rows of two tables of one type, each in ascending order of a field, into one such table.
 
-    If one of them is not in order, all rows are 0. Otherwise the party that gives it would learn which rows
+    If one of them is not in order, all rows are 0, because other results would tell its party which rows
     belong together. An input that is not in order is refused before any part of it is sent.
     """
     _expect(left, key, "sorted")
@@ -238,7 +238,7 @@ def _closed(of: Any) -> bool:
         return isinstance(of, (int, float, str, Decimal, Fraction, Type, type, ModuleType, type(None)))
     try:
         seen = [cell.cell_contents for cell in of.__closure__ or ()]
-    except ValueError:  # One of them is not there yet.
+    except ValueError:  # A variable has no value yet.
         return False
     return builtins.all(map(_closed, [*seen, *(of.__defaults__ or ()), *(of.__kwdefaults__ or {}).values()]))
 
@@ -285,7 +285,7 @@ def sum_by(
     is not in order, or that has a key 0 in a row with other values, is refused before any part of it is sent.
 
     Args:
-        type: of the sums; without it the field's own, in which they wrap.
+        type: the type of the sums, by default the field's, in which they wrap.
     """
     rows = _rows(table)
     _expect(table, key, "grouped")
@@ -318,7 +318,7 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
         take: the function of two rows with the same key, one of each table.
 
     Returns:
-        for each two neighbours of the merged tables what `take` gives if they match, and else zeros.
+        for each two neighbours in the merged tables the result of `take` if they match, and otherwise zeros.
     """
     first, second = _rows(left), _rows(right)
     _expect(left, on, "keyed")

@@ -45,8 +45,7 @@ _DEFINED: ContextVar[CodeType | None] = ContextVar("defined", default=None)
 
 @contextmanager
 def definition(of: Callable[..., Any]) -> Iterator[None]:
-    """While this is active, an error names the line where a function begins: the function takes or returns a
-    wrong type.
+    """Makes errors name the first line of a function, for a function that takes or returns a wrong type.
     """
     token = _DEFINED.set(getattr(inspect.unwrap(of), "__code__", None))
     try:
@@ -60,7 +59,7 @@ def _line() -> tuple[str, int]:
     definition."""
     if (code := _DEFINED.get()) is not None:
         line = code.co_firstlineno
-        # Decorators precede it.
+        # Decorators precede the `def`.
         for number in range(line, line + 20):
             if linecache.getline(code.co_filename, number).lstrip().startswith(("def ", "async def ")):
                 return code.co_filename, number

@@ -59,7 +59,7 @@ class IntegerType(Type):
             )
 
     def __call__(self, number: Any) -> Any:
-        """Returns a plain number as one of this type, and refuses a number that does not fit."""
+        """Returns a plain number as a number of this type, and refuses a number that does not fit."""
         from .integers import constant
         from .tracing import is_tracing
 

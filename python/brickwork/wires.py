@@ -38,8 +38,8 @@ class Reading:
     Attributes:
         scale: digits behind the decimal point, by the name of a field or column of integers.
         extra: whether columns that the program does not have are ignored.
-        rounding: whether a number that lies between two of a fixed-point type becomes the nearest.
-        raw: whether the integers behind numbers of fixed point are given.
+        rounding: whether a number that a fixed-point type cannot hold is rounded to the nearest.
+        raw: whether fixed-point numbers are given as integers.
     """
 
     scale: Scale = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Place:
-    """A part of a value with the options for reading it. Messages use it, and never repeat a value."""
+    """A part of a value with the options for reading it. Messages name the part, and never repeat a value."""
 
     who: str
     path: str
@@ -101,7 +101,7 @@ def integer_bits(values: NDArray[Any], kind: Integer, place: Place) -> Bits:
     """Returns the bits of numbers of any type of numpy, or of Python, shape (rows, kind.bits).
 
     Raises:
-        InvalidInput: one is no integer, or not of this type; it names the row.
+        InvalidInput: a value is no integer, or does not fit the type; the message names the row.
     """
     values = _of_fixed(values, kind, place) if kind.point else _whole(values, place)
     if len(values) and (values.min() < kind.low or values.max() > kind.high):
@@ -169,7 +169,7 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
     exact = values.astype(np.float64)
     wrong = exact != values
     if not wrong.any():
-        # A number with no more digits is its own nearest number when it is rounded to them.
+        # A number with so few digits stays the same when it is rounded to them.
         wrong = np.round(exact, digits).astype(values.dtype) != values
     if wrong.any():
         raise _no_decimal(digits, int(np.argmax(wrong)), place)
@@ -301,7 +301,7 @@ def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any
             try:
                 moved(values[row : row + 1])
             except (ValueError, OverflowError, DecimalException):
-                # Without a cause: it may repeat the value.
+                # The error has no cause, because the cause may repeat the value.
                 raise _no_decimal(digits, row, place) from None
     raise AssertionError("a column is refused although each of its rows is accepted")
 

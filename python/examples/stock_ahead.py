@@ -1,4 +1,4 @@
-"""Stock ahead of the program: the slow part is done before anybody knows the inputs."""
+"""Stock ahead of the program: the slow part is done before any input is known."""
 
 import asyncio
 import tempfile

@@ -82,7 +82,7 @@ def compared(
         with mock.patch.object(runs, "wait", wait):
             bw.run(program, *inputs, **options)
         of_python, of_cpu = time.perf_counter() - begin, time.process_time() - cpu
-        if number:  # The first one of each warms up.
+        if number:  # The first call of each warms up.
             for of, seconds in zip(times, (*of_rust, of_python, of_cpu, of_python - sum(waited))):
                 of.append(seconds)
     rust.close()

@@ -131,7 +131,7 @@ def by_key(call: Callable[..., Any]) -> Stop:
             timer.start()
             call()
             timer.cancel()
-            # It may have been pressed already.
+            # The key may have been pressed already.
             timer.join()
         except KeyboardInterrupt:
             return clock.ends()

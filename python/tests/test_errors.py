@@ -26,7 +26,7 @@ def test_every_check_has_a_class() -> None:
 
 
 def test_every_check_of_the_sources_is_there() -> None:
-    """These are checks that a part makes itself. Others of its list belong to another part."""
+    """The test finds the checks that a part makes itself. Other checks of its list belong to another part."""
     found = set()
     for path in (ROOT / "crates").glob("*/**/src/**/*.rs"):
         for part, body in re.findall(
@@ -97,8 +97,8 @@ def test_secrets_are_erased_and_stay() -> None:
 
 
 def test_errors_pass_from_process_to_process() -> None:
-    """They keep their class and all their fields. A caller that handles a cheat must also see it through a
-    pool of processes."""
+    """Errors keep their class and all fields, so a caller can also handle a cheat that a pool of processes
+    reports."""
     kinds: list[type[bw.PeerCheated]] = [bw.PeerCheated, *bw.CHEATS.values()]
     for kind in kinds:
         error = kind("m", "h")

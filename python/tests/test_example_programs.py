@@ -32,7 +32,7 @@ SOURCES = Path(__file__).parents[2] / "crates" / "lang" / "std"
 
 
 def table(file: str, name: str) -> list[int]:
-    """The numbers of a table in a source of the library."""
+    """Returns the numbers of a table in a source of the library."""
     found = re.search(rf"\b{name}\[[^=]*=\s*{{(.*?)}};", (SOURCES / file).read_text(), re.DOTALL)
     assert found
     return [int(word) for word in re.findall(r"[0-9]+", found[1])]
@@ -668,7 +668,7 @@ class Halves(bw.Struct):
 
 
 def des_box(numbers: list[int], x: list[Any]) -> Any:
-    """An S-box on six bits, as polynomials in the four inner ones."""
+    """Returns an S-box of six bits, as polynomials in the four inner bits."""
     product = [bw.u1(1)]
     for inner in (x[4], x[3], x[2], x[1]):
         product += [one & inner for one in product]
@@ -755,7 +755,7 @@ PROGRAMS: list[bw.Traced[..., Any]] = [
 
 
 def ascending(bits: str) -> str:
-    """Eight words of 32 bits, wire 0 first, made different and sorted."""
+    """Returns eight words of 32 bits, wire 0 first, changed until all differ, and sorted."""
     words: set[int] = set()
     for k in range(8):
         word = int(bits[32 * k : 32 * k + 32][::-1], 2)

@@ -162,7 +162,7 @@ def test_wide_numbers_are_exact_decimals() -> None:
     assert learned.tolist() == given and all(isinstance(number, Decimal) for number in learned)
     assert bw.to_arrow(learned)["value"].to_pylist() == given
     assert (bw.simulate(exact, learned, executions=3).garbler == learned).all()
-    # They are decoded already, in an array and alone.
+    # Decoded numbers stay unchanged, in an array and alone.
     kind = bw.fixed(80, 40)
     assert kind.decode(learned).tolist() == given and kind.decode(given[2]) == given[2]
 
@@ -197,7 +197,7 @@ def test_a_program_that_was_saved_keeps_the_point(tmp_path: Path) -> None:
         assert bw.simulate(program, table, 2).garbler == 403.0
         assert str(program.inputs[1]) == "input2: fixed32.16 (evaluator)"
         assert "fixed32.16" in repr(program) and program.digest == cost.as_program().digest
-    # The point is part of what the parties agree on.
+    # The parties also compare the position of the point.
     other: Any = bw.fixed(32, 15)
 
     @bw.program

@@ -35,7 +35,8 @@ def over(total: bw.Garbler[bw.u16], limit: bw.Evaluator[bw.u16]) -> bw.Both[bw.u
 
 @contextmanager
 def forked(work: Callable[[], object]) -> Iterator[str]:
-    """Runs this in a fork, which stays until the block ends. Returns its result or exception as text."""
+    """Runs a function in a fork, which lives until the block ends. Returns its result or exception as
+    text."""
     told, tell = os.pipe()
     waits, ends = os.pipe()
     number = os.fork()
@@ -102,7 +103,7 @@ def meet(stores: Any, programs: Any, evaluator: Callable[[bw.Session], object]) 
 
 
 def refusals(session: bw.Session, program: Any) -> list[str]:
-    """The error of every function that opens a session."""
+    """Returns the error of each function of a session."""
     said = []
     for call in (
         lambda: session.run(program, 1),
@@ -121,7 +122,7 @@ def refusals(session: bw.Session, program: Any) -> list[str]:
 
 
 def test_a_fork_has_no_session() -> None:
-    """All of its steps are refused in the child. The child ends without a message, and the session continues
+    """The child refuses all steps of the session. The child ends without a message, and the session continues
     in the parent."""
     session, thread, learned = meet(
         ({}, {}), {add: 2}, lambda one: [one.run(add, 20).output, one.run(add, 300).output]
@@ -176,12 +177,12 @@ def test_a_fork_has_no_store(tmp_path: Path) -> None:
         assert learned == [[21, 302]]
         store = bw.Store(tmp_path / "alice", key=tmp_path / "alice.key")
         store.verify()
-        # Burning needs the lock.
+        # The command needs the lock of the store.
         bw.call("stock", "burn", tmp_path / "alice", all=True, store_key=tmp_path / "alice.key")
 
 
 def test_what_runs_is_its_process_s_own() -> None:
-    """A fork has no thread that would end the task, and waits for none."""
+    """A fork has no thread that would end the task, and does not wait for the task."""
     from brickwork import _native
     from brickwork._tasks import wait
 

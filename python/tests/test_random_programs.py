@@ -33,12 +33,12 @@ class Programmer:
         return self.draw.choice(found)
 
     def like(self, type: Any) -> Any:
-        """A value of this type, sometimes a number that is a constant of the program."""
+        """Returns a value of this type, sometimes a plain number."""
         number = self.draw.randint(type.low, type.high)
         return number if self.draw.random() < 0.2 else self.one(lambda other: other == type)[1]
 
     def several(self, type: Any, count: int) -> list[Any]:
-        """Values of this type, the first one of which is no plain number."""
+        """Returns values of this type, of which the first is no plain number."""
         return [self.one(lambda other: other == type)[1], *(self.like(type) for _ in range(count - 1))]
 
     def array(self, values: list[Any], type: Any) -> Any:
@@ -59,7 +59,7 @@ def calculate(of: Programmer) -> Typed:
         lambda x, y: x - y,
         lambda x, y: x * y,
     ]
-    # Bits are no numbers.
+    # Bits have no arithmetic operators.
     operator = of.draw.choice(operators[:3] if type == bw.u1 else operators)
     return type, operator(a, of.like(type))
 
@@ -95,7 +95,7 @@ def extreme(of: Programmer) -> Typed:
 
 
 def divide(of: Programmer) -> Typed:
-    """It divides by odd numbers, so never by 0."""
+    """Divides by odd numbers, and so never by 0."""
     type, a = of.one(lambda type: type.width > 1)
     b = of.one(lambda other: other == type)[1] | 1
     operators: list[Callable[[Any, Any], Any]] = [lambda x, y: x // y, lambda x, y: x % y]
@@ -148,7 +148,7 @@ def product(of: Programmer) -> Typed:
 
 
 def look(of: Programmer) -> Typed:
-    """This reads a secret position, in an array in which another element has changed."""
+    """Reads a secret position of an array, after another element has changed."""
     type, _ = of.one()
     row, new = of.several(type, 4), of.like(type)
     first, second = (of.one(lambda type: not type.signed and type.width > 2)[1] for _ in range(2))
@@ -179,7 +179,7 @@ def of_bits(of: Programmer) -> Typed:
 
 
 def record(of: Programmer) -> Typed:
-    """A field of one of two records, one of which was made from the other."""
+    """Returns a field of one of two records, the second of which is a changed copy of the first."""
     type, a = of.one()
     other, b = of.one()
     new, condition = of.like(other), compare(of)[1]

@@ -92,7 +92,8 @@ sys.stdin.readline()  # The cluster stays until somebody has looked at it.
 class Party:
     """One party's driver, in a process of its own.
 
-    Its cluster's processes belong to its session. By the session they are found when their parents are gone.
+    Its cluster's processes belong to its session. The session identifies them even after their parents have
+    ended.
     """
 
     def __init__(self, plan: dict[str, Any], errors: Path) -> None:
@@ -140,7 +141,7 @@ class Party:
                 self._lines.put(None)
                 raise AssertionError(f"the party ended without {field}: {self.said()}")
             if not line.startswith("{"):
-                continue  # Ray says something.
+                continue  # The line is a message of Ray.
             said = json.loads(line)
             if field in said:
                 return said if field == "job" else said[field]
@@ -160,7 +161,7 @@ class Party:
         return self.process.wait(LIMIT)
 
     def actors(self) -> list[int]:
-        """Returns the processes of its lanes, once there are some."""
+        """Returns the processes of its lanes, once there are any."""
         end = time.monotonic() + LIMIT
         while not (found := self._processes(b"ray::Guarded")):
             assert time.monotonic() < end, f"there is no lane to kill: {self.said()}"
@@ -176,7 +177,7 @@ class Party:
         """Kills the driver and its cluster, so that nothing of it is left."""
         self.process.kill()
         end = time.monotonic() + LIMIT
-        # The last killed worker may have begun something.
+        # The last killed worker may have started another process.
         while processes := self._processes(b""):
             assert time.monotonic() < end, f"they do not die: {processes}"
             for process in processes:
@@ -203,7 +204,7 @@ class Party:
                     memory.seek(begin)
                     look(memory.read(end - begin))
                 except (OSError, OverflowError):
-                    pass  # It is gone, or the kernel's own.
+                    pass  # The range is gone, or belongs to the kernel.
         return sorted(found)
 
     def _processes(self, name: bytes) -> list[int]:
@@ -225,7 +226,7 @@ class Party:
 
 
 def written(smaps: str) -> Iterator[tuple[int, int]]:
-    """Returns the address at which a value is in the memory of a process."""
+    """Yields the ranges of a process's memory that it has written."""
     place = (0, 0)
     for line in smaps.splitlines():
         if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
@@ -479,8 +480,8 @@ class Actor:
 def test_what_a_lane_sees_is_heard_before_it_is_ended(
     answer: Any, heard: list[Any], at_end: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A peer that has our lane stopped does not keep the lane from reporting a failed check. And a lane that
-    is killed before it could report anything has used its stock.
+    """A lane reports a failed check even if the peer has the lane stopped. A lane that is killed before any
+    report has used its stock.
     """
     import ray
     from brickwork.ray import job
@@ -534,7 +535,7 @@ def test_partitions_stay_what_they_were(tmp_path: Path) -> None:
 def test_a_result_is_there_when_it_is_whole(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file has its name when all of it is written, on every kind of file system."""
+    """A file gets its name only when it is complete, on every kind of file system."""
     from brickwork import ray as bwray
     from brickwork.ray import files
     from pyarrow import fs

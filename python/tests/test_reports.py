@@ -21,8 +21,7 @@ import brickwork as bw
 import pytest
 from conftest import lacking
 
-# Each entry has a page's file and the object from which it is made, one of each kind, and a function that
-# opens a page in the browser.
+# A page's file and the page's object; such a page of each kind, by name; a function that opens a page.
 Page = tuple[pathlib.Path, dict[str, Any]]
 Pages = dict[str, Page]
 Open = Callable[..., Any]
@@ -35,7 +34,7 @@ PAPER = 718
 
 
 def command() -> str:
-    """The command, or a reason why it is missing."""
+    """Returns the command, or skips the test."""
     named = os.environ.get("BRICKWORK")
     built = ROOT / "target" / "release" / "brickwork"
     path = named or (str(built) if built.exists() else shutil.which("brickwork"))
@@ -45,7 +44,7 @@ def command() -> str:
 
 
 def chromium() -> str:
-    """The browser, or a reason why it is missing."""
+    """Returns the browser, or skips the test."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         lacking("there is no Chromium on the path; CHROMIUM names one")
@@ -53,7 +52,7 @@ def chromium() -> str:
 
 
 def axe() -> str:
-    """The text of axe-core, or a reason why it is missing."""
+    """Returns the text of axe-core, or skips the test."""
     named = os.environ.get("AXE")
     if named:
         return pathlib.Path(named).read_text()
@@ -75,13 +74,13 @@ def called(*words: object, folder: pathlib.Path) -> dict[str, Any]:
 
 
 def made(folder: pathlib.Path, name: str, *words: object) -> Page:
-    """The page of a command, and the object that it prints."""
+    """Returns the page of a command, and the object that it prints."""
     page = folder / f"{name}.html"
     return page, called(*words, "--report", page, folder=folder)
 
 
 def pages_of_both(folder: pathlib.Path, protocol: str, program: pathlib.Path) -> Pages:
-    """The pages of either party of one run, each of which is a command of its own."""
+    """Returns the pages of both parties of a run, each of which is a command of its own."""
     keys = {}
     for party in ("garbler", "evaluator"):
         key = folder / f"{party}.key"
@@ -161,7 +160,7 @@ KINDS = """run outputs stored garbler evaluator lego jimu semi-honest compgc hos
     program traced""".split()
 
 
-# While it is open it has the thread's event loop, which other modules' tests need.
+# An open browser occupies the thread's event loop, which other modules' tests need.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser without a window."""
@@ -344,14 +343,14 @@ def overlapping(texts: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def test_overlap_is_found() -> None:
-    """The check can fail."""
+    """The check for overlapping texts can fail."""
     one, beside, on_it = [0, 0, 50, 20, "a"], [51, 0, 90, 20, "b"], [40, 5, 60, 25, "c"]
     assert list(overlapping([one, beside])) == []
     assert sorted(overlapping([one, beside, on_it])) == [("a", "c"), ("b", "c")]
 
 
 def lies_well(page: Any, width: int, state: str) -> None:
-    """Asserts that no text overlaps another or lies outside, and that nothing moves sideways."""
+    """Asserts that no text overlaps another or lies outside, and that the page does not scroll sideways."""
     texts = page.evaluate(TEXTS)
     assert len(texts) > 20
     assert list(overlapping(texts)) == [], f"{state}, {width} pixels"

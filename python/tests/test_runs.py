@@ -178,7 +178,7 @@ def test_parties_with_tables_of_different_lengths_are_told_so() -> None:
 
 
 def parties(folder: Path) -> tuple[str, str, bw.Identity]:
-    """Keys: a file for the evaluator, with its public key, and one in memory for the garbler."""
+    """Makes keys: a file for the evaluator, with its public key, and a key in memory for the garbler."""
     path = str(folder / "bob.key")
     public = bw.keygen(path)
     identity = bw.keygen()
@@ -288,7 +288,7 @@ def test_a_cancelled_party_ends_and_its_peer_sees_a_closed_line(
         await evaluator
 
     asyncio.run(both())
-    # The run would take minutes.
+    # Without the cancellation, the run would take minutes.
     assert events[0] == "cancel" and sorted(events[1:]) == ["alice is cancelled", "bob sees it"]
 
 

@@ -61,7 +61,7 @@ class Service:
             return found
 
     def figures(self) -> Figures:
-        """All samples, as the library's strict parser of OpenMetrics reads them."""
+        """Returns all samples, as the library's strict parser of OpenMetrics reads them."""
         try:
             from prometheus_client.openmetrics.parser import text_string_to_metric_families
         except ImportError:
@@ -149,7 +149,7 @@ def test_prometheus_reads_the_figures(services: list[Service]) -> None:
 def test_requests_that_wait_are_counted_while_they_do(services: list[Service]) -> None:
     garbler, evaluator = services
     waiting = of("brickwork_waiting")
-    # It sends a request with an id for which the garbler has given no input.
+    # The client sends an id for which the garbler has given no input.
     answers: list[dict[str, Any]] = []
     asks = threading.Thread(
         target=lambda: answers.append(evaluator.run({"program": "richer", "id": "late", "input": 1}))

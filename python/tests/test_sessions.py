@@ -154,7 +154,7 @@ def test_sessions_run_from_stock_whatever_comes(
         first = await session.run_async(add, inputs[0])
         many = await session.run_async(add, inputs[1], executions=3)
         assert first.made is None and many.made is None
-        # Nobody has filled stock for this program.
+        # The store has no stock for this program.
         other = await session.run_async(over, inputs[0])
         if protocol == "duplo":
             assert other.made
@@ -175,8 +175,8 @@ def test_sessions_run_from_stock_whatever_comes(
         assert inventory.to_pandas()["protocol"].unique().tolist() == [protocol]
         assert any(row["left"] < row["items"] for row in inventory.rows)
         assert repr(inventory).startswith("pair ") and inventory._repr_html_().startswith("<table>")
-        # Four of six executions ran. `over` took the items of another program: OTs belong to no component,
-        # and gates of two programs of 15 gates belong to none either.
+        # Four of six executions ran. `over` took items of another program: OTs serve any program, and so do
+        # gates, of which both programs have 15.
         assert inventory.programs[0].executions == {"duplo": 2, "lego": 0, "jimu": 0}.get(protocol, 1)
         store.verify()
 

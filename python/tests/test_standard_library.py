@@ -26,7 +26,7 @@ def sort_pair(a: Any, b: Any) -> list[Any]:
 
 
 def flipped(x: Any, negative: Any) -> Any:
-    """The number, or its negative where that bit is 1."""
+    """Returns the number, or its negative if the bit is 1."""
     flip = bw.where(negative, ~(x ^ x), x ^ x)
     return (x ^ flip) - flip
 
@@ -87,7 +87,7 @@ def stat_fit(s: Any, n: Any) -> Any:
 
 
 def rotate(x: Any, by: int) -> Any:
-    """To the left."""
+    """Rotates to the left."""
     return (x << by) ^ (x >> x.type.width - by)
 
 

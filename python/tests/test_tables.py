@@ -104,7 +104,7 @@ def test_joining_on_a_key(sizes: tuple[int, int]) -> None:
 
 
 def unchecked(program: Any, folder: Path) -> bw.Program:
-    """Returns a program that takes tables from a cheater: nobody checks them before the run."""
+    """Returns a program that skips the check of tables before the run, as a cheater would."""
     text = re.sub(r"/\*@ (sorted|grouped|keyed) \S+ \*/", "", program.source)
     path = folder / f"{program.__name__}.wir"
     path.write_text(text)

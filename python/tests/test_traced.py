@@ -312,7 +312,7 @@ def test_components_within_components_and_names_of_all_kinds() -> None:
 
     assert bw.simulate(named, 3, 4).garbler == 20
 
-    class larger(bw.Struct):  # As a component of this file is called.
+    class larger(bw.Struct):  # A component has this name, too.
         x: bw.u8
 
     @bw.program
@@ -583,7 +583,7 @@ def test_fixed_point_numbers_against_fractions(width: int, point: int, signed: b
         found = bw.simulate(program, a, b).garbler
         assert found["sum"] == decimal.wrap(a + b)
         assert found["product"] == decimal.wrap(math.floor(Fraction(a * b, one) + Fraction(1, 2)))
-        quotient = int(Fraction(a * one, b))  # Towards zero.
+        quotient = int(Fraction(a * one, b))  # The quotient is rounded towards zero.
         assert found["quotient"] == quotient or not decimal.low <= quotient <= decimal.high
         assert Fraction(found["finer"], 1 << point + 5) == Fraction(a, one)
         assert found["coarser"] == math.floor(Fraction(a, 8) + Fraction(1, 2))

@@ -595,7 +595,7 @@ def one(x: bw.Garbler[bw.i64]) -> bw.Both[bw.i64]:
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
 def test_floats_of_few_bits_are_moved_exactly_or_refused(kind: str) -> None:
-    """Two decimals that one such number represents are not distinguished: neither is accepted for it."""
+    """A float that is nearest to two decimals is refused, because it could mean either."""
     digits, whole = {"float16": (1, 1000), "float32": (2, 1000000), "float64": (2, 10**13)}[kind]
     scale = {"input1": digits}
     for numbers in ([100.5, -3.5, 0.0], [0.5, 1.5, 17.0]):

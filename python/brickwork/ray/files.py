@@ -62,7 +62,7 @@ class Files:
     Args:
         pattern: a folder, or a path or URI whose last part may hold `*`: `parts/*.parquet`,
             `s3://bucket/parts/*.parquet`.
-        columns: which columns of a table are read; all of them if None.
+        columns: the columns of a table to read; all columns if None.
     """
 
     def __init__(self, pattern: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
@@ -151,8 +151,8 @@ class Folder:
         name = f"{path}/{self._name(partition)}"
         if system.type_name != "local":
             system.create_dir(path, recursive=True)
-            # In these stores an object is visible only when it is complete. Elsewhere a file is visible when
-            # it has its name.
+            # In object stores, an object is visible only when it is complete. Elsewhere, a complete file is
+            # renamed.
             written = name if system.type_name in _OBJECT_STORES else f"{path}/.{self._name(partition)}"
             with system.open_output_stream(written) as stream:
                 stream.write(data)

@@ -56,8 +56,8 @@ class Job:
         done: partitions whose outputs both parties have.
         open: partitions that did not run.
         in_doubt: partitions whose lanes were lost while they ran.
-        rows: of all partitions.
-        seconds: that it took this time.
+        rows: the number of rows of all partitions.
+        seconds: the duration of this call.
         security: shares of the promise, the number of charged shares, and the resulting bound.
     """
 
@@ -120,13 +120,13 @@ class _Crew:
         self.refused: errors.Error | None = None
         """The reason why the job does not continue, if the coordinator is not the cause."""
 
-    # The questions of the coordinator.
+    # Methods that the coordinator calls.
 
     def begins(self, job: str, terms: str) -> None:
         self._job, self._terms = job, terms
         # Each machine of a lane gets the files from here, because it need not share files with the driver.
-        # They are an argument and no object of Ray's store. With the machine of such an object, the driver
-        # would be lost.
+        # The files are an argument and not an object of Ray's store, because the driver would be lost with
+        # the machine of such an object.
         rows = json.dumps(self._rows).encode()
         self._parts = {f"{terms}.bwp": self._plan["program"], f"{terms}.json": rows}
 
@@ -219,7 +219,7 @@ class _Crew:
             hint = "start both parties again with the same arguments: the job continues from the ledger"
             raise ResourceError("Ray has lost the machine of this driver", hint)
 
-    # Actors.
+    # Methods about actors.
 
     def _actor(self, lane: int, node: str | None) -> Any:
         import ray
@@ -243,7 +243,7 @@ class _Crew:
         if address is not None:
             address = _checked(address, self._plan["peer_hosts"])
         if self._machines.lost(lane):
-            # Its stock is lost with it, so the next stock is made elsewhere.
+            # The lane's stock is lost with its machine, so the next stock is made elsewhere.
             self._machines.forget(lane)
             self._news.put({"gone": {"lane": lane, "attempt": attempt, "cause": "stock"}})
             return

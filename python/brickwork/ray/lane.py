@@ -39,9 +39,9 @@ class Lane:
     Args:
         words: the flags of `brickwork worker` for the lane.
         parts: files that are written into `folder` on this machine, by name; the first is the program.
-        folder: where the lanes of the job live.
-        source: where inputs come from, if this party has any.
-        sink: where outputs go.
+        folder: the folder of the job's lanes.
+        source: the source of this party's inputs, if it has any.
+        sink: the sink of this party's outputs.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Lane:
         return task
 
     def start(self, attempt: int, listen: str | None, connect: str | None) -> str | None:
-        """Begins to meet the peer's worker. Returns the address at which this worker waits, if it waits."""
+        """Begins to connect to the peer's worker. Returns this worker's address if it listens."""
         place = ["--listen", listen] if listen is not None else ["--connect", str(connect)]
         words = [*self._words, "--attempt", str(attempt), *place, "--", self._path]
         self._doing = "meeting the peer"
@@ -102,7 +102,7 @@ class Lane:
         return str(ray.get_runtime_context().get_node_id())
 
     def meet(self) -> None:
-        """Waits until it has met the peer's worker."""
+        """Waits for the connection to the peer's worker."""
         assert self._meeting is not None
         wait(self._meeting)
         self._doing = "nothing"
@@ -135,7 +135,7 @@ class Lane:
         """Returns whether stock may have been taken for a partition, without a connection to the peer.
 
         Args:
-            attempt: the lane's last one, whose store it is if nothing is lost.
+            attempt: the lane's last attempt, which used the store if nothing is lost.
         """
         words = [*self._words, "--attempt", str(attempt), "--", self._path]
         return bool(wait(_begun(words).look(partition)).json["found"]["taken"])
@@ -171,9 +171,8 @@ def _say(method: str, error: BaseException) -> None:
 
 
 def end_with_parent() -> None:
-    """Ends this process once its parent has ended. A raylet that dies while it should end a worker no longer
-    ends it, and then nobody does. Otherwise the process would keep the lane's store locked, and each later
-    attempt would be lost.
+    """Ends this process once its parent has ended. A raylet that dies before it ends a worker leaves the
+    worker running. The worker would keep the lane's store locked, and each later attempt would be lost.
     """
     parent = os.getppid()
 

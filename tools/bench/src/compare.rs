@@ -296,7 +296,7 @@ fn text(program: &Program, json: &Value) -> String {
                  input or output, it has 1 024 more of them. On disk are the bytes of a new store with stock \
                  for all executions.\n";
         if rows.iter().any(|row| row["way"] == "duplo") {
-            text += "duplo does all of these in the given cut and with standard buckets.\n";
+            text += "duplo measures these with the given cut and standard buckets.\n";
         }
         if rows.iter().any(|row| !array(&row["each"], "other_buckets").is_empty()) {
             text += "*: the larger run has buckets of other sizes, because more items need fewer copies of \

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use brickwork_cli::parts::{Cli, Failure, Report, Started, execute_with};
 use clap::{CommandFactory, Subcommand};
 
-/// The allocator of the command, so that what is measured takes the same time.
+/// The allocator of the command, so that measured code takes the same time.
 #[global_allocator]
 static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
 
@@ -35,7 +35,7 @@ enum Command {
     Scale(scale::Arguments),
     Cuts(cuts::Arguments),
     Cluster(cluster::Arguments),
-    /// A process of a run or a job that is measured.
+    /// A measured process of a run or a job.
     #[command(flatten)]
     Started(Started),
 }

@@ -248,7 +248,8 @@ fn schemes_of_justgarble_are_timed() {
     let names: Vec<&str> = rows.iter().filter_map(|row| row["scheme"].as_str()).collect();
     assert_eq!(names, ["ga-a1", "gax-a2-d7", "gaxr-a4-d5", "half-gates-a2-d1", "gaxr-aes-256"]);
     let with_rows = 6660.0 / 36_480.0;
-    // Half-gates have rows for what is not linear alone: 160 S-boxes of 36 gates, and three in each column.
+    // Half-gates have rows only for gates that are not linear: 160 S-boxes of 36 gates, and three gates in
+    // each column.
     let not_linear = (160.0 * 36.0 + 36.0 * 3.0) / 36_480.0;
     let bytes = [64.0, 64.0 * with_rows, 30.0 * with_rows, 32.0 * not_linear, 48.0 * with_rows];
     for (row, bytes) in rows.iter().zip(bytes) {
@@ -258,7 +259,7 @@ fn schemes_of_justgarble_are_timed() {
             assert!(row[party]["ns_per_gate"].as_f64().is_some_and(|ns| ns > 0.01), "{row}");
             assert_eq!(row[party]["ratio_to_aes"].is_number(), is_aes_128, "{row}");
         }
-        // Of one round the ratio is that of the figures.
+        // With a single round, the ratio is that of the medians.
         let garble =
             ["ns_per_gate", "aes_ns_per_gate", "ratio_to_aes"].map(|name| row["garble"][name].as_f64());
         if let [Some(ns), Some(aes), Some(ratio)] = garble {
@@ -327,7 +328,7 @@ fn protocols_are_compared() {
                 phases.iter().skip(skipped).filter_map(|phase| phase[field].as_u64()).sum()
             };
             assert_eq!(row["all"][field], sent(0), "{way}: {field}");
-            // A tail of the phases, which needs something, and never the setup.
+            // The online bytes are those of the last phases, without the setup.
             let online = row["online"][field].as_u64().expect("bytes");
             let tails: Vec<u64> = (1..phases.len()).map(sent).collect();
             assert!(online > 0 && tails.contains(&online), "{way}: {field} {online} of {tails:?}");
@@ -356,8 +357,8 @@ fn protocols_are_compared() {
     assert!(["garbler", "evaluator"].iter().all(|party| stock[party].as_u64().is_some_and(|b| b > 4096)));
     assert!(rows.iter().all(|row| row["each"].is_null() && row["stock"].is_null()));
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
-    // More inputs of the garbler's are more authenticators in smaller buckets, and a number says so; more of
-    // the evaluator's or more outputs leave all buckets as they are.
+    // More inputs of the garbler need more authenticators in smaller buckets, which the output mentions; more
+    // inputs of the evaluator or more outputs change no bucket.
     let (human, json) = good(&["compare", &file, "--protocols", "duplo", "--rounds", "1", "--each"]);
     let each = &json["rows"][0]["each"];
     let others: Vec<&str> =
@@ -494,7 +495,8 @@ fn cost_grows_as_the_model_says() {
     assert!(rows.iter().any(|row| row["and_gates"].as_f64() > Some(0.9e12)));
     let of = |row: &Value, field: &str| row[field].as_f64().expect("a number");
     for component in rows.chunk_by(|a, b| a["component"] == b["component"]) {
-        // Where a smaller bucket takes over, it may have more copies opened: how many, the machine decides.
+        // At the change to a smaller bucket, more copies may be opened, by a choice that depends on the
+        // machine.
         let copies: Vec<f64> = component.iter().map(|row| of(row, "copies_a_slot")).collect();
         assert!(copies.iter().all(|&copies| copies > 2.0) && copies.last() < copies.first(), "{copies:?}");
         assert!(
@@ -511,7 +513,7 @@ fn stock_is_timed() {
     let (human, json) = good(&["stock", &example("millionaires.bwp"), "--executions", "3"]);
     assert!(human.contains("over an open connection") && human.contains("verified"), "{human}");
     assert_eq!(json["executions"], 3);
-    // Solderings, labels, and one proof of both: no table.
+    // A run from stock sends solderings, labels, and a single proof, but no table.
     assert!((5_000..25_000).contains(&json["online"]["bytes"].as_u64().expect("bytes")), "{json}");
     assert!(json["disk_bytes"]["garbler"].as_u64() < json["disk_bytes"]["evaluator"].as_u64());
 }
@@ -523,7 +525,7 @@ fn jimu_figures_are_measured_beside_the_paper() {
     let (said, figures) = good(&["jimu", "--rounds", "1", "--largest", "5200"]);
     let rows = figures["rows"].as_array().unwrap();
     let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
-    // DES and the Hamming distance, and a single AES twice: more gates than 5 200 have the others.
+    // DES, the Hamming distance and a single AES in two cuts; all others have more gates than 5 200.
     assert_eq!(of("and_gates"), [2720, 4083, 5120, 5120]);
     assert_eq!(
         (of("cut"), of("slots")),
