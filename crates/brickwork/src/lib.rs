@@ -1,6 +1,38 @@
 //! Brickwork: two parties who do not trust each other compute a function of their private inputs, and neither
 //! learns more than its own output, even if the other one cheats.
 //!
+//! # A first run
+//!
+//! ```
+//! use brickwork::{Program, run_local};
+//!
+//! // Two 32-bit fortunes; both learn whether the garbler has more.
+//! let program = Program::from_source(
+//!     "richer.wir",
+//!     "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n#output 2 uint_t 1\n\
+//!      function void main() { output1 = input1 > input2; output2 = output1; }",
+//! )?;
+//! let [garbler, evaluator] = run_local(&program, ("input1", 1_250_000u32), ("input2", 1_000_000u32))?;
+//! assert!(garbler.outputs.get::<bool>("output")? && evaluator.outputs.get::<bool>("output")?);
+//! println!("{}", garbler.report.promise);
+//! # Ok::<(), brickwork::Error>(())
+//! ```
+//!
+//! # Where to begin
+//!
+//! The folder `examples` of this crate has a short program for each of these tasks:
+//!
+//! | task | item | example |
+//! | --- | --- | --- |
+//! | Run both parties in one process. | [`run_local`] | `both_here` |
+//! | Run each party in a process of its own, with keys. | [`Party`], [`Identity`] | `two_processes` |
+//! | Take tables as inputs. | [`Inputs`], [`Outputs`] | `tables` |
+//! | Make stock before the program runs. | [`Store`], [`Party::store`] | `stock_ahead` |
+//! | Let a later step depend on an earlier one. | [`Session`] | `session` |
+//! | Bring a connection of your own. | [`Party::over`] | `own_transport` |
+//!
+//! [`Plan`] predicts a run, and [`Report`] describes one that has ended.
+//!
 //! # How a run works
 //!
 //! The *garbler* encrypts circuits, and the *evaluator* computes on the encrypted circuits without learning
@@ -21,38 +53,6 @@
 //! | What the parties agree on and what a run reports. | [`session`] |
 //! | What a run will cost. | [`plan`] |
 //! | Frames, TLS, lanes. | [`wire`] |
-//!
-//! # A run with both parties in one process
-//!
-//! ```
-//! use std::sync::Arc;
-//! use brickwork::{circuit::library, duplo, session::{Job, Unobserved}, wire::memory_pair};
-//!
-//! // Two 32-bit fortunes; both learn who has more.
-//! let program = Arc::new(library::millionaires()?);
-//! let job = Job {
-//!     program: program.clone(),
-//!     security: 40,
-//!     threads: 1,
-//!     table_memory: brickwork::session::TABLE_MEMORY,
-//!     identities: [[1; 32], [2; 32]],
-//!     post_quantum: false,
-//! };
-//! let bits = |fortune: u32| (0..32).map(|i| fortune >> i & 1 == 1).collect::<Vec<bool>>();
-//! let (alice, bob) = (bits(1_250_000), bits(1_000_000));
-//!
-//! let (left, right) = memory_pair();
-//! let (garbler, evaluator) = std::thread::scope(|scope| {
-//!     let garbler = scope.spawn(|| duplo::garbler(left, &job, &alice, Unobserved));
-//!     let evaluator = duplo::evaluator(right, &job, &bob, Unobserved);
-//!     (garbler.join().expect("the garbler does not panic"), evaluator)
-//! });
-//! let (garbler, evaluator) = (garbler?, evaluator?);
-//! assert_eq!(garbler.outputs, evaluator.outputs);
-//! assert_eq!(garbler.outputs, program.simulate(&alice, &bob).concat());
-//! assert!(garbler.promise.bound_log2 <= -40.0);
-//! # Ok::<(), brickwork::Error>(())
-//! ```
 //!
 //! # Errors
 //!
