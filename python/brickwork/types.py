@@ -103,10 +103,10 @@ class IntegerType(Type):
         return whole
 
     def decode(self, number: Any) -> Any:
-        """Returns the numbers that integers represent, as `float`. They are integers if the type has no bits
-        after the point. This is the reverse of `encode`, up to the 53 bits of a `float`. Where a number may
-        be larger than any `float`, the result is an exact `Decimal`. Numbers with a point, which are the
-        outputs of programs, stay unchanged.
+        """Returns the numbers that integers represent, as `float`. The results are integers if the type has
+        no bits after the point. This is the reverse of `encode`, up to the 53 bits of a `float`. Where a
+        number may be larger than any `float`, the result is an exact `Decimal`. Numbers with a point, which
+        are the outputs of programs, stay unchanged.
         """
         kind = np.asarray(number).dtype.kind
         if not self.point or kind == "f" or isinstance(number, (Decimal, Fraction)):
