@@ -77,8 +77,8 @@ fn ots(all: &mut Catalogue) {
     all.caught(
         (2, "wrong_answer"),
         Cheat::OtExtension,
-        "The evaluator answers the check of the OT extension wrongly, as if it had used other choices in \
-         one row.",
+        "The evaluator answers the check of the OT extension wrongly, as if one row had choices that differ \
+         from those in the other rows.",
         |c| c.sends(Party::Evaluator, extension::msg::CHECK, 0, |answer| answer[16] ^= 1),
     );
     all.caught(
@@ -101,12 +101,13 @@ fn commitments(all: &mut Catalogue) {
         let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
         let story = [
             "",
-            "The garbler commits to a non-codeword, wrong in one coordinate, and guesses which of its two \
-             shares is watched. At 42 coordinates it could open two values.",
+            "The garbler commits to a word that is no codeword, because one coordinate is wrong. It guesses \
+             which of the two shares of this coordinate is watched. With 42 wrong coordinates it could open \
+             two values.",
             "The garbler commits to a word that is wrong in two coordinates: both guesses of the watched \
              shares must be right.",
-            "The garbler commits to a word that is wrong in three coordinates: each further one halves its \
-             chance, long before there are enough to open two values.",
+            "The garbler commits to a word that is wrong in three coordinates: each wrong coordinate halves \
+             the chance of success, and 42 are needed to open two values.",
         ][k as usize];
         all.add((3, variant), story, Party::Garbler, endings, 1500, move |rng| {
             let leave = move |rows: &mut Vec<u8>| {
@@ -121,13 +122,13 @@ fn commitments(all: &mut Catalogue) {
     all.caught(
         (11, "wrong_decommitment"),
         Cheat::Opening,
-        "The garbler opens a sum of commitments to another value.",
+        "The garbler opens a sum of commitments to a value that is not its value.",
         |c| c.sends(Party::Garbler, ANSWER, 1, |answer| *answer.last_mut().expect("an answer") ^= 2),
     );
     all.caught(
         (11, "lies_that_cancel"),
         Cheat::Opening,
-        "The garbler tells the same lie twice, so that both are gone from any plain sum.",
+        "The garbler tells the same lie about two openings, so that the two lies cancel in a sum of both.",
         |c| c.lie(Point::DeltaDifferences(0), flips(vec![2, 4], 60)),
     );
     all.caught(
@@ -146,7 +147,7 @@ fn commitments(all: &mut Catalogue) {
     all.caught(
         (10, "other_wire"),
         Cheat::Opening,
-        "The garbler swaps two solderings: the slot would read another wire than the program says.",
+        "The garbler swaps two solderings: the slot would read a wire that is not the one in the program.",
         |c| c.lie(Point::ProgramSolderings(1), swap(16, 0, 1)),
     );
 }
@@ -174,8 +175,8 @@ fn copies(all: &mut Catalogue) {
         |c| c.tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0])),
     );
     let survives = vec![(Ending::Survived, 1.0)];
-    let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of \
-                 the slot make up for it.";
+    let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of the \
+                 slot outvote it.";
     all.add((5, "flipped_table_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         Case::toy().tables(|component, copy, _, bytes| {
             bytes[7] ^= u8::from((component, copy) == (1, chosen(CUT)[2]))
@@ -184,12 +185,12 @@ fn copies(all: &mut Catalogue) {
     all.caught(
         (5, "swapped_tables"),
         Cheat::OpenedCopy,
-        "The garbler gives two copies each other's tables, and they are opened.",
+        "The garbler exchanges the tables of two copies, and both are opened.",
         |c| c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1])),
     );
     let survives = vec![(Ending::Survived, 1.0)];
-    let story = "The garbler gives two copies of one slot each other's tables, and they are used: the third \
-                 one makes up for them.";
+    let story = "The garbler exchanges the tables of two copies of one slot, and both are used: the third \
+                 copy gives the right labels.";
     all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         let chosen = chosen(CUT);
         // Tables are sent in the order of the copies.
@@ -201,14 +202,15 @@ fn copies(all: &mut Catalogue) {
     all.caught(
         (5, "tables_after_the_challenge"),
         Cheat::ChosenTables,
-        "The garbler sends other tables than it hashed, once it knows which copies are not opened.",
+        "The garbler knows which copies are not opened, and then sends tables that differ from the hashed \
+         ones.",
         |c| c.sends(Party::Garbler, msg::TABLES, 0, |tables| tables[0] ^= 1),
     );
     all.caught(
         (5, "whole_bucket"),
         Cheat::NoValidLabel,
-        "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, and \
-         nothing wrong is believed.",
+        "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, so the \
+         evaluator accepts no wrong output.",
         |c| {
             c.lie(
                 Point::CommittedOutputs(0),
@@ -216,8 +218,8 @@ fn copies(all: &mut Catalogue) {
             )
         },
     );
-    let story = "With few copies, 16 for 4 slots: the garbler makes three of them bad and hopes that none \
-                 is opened and that a bucket has only bad ones.";
+    let story = "With few copies, 16 for 4 slots: the garbler makes three of them bad. It hopes that none of \
+                 the three is opened, and that a bucket has only bad copies.";
     all.bad_copies(
         (5, "bucket_of_2_among_4"),
         story,
@@ -226,8 +228,8 @@ fn copies(all: &mut Catalogue) {
         99,
         4000,
     );
-    let story = "With few copies, 32 for 8 slots: the garbler makes three of them bad, which meet in a \
-                 bucket more seldom the more slots there are.";
+    let story = "With few copies, 32 for 8 slots: the garbler makes three of them bad. With more slots, it \
+                 is less probable that bad copies come into one bucket.";
     all.bad_copies(
         (5, "bucket_of_2_among_8"),
         story,
@@ -236,8 +238,8 @@ fn copies(all: &mut Catalogue) {
         99,
         4000,
     );
-    let story = "With few copies and buckets of three: the garbler makes four of them bad and hopes that \
-                 none is opened and that a bucket has only bad ones.";
+    let story = "With few copies and buckets of three: the garbler makes four of them bad. It hopes that \
+                 none of the four is opened, and that a bucket has only bad copies.";
     all.bad_copies(
         (5, "bucket_of_3_among_4"),
         story,
@@ -246,8 +248,9 @@ fn copies(all: &mut Catalogue) {
         99,
         6000,
     );
-    let story = "With few copies: two bad ones that give a valid label for the opposite bit. Both in one \
-                 bucket fool the evaluator; apart they give away the garbler's input.";
+    let story = "With few copies: two bad copies give a valid label for the opposite bit. If both are in one \
+                 bucket, the evaluator accepts a wrong output. In two buckets they disclose the garbler's \
+                 input.";
     all.bad_copies(
         (14, "opposite_label_among_4"),
         story,
@@ -271,14 +274,15 @@ fn copies(all: &mut Catalogue) {
     all.caught(
         (6, "other_offset"),
         Cheat::OpenedCopy,
-        "The garbler garbles a copy with another offset than the committed one, and it is opened.",
+        "The garbler garbles a copy with an offset that differs from the committed one, and the copy is \
+         opened.",
         |c| c.lie(Point::GarbledOffsets(1), flip(opened(CUT)[0], 50)),
     );
     all.caught(
         (6, "other_offset_in_use"),
         Cheat::Opening,
-        "The garbler garbles a copy with another offset than the committed one, and it is used: its \
-         solderings show it.",
+        "The garbler garbles a copy with an offset that differs from the committed one, and the copy is \
+         used: its solderings show the lie.",
         |c| c.lie(Point::GarbledOffsets(1), flip(chosen(CUT)[3], 50)),
     );
 }
@@ -287,17 +291,18 @@ fn authenticators(all: &mut Catalogue) {
     all.caught(
         (8, "all_refuse"),
         Cheat::KeyAuthenticator,
-        "The garbler makes key authenticators that refuse every label: whether the evaluator stops could \
-         depend on its input.",
+        "The garbler makes key authenticators that refuse every label. If such an authenticator were used, \
+         the evaluator's input could decide if the evaluator stops.",
         |c| c.lie(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
     );
     for half in 0..2usize {
         let variant = ["half_of_colour_0", "half_of_colour_1"][half];
         let story = [
             "The garbler makes the hash for colour 0 wrong in every key authenticator. The check opens one \
-             of the two labels, by a coin: half of the time it sees the other one.",
-            "The garbler makes the hash for colour 1 wrong in every key authenticator: the check's coin \
-             shows it as often as a wrong one for colour 0.",
+             of the two labels at random, so half of the time it opens the label of colour 1 and finds \
+             nothing.",
+            "The garbler makes the hash for colour 1 wrong in every key authenticator: the check finds it as \
+             often as a wrong hash for colour 0.",
         ][half];
         // A wrong authenticator that the check misses spoils the gate's output, depending on the output's
         // random colour.
@@ -366,7 +371,7 @@ fn inputs(all: &mut Catalogue) {
     all.caught(
         (12, "poisoned_label"),
         Cheat::Opening,
-        "The garbler commits to another label than one of the OTs gives.",
+        "The garbler commits to a label that differs from the label in the OT.",
         |c| c.lie(Point::OtLabels, flip(1, 33)),
     );
     all.caught(
@@ -378,16 +383,16 @@ fn inputs(all: &mut Catalogue) {
     all.caught(
         (13, "wrong_opening"),
         Cheat::Opening,
-        "The garbler opens the evaluator's input wire to something else.",
+        "The garbler opens the evaluator's input wire to a wrong value.",
         |c| c.lie(Point::InputLabels, flip(4, 99)),
     );
 }
 
 fn outputs(all: &mut Catalogue) {
     let recovered = vec![(Ending::Recovered, 1.0)];
-    let story = "A copy says the opposite of the others, with a valid label: two valid labels are the \
-                 garbler's secret. The evaluator recovers its input, computes the output itself, and looks \
-                 as if nothing had happened.";
+    let story = "A copy gives the valid label of the opposite bit. The sum of two valid labels is the \
+                 garbler's secret. The evaluator recovers the garbler's input, computes the output itself, \
+                 and sends the same messages as in an honest run.";
     all.add((14, "one_copy_says_the_opposite"), story, Party::Garbler, recovered, CERTAIN, |_| {
         Case::toy().lie(Point::CommittedOutputs(0), flip(2 * chosen(CUT)[1], 0))
     });
@@ -406,8 +411,12 @@ fn outputs(all: &mut Catalogue) {
     for (variant, change) in [("too_short", false), ("too_long", true)] {
         let endings = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
         let story = match change {
-            false => "A message that is shorter than the protocol's: refused before any of it is used.",
-            true => "A message that is longer than the protocol's: refused before memory is taken.",
+            false => {
+                "A message is shorter than in the protocol: it is refused before any part of it is used."
+            }
+            true => {
+                "A message is longer than in the protocol: it is refused before memory is allocated for it."
+            }
         };
         all.add((18, variant), story, Party::Garbler, endings, CERTAIN, move |_| {
             Case::toy().sends(Party::Garbler, msg::AUTHENTICATORS, 0, move |m| {
@@ -427,7 +436,7 @@ fn agreement(all: &mut Catalogue) {
     all.add((19, "older_version"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1)
     });
-    let story = "The evaluator is told of another program than the garbler's.";
+    let story = "The evaluator is given a program that differs from the garbler's.";
     all.add((19, "another_program"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[16] ^= 1)
     });
@@ -435,7 +444,7 @@ fn agreement(all: &mut Catalogue) {
     all.add((18, "reflected_greeting"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[12] ^= 1)
     });
-    let story = "The garbler wants fewer copies opened than the evaluator.";
+    let story = "The garbler wants fewer copies to be opened than the evaluator wants.";
     all.add((19, "fewer_copies"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().wants(Party::Garbler, |_, p| p.components[0].opened -= 1)
     });
@@ -448,23 +457,23 @@ fn order(all: &mut Catalogue) {
             "first_proof_stalls_and_fails",
             0,
             Cheat::Commitment,
-            "The garbler answers the proof of its commitments late and wrongly: nothing is challenged or \
-             opened before it.",
+            "The garbler's proof of its commitments is late and wrong: nothing is challenged or opened \
+             before the proof.",
         ),
         (
             "second_proof_stalls_and_fails",
             1,
             Cheat::Opening,
-            "The garbler answers the proof of what it opened late and wrongly, while all that follows is \
-             there already: nothing is evaluated before it.",
+            "The garbler's proof of its openings is late and wrong, and all later messages arrive before it: \
+             nothing is evaluated before the proof.",
         ),
         // The outputs leave after this proof.
         (
             "last_proof_stalls_and_fails",
             2,
             Cheat::Opening,
-            "The garbler answers the proof of the inputs late and wrongly, while the labels that follow it \
-             are there: no output leaves before the proof.",
+            "The garbler's proof of the inputs is late and wrong, and the labels that follow it are there: \
+             no output is sent before the proof.",
         ),
     ] {
         let caught = vec![(Ending::Caught(cheat), 1.0)];
@@ -476,13 +485,14 @@ fn order(all: &mut Catalogue) {
         });
     }
     let recovered = || vec![(Ending::Recovered, 1.0)];
-    let story = "Two labels in each bucket of the garbler's, to see whether many recoveries look like none.";
+    let story = "Each bucket of the garbler gives two valid labels. The garbler would see if many recoveries \
+                 change the evaluator's messages.";
     all.add((28, "every_bucket_disagrees"), story, Party::Garbler, recovered(), CERTAIN, |_| {
         let (first, second) = (chosen(CUT)[0], chosen(CUT)[3]);
         Case::toy().lie(Point::CommittedOutputs(0), flips(vec![2 * first, 2 * second], 0))
     });
-    let story = "Two labels in one bucket and none that fits in a later copy, to see whether the run breaks \
-                 off there.";
+    let story = "One bucket gives two valid labels, and a later copy gives no valid label. The garbler would \
+                 see if the evaluator stops there.";
     all.add((28, "a_later_abort"), story, Party::Garbler, recovered(), CERTAIN, |_| {
         let later = chosen(CUT)[3..5].iter().flat_map(|copy| [2 * copy, 2 * copy + 1]).collect();
         let two_labels = flip(2 * chosen(CUT)[1], 0);
@@ -493,8 +503,8 @@ fn order(all: &mut Catalogue) {
     all.caught(
         (29, "one_hash_for_all"),
         Cheat::KeyAuthenticator,
-        "The garbler uses the hashes of one authenticator for all of them, so that one collision would \
-         serve everywhere.",
+        "The garbler uses the hashes of one authenticator for all of them, so that one collision would be \
+         enough for all authenticators.",
         |c| {
             c.lie(Point::PlainAuthenticators, |hashes| {
                 let (first, others) = hashes.split_at_mut(32);
@@ -515,15 +525,15 @@ fn order(all: &mut Catalogue) {
     all.caught(
         (30, "one_wire_to_two"),
         Cheat::Opening,
-        "The garbler opens the soldering of one pair of wires in the place of another's too: their \
-         difference would be a label's offset.",
+        "The garbler opens the soldering of one pair of wires for a second pair, too: the difference of the \
+         two solderings would be an offset.",
         |c| c.lie(Point::ProgramSolderings(1), |solderings| solderings.copy_within(..16, 16)),
     );
     all.caught(
         (30, "the_other_opening"),
         Cheat::Opening,
-        "The garbler opens a pair of wires with the offset added: both openings of a pair would give the \
-         offset away.",
+        "The garbler opens a pair of wires with the offset added: both openings of the pair together would \
+         disclose the offset.",
         |c| c.lie(Point::ProgramSolderings(0), flip(1, 0)),
     );
 }

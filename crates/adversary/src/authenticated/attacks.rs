@@ -62,17 +62,18 @@ fn ots(all: &mut Catalogue) {
     ] {
         let told = |garbler, evaluator| if cheater == Garbler { garbler } else { evaluator };
         let story = told(
-            "The garbler sends trees other than the proved ones: completing them would disclose bits \
-             of the evaluator's offset.",
-            "The evaluator sends trees other than the proved ones, to learn about the garbler's \
+            "The garbler sends trees that differ from the proved ones. If the evaluator completed them, it \
+             would disclose bits of its offset.",
+            "The evaluator sends trees that differ from the proved ones, to learn bits of the garbler's \
              offset.",
         );
         all.always((1, trees), softspoken::Cheat::OtTrees, cheater, story, move |case| {
             case.sends(cheater, softspoken::msg::TREES, 0, |trees| trees[32 * 128 + 3] ^= 4)
         });
         let story = told(
-            "The garbler uses other choices in one row of its masks' OTs.",
-            "The evaluator uses other choices in one row of its masks' OTs.",
+            "The garbler uses choices in one row of its masks' OTs that differ from those in the other rows.",
+            "The evaluator uses choices in one row of its masks' OTs that differ from those in the other \
+             rows.",
         );
         all.always((1, rows), ot::Cheat::OtExtension, cheater, story, move |case| {
             case.sends(cheater, softspoken::msg::ROWS, 0, |rows| rows[WORD] ^= 1)
@@ -85,8 +86,8 @@ fn ots(all: &mut Catalogue) {
             case.sends(cheater, softspoken::msg::CHECK, 0, |answer| answer[WORD] ^= 1)
         });
     }
-    let story = "The garbler sends a wrong word of a PCG's tree: its trees would hang on where the evaluator \
-                 has its errors.";
+    let story = "The garbler sends a wrong word of a PCG's tree: its trees would depend on the positions of \
+                 the evaluator's errors.";
     all.always((1, "word_of_a_pcg"), pcg::Cheat::PcgTrees, Garbler, story, |case| {
         case.masks_of(Cot::Pcg).sends(Garbler, pcg::msg::CORRECTIONS, 0, |words| words[WORD * 7 + 1] ^= 2)
     });
@@ -104,14 +105,14 @@ fn leaky_ands(all: &mut Catalogue) {
             Garbler,
             "garblers_bet",
             "garblers_word",
-            "The garbler bets on the evaluator's share of an x: it loses half of the time.",
+            "The garbler bets on the evaluator's share of an x. The garbler loses half of the time.",
             "The garbler compares a wrong word of a leaky AND.",
         ),
         (
             Evaluator,
             "evaluators_bet",
             "evaluators_word",
-            "The evaluator bets on the garbler's share of an x: it loses half of the time.",
+            "The evaluator bets on the garbler's share of an x. The evaluator loses half of the time.",
             "The evaluator compares a wrong word of a leaky AND.",
         ),
     ] {
@@ -129,16 +130,16 @@ fn leaky_ands(all: &mut Catalogue) {
             Garbler,
             "garblers_bit",
             "garblers_bit_and_a_guess",
-            "The garbler lies about its bit of a leaky AND: a triple whose product is wrong.",
-            "The same, and it guesses seven of the eight bits that are compared here: then a gate computes \
-             NAND, and the output is wrong where c is 1.",
+            "The garbler lies about its bit of a leaky AND. This makes a triple whose product is wrong.",
+            "The garbler lies about its bit of a leaky AND, and guesses seven of the eight bits that are \
+             compared here. Then a gate computes NAND, and the output is wrong where c is 1.",
         ),
         (
             Evaluator,
             "evaluators_bit",
             "evaluators_bit_and_a_guess",
             "The evaluator lies about its bit of a leaky AND.",
-            "The evaluator lies so about its bit, and guesses seven of the eight compared bits.",
+            "The evaluator lies about its bit of a leaky AND, and guesses seven of the eight compared bits.",
         ),
     ] {
         all.always((3, variant), Cheat::Equality, cheater, story, bit(cheater, Point::Bits, 1, 0, 0));
@@ -157,7 +158,11 @@ fn leaky_ands(all: &mut Catalogue) {
         });
     }
     for (cheater, variant, story) in [
-        (Garbler, "garblers_three_bets", "The garbler bets on three leaky ANDs: all are won once in eight."),
+        (
+            Garbler,
+            "garblers_three_bets",
+            "The garbler bets on three leaky ANDs. It wins all three bets with probability 1/8.",
+        ),
         (Evaluator, "evaluators_three_bets", "The evaluator bets on three leaky ANDs, one of each layer."),
     ] {
         all.at_rate((4, variant), Cheat::Equality, 0.875, cheater, story, move |case| {
@@ -173,16 +178,16 @@ fn triples(all: &mut Catalogue) {
             Garbler,
             "garblers_difference_of_layers",
             "garblers_difference_to_a_triple",
-            "The garbler opens another difference between two layers of leaky ANDs.",
-            "The garbler opens another difference of a gate's masks to its triple: the gate would compute \
-             something else.",
+            "The garbler opens a wrong difference between two layers of leaky ANDs.",
+            "The garbler opens a wrong difference between a gate's masks and its triple: the gate would \
+             compute another function than AND.",
         ),
         (
             Evaluator,
             "evaluators_difference_of_layers",
             "evaluators_difference_to_a_triple",
-            "The evaluator opens another difference between two layers of leaky ANDs.",
-            "The evaluator opens another difference of a gate's masks to its triple.",
+            "The evaluator opens a wrong difference between two layers of leaky ANDs.",
+            "The evaluator opens a wrong difference between a gate's masks and its triple.",
         ),
     ] {
         for (variant, story, first) in [(layers, story, 0), (factors, told, 4)] {
@@ -208,7 +213,7 @@ fn comparison(all: &mut Catalogue) {
     all.always((7, "garblers_answer"), Cheat::Equality, Garbler, story, |case| {
         case.sends(Garbler, msg::COMPARED, 0, |answer| answer[2] ^= 1)
     });
-    let story = "The evaluator answers with a hash of other keys than those of its digest.";
+    let story = "The evaluator answers with a hash of keys that differ from those in its digest.";
     all.always((7, "evaluators_answer"), Cheat::Equality, Evaluator, story, |case| {
         case.sends(Evaluator, msg::COIN, 0, |answer| answer[2] ^= 1)
     });
@@ -228,7 +233,7 @@ fn gates(all: &mut Catalogue) {
             "last_gate_is_nand",
             "colour_of_the_last_gate",
             "The garbler garbles NAND for the gate that is the output.",
-            "The garbler flips that bit of the gate that is the output.",
+            "The garbler flips the bit that makes the label end in 0, of the gate that is the output.",
         ),
     ] {
         all.always((8, function), Cheat::Gates, Garbler, story, move |case| {
@@ -240,9 +245,15 @@ fn gates(all: &mut Catalogue) {
         (
             0,
             "first_row",
-            "The garbler sends a wrong row of a gate: it is used if the first operand is 1, masked.",
+            "The garbler sends a wrong row of a gate. The row is used if the masked value of the first \
+             operand is 1.",
         ),
-        (1, "second_row", "The garbler sends a wrong second row: used if the other operand is 1, masked."),
+        (
+            1,
+            "second_row",
+            "The garbler sends a wrong second row of a gate. The row is used if the masked \
+             value of the second operand is 1.",
+        ),
     ] {
         let lie = bit(Garbler, Point::Rows, WORD, row, 0);
         all.at_rate((9, variant), Cheat::Gates, 0.5, Garbler, story, lie);
@@ -251,9 +262,10 @@ fn gates(all: &mut Catalogue) {
         (
             false,
             "row_for_inputs_of_0",
-            "A wrong row of the last gate, where the evaluator's bits are 0: whether it stops says nothing.",
+            "A row of the last gate is wrong, and the evaluator's bits are 0. The evaluator stops as often \
+             as with bits 1, so the garbler learns nothing.",
         ),
-        (true, "row_for_inputs_of_1", "A wrong row of the last gate, where the evaluator's bits are 1."),
+        (true, "row_for_inputs_of_1", "A row of the last gate is wrong, and the evaluator's bits are 1."),
     ] {
         all.at_rate((9, variant), Cheat::Gates, 0.5, Garbler, story, move |case| {
             case.inputs(&[true], &[y; 2]).lie(Garbler, Point::Rows, flip(WORD, 2, 0))
@@ -267,7 +279,8 @@ fn solderings(all: &mut Catalogue) {
             3,
             0.5,
             "one_gate_behind",
-            "The garbler solders wrongly, by what is no offset: noticed if the gate behind it uses it.",
+            "The garbler flips a bit of a soldering, so that the label becomes invalid: noticed if the next \
+             gate uses this label.",
         ),
         (0, 0.75, "two_gates_behind", "The garbler solders wrongly, and two gates use the wire."),
     ] {
@@ -308,7 +321,8 @@ fn solderings(all: &mut Catalogue) {
 }
 
 fn inputs(all: &mut Catalogue) {
-    let story = "The garbler sends an invalid label of its own input: noticed by a gate, or without effect.";
+    let story = "The garbler sends an invalid label of its own input: a gate notices it, or it has no \
+                 effect.";
     let lie = bit(Garbler, Point::InputLabels, WORD, 0, 9);
     all.at_rate((12, "third_label"), Cheat::Gates, 0.75, Garbler, story, lie);
     for (wire, variant, story) in [
@@ -325,16 +339,16 @@ fn inputs(all: &mut Catalogue) {
             15,
             "mask_of_an_input",
             "mask_of_an_output",
-            "The garbler opens another share of the mask of the evaluator's input, which would be flipped.",
-            "The garbler opens another share of the mask of the evaluator's output, which would be flipped.",
+            "The garbler opens a wrong share of the mask of the evaluator's input, which would be flipped.",
+            "The garbler opens a wrong share of the mask of the evaluator's output, which would be flipped.",
         ),
         (
             Evaluator,
             18,
             "mask_of_an_input",
             "mask_of_an_output",
-            "The evaluator opens another share of the mask of the garbler's input.",
-            "The evaluator opens another share of the mask of the garbler's output.",
+            "The evaluator opens a wrong share of the mask of the garbler's input.",
+            "The evaluator opens a wrong share of the mask of the garbler's output.",
         ),
     ] {
         let lie = bit(cheater, Point::InputMasks, 1, 0, 0);
@@ -346,8 +360,8 @@ fn inputs(all: &mut Catalogue) {
 
 fn answers(all: &mut Catalogue) {
     for (gate, variant, story) in [
-        (0, "tag_of_the_first_gate", "The garbler answers with another tag of a gate."),
-        (1, "tag_of_the_last_gate", "The garbler answers with another tag of the last gate."),
+        (0, "tag_of_the_first_gate", "The garbler answers with a wrong tag of a gate."),
+        (1, "tag_of_the_last_gate", "The garbler answers with a wrong tag of the last gate."),
     ] {
         all.always((14, variant), Cheat::Gates, Garbler, story, move |case| {
             case.lie(Garbler, Point::Gates, flip_in_parts(TAG, gate, 5))
@@ -372,17 +386,17 @@ fn reports(all: &mut Catalogue) {
             5,
             "value_of_a_port",
             "label_of_a_port",
-            "The evaluator reports another value of a port than its label has: the answer would tell it an \
-             inner bit.",
-            "The evaluator reports the hash of another label of a port.",
+            "The evaluator reports a value of a port that differs from the value of its label. The answer \
+             would disclose an inner bit to the evaluator.",
+            "The evaluator reports the hash of a wrong label of a port.",
         ),
         (
             5,
             1,
             "value_of_the_output",
             "label_of_the_output",
-            "The evaluator reports another value of the output, for the garbler to read.",
-            "The evaluator reports the hash of another label of the output.",
+            "The evaluator reports a wrong value of the output that the garbler reads.",
+            "The evaluator reports the hash of a wrong label of the output.",
         ),
     ] {
         let any = move |rng: &mut Rng| first + rng.below(values) as usize;
@@ -398,7 +412,7 @@ fn reports(all: &mut Catalogue) {
     }
     let right = 1.0 / 128.0;
     let endings = vec![(caught(Cheat::Labels), 1.0 - right), (Ending::Fooled, right)];
-    let story = "The evaluator reports another value of the output and guesses the seven unknown bits of a \
+    let story = "The evaluator reports a wrong value of the output and guesses the seven unknown bits of a \
                  tag of one byte: then the garbler's output is wrong.";
     all.add((17, "guessed_tag"), story, Evaluator, endings, move |rng| {
         let guess = guess(rng);
@@ -414,7 +428,8 @@ fn says(outcome: &Outcome, party: Party, tag: Tag) -> bool {
 
 fn order(all: &mut Catalogue) {
     let story = "The garbler garbles NAND for the gate that is its output: the evaluator's shares of the \
-                 output's mask, from which it would read an input, do not leave before the digest.";
+                 output's mask, from which it would read an input, are not sent before the digest is \
+                 checked.";
     let endings = vec![(caught(Cheat::Gates), 1.0)];
     let silent = |outcome: &Outcome| match says(outcome, Evaluator, msg::OUTPUT_MASKS) {
         false => Ok(()),
@@ -423,8 +438,8 @@ fn order(all: &mut Catalogue) {
     all.add_with((19, "outputs_before_the_digest"), story, Garbler, endings, silent, |rng| {
         Case::new(&chain(Recipient::Garbler), rng).lie(Garbler, Point::Products, add_offset(1))
     });
-    let story = "The evaluator's answer about its OTs is malformed: the garbler has not disclosed where its \
-                 pads begin, which would allow a choice of words that cancel.";
+    let story = "The evaluator's answer about its OTs is malformed: the garbler has not disclosed yet where \
+                 its pads begin. If it had, the evaluator could choose words that cancel.";
     let endings = || vec![(caught(Cheat::UnexpectedMessage), 1.0)];
     let silent = |outcome: &Outcome| match says(outcome, Garbler, msg::CIPHERTEXTS) {
         false => Ok(()),
@@ -433,7 +448,8 @@ fn order(all: &mut Catalogue) {
     all.add_with((22, "garblers_pads"), story, Evaluator, endings(), silent, |rng| {
         longer(Evaluator, softspoken::msg::CHECK)(Case::new(&toy(), rng))
     });
-    let story = "The garbler's answer about its OTs is malformed: the evaluator's pads are not disclosed.";
+    let story = "The garbler's answer about its OTs is malformed: the evaluator has not disclosed yet where \
+                 its pads begin.";
     let silent = |outcome: &Outcome| match says(outcome, Evaluator, msg::CIPHERTEXTS) {
         false => Ok(()),
         true => Err("the evaluator said where its pads begin".into()),
@@ -441,8 +457,8 @@ fn order(all: &mut Catalogue) {
     all.add_with((22, "evaluators_pads"), story, Garbler, endings(), silent, |rng| {
         longer(Garbler, softspoken::msg::CHECK)(Case::new(&toy(), rng))
     });
-    let story = "The evaluator opens too many differences: the garbler has not said where the keys of gates \
-                 begin.";
+    let story = "The evaluator opens too many differences: the garbler has not disclosed yet where the keys \
+                 of gates begin.";
     let silent = |outcome: &Outcome| match says(outcome, Garbler, msg::TABLES) {
         false => Ok(()),
         true => Err("the garbler said where the keys of gates begin".into()),
@@ -454,25 +470,50 @@ fn order(all: &mut Catalogue) {
 
 /// Messages with an additional byte, and their senders.
 const LONGER: [(Party, Tag, &str, &str); 19] = [
-    (Garbler, softspoken::msg::TREES, "garblers_trees", "Of the garbler's trees."),
-    (Evaluator, softspoken::msg::TREES, "evaluators_trees", "Of the evaluator's trees."),
-    (Evaluator, softspoken::msg::ROWS, "rows", "Of the rows of masks."),
-    (Garbler, msg::CIPHERTEXTS, "garblers_ciphertexts", "Of the garbler's ciphertexts of leaky ANDs."),
-    (Evaluator, msg::CIPHERTEXTS, "evaluators_ciphertexts", "Of the evaluator's ciphertexts of leaky ANDs."),
-    (Garbler, msg::BITS, "garblers_bits", "Of the garbler's bits of leaky ANDs."),
-    (Evaluator, msg::BITS, "evaluators_bits", "Of the evaluator's bits of leaky ANDs."),
-    (Evaluator, msg::COMPARE, "digest", "Of the masked digest."),
-    (Garbler, msg::COMPARED, "answer", "Of the answer to it."),
-    (Evaluator, msg::COIN, "coin", "Of the opened coin."),
-    (Garbler, msg::TABLES, "tables", "Of the gates' rows."),
-    (Garbler, msg::COLOURS, "colours", "Of the bits that make labels end in 0."),
-    (Garbler, msg::SOLDERINGS, "solderings", "Of the solderings."),
-    (Garbler, msg::INPUT_MASKS, "masks_of_inputs", "Of the masks of the evaluator's inputs."),
-    (Evaluator, msg::MASKED_INPUTS, "masked_inputs", "Of the evaluator's masked inputs."),
-    (Garbler, msg::INPUT_LABELS, "labels_of_inputs", "Of the labels of inputs."),
-    (Evaluator, msg::REPORT, "report", "Of the evaluator's report."),
-    (Garbler, msg::GATES, "digest_of_gates", "Of the digest of all gates."),
-    (Garbler, msg::OUTPUT_MASKS, "masks_of_outputs", "Of the masks of outputs."),
+    (Garbler, softspoken::msg::TREES, "garblers_trees", "An additional byte after the garbler's trees."),
+    (
+        Evaluator,
+        softspoken::msg::TREES,
+        "evaluators_trees",
+        "An additional byte after the evaluator's trees.",
+    ),
+    (Evaluator, softspoken::msg::ROWS, "rows", "An additional byte after the rows of masks."),
+    (
+        Garbler,
+        msg::CIPHERTEXTS,
+        "garblers_ciphertexts",
+        "An additional byte after the garbler's ciphertexts of leaky ANDs.",
+    ),
+    (
+        Evaluator,
+        msg::CIPHERTEXTS,
+        "evaluators_ciphertexts",
+        "An additional byte after the evaluator's ciphertexts of leaky ANDs.",
+    ),
+    (Garbler, msg::BITS, "garblers_bits", "An additional byte after the garbler's bits of leaky ANDs."),
+    (Evaluator, msg::BITS, "evaluators_bits", "An additional byte after the evaluator's bits of leaky ANDs."),
+    (Evaluator, msg::COMPARE, "digest", "An additional byte after the masked digest."),
+    (Garbler, msg::COMPARED, "answer", "An additional byte after the answer to the masked digest."),
+    (Evaluator, msg::COIN, "coin", "An additional byte after the opened coin."),
+    (Garbler, msg::TABLES, "tables", "An additional byte after the gates' rows."),
+    (Garbler, msg::COLOURS, "colours", "An additional byte after the bits that make labels end in 0."),
+    (Garbler, msg::SOLDERINGS, "solderings", "An additional byte after the solderings."),
+    (
+        Garbler,
+        msg::INPUT_MASKS,
+        "masks_of_inputs",
+        "An additional byte after the masks of the evaluator's inputs.",
+    ),
+    (
+        Evaluator,
+        msg::MASKED_INPUTS,
+        "masked_inputs",
+        "An additional byte after the evaluator's masked inputs.",
+    ),
+    (Garbler, msg::INPUT_LABELS, "labels_of_inputs", "An additional byte after the labels of inputs."),
+    (Evaluator, msg::REPORT, "report", "An additional byte after the evaluator's report."),
+    (Garbler, msg::GATES, "digest_of_gates", "An additional byte after the digest of all gates."),
+    (Garbler, msg::OUTPUT_MASKS, "masks_of_outputs", "An additional byte after the masks of outputs."),
 ];
 
 fn lengths(all: &mut Catalogue) {

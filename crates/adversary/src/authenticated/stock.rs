@@ -223,17 +223,18 @@ fn names_others(cheater: Party, rng: &mut Rng) -> Played {
 
 /// Adds all attacks on stock.
 pub(super) fn stock(all: &mut Catalogue) {
-    let story = "While stock is made the evaluator bets on the garbler's share of an x, and goes away where \
-                 the answer shows that it has lost: nobody caught it, and the attempt counts.";
+    let story = "While stock is made the evaluator bets on the garbler's share of an x, and closes the \
+                 connection when the answer shows that it has lost the bet. No check failed, but the attempt \
+                 counts.";
     let endings = vec![(Ending::Gone, 0.5), (Ending::Survived, 0.5)];
     all.play((6, "lost_bet_in_stock"), story, Evaluator, endings, bets_and_goes);
     let gone = || vec![(Ending::Gone, 1.0)];
-    let story = "The evaluator goes away once it knows the coin, three times: whether its bets meet it knows \
-                 before the garbler does.";
+    let story = "The evaluator closes the connection when it knows the coin, three times. It knows earlier \
+                 than the garbler if all its bets are in one bucket.";
     all.play((6, "evaluator_goes_with_the_coin"), story, Evaluator, gone(), |rng| {
         goes_with_the_coin(Evaluator, msg::COIN, rng)
     });
-    let story = "The garbler goes away once it knows the coin, three times.";
+    let story = "The garbler closes the connection when it knows the coin, three times.";
     all.play((6, "garbler_goes_with_the_coin"), story, Garbler, gone(), |rng| {
         goes_with_the_coin(Garbler, msg::OPENED, rng)
     });
@@ -247,9 +248,10 @@ pub(super) fn stock(all: &mut Catalogue) {
             "garbler_names_others",
             [
                 "The garbler comes back with a copy of its store from before a run, to solder the same ports \
-                 again: two solderings of a port tell its offset.",
-                "The garbler goes away in the middle of a run, to have the same items once more.",
-                "The garbler names other items of the stock than those that come next.",
+                 again: two solderings of a port would disclose its offset.",
+                "The garbler closes the connection in the middle of a run, to use the same items a second \
+                 time.",
+                "The garbler names items of the stock that are not the next ones.",
             ],
         ),
         (
@@ -259,10 +261,11 @@ pub(super) fn stock(all: &mut Catalogue) {
             msg::REPORT,
             "evaluator_names_others",
             [
-                "The evaluator comes back with a copy of its store from before a run, to have other labels \
-                 of the same wires.",
-                "The evaluator goes away when it has its labels, to have the others, too.",
-                "The evaluator names other items of the stock than those that come next.",
+                "The evaluator comes back with a copy of its store from before a run, to get the other \
+                 labels of the same wires.",
+                "The evaluator closes the connection when it has its labels, to get the other labels of the \
+                 same wires, too.",
+                "The evaluator names items of the stock that are not the next ones.",
             ],
         ),
     ] {

@@ -68,8 +68,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (2, "wrong_answer_burns_what_was_there"),
-            "When more is added to a stock, the evaluator answers the check of the OT extension wrongly: \
-             what was there is burned with it.",
+            "When more is added to a stock, the evaluator answers the check of the OT extension wrongly: the \
+             old stock is burned with the new stock.",
             OtExtension,
             Evaluator,
             More,
@@ -77,8 +77,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (3, "no_codeword_burns"),
-            "While stock is made, the garbler commits to what is no codeword: what it would learn concerns \
-             every commitment of the session, so all is burned.",
+            "While stock is made, the garbler commits to a word that is no codeword: what it would learn \
+             concerns every commitment of the session, so all is burned.",
             Commitment,
             Garbler,
             More,
@@ -86,7 +86,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (5, "hashes_of_nothing_burn"),
-            "While stock is made, the garbler sends hashes of no tables: all of the session is burned.",
+            "While stock is made, the garbler sends hashes that belong to no tables: all of the session is \
+             burned.",
             OpenedCopy,
             Garbler,
             More,
@@ -94,8 +95,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (5, "tables_after_the_challenge_burn"),
-            "While stock is made, the garbler sends other tables than it hashed: all of the session is \
-             burned.",
+            "While stock is made, the garbler sends tables that differ from the hashed ones: all of the \
+             session is burned.",
             ChosenTables,
             Garbler,
             More,
@@ -164,8 +165,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (11, "wrong_decommitment_burns"),
-            "While stock is made, the garbler opens a sum of commitments to another value: all of the \
-             session is burned.",
+            "While stock is made, the garbler opens a sum of commitments to a value that is not its value: \
+             all of the session is burned.",
             Opening,
             Garbler,
             More,
@@ -173,9 +174,9 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (12, "other_label_on_the_spot_burns"),
-            "In a run from stock that makes its OTs on the spot, the garbler commits to another label of \
-             one of them: the evaluator ends with the last proof, whatever its input is, and all of the \
-             session is burned.",
+            "In a run from stock that makes its OTs on the spot, the garbler commits to a label that differs \
+             from the label in the OT. The evaluator stops at the last proof, whatever its input is, and all \
+             of the session is burned.",
             Opening,
             Garbler,
             RunMakingOts,
@@ -183,8 +184,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (13, "wrong_opening_burns"),
-            "In a run from stock, the garbler opens an input of the evaluator otherwise than it may: all of \
-             the session is burned.",
+            "In a run from stock, the garbler opens an input of the evaluator to a wrong value: all of the \
+             session is burned.",
             Opening,
             Garbler,
             Run,
@@ -201,9 +202,9 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (13, "flipped_input_on_the_spot_burns"),
-            "In a run from stock that makes its OTs on the spot, the garbler commits to a label that \
-             differs in its lowest bit, and lies about the evaluator's input to match, which would flip it: \
-             the last proof shows it for either input, and all of the session is burned.",
+            "In a run from stock that makes its OTs on the spot, the garbler commits to a label with the \
+             lowest bit flipped, and lies about the evaluator's input to match. This would flip the input. \
+             The last proof fails for either input, and all of the session is burned.",
             Opening,
             Garbler,
             RunMakingOts,
@@ -223,7 +224,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (18, "too_short_a_message_burns"),
-            "In a run from stock, the garbler's labels come cut off: all of the session is burned.",
+            "In a run from stock, the message with the garbler's labels is too short: all of the session is \
+             burned.",
             UnexpectedMessage,
             Garbler,
             Run,
@@ -240,7 +242,7 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (18, "too_short_outputs_burn"),
-            "In a run from stock, the evaluator's last message comes cut off: all of the session is burned.",
+            "In a run from stock, the evaluator's last message is too short: all of the session is burned.",
             UnexpectedMessage,
             Evaluator,
             Run,
@@ -248,8 +250,8 @@ fn burned(all: &mut Catalogue) {
         ),
         (
             (27, "other_bit_burns"),
-            "While stock is made, the evaluator names another choice bit of an OT that is opened: all of \
-             the session is burned.",
+            "While stock is made, the evaluator names a wrong choice bit of an OT that is opened: all of the \
+             session is burned.",
             OtBinding,
             Evaluator,
             Fill,
@@ -259,8 +261,8 @@ fn burned(all: &mut Catalogue) {
     for (name, story, cheat, cheater, what, side) in cases {
         all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| burns(what, cheater, side()));
     }
-    let story = "A bucket of stock has only bad copies: the run in which it shows burns what was made with \
-                 the same secrets.";
+    let story = "A bucket of stock has only bad copies. The run that evaluates the bucket fails, and burns \
+                 everything made with the same secrets.";
     all.played((5, "whole_bucket_burns"), story, Some(Garbler), Ending::Caught(NoValidLabel), |_| {
         whole_bucket_burns()
     });
@@ -279,8 +281,8 @@ fn before_an_epoch(all: &mut Catalogue) {
         ),
         (
             (1, "no_point_in_setup"),
-            "When a session for stock is set up, the evaluator sends what is no point of the group: nothing \
-             is kept, and the next try begins with other secrets.",
+            "When a session for stock is set up, the evaluator sends bytes that are no point of the group: \
+             nothing is kept, and the next try begins with other secrets.",
             Cheat::BaseOtPoint,
             Party::Evaluator,
             || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff)),
@@ -295,8 +297,8 @@ fn before_an_epoch(all: &mut Catalogue) {
         ),
         (
             (3, "no_codeword_in_setup"),
-            "When a session for stock is set up, the garbler commits to what is no codeword: nothing is \
-             kept, and the next try begins with other secrets.",
+            "When a session for stock is set up, the garbler commits to a word that is no codeword: nothing \
+             is kept, and the next try begins with other secrets.",
             Cheat::Commitment,
             Party::Garbler,
             || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
@@ -311,13 +313,13 @@ fn before_an_epoch(all: &mut Catalogue) {
 
 /// Adds rows 14 and 28: recovered outputs.
 fn recovered(all: &mut Catalogue) {
-    let story = "A copy in stock says the opposite of the others: its run is recovered, looks like nothing, \
-                 and the next one from the same stock is right.";
+    let story = "A copy in stock gives the label of the opposite bit. The evaluator recovers the outputs of \
+                 this run without a trace, and the next run from the same stock is right.";
     all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
         recovers(false)
     });
-    let story = "A copy in stock says the opposite of the others and copies of a later slot give no valid \
-                 label, to see whether the run from stock breaks off there.";
+    let story = "A copy in stock gives the label of the opposite bit, and copies of a later slot give no \
+                 valid label. The garbler would see if the run from stock stops there.";
     all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
         recovers(true)
     });
@@ -328,13 +330,13 @@ fn used_once(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "garbler_names_other_items",
-            "The garbler wants a program to take other items of the stock than those that come next, such \
-             as some whose labels the evaluator has seen.",
+            "The garbler wants a program to take items of the stock that are not the next ones, such as \
+             items whose labels the evaluator has seen.",
         ],
         [
             "evaluator_names_other_items",
-            "The evaluator wants a program to take other items of the stock than those that come next, such \
-             as some of which it holds labels already.",
+            "The evaluator wants a program to take items of the stock that are not the next ones, such as \
+             items whose labels it already has.",
         ],
     ) {
         all.played((16, variant), story, Some(party), Ending::Stopped, move |_| names_other_items(party));
@@ -342,11 +344,11 @@ fn used_once(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "used_up_at_the_garbler",
-            "A program is run once more than there is stock for: the garbler gives no item twice.",
+            "A program is run one time more often than the stock allows: the garbler gives no item twice.",
         ],
         [
             "used_up_at_the_evaluator",
-            "A program is run once more than there is stock for: the evaluator takes no item twice.",
+            "A program is run one time more often than the stock allows: the evaluator takes no item twice.",
         ],
     ) {
         all.played((16, variant), story, None, Ending::Stopped, move |_| used_up(party));
@@ -362,29 +364,30 @@ fn broken_off(all: &mut Catalogue) {
             Run,
             Garbler,
             "garblers_line_cut_in_a_run",
-            "In a run, the line is cut at any byte that the garbler receives; afterwards both go on, and \
-             what the run had taken is not used again.",
+            "In a run, the connection is cut at any byte that the garbler receives; afterwards both parties \
+             continue, and items that the run had taken are not used again.",
         ),
         (
             Fill,
             Garbler,
             "garblers_line_cut_while_stock_is_made",
-            "While stock is made, the line is cut at any byte that the garbler receives; afterwards both \
-             begin the step anew, in streams of its own.",
+            "While stock is made, the connection is cut at any byte that the garbler receives; afterwards \
+             both parties begin the step again, with new streams.",
         ),
         (
             Run,
             Evaluator,
             "evaluators_line_cut_in_a_run",
-            "In a run, the line is cut at any byte that the evaluator receives; afterwards both go on, and \
-             no label that it may hold belongs to what is used next.",
+            "In a run, the connection is cut at any byte that the evaluator receives; afterwards both \
+             parties continue, and no label that the evaluator may have belongs to the items that are used \
+             next.",
         ),
         (
             Fill,
             Evaluator,
             "evaluators_line_cut_while_stock_is_made",
-            "While stock is made, the line is cut at any byte that the evaluator receives, also behind a \
-             challenge; the step is begun anew, and the attempt is counted.",
+            "While stock is made, the connection is cut at any byte that the evaluator receives, also after \
+             a challenge. The step is begun again, and the attempt is counted.",
         ),
     ] {
         all.played((20, variant), story, None, Ending::Gone, move |rng| cut(what, party, rng));
@@ -394,29 +397,29 @@ fn broken_off(all: &mut Catalogue) {
             Run,
             Garbler,
             "garbler_killed_in_a_run",
-            "In a run, the garbler is killed at any write, sync or rename, of which any part may have \
-             arrived: an item is fresh or burned.",
+            "In a run, the garbler is killed at any write, sync or rename, of which any part may be on the \
+             disk: an item is fresh or burned.",
         ),
         (
             Fill,
             Garbler,
             "garbler_killed_while_stock_is_made",
             "While stock is made, the garbler is killed at any write, sync or rename, of which any part may \
-             have arrived: the step is there as a whole or not at all.",
+             be on the disk: the step is stored completely or not at all.",
         ),
         (
             Run,
             Evaluator,
             "evaluator_killed_in_a_run",
-            "In a run, the evaluator is killed at any write, sync or rename, of which any part may have \
-             arrived: what it may have used is burned when it comes back.",
+            "In a run, the evaluator is killed at any write, sync or rename, of which any part may be on the \
+             disk: items that it may have used are burned when it starts again.",
         ),
         (
             Fill,
             Evaluator,
             "evaluator_killed_while_stock_is_made",
             "While stock is made, the evaluator is killed at any write, sync or rename, of which any part \
-             may have arrived: half a segment is never taken for stock.",
+             may be on the disk: an incomplete segment never counts as stock.",
         ),
     ] {
         all.played((21, variant), story, None, Ending::Survived, move |rng| killed(what, party, rng));
@@ -424,13 +427,13 @@ fn broken_off(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "garblers_disk_full",
-            "The garbler's disk is full before a program has its items: the store says so, and gives \
-             nothing until it is opened anew.",
+            "The garbler's disk is full before a program has its items: the store reports this, and returns \
+             nothing until it is opened again.",
         ],
         [
             "evaluators_disk_full",
-            "The evaluator's disk is full before a program has its items: its store says so and gives \
-             nothing, and the garbler finds the line closed.",
+            "The evaluator's disk is full before a program has its items: its store reports this and returns \
+             nothing, and the garbler finds the connection closed.",
         ],
     ) {
         all.played((22, variant), story, None, Ending::Stopped, move |rng| disk_fails(party, rng));
@@ -445,8 +448,8 @@ fn altered(all: &mut Catalogue) {
             either(
                 [
                     "flipped_bits_at_the_garbler",
-                    "Somebody flips bits of the garbler's stock: records are sealed, so nothing else than \
-                     what was written is used.",
+                    "Somebody flips bits of the garbler's stock: records are sealed, so only the written \
+                     data is used.",
                 ],
                 [
                     "flipped_bits_at_the_evaluator",
@@ -460,11 +463,13 @@ fn altered(all: &mut Catalogue) {
             either(
                 [
                     "shorter_file_at_the_garbler",
-                    "Somebody cuts a file of the garbler's stock off: it shows before anything is sent.",
+                    "Somebody shortens a file of the garbler's stock: the garbler notices it before it sends \
+                     anything.",
                 ],
                 [
                     "shorter_file_at_the_evaluator",
-                    "Somebody cuts a file of the evaluator's stock off: it shows before its input leaves.",
+                    "Somebody shortens a file of the evaluator's stock: the evaluator notices it before it \
+                     sends its input.",
                 ],
             ),
         ),
@@ -473,13 +478,13 @@ fn altered(all: &mut Catalogue) {
             either(
                 [
                     "files_swapped_at_the_garbler",
-                    "Somebody puts one file of the garbler's stock in another's place: what is sealed says \
-                     what it is about.",
+                    "Somebody exchanges two files of the garbler's stock: the sealed data contains its \
+                     place, so the garbler notices it.",
                 ],
                 [
                     "files_swapped_at_the_evaluator",
-                    "Somebody puts one file of the evaluator's stock in another's place: what is sealed \
-                     names its batch, so no copy stands in for another.",
+                    "Somebody exchanges two files of the evaluator's stock: the sealed data names its batch, \
+                     so no copy is used in place of another.",
                 ],
             ),
         ),
@@ -495,13 +500,13 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "second_process_of_the_garbler",
-            "A second process opens the garbler's store: the first one has it alone, so no stream is \
-             entered twice.",
+            "A second process opens the garbler's store: only the first process may use the store, so no \
+             stream is used twice.",
         ],
         [
             "second_process_of_the_evaluator",
-            "A second process opens the evaluator's store: the first one has it alone, so no item is taken \
-             by two runs.",
+            "A second process opens the evaluator's store: only the first process may use the store, so no \
+             item is taken by two runs.",
         ],
     ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| second_process(party));
@@ -509,13 +514,14 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "copied_folder_of_the_garbler",
-            "The garbler copies its folder, runs a program, and runs another one from the copy: the \
-             evaluator knows more of it, and both burn it.",
+            "The garbler copies its folder, runs a program, and runs another program from the copy. The \
+             evaluator's log of the epoch is longer, and both parties burn the epoch.",
         ],
         [
             "copied_folder_of_the_evaluator",
-            "The evaluator copies its folder, runs a program, and runs another one from the copy, to get \
-             two labels of a wire: the garbler knows more of it, and both burn it.",
+            "The evaluator copies its folder, runs a program, and runs another program from the copy, to get \
+             two labels of a wire. The garbler's log of the epoch is longer, and both parties burn the \
+             epoch.",
         ],
     ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
@@ -527,7 +533,7 @@ fn brought_back(all: &mut Catalogue) {
             [
                 (
                     "garbler_names_another_pair",
-                    "The garbler says that its store is of another pair: the evaluator refuses it, and \
+                    "The garbler says that its store belongs to another pair: the evaluator refuses it, and \
                      loses nothing.",
                     |party| lies_about_its_pair(party, Pair::Other),
                 ),
@@ -555,7 +561,7 @@ fn brought_back(all: &mut Catalogue) {
             [
                 (
                     "evaluator_names_another_pair",
-                    "The evaluator says that its store is of another pair: the garbler refuses it, and \
+                    "The evaluator says that its store belongs to another pair: the garbler refuses it, and \
                      loses nothing.",
                     |party| lies_about_its_pair(party, Pair::Other),
                 ),
@@ -589,12 +595,12 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "old_backup_of_the_garbler",
-            "All stock is used, and the garbler brings back a backup in which it is fresh.",
+            "All stock is used, and the garbler restores a backup in which the stock is fresh.",
         ],
         [
             "old_backup_of_the_evaluator",
-            "All stock is used, and the evaluator brings back a backup in which it is fresh, to evaluate \
-             the same copies on another input.",
+            "All stock is used, and the evaluator restores a backup in which the stock is fresh, to evaluate \
+             the same copies on a second input.",
         ],
     ) {
         all.played((25, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, RUNS));
@@ -602,12 +608,12 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "garbler_lies_about_its_log",
-            "The garbler says that its log stands elsewhere: both burn what it is about.",
+            "The garbler reports a wrong position of its log: both parties burn the epoch of this log.",
         ],
         [
             "evaluator_lies_about_its_log",
-            "The evaluator says that its log stands elsewhere: the garbler does not go on from there, and \
-             both burn what it is about.",
+            "The evaluator reports a wrong position of its log: the garbler does not continue from this \
+             position, and both parties burn the epoch of this log.",
         ],
     ) {
         all.played((25, variant), story, Some(party), Ending::Stopped, move |_| lies_about_its_log(party));

@@ -154,13 +154,10 @@ pub(super) fn attacks(all: &mut Catalogue) {
             [
                 (
                     "garbler_claims_4_gib",
-                    "The garbler begins with a message that says it is 4 GiB long: the evaluator refuses it \
-                     before memory is taken.",
+                    "The garbler begins with a message whose announced length is 4 GiB: the evaluator \
+                     refuses it before memory is taken.",
                 ),
-                (
-                    "garbler_claims_nothing",
-                    "The garbler greets with a message that has none of the bytes that it must have.",
-                ),
+                ("garbler_claims_nothing", "The garbler sends an empty greeting."),
                 (
                     "garbler_floods",
                     "The garbler sends a mebibyte of messages that the evaluator does not wait for: the \
@@ -168,16 +165,16 @@ pub(super) fn attacks(all: &mut Catalogue) {
                 ),
                 (
                     "garbler_gives_signs_of_life_only",
-                    "The garbler gives signs of life and says nothing: a deadline of the evaluator ends it.",
+                    "The garbler sends only keep-alive messages: a deadline of the evaluator ends the run.",
                 ),
                 (
                     "garbler_trickles",
-                    "What the garbler says comes a byte at a time, but it comes: to the evaluator that is \
-                     an honest peer with a bad line.",
+                    "The garbler's messages arrive one byte at a time, but completely: for the evaluator \
+                     this is an honest peer with a slow connection.",
                 ),
                 (
                     "evaluator_starts_afresh",
-                    "The same inputs in two sessions of one process: nothing that the evaluator says is the \
+                    "The same inputs in two sessions of one process: no message of the evaluator is the \
                      same, so no generator was used twice.",
                 ),
             ],
@@ -188,13 +185,10 @@ pub(super) fn attacks(all: &mut Catalogue) {
             [
                 (
                     "evaluator_claims_4_gib",
-                    "The evaluator begins with a message that says it is 4 GiB long: the garbler refuses it \
-                     before memory is taken.",
+                    "The evaluator begins with a message whose announced length is 4 GiB: the garbler \
+                     refuses it before memory is taken.",
                 ),
-                (
-                    "evaluator_claims_nothing",
-                    "The evaluator greets with a message that has none of the bytes that it must have.",
-                ),
+                ("evaluator_claims_nothing", "The evaluator sends an empty greeting."),
                 (
                     "evaluator_floods",
                     "The evaluator sends a mebibyte of messages that the garbler does not wait for: the \
@@ -202,17 +196,17 @@ pub(super) fn attacks(all: &mut Catalogue) {
                 ),
                 (
                     "evaluator_gives_signs_of_life_only",
-                    "The evaluator gives signs of life and says nothing: a deadline of the garbler ends it.",
+                    "The evaluator sends only keep-alive messages: a deadline of the garbler ends the run.",
                 ),
                 (
                     "evaluator_trickles",
-                    "What the evaluator says comes a byte at a time, but it comes: to the garbler that is \
-                     an honest peer with a bad line.",
+                    "The evaluator's messages arrive one byte at a time, but completely: for the garbler \
+                     this is an honest peer with a slow connection.",
                 ),
                 (
                     "garbler_starts_afresh",
-                    "The same inputs in two sessions of one process: nothing that the garbler says is the \
-                     same, so neither an offset nor a label comes twice.",
+                    "The same inputs in two sessions of one process: no message of the garbler is the same, \
+                     so neither an offset nor a label occurs twice.",
                 ),
             ],
         ),

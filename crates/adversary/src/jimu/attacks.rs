@@ -166,13 +166,13 @@ fn ots(all: &mut Catalogue) {
         (
             "wrong_answer_of_watched_symbols",
             0,
-            "The evaluator answers the check of the OT extension wrongly where it takes the seeds of symbols \
-             that it watches.",
+            "The evaluator answers the check of the OT extension wrongly, in the OTs of the seeds of its \
+             watched symbols.",
         ),
         (
             "wrong_answer_of_labels",
             3,
-            "The evaluator answers the check of the OT extension wrongly where it takes labels of its \
+            "The evaluator answers the check of the OT extension wrongly, in the OTs of the labels of its \
              inputs.",
         ),
     ] {
@@ -186,20 +186,23 @@ fn ots(all: &mut Catalogue) {
             "other_choice_in_the_first_block",
             0,
             false,
-            "The evaluator uses another choice in one series of OTs for a watched symbol: a key would \
-             be one block of the offset away, which could be found by trying.",
+            "In one series of OTs, the evaluator uses a choice for a watched symbol that differs from its \
+             choice in the other series. A key would then be wrong by one block of the offset, which could \
+             be found by trying all blocks.",
         ),
         (
             "other_choice_in_the_last_block",
             2,
             false,
-            "The evaluator uses another choice in the last series: the check covers every block.",
+            "In the last series, the evaluator uses a choice that differs from its choice in the other \
+             series: the check covers every block.",
         ),
         (
             "other_choice_of_a_mask",
             1,
             true,
-            "The evaluator uses another choice for one block of an OT that masks a combination.",
+            "For one block of an OT that masks a combination, the evaluator uses a choice that differs from \
+             its choice for the other blocks.",
         ),
     ] {
         all.always((2, variant), caught(Cheat::Choices), Evaluator, story, move |case, _| {
@@ -214,7 +217,7 @@ fn ots(all: &mut Catalogue) {
         case.sends(Evaluator, ihash::msg::SECRET, 1, |secret| secret[3] ^= 4)
     });
     let story =
-        "The evaluator lies about the sum of its choices in a combination, as if a mask were another one.";
+        "The evaluator lies about the sum of its choices in a combination, as if it had chosen another mask.";
     all.always((27, "other_sum_of_choices"), caught(Cheat::Choices), Evaluator, story, |case, _| {
         case.sends(Evaluator, msg::COMBINED, 0, |told| told[0] ^= 1)
     });
@@ -239,7 +242,8 @@ fn hashes(all: &mut Catalogue) {
         (
             "five_symbols",
             5,
-            "The garbler hashes a label that is no codeword in five symbols. At 55 it could open two labels.",
+            "The garbler hashes a label that is no codeword in five symbols. With 55 wrong symbols it could \
+             open two labels.",
         ),
     ] {
         let missed = all_among(n - count, n, w);
@@ -253,8 +257,8 @@ fn hashes(all: &mut Catalogue) {
         });
     }
     let used = (n - w) as f64 / n as f64;
-    let story = "The garbler shares another secret with one symbol: the evaluator notices if it does not \
-                 watch that, and the garbler learns no more than whether it did.";
+    let story = "For one symbol, the garbler sends a share of a wrong secret. The evaluator notices it if it \
+                 does not watch this symbol. The garbler learns only if the symbol is watched.";
     let endings = vec![(caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
     all.add((3, "one_share"), story, Garbler, endings, |rng| {
         let case = products(1, Unit::Gates, [3, 12], rng);
@@ -264,7 +268,7 @@ fn hashes(all: &mut Catalogue) {
         (3, "wrong_hash_of_the_secret"),
         ihash::Cheat::Shares,
         (ihash::msg::SHARES, 0),
-        "The garbler sends the hash of another secret, to see in the answer which shares were used.",
+        "The garbler sends the hash of a wrong secret: the answer would show which shares were used.",
         |shares| *shares.last_mut().expect("a hash") ^= 1,
     );
     all.sends(
@@ -280,16 +284,17 @@ fn hashes(all: &mut Catalogue) {
     let level = Level { labels: weak, ..Level::of(40).expect("a level") };
     let passes = all_among(47, 96, 3);
     let story = "With three watched symbols of 96: the garbler solders an input as if another label were \
-                 hashed, which agrees with the hashed one in as many symbols as two codewords can. One that \
-                 passes fits no gate.";
+                 hashed. The two labels agree in as many symbols as two codewords can. A label that passes \
+                 the check fits no gate.";
     let passed = caught(Cheat::EmptyBucket);
     let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
     all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
         // The wire follows the constant's wire.
         weakly_hashed(level, rng).lie(Garbler, Point::Circuit, |_, labels| labels[48] ^= 1)
     });
-    let story = "With three watched symbols of 96: the garbler gives a label of its input that is another \
-                 one, and agrees with the hashed one where it can. A label that passes fits no gate.";
+    let story = "With three watched symbols of 96: the garbler sends a wrong label of its input, which \
+                 agrees with the hashed label in as many symbols as two codewords can. A label that passes \
+                 the check fits no gate.";
     let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (passed, passes)];
     all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
         weakly_hashed(level, rng).lie(Garbler, Point::InputLabels, |_, labels| labels[0] ^= 1)
@@ -298,22 +303,23 @@ fn hashes(all: &mut Catalogue) {
         (11, "wrong_message_of_an_opened_gate"),
         Cheat::Permutation,
         opened::MESSAGES_OF_GATES,
-        "The garbler opens another permutation message of an opened gate.",
+        "The garbler opens a wrong permutation message of an opened gate.",
         |words| words[0] ^= 1,
     );
     all.sends(
         (11, "wrong_label_of_an_opened_gate"),
         Cheat::Label,
         opened::LABELS_OF_GATES,
-        "The garbler opens a label of an opened gate for the other bit than the evaluator asked for.",
+        "The garbler opens a label of an opened gate for the opposite of the bit that the evaluator asked \
+         for.",
         |labels| labels[40] ^= 1,
     );
     all.sends(
         (11, "lies_that_cancel"),
         Cheat::Permutation,
         opened::SOLDERED_MESSAGES,
-        "The garbler tells the same lie about two permutation messages, so that both are gone from any plain \
-         sum.",
+        "The garbler tells the same lie about two permutation messages, so that the two lies cancel in a sum \
+         of both.",
         |words| {
             // A symbol of six bits opens a message, so four of them fill three bytes.
             words[0] ^= 1;
@@ -370,7 +376,8 @@ fn gates(all: &mut Catalogue) {
         let gates = toy.sizes.copies[0].copies() as usize;
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, 0..gates))
     });
-    let story = "The garbler flips a bit of a gate that is used: the others of its bucket make up for it.";
+    let story = "The garbler flips a bit of a gate that is used: the other gates of its bucket give right \
+                 labels.";
     all.always((5, "flipped_table_in_use"), Ending::Survived, Garbler, story, |case, toy| {
         let gate = chosen(&toy.program, &toy.sizes)[0][2];
         case.lie(Garbler, Point::Tables, move |_, tables| {
@@ -378,15 +385,16 @@ fn gates(all: &mut Catalogue) {
         })
     });
     let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, \
-                 and nothing wrong is believed.";
+                 so the evaluator accepts no wrong output.";
     all.always((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case, toy| {
         let gates = chosen(&toy.program, &toy.sizes)[0][..3].to_vec();
         case.lie(Garbler, Point::GateOutputs, move |_, outputs| {
             gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1)
         })
     });
-    let story = "With few gates, 16 for 4 buckets: three of them are wrong for one colour, which an opened \
-                 one shows half of the time. A bucket of two that both show it has no result.";
+    let story = "With few gates, 16 for 4 buckets: three of them are wrong for one colour. An opened wrong \
+                 gate is found half of the time. If both gates of a bucket give wrong labels, the bucket has \
+                 no result.";
     bad_gates(all, (5, "bucket_of_2_among_4"), story, Bucketing { slots: 4, bucket: 2, opened: 8 }, 3, false);
     let story = "With few gates, 24 for 4 buckets of three: five of them are wrong for one colour.";
     bad_gates(
@@ -397,8 +405,9 @@ fn gates(all: &mut Catalogue) {
         5,
         false,
     );
-    let story = "With few gates: three of them give the opposite label for one colour. A whole bucket of \
-                 them fools the evaluator; otherwise it has two labels, and computes in the clear.";
+    let story = "With few gates: three of them give the opposite label for one colour. If all gates of a \
+                 bucket are such gates, the evaluator accepts a wrong output. Otherwise it has two valid \
+                 labels, and computes the outputs in the clear.";
     bad_gates(
         all,
         (14, "opposite_label_among_4"),
@@ -416,21 +425,23 @@ fn gates(all: &mut Catalogue) {
         2,
         true,
     );
-    let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The \
-                 evaluator computes the output itself, and looks as if nothing had happened.";
+    let story = "One gate of a bucket computes NAND: the sum of two valid labels is the garbler's offset. \
+                 The evaluator computes the output itself, and sends the same messages as in an honest \
+                 run.";
     all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case, toy| {
         let gate = chosen(&toy.program, &toy.sizes)[0][4];
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
     });
-    let story = "Every bucket has two labels, to see whether many recoveries look like none.";
+    let story = "Every bucket gives two valid labels. The garbler would see if many recoveries change the \
+                 evaluator's messages.";
     all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case, toy| {
         let gates: Vec<usize> = chosen(&toy.program, &toy.sizes)[0].chunks(3).map(|gates| gates[1]).collect();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, gates.iter().copied())
         })
     });
-    let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see \
-                 whether the run breaks off there.";
+    let story = "The first bucket gives two valid labels. In each later bucket only one gate gives a valid \
+                 label. The garbler would see if the evaluator stops there.";
     all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case, toy| {
         let gates = chosen(&toy.program, &toy.sizes)[0].clone();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
@@ -482,16 +493,16 @@ fn components(all: &mut Catalogue) {
         story,
         |case, toy| case.opposite(0, 0..toy.sizes.copies[0].copies() as u32, 0),
     );
-    let story =
-        "The garbler flips a bit of the tables of a copy in use: the others of its bucket make up for it.";
+    let story = "The garbler flips a bit of the tables of a copy in use: the other copies of its bucket give \
+                 right labels.";
     all.always_of_components((5, "a_copy_in_use"), Ending::Survived, story, |case, toy| {
         let copy = chosen(&toy.program, &toy.sizes)[1][4] as u32;
         case.lie(Garbler, Point::CopyTables(1, copy), |_, tables| {
             tables.iter_mut().step_by(7).for_each(|byte| *byte ^= 1)
         })
     });
-    let story = "The garbler knows the challenge beforehand and spoils all copies of a bucket: nothing wrong \
-                 is believed.";
+    let story = "The garbler knows the challenge beforehand and spoils all copies of a bucket: the evaluator \
+                 accepts no wrong output.";
     all.always_of_components(
         (5, "whole_bucket_of_components"),
         caught(Cheat::EmptyBucket),
@@ -503,35 +514,36 @@ fn components(all: &mut Catalogue) {
             })
         },
     );
-    let story = "The garbler sends other tables of a copy in use than those whose hash it sent.";
+    let story = "The garbler sends tables of a copy in use that differ from the hashed tables.";
     all.always_of_components((5, "tables_after_their_hash"), caught(Cheat::Tables), story, |case, _| {
         case.sends(Garbler, msg::TABLES, 0, |tables| tables[1] ^= 4)
     });
-    let story = "The garbler garbles all copies of a component with other offsets than the hashed ones: an \
-                 opened one shows it.";
+    let story = "The garbler garbles all copies of a component with offsets that differ from the hashed \
+                 ones: an opened copy shows it.";
     all.always_of_components((6, "other_offsets_of_copies"), caught(Cheat::OpenedCopy), story, |case, _| {
         case.lie(Garbler, Point::CopyOffsets(0), |_, offsets| {
             offsets.iter_mut().step_by(48).for_each(|byte| *byte ^= 2)
         })
     });
-    let story = "The garbler says of the offsets of copies that they are the hashed words where they are \
-                 not, and opens others.";
+    let story = "The garbler tells wrongly which copies have the hashed word as their offset. So their \
+                 opened offsets do not match.";
     all.always_of_components((6, "other_colours_of_copies"), caught(Cheat::Label), story, |case, _| {
         case.sends(Garbler, msg::COLOURS, 0, |colours| colours[0] ^= 0xff)
     });
-    let story = "With few copies, 16 for 4 components: two of them give rubbish, which an opened one shows \
-                 for certain. A bucket of both has no result.";
+    let story = "With few copies, 16 for 4 components: two of them give invalid labels, and each of them is \
+                 found if it is opened. A bucket of both has no result.";
     let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
     bad_copies(all, (5, "components_bucket_of_2_among_4"), story, cut, 2, false);
-    let story = "With few copies: two of them give the opposite label. A bucket of both fools the evaluator; \
-                 otherwise it has two labels, by them the offset, and computes in the clear.";
+    let story = "With few copies: two of them give the opposite label. If both are in one bucket, the \
+                 evaluator accepts a wrong output. Otherwise it has two valid labels, learns the offset from \
+                 them, and computes the outputs in the clear.";
     bad_copies(all, (14, "opposite_component_among_4"), story, cut, 2, true);
     let story = "With more copies opened, 24 of 40: two of them give the opposite label.";
     let cut = Bucketing { slots: 8, bucket: 2, opened: 24 };
     bad_copies(all, (14, "opposite_component_among_8"), story, cut, 2, true);
-    let story = "One copy of each component gives the opposite label of an output: two labels are the sum of \
-                 its offset and the session's. The evaluator computes the outputs itself, and looks as if \
-                 nothing had happened.";
+    let story = "One copy of each component gives the opposite label of an output: the sum of two labels is \
+                 the sum of the copy's offset and the session's offset. The evaluator computes the outputs \
+                 itself, and sends the same messages as in an honest run.";
     all.always_of_components((28, "every_component_disagrees"), Ending::Recovered, story, |case, toy| {
         let kept = chosen(&toy.program, &toy.sizes);
         let of = |kind: usize| kept[kind].chunks(3).map(|copies| copies[1] as u32).collect::<Vec<_>>();
@@ -540,19 +552,19 @@ fn components(all: &mut Catalogue) {
 }
 
 fn offsets(all: &mut Catalogue) {
-    let story = "The garbler's offset is 0: all gates are right, and every label is of both bits.";
+    let story = "The garbler's offset is 0: all gates are right, but both labels of each wire are equal.";
     all.always((6, "offset_of_0"), caught(Cheat::Offset), Garbler, story, |case, _| {
         case.lie(Garbler, Point::Offset, |_, offset| offset.fill(0))
     });
     for (bit, variant) in [(false, "colour_0_for_inputs_of_0"), (true, "colour_0_for_inputs_of_1")] {
         let story = match bit {
             false => {
-                "The offset has colour 0, so that only the row of zeros is right in any gate. One of two \
-                 opened gates shows it, or the inputs are zeros and it goes unnoticed."
+                "The offset has colour 0, so only the row of zeros is right in each gate. The two opened \
+                 gates show it, or the inputs are zeros and nobody notices it."
             }
             true => {
-                "The offset has colour 0, against inputs of 1: what is not seen in two opened gates leaves \
-                 the bucket empty. Were few gates opened, the garbler would learn the input."
+                "The offset has colour 0, against inputs of 1. If the two opened gates do not show it, the \
+                 bucket gives no result. If only few gates were opened, the garbler would learn the input."
             }
         };
         let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
@@ -567,12 +579,12 @@ fn offsets(all: &mut Catalogue) {
     {
         let story = match bit {
             false => {
-                "Two of four copies have offsets of colour 0, and all else fits them. An opened one shows \
-                 it; a bucket of both gives right labels for inputs of 0."
+                "Two of four copies have offsets of colour 0, and all other values match these offsets. Such \
+                 a copy is found if it is opened. A bucket of both gives right labels for inputs of 0."
             }
             true => {
-                "The same against inputs of 1, for which a bucket of both is empty. If opened copies did \
-                 not show it, the garbler would learn the input."
+                "Two of four copies have offsets of colour 0, against inputs of 1, for which a bucket of \
+                 both gives no result. If opened copies did not show it, the garbler would learn the input."
             }
         };
         let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
@@ -602,9 +614,9 @@ fn reading(all: &mut Catalogue) {
         (
             "one_symbol_of_what_is_read",
             1,
-            "The garbler hashes messages that are read with Δ, and are no codewords in one symbol, and a \
-             gate gives Δ away: noticed if that is watched, and else the other symbols tell the garbler's \
-             input.",
+            "The garbler hashes messages that are read with Δ and are wrong in one symbol, and a gate \
+             discloses Δ. If the symbol is watched, the evaluator notices it. Otherwise the other symbols \
+             disclose the garbler's input.",
         ),
         ("three_symbols_of_what_is_read", 3, "Messages that are read with Δ are wrong in three symbols."),
     ] {
@@ -622,7 +634,7 @@ fn reading(all: &mut Catalogue) {
             })
         });
     }
-    let story = "The garbler proves other messages than those that are read with Δ.";
+    let story = "The garbler proves messages that differ from those that are read with Δ.";
     all.always(
         (9, "wrong_combination_of_what_is_read"),
         caught(ihash::Cheat::Codeword),
@@ -632,7 +644,7 @@ fn reading(all: &mut Catalogue) {
             case.sends(Garbler, ihash::msg::ANSWER, 3, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
         },
     );
-    let story = "The garbler names combinations of sums with read messages other than the opened ones.";
+    let story = "The garbler names combinations of sums that differ from the opened sums with read messages.";
     all.always((9, "wrong_combination_of_sums"), caught(Cheat::Permutation), Garbler, story, |case, _| {
         case.sends(Garbler, ihash::msg::OPENINGS, 5, |words| words.iter_mut().for_each(|byte| *byte ^= 1))
     });
@@ -650,7 +662,7 @@ fn solderings(all: &mut Catalogue) {
         (10, "other_wire"),
         Cheat::Soldering,
         opened::SOLDERINGS,
-        "The garbler swaps the differences of two gates: each would read another wire than the program says.",
+        "The garbler swaps the differences of two gates: each would read the wire of the other.",
         |labels| {
             let (first, others) = labels.split_at_mut(opened::LABEL);
             first.swap_with_slice(&mut others[..opened::LABEL]);
@@ -660,22 +672,22 @@ fn solderings(all: &mut Catalogue) {
         (10, "other_message"),
         Cheat::Permutation,
         opened::SOLDERED_MESSAGES,
-        "The garbler flips a permutation bit by another message: a gate would compute another function.",
+        "The garbler flips a permutation bit by a wrong message: a gate would not compute AND.",
         |words| words[1] ^= 0x10,
     );
     all.sends(
         (10, "wrong_sum_with_what_is_read"),
         Cheat::Permutation,
         opened::SUMS_WITH_READ_ONES,
-        "The garbler opens another sum of a message and the one that is read in its place: who has Δ would \
-         read another bit.",
+        "The garbler opens a wrong sum of a message and the message that is read in its place: a party that \
+         has Δ would read a wrong bit.",
         |words| words[0] ^= 1,
     );
     all.sends(
         (30, "one_wire_to_two"),
         Cheat::Soldering,
         opened::SOLDERINGS,
-        "The garbler opens the difference of one pair of wires in the place of another's too.",
+        "The garbler opens the difference of one pair of wires for a second pair, too.",
         |labels| labels.copy_within(..opened::LABEL, opened::LABEL),
     );
 }
@@ -712,8 +724,8 @@ fn inputs(all: &mut Catalogue) {
         (13, "wrong_label"),
         Cheat::InputLabel,
         opened::INPUTS,
-        "The garbler sends an invalid label for its own input, so that the run would depend on what is \
-         read.",
+        "The garbler sends an invalid label for its own input, so that the run would depend on the label \
+         that the evaluator reads.",
         |labels| labels[40] ^= 1,
     );
 }
@@ -743,7 +755,7 @@ fn outputs(all: &mut Catalogue) {
             case.lie(Evaluator, Point::OutputLabels, move |_, labels| labels[place] ^= 1)
         });
     }
-    let story = "The evaluator sends the labels of two outputs in each other's place.";
+    let story = "The evaluator exchanges the labels of two outputs.";
     all.always((15, "swapped_outputs"), caught(Cheat::OutputLabel), Evaluator, story, |case, _| {
         case.lie(Evaluator, Point::OutputLabels, |_, labels| {
             let (first, others) = labels.split_at_mut(16);
@@ -760,21 +772,22 @@ fn order(all: &mut Catalogue) {
             "combinations_stall_and_fail",
             (ihash::msg::ANSWER, 1),
             ihash::Cheat::Codeword.into(),
-            "The garbler names combined words late and wrongly: nothing is challenged before them.",
+            "The garbler's combined words are late and wrong: nothing is challenged before they are checked.",
         ),
         (
             "solderings_stall_and_fail",
             opened::SOLDERINGS,
             Cheat::Soldering.into(),
-            "The garbler sends solderings late and wrongly, while all that follows is there: nothing is \
-             evaluated before they are checked.",
+            "The garbler's solderings are late and wrong, and all later messages arrive before them: nothing \
+             is evaluated before the solderings are checked.",
         ),
         // The outputs leave after this message.
         (
             "decoding_stalls_and_fails",
             opened::DECODING,
             Cheat::Permutation.into(),
-            "What decodes the outputs is late and wrong: no output leaves before it is checked.",
+            "The values that decode the outputs are late and wrong: no output is sent before they are \
+             checked.",
         ),
     ];
     for (variant, tag, check, story) in late {
@@ -787,22 +800,22 @@ fn order(all: &mut Catalogue) {
         (18, "too_short"),
         Cheat::UnexpectedMessage,
         (msg::GATES, 0),
-        "A message that is shorter than the protocol's: refused before any of it is used.",
+        "A message is shorter than in the protocol: it is refused before any part of it is used.",
         |message| message.truncate(3),
     );
     all.sends(
         (18, "too_long"),
         Cheat::UnexpectedMessage,
         opened::INPUTS,
-        "A message that is longer than the protocol's: refused before memory is taken.",
+        "A message is longer than in the protocol: it is refused before memory is allocated for it.",
         |message| message.push(0),
     );
     let unexpected = || caught(Cheat::UnexpectedMessage);
-    let story = "The evaluator's labels of outputs come cut off.";
+    let story = "The message with the evaluator's labels of outputs is too short.";
     all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case, _| {
         case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
     });
-    let story = "The evaluator sends more bits of its input than there are.";
+    let story = "The evaluator sends more bits than its input has.";
     all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case, _| {
         case.sends(Evaluator, msg::CHOICES, 0, |bits| bits[0] |= 0x80)
     });
@@ -810,14 +823,14 @@ fn order(all: &mut Catalogue) {
         (
             Garbler,
             "garbler_starts_afresh",
-            "The same inputs in two runs: nothing that the garbler says is the same, so neither an offset \
-             nor a label comes twice.",
+            "The same inputs in two runs: no message of the garbler is the same, so neither an offset nor a \
+             label occurs twice.",
         ),
         (
             Evaluator,
             "evaluator_starts_afresh",
-            "The same inputs in two runs: nothing that the evaluator says is the same, so it watches other \
-             symbols.",
+            "The same inputs in two runs: no message of the evaluator is the same, so it watches different \
+             symbols in the two runs.",
         ),
     ] {
         all.0.push(Attack {
@@ -872,9 +885,9 @@ fn agreement(all: &mut Catalogue) {
     all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
     let story = "The garbler sends the evaluator's own greeting back.";
     all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));
-    let story = "The evaluator is told of another program than the garbler's.";
+    let story = "The evaluator is given a program that differs from the garbler's.";
     all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
-    let story = "The garbler wants fewer gates opened than the evaluator.";
+    let story = "The garbler wants fewer gates to be opened than the evaluator wants.";
     all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case, _| {
         case.wants(Garbler, |_, sizes: &mut Sizes| sizes.copies[0].opened -= 1)
     });

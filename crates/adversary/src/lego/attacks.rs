@@ -73,13 +73,13 @@ fn ots(all: &mut Catalogue) {
         (
             "wrong_answer_of_watch_bits",
             0,
-            "The evaluator answers the check of the OT extension wrongly where it takes the commitments' \
+            "The evaluator answers the check of the OT extension wrongly, in the OTs of the commitments' \
              seeds.",
         ),
         (
             "wrong_answer_of_inputs",
             1,
-            "The evaluator answers the check of the OT extension wrongly where it takes labels of its \
+            "The evaluator answers the check of the OT extension wrongly, in the OTs of the labels of its \
              inputs.",
         ),
     ] {
@@ -87,8 +87,8 @@ fn ots(all: &mut Catalogue) {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
-    let story = "The evaluator names a label of the OTs that it did not get, to learn from the answer the \
-                 other label, and by the two Δ.";
+    let story = "The evaluator names a label of the OTs that it did not get. From the answer it would learn \
+                 the other label, and from both labels Δ.";
     all.always((27, "other_label"), caught(Cheat::OtBinding), Evaluator, story, |case| {
         case.lie(Evaluator, Point::OtBinding, |message| message[16 + 3] ^= 1)
     });
@@ -107,20 +107,20 @@ fn commitments(all: &mut Catalogue) {
         (
             "one_coordinate",
             1_usize,
-            "The garbler commits to a gate's input with a word that is off in one coordinate: noticed if \
-             the evaluator watches that share.",
+            "The garbler commits to a gate's input with a word that is wrong in one coordinate: noticed if \
+             the evaluator watches the wrong share.",
         ),
         (
             "two_coordinates",
             2,
-            "The garbler commits with a word that is off in two coordinates: noticed if one of them is \
-             watched.",
+            "The garbler commits with a word that is wrong in two coordinates: noticed if a wrong share of \
+             one of them is watched.",
         ),
         (
             "five_coordinates",
             5,
-            "The garbler commits with a word that is off in five coordinates. With 42 it could open \
-             another value.",
+            "The garbler commits with a word that is wrong in five coordinates. With 42 wrong coordinates it \
+             could open a second value.",
         ),
     ] {
         let missed = 0.5_f64.powi(words as i32);
@@ -150,7 +150,7 @@ fn commitments(all: &mut Catalogue) {
             "wrong_answer_of_the_last_proof",
             2,
             Cheat::Opening,
-            "The garbler answers the proof of inputs and outputs wrongly, whose claims of bits it hides.",
+            "The garbler's proof of inputs and outputs is wrong; this proof hides the claims about bits.",
         ),
     ] {
         let story_of = story;
@@ -242,17 +242,24 @@ fn gates(all: &mut Catalogue) {
             2,
             8,
             3,
-            "With few gates, 16 for 4 buckets: three of them give rubbish, which every opened one shows. A \
-             bucket of two has no label.",
+            "With few gates, 16 for 4 buckets: three of them give invalid labels, and each of the three is \
+             found if it is opened. A bucket of two such gates gives no label.",
         ),
-        ("bucket_of_2_among_8", 8, 2, 16, 3, "With few gates and more buckets: three of 32 give rubbish."),
+        (
+            "bucket_of_2_among_8",
+            8,
+            2,
+            16,
+            3,
+            "With few gates and more buckets: three of 32 gates give invalid labels.",
+        ),
         (
             "bucket_of_3_among_2",
             2,
             3,
             4,
             4,
-            "With few gates, 10 for 2 buckets of three: four of them give rubbish.",
+            "With few gates, 10 for 2 buckets of three: four of them give invalid labels.",
         ),
     ] {
         let cut = Bucketing { slots, bucket, opened };
@@ -269,8 +276,8 @@ fn gates(all: &mut Catalogue) {
             2,
             8,
             3,
-            "Three of 16 gates are wrong at two rows of four, which an opened one shows half of the time, \
-             and a used one is half of the time.",
+            "Three of 16 gates are wrong in two of four rows. Such a gate is found half of the time if it is \
+             opened, and gives a wrong label half of the time if it is used.",
         ),
         (
             "bucket_of_3_among_4",
@@ -286,7 +293,8 @@ fn gates(all: &mut Catalogue) {
             2,
             40,
             1,
-            "A single gate of 48 is wrong at two rows: noticed with half the probability that it is opened.",
+            "One of 48 gates is wrong in two rows: noticed with half of the probability that this gate is \
+             opened.",
         ),
     ] {
         let cut = Bucketing { slots, bucket, opened };
@@ -300,12 +308,12 @@ fn gates(all: &mut Catalogue) {
     for (bit, variant) in [(false, "for_inputs_of_0"), (true, "for_inputs_of_1")] {
         let story = match bit {
             false => {
-                "Selective failure, against inputs of 0: six of 16 gates are wrong for one colour. Whether \
-                 the run ends depends on colours, not on bits."
+                "Selective failure, against inputs of 0: six of 16 gates are wrong for one colour. The \
+                 colours decide if the run stops, and not the bits."
             }
             true => {
-                "Selective failure, against inputs of 1: the run ends as often as with inputs of 0, in \
-                 each way."
+                "Selective failure, against inputs of 1: the run has each of its endings as often as with \
+                 inputs of 0."
             }
         };
         let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
@@ -315,8 +323,8 @@ fn gates(all: &mut Catalogue) {
             case.lie(Garbler, Point::Tables, flip(&[0, 2, 4, 6, 8, 10], 5))
         });
     }
-    let story = "The garbler knows the challenge and spoils opened gates at the row that is not looked at: \
-                 they are not used, so nothing comes of it.";
+    let story = "The garbler knows the challenge and spoils opened gates in the row that is not checked: \
+                 these gates are not used, so this has no effect.";
     all.always((31, "rows_that_are_not_opened"), Ending::Survived, Garbler, story, |case| {
         // T_G matters where the left label has colour 1.
         let spoiled = opened(GATES, TOY[0], 2).into_iter().filter(|(_, colours)| colours[0] == 0);
@@ -327,12 +335,12 @@ fn gates(all: &mut Catalogue) {
 }
 
 fn offsets(all: &mut Catalogue) {
-    let story = "The committed offset ends in 0: colours would tell bits apart no more, and rows of a gate \
-                 would not be two.";
+    let story = "The committed offset ends in 0: the two labels of a wire would have the same colour, and \
+                 choose the same row of a gate.";
     all.lies((6, "offset_ends_in_0"), Cheat::Indicator, Point::CommittedOffset, story, flip_all(0));
     let story = "The committed offset differs from the offset of the OTs and gates.";
     all.lies((6, "other_offset"), Cheat::Opening, Point::CommittedOffset, story, flip_all(4));
-    let story = "Gates are garbled with another offset than the committed one.";
+    let story = "Gates are garbled with an offset that differs from the committed one.";
     all.lies((6, "gates_of_another_offset"), Cheat::Opening, Point::GateOffset, story, flip_all(4));
     let story = "The offset of an opened input authenticator ends in 0.";
     all.lies((6, "opened_offset_ends_in_0"), Cheat::OffsetColour, Point::OpenedInputs, story, flip(&[1], 0));
@@ -353,7 +361,7 @@ fn offsets(all: &mut Catalogue) {
 fn wire_authenticators(all: &mut Catalogue) {
     let story = "Every wire authenticator refuses the honest label.";
     all.lies((8, "all_refuse"), Cheat::WireAuthenticator, Point::WireHashes, story, flip_all(3));
-    let story = "The hashes of every wire authenticator are in the other order.";
+    let story = "The two hashes of every wire authenticator are exchanged.";
     all.lies(
         (29, "hashes_in_the_other_order"),
         Cheat::WireAuthenticator,
@@ -363,7 +371,8 @@ fn wire_authenticators(all: &mut Catalogue) {
             hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
         },
     );
-    let story = "All wire authenticators have the hashes of one: a single collision would serve all of them.";
+    let story = "All wire authenticators have the hashes of one: a single collision would be enough for all \
+                 of them.";
     all.lies((29, "one_hash_for_all"), Cheat::WireAuthenticator, Point::WireHashes, story, |hashes| {
         let one: [u8; 32] = hashes[..32].try_into().expect("a pair");
         hashes.chunks_exact_mut(32).for_each(|pair| pair.copy_from_slice(&one));
@@ -378,8 +387,9 @@ fn wire_authenticators(all: &mut Catalogue) {
         (caught(Cheat::NoValidLabel), any - lives),
         (Ending::Survived, lives),
     ];
-    let story = "With few authenticators, 16 for 4 buckets of one gate and two authenticators: three refuse \
-                 everything. Where both of a bucket do, the gate's own vote is not enough.";
+    let story = "With few authenticators, 16 for 4 buckets of one gate and two authenticators: three \
+                 authenticators refuse every label. If both authenticators of a bucket do, the vote of the \
+                 gate is not enough.";
     all.add((8, "both_of_a_bucket_among_4"), story, Garbler, endings, move |rng| {
         let case = products(4, two_of_three(8), rng);
         case.lie(Garbler, Point::WireHashes, flip(&[0, 1, 2, 3, 4, 5], 3))
@@ -389,8 +399,8 @@ fn wire_authenticators(all: &mut Catalogue) {
         (
             0,
             "half_of_colour_0",
-            "Four authenticators refuse the label of colour 0: an opened one shows it half of the time, \
-             and one in use is asked half of the time.",
+            "Four authenticators refuse the label of colour 0: such an authenticator is found half of the \
+             time if it is opened. If it is used, it gets a label of this colour half of the time.",
         ),
         (1, "half_of_colour_1", "Four authenticators refuse the label of colour 1."),
     ] {
@@ -406,10 +416,10 @@ fn wire_authenticators(all: &mut Catalogue) {
             products(4, two_of_three(8), rng).lie(Garbler, Point::WireHashes, flip(&hashes, 3))
         });
     }
-    let story = "An opened wire authenticator is opened to another label.";
+    let story = "A wire authenticator of the challenge is opened to a wrong label.";
     let point = Point::OpenedAuthenticators;
     all.lies((11, "other_label_of_an_authenticator"), Cheat::WireAuthenticator, point, story, flip(&[1], 7));
-    let story = "An opened wire authenticator is opened to the other bit.";
+    let story = "A wire authenticator of the challenge is opened to the wrong bit.";
     all.lies((11, "other_bit_of_an_authenticator"), Cheat::Opening, point, story, flip(&[1], 0));
 
     // With two gates and one authenticator, two bad items of different kinds are a majority.
@@ -453,7 +463,7 @@ fn wire_authenticators(all: &mut Catalogue) {
         case.lie(Garbler, Point::WireHashes, flip(&[2 * guard, 2 * guard + 1], 3))
     });
     let story = "The garbler knows the challenge and spoils one gate of two and two authenticators of three \
-                 of a bucket: two good votes of five are not enough, and nothing wrong is believed.";
+                 of a bucket: two good votes of five are not enough, so the evaluator accepts no label.";
     all.always((33, "a_majority_of_both_kinds"), caught(Cheat::NoValidLabel), Garbler, story, |case| {
         let guards = chosen(GATES, TOY[1]);
         let hashes = [2 * guards[0], 2 * guards[0] + 1, 2 * guards[1], 2 * guards[1] + 1];
@@ -465,12 +475,12 @@ fn wire_authenticators(all: &mut Catalogue) {
 fn input_authenticators(all: &mut Catalogue) {
     let story = "Every input authenticator refuses the honest label.";
     all.lies((9, "all_refuse"), Cheat::InputAuthenticator, Point::InputHashes, story, flip_all(3));
-    let story =
-        "No input authenticator follows from its offset: who has Δ could not read the garbler's input.";
+    let story = "No input authenticator follows from its offset: a party that has Δ could not read the \
+                 garbler's input.";
     all.lies((9, "none_follows"), Cheat::InputAuthenticator, Point::InputWires, story, flip_all(5));
-    let story = "Every input authenticator stands for the other bit.";
+    let story = "Every input authenticator stands for the wrong bit.";
     all.lies((9, "the_other_bit"), Cheat::Opening, Point::InputWires, story, flip_all(0));
-    let story = "The garbler opens another offset of an input authenticator.";
+    let story = "The garbler opens a wrong offset of an input authenticator.";
     let point = Point::OpenedInputs;
     all.lies((9, "another_offset_opened"), Cheat::InputAuthenticator, point, story, flip(&[1], 7));
     let cut = Bucketing { slots: 4, bucket: 3, opened: 6 };
@@ -481,8 +491,8 @@ fn input_authenticators(all: &mut Catalogue) {
         (caught(Cheat::InputLabel), any - lives),
         (Ending::Survived, lives),
     ];
-    let story = "With few input authenticators, 18 for 4 inputs in buckets of three: three refuse \
-                 everything. Two in a bucket are a majority.";
+    let story = "With few input authenticators, 18 for 4 inputs in buckets of three: three authenticators \
+                 refuse every label. Two of them in one bucket are a majority.";
     all.add((9, "majority_among_4"), story, Garbler, endings, |rng| {
         let case = products(4, cuts([2, 2], [3, 2], [3, 6]), rng);
         case.lie(Garbler, Point::InputHashes, flip(&[0, 1, 2, 3, 4, 5], 3))
@@ -490,8 +500,8 @@ fn input_authenticators(all: &mut Catalogue) {
     // A gate of the first bucket that computes NAND discloses Δ, as no such gate is opened.
     let endings =
         vec![(caught(Cheat::Opening), 1.0 - any), (Ending::Fooled, any - lives), (Ending::Recovered, lives)];
-    let story = "Three of 18 input authenticators stand for the other bit, and a gate gives Δ away: an input \
-                 most of whose authenticators lie is read wrongly.";
+    let story = "Three of 18 input authenticators stand for the wrong bit, and a gate discloses Δ. If most \
+                 authenticators of an input lie, the input is read wrongly.";
     all.add((34, "majority_reads_the_other_bit"), story, Garbler, endings, |rng| {
         let case = products(4, cuts([2, 0], [3, 2], [3, 6]), rng);
         let x: Vec<bool> = (0..4).map(|_| rng.below(2) == 1).collect();
@@ -536,27 +546,27 @@ fn solderings(all: &mut Catalogue) {
             "other_bit_of_an_input",
             Point::InputSolderings,
             0,
-            "A soldering between input authenticators flips the bit: what recovery reads would be another.",
+            "A soldering between input authenticators flips the bit: the recovery would read the wrong bit.",
         ),
         ("wrong_soldering", Point::Solderings, 7, "A soldering of the program is wrong."),
         ("other_bit", Point::Solderings, 0, "A soldering of the program flips the bit of a wire."),
     ] {
         all.lies((10, variant), Cheat::Opening, point, story, flip(&[2], byte));
     }
-    let story = "The garbler swaps the solderings of two inputs of a gate: each would read another wire than \
-                 the program says.";
+    let story = "The garbler swaps the solderings of two inputs of a gate: each would read the wire of the \
+                 other.";
     all.lies((10, "other_wire"), Cheat::Opening, Point::Solderings, story, |solderings| {
         let (left, right) = solderings[..32].split_at_mut(16);
         left.swap_with_slice(right);
     });
-    let story = "An opened gate is opened to another label.";
+    let story = "A gate of the challenge is opened to a wrong label.";
     all.lies((11, "other_label_of_a_gate"), Cheat::Opening, Point::OpenedGates, story, flip(&[1], 7));
-    let story = "An opened gate is opened to the other bit.";
+    let story = "A gate of the challenge is opened to the wrong bit.";
     all.lies((11, "other_bit_of_a_gate"), Cheat::Opening, Point::OpenedGates, story, flip(&[1], 0));
     let story =
-        "The garbler tells the same lie about two solderings, so that both are gone from any plain sum.";
+        "The garbler tells the same lie about two solderings, so that the two lies cancel in a sum of both.";
     all.lies((11, "lies_that_cancel"), Cheat::Opening, Point::Solderings, story, flip(&[0, 1], 9));
-    let story = "The garbler opens the soldering of one pair of wires in the place of another's too.";
+    let story = "The garbler opens the soldering of one pair of wires for a second pair, too.";
     all.lies((30, "one_wire_to_two"), Cheat::Opening, Point::Solderings, story, |solderings| {
         solderings.copy_within(..16, 16);
     });
@@ -612,14 +622,14 @@ fn inputs(all: &mut Catalogue) {
         (
             "wrong_opening",
             5,
-            "The garbler opens an input of the evaluator's wrongly: it would have rubbish as its input.",
+            "The garbler opens an input of the evaluator wrongly: the evaluator would get an invalid label.",
         ),
-        ("flipped_input", 0, "The garbler flips the bit of an input of the evaluator's."),
+        ("flipped_input", 0, "The garbler flips the bit of an input of the evaluator."),
     ] {
         let label = INPUTS as usize;
         all.lies((13, variant), Cheat::Opening, Point::InputLabels, story, flip(&[label], byte));
     }
-    let story = "The garbler gives the labels of two inputs in each other's place.";
+    let story = "The garbler exchanges the labels of two inputs.";
     all.lies((13, "swapped_labels"), Cheat::InputLabel, Point::InputLabels, story, |labels| {
         let (first, others) = labels.split_at_mut(16);
         first.swap_with_slice(&mut others[..16]);
@@ -634,11 +644,18 @@ fn recovery(all: &mut Catalogue) {
             2,
             8,
             2,
-            "With few gates, 16 for 4 buckets: two of them compute NAND, which every opened one shows. A \
-             whole bucket of them fools the evaluator; otherwise it has two labels, and computes in the \
-             clear.",
+            "With few gates, 16 for 4 buckets: two of them compute NAND, and each of the two is found if it \
+             is opened. If all gates of a bucket are such gates, the evaluator accepts a wrong output. \
+             Otherwise it has two valid labels, and computes the outputs in the clear.",
         ),
-        ("opposite_label_among_8", 8, 2, 8, 2, "With few gates and more buckets: two of 24 compute NAND."),
+        (
+            "opposite_label_among_8",
+            8,
+            2,
+            8,
+            2,
+            "With few gates and more buckets: two of 24 gates compute NAND.",
+        ),
     ] {
         let cut = Bucketing { slots, bucket, opened };
         let endings = wrong_everywhere(cut, bad, true);
@@ -652,13 +669,15 @@ fn recovery(all: &mut Catalogue) {
         (
             false,
             "opposite_for_one_colour_for_inputs_of_0",
-            "Three gates of 16 give the opposite label for one colour of their left input, against inputs \
-             of 0: a bad one is seen or used half as often, in each way.",
+            "Three gates of 16 give the opposite label for one colour of their left input, against inputs of \
+             0. Such a gate is found half of the time if it is opened, and gives the wrong label half of the \
+             time if it is used.",
         ),
         (
             true,
             "opposite_for_one_colour_for_inputs_of_1",
-            "The same against inputs of 1, as often in each way.",
+            "Three gates of 16 give the opposite label for one colour of their left input, against inputs of \
+             1. The probabilities are those with inputs of 0.",
         ),
     ] {
         let endings = wrong_for_one_colour(cut, 3, true);
@@ -678,18 +697,20 @@ fn recovery(all: &mut Catalogue) {
             })
         });
     }
-    let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The \
-                 evaluator computes the outputs itself, and looks as if nothing had happened.";
+    let story = "One gate of a bucket computes NAND: the sum of two valid labels is the garbler's offset. \
+                 The evaluator computes the outputs itself, and sends the same messages as in an honest \
+                 run.";
     all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case| {
         case.lie(Garbler, Point::GateOutputs, flip(&in_buckets()[3..4], 0))
     });
-    let story = "Every bucket has two labels, to see whether many recoveries look like none.";
+    let story = "Every bucket gives two valid labels. The garbler would see if many recoveries change the \
+                 evaluator's messages.";
     all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case| {
         let gates: Vec<usize> = in_buckets().chunks(2).map(|gates| gates[1]).collect();
         case.lie(Garbler, Point::GateOutputs, flip(&gates, 0))
     });
-    let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see \
-                 whether the run breaks off there.";
+    let story = "The first bucket gives two valid labels. In each later bucket only one gate gives a valid \
+                 label. The garbler would see if the evaluator stops there.";
     all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case| {
         let gates = in_buckets();
         let others: Vec<usize> = gates[2..].chunks(2).map(|gates| gates[1]).collect();
@@ -700,8 +721,8 @@ fn recovery(all: &mut Catalogue) {
 
 fn outputs(all: &mut Catalogue) {
     for (variant, place, story) in [
-        ("flipped_colour", 0, "The evaluator says the other colour of a label of the garbler's output."),
-        ("other_hash", 20, "The evaluator sends another hash of the labels of the garbler's outputs."),
+        ("flipped_colour", 0, "The evaluator sends the wrong colour of a label of the garbler's output."),
+        ("other_hash", 20, "The evaluator sends a wrong hash of the labels of the garbler's outputs."),
     ] {
         all.always((15, variant), caught(Cheat::ForgedOutput), Evaluator, story, move |case| {
             case.lie(Evaluator, Point::OutputLabels, move |message| message[place] ^= 1)
@@ -718,14 +739,16 @@ fn order(all: &mut Catalogue) {
             ANSWER,
             0,
             Cheat::Commitment,
-            "The garbler proves its commitments late and wrongly: nothing is challenged before.",
+            "The garbler's proof of its commitments is late and wrong: nothing is challenged before the \
+             proof.",
         ),
         (
             "second_proof_stalls_and_fails",
             ANSWER,
             1,
             Cheat::Opening,
-            "The garbler proves openings and solderings late and wrongly, while labels of inputs are there.",
+            "The garbler's proof of openings and solderings is late and wrong, and the labels of inputs \
+             arrive before it.",
         ),
         // The outputs leave after this proof.
         (
@@ -733,7 +756,7 @@ fn order(all: &mut Catalogue) {
             ANSWER,
             2,
             Cheat::Opening,
-            "The garbler's last message is late and wrong: no output leaves before it is checked.",
+            "The garbler's last message is late and wrong: no output is sent before this message is checked.",
         ),
     ];
     for (variant, tag, nth, check, story) in late {
@@ -745,19 +768,19 @@ fn order(all: &mut Catalogue) {
         });
     }
     let unexpected = || caught(Cheat::UnexpectedMessage);
-    let story = "A message that is shorter than the protocol's: refused before any of it is used.";
+    let story = "A message is shorter than in the protocol: it is refused before any part of it is used.";
     all.always((18, "too_short"), unexpected(), Garbler, story, |case| {
         case.sends(Garbler, msg::TABLES, 0, |message| message.truncate(3))
     });
-    let story = "A message that is longer than the protocol's: refused before memory is taken.";
+    let story = "A message is longer than in the protocol: it is refused before memory is allocated for it.";
     all.always((18, "too_long"), unexpected(), Garbler, story, |case| {
         case.sends(Garbler, msg::INPUT_LABELS, 0, |message| message.push(0))
     });
-    let story = "The evaluator's hash of the labels of outputs comes cut off.";
+    let story = "The message with the evaluator's hash of the labels of outputs is too short.";
     all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case| {
         case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
     });
-    let story = "The evaluator sends more bits of its input than there are.";
+    let story = "The evaluator sends more bits than its input has.";
     all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case| {
         case.sends(Evaluator, msg::MASKED_INPUT, 0, |bits| bits[0] |= 0x80)
     });
@@ -765,14 +788,14 @@ fn order(all: &mut Catalogue) {
         (
             Garbler,
             "garbler_starts_afresh",
-            "The same inputs in two runs: nothing that the garbler says is the same, so neither an offset \
-             nor a label comes twice.",
+            "The same inputs in two runs: no message of the garbler is the same, so neither an offset nor a \
+             label occurs twice.",
         ),
         (
             Evaluator,
             "evaluator_starts_afresh",
-            "The same inputs in two runs: nothing that the evaluator says is the same, so it watches other \
-             coordinates and draws another challenge.",
+            "The same inputs in two runs: no message of the evaluator is the same, so it watches different \
+             coordinates and draws a different challenge in the second run.",
         ),
     ] {
         all.0.push(Attack {
@@ -829,7 +852,7 @@ fn agreement(all: &mut Catalogue) {
     all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
     let story = "The garbler sends the evaluator's own greeting back.";
     all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));
-    let story = "The evaluator is told of another program than the garbler's.";
+    let story = "The evaluator is given a program that differs from the garbler's.";
     all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
     let story = "The garbler proposes to open fewer gates than a bound of 2^-s takes.";
     all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case| {

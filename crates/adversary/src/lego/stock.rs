@@ -181,8 +181,8 @@ fn of_fillings() -> [Cheats; 5] {
             Garbler,
             What::Fill,
             false,
-            "Every gate that goes into stock computes NAND: noticed before any of it is kept, and what was \
-             there burns.",
+            "Every gate that goes into stock computes NAND: noticed before any of the new stock is kept, and \
+             the old stock is burned.",
             || at(Point::GateOutputs, flip_all(0)),
         ),
         (
@@ -209,7 +209,7 @@ fn of_fillings() -> [Cheats; 5] {
             Garbler,
             What::Fill,
             false,
-            "The garbler commits to another label of an OT that goes into stock.",
+            "The garbler commits to a label that differs from the label of an OT that goes into stock.",
             || at(Point::OtLabels, |labels| labels[16 + 9] ^= 1),
         ),
         (
@@ -242,7 +242,7 @@ fn of_programs() -> [Cheats; 7] {
             Garbler,
             What::Run,
             false,
-            "The garbler flips the bit of an input of the evaluator's, in a run from stock.",
+            "The garbler flips the bit of an input of the evaluator, in a run from stock.",
             || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
         ),
         (
@@ -260,7 +260,8 @@ fn of_programs() -> [Cheats; 7] {
             Garbler,
             What::Build,
             false,
-            "The garbler solders a program wrongly that is built to be kept: noticed before it is kept.",
+            "The garbler solders a program wrongly that is built for later use: noticed before the built \
+             program is stored.",
             || at(Point::Solderings, |solderings| *solderings.last_mut().expect("labels") ^= 1),
         ),
         (
@@ -278,7 +279,7 @@ fn of_programs() -> [Cheats; 7] {
             Garbler,
             What::Run,
             true,
-            "The garbler flips the bit of an input of the evaluator's, of a program that was built long ago.",
+            "The garbler flips the bit of an input of the evaluator, of a program that was built long ago.",
             || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
         ),
         (
@@ -312,8 +313,9 @@ pub(super) fn add(all: &mut Catalogue) {
         (
             false,
             "opposite_label_from_stock",
-            "A gate of each of two programs from one stock computes NAND: Δ is known after the first, the \
-             second comes out right as well, and nothing burns or looks different.",
+            "A gate of each of two programs from one stock computes NAND: Δ is known after the first run, \
+             and the second run is right as well. Nothing is burned, and the messages are as in an honest \
+             run.",
         ),
         (true, "opposite_label_of_built_programs", "A gate of each of two built programs computes NAND."),
     ] {

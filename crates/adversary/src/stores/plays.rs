@@ -100,7 +100,7 @@ pub fn recovers(and_none: bool) -> Played {
     ending(&met, Party::Evaluator, What::Runs)
 }
 
-/// Plays row 16: a party names other items of the stock than those that come next.
+/// Plays row 16: a party names items of the stock that are not the next ones.
 pub fn names_other_items(cheater: Party) -> Played {
     let stores = Stores::filled();
     let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::INTENT, 0, |plan| plan[7] ^= 1)));
