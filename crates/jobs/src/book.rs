@@ -267,6 +267,9 @@ mod tests {
             ends.push(std::fs::metadata(&path).unwrap().len() as usize);
         }
         let whole = std::fs::read(&path).unwrap();
+        // A disk that failed may have written anything.
+        book.poisoned = true;
+        assert!(matches!(book.append(&[Entry::Failed]), Err(Error::Resource(_))));
         drop(book);
         for length in 0..=whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();

@@ -590,6 +590,20 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
 mod tests {
     use super::*;
 
+    /// Row 19: a peer that is no coordinator, or one of another version, is refused.
+    #[test]
+    fn row_19_a_hello_of_another_kind_or_version_is_refused() {
+        let hello = Hello { job: Some([1; 32]), terms: [2; 32], nonce: [3; 32], entries: 4, head: [5; 32] };
+        let bytes = hello.to_bytes();
+        assert_eq!(hello_again(&bytes), Some(bytes));
+        // The mark, the version, and the byte that says whether there is a job.
+        for at in 0..9 {
+            let mut other = bytes;
+            other[at] ^= 1;
+            assert_eq!(hello_again(&other), None, "byte {at}");
+        }
+    }
+
     /// Lost lanes are delayed, longer each time, until a lane succeeds.
     #[test]
     fn lanes_that_are_lost_rest() {

@@ -412,3 +412,46 @@ impl State {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row 18: an entry that cannot follow changes nothing, so a peer cannot propose it.
+    #[test]
+    fn row_18_an_entry_that_cannot_follow_is_refused() {
+        let (identities, rows) = ([[1; 32], [2; 32]], vec![5, 5, 4]);
+        let terms = Terms { security: 40, lanes: 2, retries: 1, program: [3; 32], rows, identities };
+        let mut state = State::new(&[9; 32], &terms);
+        let refuses = |state: &State, wrong: &[&Entry]| {
+            for &entry in wrong {
+                let mut after = state.clone();
+                assert!(after.apply(entry).is_err() && after == *state, "{entry:?}");
+            }
+        };
+        let fill = |lane, attempt, partitions| Entry::Fill { lane, attempt, partitions };
+        let claim = |partition, lane| Entry::Claim { partition, lane };
+        let [filled, lost] = [Entry::Filled { lane: 0 }, Entry::Lost { lane: 0 }];
+        let [done, free] = [Entry::Done { partition: 0 }, Entry::Free { partition: 0 }];
+        let [doubt, rerun] = [Entry::Doubt { partition: 0 }, Entry::Rerun { partition: 0 }];
+        // An unknown lane, another attempt, stock for nothing, and more than half of three partitions.
+        refuses(&state, &[&fill(2, 0, 1), &fill(0, 1, 1), &fill(0, 0, 0), &fill(0, 0, 3), &filled, &lost]);
+        refuses(
+            &state,
+            &[&Entry::Resume { lane: 0, attempt: 0 }, &claim(0, 0), &done, &free, &doubt, &rerun],
+        );
+        state.apply(&fill(0, 0, 1)).unwrap();
+        refuses(&state, &[&fill(0, 1, 1), &claim(0, 0)]);
+        state.apply(&filled).unwrap();
+        refuses(&state, &[&fill(0, 1, 1), &filled, &done]);
+        state.apply(&claim(0, 0)).unwrap();
+        refuses(&state, &[&claim(0, 1), &claim(1, 0), &fill(0, 1, 1), &free, &doubt, &rerun]);
+        state.apply(&done).unwrap();
+        // The partition is done, and the stock of the lane is used up.
+        refuses(&state, &[&claim(0, 0), &claim(1, 0), &done, &fill(0, 0, 1)]);
+        let mut failed = state.clone();
+        failed.apply(&Entry::Failed).unwrap();
+        refuses(&failed, &[&fill(0, 1, 1), &Entry::Failed]);
+        state.apply(&fill(0, 1, 2)).unwrap();
+    }
+}
