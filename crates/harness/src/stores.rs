@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brickwork_base::{Error, Party, Security};
-use brickwork_session::stock::Side;
-use brickwork_session::stock::inventory::{BatchInventory, Inventory};
-use brickwork_session::{Metered, PROTOCOL_VERSION, Protocol, Spent, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::stock::StockProtocol;
+use brickwork_session::stock::inventory::{BatchInventory, Inventory, Kinds, inventory};
+use brickwork_session::{Metered, PROTOCOL_VERSION, Spent, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::{Entry, Epoch, FillStep, Forward, Secrets, Store, StoreKey};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
@@ -84,21 +84,17 @@ impl Stores {
         })
     }
 
-    /// Returns the number of items left in epochs that are not burned, by batch name. `look` is called for
-    /// each epoch of `inventory`.
+    /// Returns how many items of a protocol are left in epochs that are not burned, by the names of their
+    /// batches. Calls `look` for each epoch of the protocol.
     ///
     /// # Panics
     /// If the parties differ, or a store cannot be read.
     #[track_caller]
-    pub fn left(
-        &self,
-        inventory: impl Fn(&Store) -> Result<Vec<Inventory>, Error>,
-        look: impl Fn(&Inventory),
-    ) -> BTreeMap<String, u64> {
+    pub fn left<K: Kinds>(&self, look: impl Fn(&Inventory)) -> BTreeMap<String, u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
             let (mut left, store) = (BTreeMap::new(), self.store(party));
             check_keys_went_forward(&store);
-            for epoch in inventory(&store).expect("a store that can be read") {
+            for epoch in inventory::<K>(&store).expect("a store that can be read") {
                 look(&epoch);
                 for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
                     *left.entry(batch.name.clone()).or_default() += batch.left;
@@ -258,11 +254,11 @@ pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
 /// Checks that a garbler with only a sender of OTs refuses secrets of another version or length.
 ///
 /// # Panics
-/// If wrong secrets are accepted or right ones refused.
-pub fn check_secrets_of_a_sender<P: Protocol, S: Side<Carried = ()>>() {
+/// If they are not, or good ones are.
+pub fn check_secrets_of_a_sender<P: StockProtocol<Carried = ()>>() {
     let restored = |secrets: &Secrets| {
         let run = Metered::new::<P>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        S::restore(run, &terms(), secrets, ()).map(drop)
+        P::restore(run, &terms(), secrets, ()).map(drop)
     };
     let secrets = |version: u32, offset: Option<u128>, keys: usize| {
         Secrets::new(&(version, [3u8; 32], offset), Forward::of_setup(vec![1; keys]))

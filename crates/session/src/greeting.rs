@@ -243,6 +243,19 @@ pub struct Answer {
     pub session: SessionId,
 }
 
+impl Answer {
+    /// Checks that the peer proposes no parameters.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if it does.
+    pub fn proposes_nothing(&self) -> Result<(), Error> {
+        match self.parameters == [0; 32] {
+            true => Ok(()),
+            false => Err(Error::Mismatch("the peer's greeting is malformed".into())),
+        }
+    }
+}
+
 fn digest(hello: &Hello) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 greeting", bytemuck::bytes_of(hello))
 }

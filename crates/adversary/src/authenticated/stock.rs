@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use brickwork::authenticated::adversary::{Ending, Hooks, Point, stocked};
-use brickwork::authenticated::{Lacking, Request, inventory, msg};
+use brickwork::authenticated::{Authenticated, Lacking, Request, msg};
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::ot::Cot;
 use brickwork::random::Rng;
-use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::stock::inventory::{Inventory, inventory};
 use brickwork::session::stock::msg::INTENT;
 use brickwork::wire::{Tag, memory_pair};
 use brickwork::{ProtocolError as Error, wire};
@@ -91,7 +91,7 @@ fn ending(end: &Result<Vec<bool>, Error>) -> Played {
 }
 
 fn parts(stores: &Stores, party: Party) -> Result<Vec<Inventory>, String> {
-    inventory(&stores.store(party)).map_err(|error| error.to_string())
+    inventory::<Authenticated>(&stores.store(party)).map_err(|error| error.to_string())
 }
 
 /// Returns the other party.

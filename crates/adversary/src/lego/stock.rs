@@ -5,8 +5,9 @@ use std::path::Path;
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::circuit::Program;
 use brickwork::lego::adversary::{Ending, Hooks, Point, SEED, StateHook, chosen, stocked, toy};
-use brickwork::lego::{Cheat, FromStock, Lacking, Request, inventory};
+use brickwork::lego::{Cheat, FromStock, Lacking, Lego, Request};
 use brickwork::random::Rng;
+use brickwork::session::stock::inventory::inventory;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
@@ -113,7 +114,7 @@ fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut 
     let Err(Error::Peer(check)) = &ends[honest as usize] else {
         return Err(format!("the {honest:?} ended with {:?}", ends[honest as usize].as_ref().map(drop)));
     };
-    let parts = inventory(&open(folder.path(), honest).map_err(|error| error.to_string())?);
+    let parts = inventory::<Lego>(&open(folder.path(), honest).map_err(|error| error.to_string())?);
     let parts = parts.map_err(|error| error.to_string())?;
     if !parts.iter().all(|part| part.state.burned().is_some_and(|why| why.contains("cheated"))) {
         return Err("the epoch is not burned".into());
@@ -163,7 +164,7 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
     }
     for party in BOTH {
         let store = open(folder.path(), party).map_err(|error| error.to_string())?;
-        let parts = inventory(&store).map_err(|error| error.to_string())?;
+        let parts = inventory::<Lego>(&store).map_err(|error| error.to_string())?;
         if parts.iter().any(|part| part.state.burned().is_some()) {
             return Err("a recovery burned something".into());
         }

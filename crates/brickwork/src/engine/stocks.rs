@@ -53,9 +53,8 @@ pub trait Stocks {
     fn has_levels(&self) -> bool;
 }
 
-/// Implements [`Stocks`] for a protocol whose crate has the functions `compare_stores`, `inventory` and
-/// `executions`. The closure implements [`Stocks::has`]. Without a closure the crate must also have a
-/// function `in_stock`, whose argument is the program with all executions.
+/// Implements [`Stocks`] for a protocol. The closure implements [`Stocks::has`]. Without a closure the crate
+/// must have `in_stock`, which takes the program with all executions.
 macro_rules! stocks {
     ($protocol:ty, $of:ident, levels: $levels:literal) => {
         stocks!(
@@ -86,14 +85,14 @@ macro_rules! stocks {
                 role: Party,
                 terms: &Terms,
             ) -> Result<usize, ProtocolError> {
-                $of::compare_stores(channel, store, role, terms)
+                brickwork_session::stock::compare_stores::<$protocol>(channel, store, role, terms)
             }
 
             fn inventory(
                 &self,
                 store: &Store,
             ) -> Result<Vec<brickwork_session::stock::inventory::Inventory>, ProtocolError> {
-                $of::inventory(store)
+                brickwork_session::stock::inventory::inventory::<$protocol>(store)
             }
 
             fn executions(
@@ -102,7 +101,7 @@ macro_rules! stocks {
                 store: &Store,
                 program: &Program,
             ) -> Result<u64, ProtocolError> {
-                $of::executions(part, store, program)
+                brickwork_session::stock::inventory::executions::<$protocol>(part, store, program)
             }
 
             fn has_levels(&self) -> bool {

@@ -551,7 +551,10 @@ fn promised(folders: &Folders) -> [f64; 2] {
 
 /// Returns the risk of all given-up steps in the current epoch.
 fn risked_in_vain(folders: &Folders) -> f64 {
-    let inventory = brickwork::duplo::inventory(&folders.store(Party::Evaluator)).unwrap();
+    let inventory = brickwork::session::stock::inventory::inventory::<brickwork::duplo::Duplo>(
+        &folders.store(Party::Evaluator),
+    )
+    .unwrap();
     let used: Vec<_> = inventory.iter().filter(|epoch| epoch.uses > 0).collect();
     let [epoch] = used[..] else { panic!("{inventory:?}") };
     epoch.given_up.bound_log2.map_or(0.0, f64::exp2)

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use brickwork::duplo::{
-    FromStock, Lacking, Preprocessed, Secret, Step, Stocked, executions, in_stock, inventory,
-};
+use brickwork::duplo::{Duplo, FromStock, Lacking, Preprocessed, Secret, Step, Stocked, in_stock};
 use brickwork::session::PhaseReport;
+use brickwork::session::stock::inventory::{executions, inventory};
 use brickwork::stock::{Entry, Epoch, FillStep, GivenUp, Secrets, Store, StoreKey};
 use tempfile::TempDir;
 
@@ -472,7 +471,7 @@ fn the_risk_of_an_epoch_stands_beside_that_of_a_run() {
     assert_eq!(bounds[0].1, bounds[1].1, "what is used up counts");
     assert!(bounds.iter().all(|(run, all)| run < all), "{bounds:?}");
     for party in BOTH {
-        assert_eq!(inventory(&folders.store(party)).unwrap()[0].bound_log2, Some(bounds[0].1));
+        assert_eq!(inventory::<Duplo>(&folders.store(party)).unwrap()[0].bound_log2, Some(bounds[0].1));
     }
 }
 
@@ -506,7 +505,7 @@ fn row_23_segments_that_are_not_what_they_were() {
         folders.fill(&[request(8, 4, 64)]);
         let files = folders.segments(party);
         let left = |party| -> Vec<(u64, u64)> {
-            let all = inventory(&folders.store(party)).unwrap();
+            let all = inventory::<Duplo>(&folders.store(party)).unwrap();
             all.iter().flat_map(|epoch| epoch.batches.iter().map(|b| (b.left, b.damaged))).collect()
         };
         let before = left(party);
@@ -757,7 +756,7 @@ fn an_inventory_of_what_there_is() {
     folders.fill(&steps(4, 2, 24));
     let program = program(1, Recipient::Both);
     let there = |party| in_stock(&folders.store(party), party, &terms(), &program).unwrap();
-    let inventory_of = |party| inventory(&folders.store(party)).unwrap();
+    let contents = |party| inventory::<Duplo>(&folders.store(party)).unwrap();
     let whole = [
         ("component", "a", 4),
         ("component", "m", 2),
@@ -768,10 +767,10 @@ fn an_inventory_of_what_there_is() {
     for (runs, left) in [(0, [4, 2, 48, 24]), (1, [2, 1, 40, 16]), (2, [0, 0, 32, 8])] {
         for party in BOTH {
             let store = folders.store(party);
-            let all = inventory(&store).unwrap();
+            let all = inventory::<Duplo>(&store).unwrap();
             let [epoch] = &all[..] else { panic!("{} epochs", all.len()) };
             assert_eq!((epoch.uses, epoch.progress), (runs, Some((3, 3))));
-            assert_eq!(executions(epoch, &store, &program).unwrap(), 2 - runs);
+            assert_eq!(executions::<Duplo>(epoch, &store, &program).unwrap(), 2 - runs);
             let batches: Vec<_> = epoch.batches.iter().map(|b| (b.kind, b.name.as_str(), b.items)).collect();
             assert_eq!(batches, whole);
             assert_eq!(epoch.batches.iter().map(|b| b.left).collect::<Vec<_>>(), left);
@@ -793,15 +792,15 @@ fn an_inventory_of_what_there_is() {
             folders.good(&program, Lacking::Refuse);
         }
     }
-    assert_eq!(inventory_of(Party::Garbler)[0].id, inventory_of(Party::Evaluator)[0].id);
-    // The inventory of DUPLO does not list stock of another protocol. A burned epoch is listed, but has no
-    // items.
+    assert_eq!(contents(Party::Garbler)[0].id, contents(Party::Evaluator)[0].id);
+    // Stock of another protocol is not shown. Nothing of a burned epoch can be used, and the epoch still
+    // exists.
     let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
     store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
-    assert_eq!((store.epochs().unwrap().len(), inventory(&store).unwrap().len()), (2, 1));
+    assert_eq!((store.epochs().unwrap().len(), inventory::<Duplo>(&store).unwrap().len()), (2, 1));
     let _ = store.append(&id, &Entry::Burned("as a test".into())).unwrap();
-    assert_eq!(executions(&inventory(&store).unwrap()[0], &store, &program).unwrap(), 0);
+    assert_eq!(executions::<Duplo>(&inventory::<Duplo>(&store).unwrap()[0], &store, &program).unwrap(), 0);
 }
 
 /// Row 28: the bounds of batches add up. Both parties refuse a program that would use too many batches, and
@@ -873,10 +872,10 @@ fn one_component_under_two_names() {
     folders.fill(&[stock(2)]);
     let count = |party| {
         let store = folders.store(party);
-        inventory(&store)
+        inventory::<Duplo>(&store)
             .unwrap()
             .iter()
-            .map(|epoch| executions(epoch, &store, &program).unwrap())
+            .map(|epoch| executions::<Duplo>(epoch, &store, &program).unwrap())
             .sum::<u64>()
     };
     assert_eq!(BOTH.map(count), [0; 2]);
@@ -896,7 +895,7 @@ fn other_steps_are_begun_anew() {
     assert_eq!(folders.preprocess(&second).map(|done| done.unwrap().resumed), [0; 2]);
     let store = folders.store(Party::Evaluator);
     assert_eq!(
-        inventory(&store).unwrap()[0].batches.iter().map(|batch| batch.items).collect::<Vec<_>>(),
+        inventory::<Duplo>(&store).unwrap()[0].batches.iter().map(|batch| batch.items).collect::<Vec<_>>(),
         [2, 1, 16, 8, 3, 1, 16, 8]
     );
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program, Recipient};
-use brickwork::duplo::{FromStock, Lacking, Request, Step, Stocked, inventory};
+use brickwork::duplo::{Duplo, FromStock, Lacking, Request, Step, Stocked};
+use brickwork::session::stock::inventory::inventory;
 use brickwork::session::{Terms, Unobserved};
 use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
@@ -87,7 +88,12 @@ fn the_programs_of_an_epoch_keep_its_share_together() {
     for party in [Party::Garbler, Party::Evaluator] {
         let store = store(root, party);
         assert_eq!(store.epochs().unwrap().len(), 2);
-        assert!(inventory(&store).unwrap().iter().all(|part| part.epoch.security == terms_of(20).security));
+        assert!(
+            inventory::<Duplo>(&store)
+                .unwrap()
+                .iter()
+                .all(|part| part.epoch.security == terms_of(20).security)
+        );
     }
 }
 

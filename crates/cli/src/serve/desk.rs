@@ -8,9 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::{Party, Port, value};
-use brickwork::duplo;
+use brickwork::duplo::Duplo;
 use brickwork::quota::Quota;
 use brickwork::session::Terms;
+use brickwork::session::stock::inventory;
 use brickwork::stock::{Account, EpochId, Relation, Store, Tried};
 use brickwork::stop::Stop;
 use brickwork_kernels::Secrets;
@@ -553,8 +554,8 @@ impl Desk {
 
     /// Returns the number of executions of a program that are in stock.
     pub fn in_stock(&self, allowed: &Allowed) -> Result<u64, brickwork::ProtocolError> {
-        let parts = duplo::inventory(&self.store)?;
-        parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
+        let parts = inventory::inventory::<Duplo>(&self.store)?;
+        parts.iter().map(|part| inventory::executions::<Duplo>(part, &self.store, &allowed.program)).sum()
     }
 
     /// Adds a request to the queue. Its id is marked, so that it differs from generated ids. This may wait

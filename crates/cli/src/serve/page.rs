@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::SystemTime;
 
+use brickwork::duplo::Duplo;
+use brickwork::session::stock::inventory::inventory;
 use brickwork_report::html::escaped;
 
 use super::desk::Desk;
@@ -86,7 +88,7 @@ pub fn page(desk: &Desk) -> String {
 
 /// Adds the stock of each component.
 fn stock(desk: &Desk, html: &mut String) {
-    let parts = match brickwork::duplo::inventory(&desk.store) {
+    let parts = match inventory::<Duplo>(&desk.store) {
         Ok(parts) => parts,
         Err(why) => {
             let _ = writeln!(html, "<p>{}</p>", escaped(&why.to_string()));

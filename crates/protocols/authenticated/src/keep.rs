@@ -9,12 +9,12 @@ use crate::share::Shares;
 
 /// The kept wires at one party.
 #[derive(Default)]
-pub(super) struct Wires {
-    pub masks: Shares,
-    /// The labels: of masked value 0 at the garbler, active labels at the evaluator.
-    pub labels: Secrets<Label>,
-    /// The masked values, which both parties know.
-    pub masked: Masked,
+pub struct Wires {
+    pub(crate) masks: Shares,
+    /// Labels: of the masked value 0 at the garbler, active ones at the evaluator.
+    pub(crate) labels: Secrets<Label>,
+    /// Masked values, which both know.
+    pub(crate) masked: Masked,
 }
 
 impl Wires {
@@ -28,4 +28,5 @@ impl Wires {
     }
 }
 
-pub(super) type Keep = steps::Kept<Wires>;
+/// The values that a party has kept.
+pub type Keep = steps::Kept<Wires>;

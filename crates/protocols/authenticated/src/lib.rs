@@ -72,10 +72,7 @@ use report::report;
 pub use report::{Authenticated, Report};
 pub use sessions::{Session, StepReport};
 use setup::Member;
-pub use stored::{
-    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
-    stock_promise,
-};
+pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, stock_promise};
 
 impl Protocol for Authenticated {
     const NAME: &'static str = "authenticated";

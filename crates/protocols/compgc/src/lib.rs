@@ -55,9 +55,7 @@ use layout::Layout;
 pub use linking::Linking;
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, CompGc, Report, WARNING, promise};
-pub use stored::{
-    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
-};
+pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock};
 
 impl Protocol for CompGc {
     const NAME: &'static str = "compgc";

@@ -12,14 +12,14 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// A party's connection and its end of the correlated OTs, `C`.
-pub(super) struct Session<C> {
-    pub run: Metered,
-    pub id: SessionId,
-    pub rng: Rng,
-    pub cot: C,
-    /// The schedule of each used component; empty in a session that makes stock.
-    pub schedules: Vec<Option<Schedule>>,
+/// A party, whose end of the correlated OTs is `C`.
+pub struct Session<C> {
+    pub(crate) run: Metered,
+    pub(crate) id: SessionId,
+    pub(crate) rng: Rng,
+    pub(crate) cot: C,
+    /// The schedule of each used component; none in a session that makes stock.
+    pub(crate) schedules: Vec<Option<Schedule>>,
 }
 
 /// The garbler. The offset of its OTs, R in the paper, is also the offset of every wire of every component.

@@ -12,8 +12,8 @@ use brickwork_stock::{GivenUp, Serial};
 
 /// The cut-and-choose that made some items.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Origin {
-    /// A number that is unique in a session.
+pub struct Origin {
+    /// Unique in a session.
     pub serial: Serial,
     pub kind: BatchKind,
     pub bucketing: Bucketing,

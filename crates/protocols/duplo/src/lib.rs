@@ -79,7 +79,7 @@ pub use steps::{Secret, Step};
 use stock::ProgramMaterial;
 pub use stored::{
     BatchInventory, CutInventory, FromStock, GivenUpInventory, Inventory, Lacking, MadeBy, Maker,
-    Preprocessed, Stocked, compare_stores, executions, in_stock, inventory, purpose_of_workers,
+    Preprocessed, Stocked, in_stock, purpose_of_workers,
 };
 
 impl Protocol for Duplo {

@@ -217,7 +217,7 @@ impl Evaluator {
 
     pub(super) fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         let mut begun = setup::evaluator(run, &SetupRequest::stock(terms), hooks, |_, _, answer| {
-            setup::no_proposal(answer)
+            answer.proposes_nothing()
         })?;
         let (offsets, ..) = phases::evaluator::preprocess(&mut begun.core, None, None, begun.offsets)?;
         Ok(offsets.of_session(begun.core))

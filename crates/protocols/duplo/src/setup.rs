@@ -144,16 +144,8 @@ impl BaseOts {
     }
 }
 
-/// Checks that the answer of a peer proposes nothing.
-pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
-    if answer.parameters == [0; 32] {
-        Ok(())
-    } else {
-        Err(Error::Mismatch("the peer's greeting is malformed".into()))
-    }
-}
-
-/// Sets up the garbler and returns its session. The session's first proof must include [`offset_claims`].
+/// Sets the garbler up; returns its session, whose first proof is still to come and must include
+/// [`offset_claims`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     request: &SetupRequest,
@@ -175,7 +167,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     }
     let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, 0, &choices)?;
     let answer = greeting.answered(&mut run.channel)?;
-    no_proposal(&answer)?;
+    answer.proposes_nothing()?;
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let session = answer.session;
     let series = Series::new(&session, Direction::GarblerSends);

@@ -69,10 +69,7 @@ pub use parameters::Unit;
 use report::report;
 pub use report::{Aside, Jimu, Report, computational_bits};
 use setup::Purpose;
-pub use stored::{
-    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
-    stock_promise,
-};
+pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, stock_promise};
 
 impl Protocol for Jimu {
     const NAME: &'static str = "jimu";

@@ -72,10 +72,7 @@ use layout::Layout;
 pub use parameters::Parameters;
 pub use report::{Aside, COMPUTATIONAL_BITS, Lego};
 use setup::{Begun, For};
-pub use stored::{
-    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
-    stock_promise,
-};
+pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, stock_promise};
 use walk::{Joined, Ordered};
 
 /// A party's result. The outputs are in the order of the ports, and the proposal contains the parameters.

@@ -135,16 +135,8 @@ impl BaseOts {
     }
 }
 
-/// Checks that a peer without a proposal names no parameters.
-pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
-    match answer.parameters == [0; 32] {
-        true => Ok(()),
-        false => Err(Error::Mismatch("the peer's greeting is malformed".into())),
-    }
-}
-
-/// Sets up the garbler's session, and makes the OTs for a run and the OTs that bind them. The caller's first
-/// proof must include [`offset_claim`].
+/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The first proof is still
+/// to come: it must include [`offset_claim`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     terms: &Terms,
@@ -163,7 +155,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     }
     let base_ots = BaseOts::begin(&mut run, terms, &hooks, &greeting, (0, &choices))?;
     let answer = greeting.answered(&mut run.channel)?;
-    no_proposal(&answer)?;
+    answer.proposes_nothing()?;
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
@@ -225,7 +217,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
             (layout.evaluator, proposed.ot_binding, Some(proposed))
         }
         For::Stock => {
-            no_proposal(&answer)?;
+            answer.proposes_nothing()?;
             (0, stock_ot_binding(security), None)
         }
     };

@@ -45,7 +45,7 @@ pub use cost::{Ots, sent_bytes};
 use layout::Layout;
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, Executions, Report, SemiHonest, WARNING, promise};
-pub use stored::{FromStock, Lacking, Preprocessed, Stocked, compare_stores, in_stock, inventory, ots};
+pub use stored::{FromStock, Lacking, Preprocessed, Stocked, in_stock, ots};
 
 impl Protocol for SemiHonest {
     const NAME: &'static str = "semi-honest";

@@ -13,13 +13,13 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// A party with the type `C` for its side of the correlated OTs.
-pub(super) struct Session<C> {
-    pub run: Metered,
-    pub id: SessionId,
-    pub rng: Rng,
-    pub cot: C,
-    pub components: Components,
+/// A party, whose end of the correlated OTs is `C`.
+pub struct Session<C> {
+    pub(crate) run: Metered,
+    pub(crate) id: SessionId,
+    pub(crate) rng: Rng,
+    pub(crate) cot: C,
+    pub(crate) components: Components,
 }
 
 /// The garbler. The garbler's OTs and all wires have the same offset.

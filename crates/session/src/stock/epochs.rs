@@ -2,19 +2,21 @@
 //! one by a session.
 
 use super::intent::{Action, Intent};
-use super::meeting::{Owner, is_over, living, other_levels, room_for_one_more};
+use super::meeting::{self, Owner, is_over, living, other_levels, room_for_one_more};
 use super::records::Batches;
-use super::side::Side;
+use super::side::StockProtocol;
 use crate::{Metered, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
 use brickwork_stock::{Checked, Counted, Entry, EpochId, Lease, PeerLock, Serial, Store};
+use brickwork_wire::Channel;
 
 /// A connection's store, its owner, and its epochs, while a session uses the connection.
 pub(super) struct Epochs {
     pub store: Store,
+    pub role: Party,
     pub terms: Terms,
     /// The epochs that both parties may use, oldest first. Another session may hold one of them.
     pub epochs: Vec<EpochId>,
@@ -44,13 +46,13 @@ const ENTRIES_FOR_A_STEP: u64 = 1 << 10;
 
 impl Epochs {
     /// Returns whether stock may be added to an epoch.
-    pub fn may_be_filled<S: Side>(&self, id: &EpochId) -> Result<bool, Error> {
+    pub fn may_be_filled<P: StockProtocol>(&self, id: &EpochId) -> Result<bool, Error> {
         let state = self.store.state(id)?;
         // The protocol's check includes one step more, because the peer may have begun a step that this party
         // has not recorded.
         Ok(state.burned().is_none()
             && state.entries_left() >= ENTRIES_FOR_A_STEP
-            && S::may_begin(&state, &self.terms)?)
+            && P::may_begin(&state, &self.terms)?)
     }
 
     /// Reads the items that a program takes.
@@ -104,9 +106,9 @@ impl Epochs {
     ///
     /// # Errors
     /// [`Error::Vain`] if the sum would be too large.
-    pub fn may_try<S: Side>(&self, risk: u128) -> Result<(), Error> {
-        let counts = if S::COUNTED == Counted::Nothing { 0 } else { risk };
-        self.store.may_try(&self.owner::<S>().account(), counts)
+    pub fn may_try<P: StockProtocol>(&self, risk: u128) -> Result<(), Error> {
+        let counts = if P::counted(self.role) == Counted::Nothing { 0 } else { risk };
+        self.store.may_try(&self.owner::<P>().account(), counts)
     }
 
     /// Checks that nobody has requested a stop before the next step.
@@ -122,23 +124,23 @@ impl Epochs {
     /// # Errors
     /// [`Error::Stock`] if there are too many epochs, [`Error::Vain`] if this would exceed the allowed
     /// attempts.
-    pub fn may_begin<S: Side>(&self) -> Result<(), Error> {
-        room_for_one_more(living(&self.store, &self.owner::<S>())?.len())?;
-        self.may_try::<S>(S::early_risk(&self.terms)?)
+    pub fn may_begin<P: StockProtocol>(&self) -> Result<(), Error> {
+        room_for_one_more(living(&self.store, &self.owner::<P>())?.len())?;
+        self.may_try::<P>(P::early_risk(self.role, &self.terms)?)
     }
 
-    /// Counts an attempt for a setup in which the peer failed a check.
-    pub fn failed_setup<S: Side>(&self, why: &Error, fixed: u128) {
+    /// Counts a setup in which the peer failed a check.
+    pub fn failed_setup<P: StockProtocol>(&self, why: &Error, fixed: u128) {
         if matches!(why, Error::Peer(_))
-            && S::COUNTED != Counted::Nothing
-            && let Err(error) = self.store.lose_setup(&self.owner::<S>().account(), fixed)
+            && P::counted(self.role) != Counted::Nothing
+            && let Err(error) = self.store.lose_setup(&self.owner::<P>().account(), fixed)
         {
             tracing::error!(%error, "the peer failed a check, and this could not be counted");
         }
     }
 
-    pub fn owner<S: Side>(&self) -> Owner<'_> {
-        Owner { protocol: S::PROTOCOL, role: S::ROLE, terms: &self.terms }
+    pub fn owner<P: StockProtocol>(&self) -> Owner<'_> {
+        Owner { protocol: P::NAME, role: self.role, terms: &self.terms }
     }
 
     /// Leases an epoch, and releases the one that this session held. Returns whether the session now holds
@@ -156,17 +158,17 @@ impl Epochs {
     }
 
     /// Leases this epoch, if both parties may use it and no session holds it.
-    pub fn claim_this<S: Side>(&mut self, id: &EpochId) -> Result<bool, Error> {
-        let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
+    pub fn claim_this<P: StockProtocol>(&mut self, id: &EpochId) -> Result<bool, Error> {
+        let lock = self.store.lock_peer(&self.owner::<P>().relation())?;
         Ok(self.epochs.contains(id) && self.lease(&lock, id))
     }
 
-    /// Leases the newest epoch that fits and that no other session holds.
-    pub fn claim_first<S: Side, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
+    /// Leases the newest epoch that fits and that no session holds.
+    pub fn claim_first<P: StockProtocol, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
         &mut self,
         fits: F,
     ) -> Result<Option<EpochId>, Error> {
-        let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
+        let lock = self.store.lock_peer(&self.owner::<P>().relation())?;
         for id in self.epochs.clone().iter().rev() {
             if fits(self, id)? && self.lease(&lock, id) {
                 return Ok(Some(*id));
@@ -175,21 +177,21 @@ impl Epochs {
         Ok(None)
     }
 
-    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator without a
-    /// named epoch only looks for one. If the program uses secrets of earlier steps, it must use the epoch
-    /// `only`.
-    pub fn find<S: Side>(
+    /// Leases the oldest epoch that has enough for the program, or the `named` one. An evaluator for which no
+    /// epoch is named only looks, without a lease. If the program uses secrets of earlier steps, it must use
+    /// the epoch `only`.
+    pub fn find<P: StockProtocol>(
         &mut self,
-        job: &S::Execution<'_>,
+        job: &P::Execution<'_>,
         only: Option<EpochId>,
         named: Option<EpochId>,
     ) -> Result<Found, Error> {
-        let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
+        let lock = self.store.lock_peer(&self.owner::<P>().relation())?;
         let mut lacking = Error::Stock(format!(
             "the program needs {}, and there is nothing{}{}{}",
-            S::needs(job),
-            S::level(&self.terms),
-            other_levels(&self.store, &self.owner::<S>())?,
+            P::needs(job),
+            P::level(&self.terms),
+            other_levels(&self.store, &self.owner::<P>())?,
             if self.busy { " but what another session has" } else { "" }
         ));
         let mut is_busy = false;
@@ -201,10 +203,10 @@ impl Epochs {
                 Ok(state) if state.burned().is_none() && state.entries_left() > 0 && may => state,
                 _ => continue,
             };
-            match S::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
-                // The evaluator takes no lease here, because the garbler names the epoch.
-                Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.lease(&lock, &id) => {
-                    let entry = Entry::Use { program: S::program(job), taken };
+            match P::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
+                // The evaluator takes from the epoch that the garbler names.
+                Ok(taken) if named.is_none() && self.role == Party::Evaluator || self.lease(&lock, &id) => {
+                    let entry = Entry::Use { program: P::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
                     return Ok(Found::Enough(entry, Intent { what: Action::Use, epoch: id, next }));
                 }
@@ -225,17 +227,34 @@ pub(super) fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     digest.done()
 }
 
-/// Returns whether a store has enough for a program. `choose` looks for the items among all that belong to
-/// this owner and that both parties may use.
+/// Exchanges the pairs and the positions of the logs with the peer, and changes nothing at either party: for
+/// a comparison without a run. A party without a store has no pair and no log. Returns the number of epochs
+/// that both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// their logs do not agree: a run would burn the differing epochs.
+pub fn compare_stores<P: StockProtocol>(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &Owner { protocol: P::NAME, role, terms: &P::terms(terms) })
+}
+
+/// Returns whether a store has enough for a program: whether `choose` finds the items among those that belong
+/// to these terms and that both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn in_stock(
+pub fn in_stock<P: StockProtocol>(
     store: &Store,
-    owner: &Owner,
+    role: Party,
+    terms: &Terms,
     choose: impl Fn(&Batches) -> Result<Vec<(Serial, u32)>, Error>,
 ) -> Result<bool, Error> {
-    for (id, _) in living(store, owner)? {
+    for (id, _) in living(store, &Owner { protocol: P::NAME, role, terms: &P::terms(terms) })? {
         if is_over(store, &id)? {
             continue;
         }

@@ -4,14 +4,14 @@ use super::epochs::{Epochs, digest};
 use super::intent::peer_makes_nothing;
 use super::meeting::meet;
 use super::records::{Keeper, Shelf};
-use super::side::{Asked, Preprocessed, Side};
+use super::side::{Asked, Preprocessed, StockProtocol, StockSession};
 use super::stocked::{Stocked, burn_if_cheated, over};
 use crate::{Metered, exchange};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_stock::{Entry, EpochId, FillStep, Ranges, Store, Taken};
 
-impl<S: Side> Stocked<S> {
+impl<P: StockProtocol> Stocked<P> {
     /// Makes stock in an existing or a new epoch, one step after another. Steps that an interrupted run of
     /// the same list has completed are not made again.
     ///
@@ -20,9 +20,9 @@ impl<S: Side> Stocked<S> {
     pub fn fill(
         self,
         epoch: Option<EpochId>,
-        steps: &[S::FillStep<'_>],
+        steps: &[P::FillStep<'_>],
     ) -> Result<(Preprocessed, Self), Error> {
-        let shares: Vec<&[S::FillStep<'_>]> = steps.iter().map(std::slice::from_ref).collect();
+        let shares: Vec<&[P::FillStep<'_>]> = steps.iter().map(std::slice::from_ref).collect();
         self.fill_shares(epoch, &shares, |making, shares| {
             shares.iter().try_for_each(|share| making.by_this_session(share))
         })
@@ -33,8 +33,8 @@ impl<S: Side> Stocked<S> {
     pub(super) fn fill_shares<'s>(
         self,
         epoch: Option<EpochId>,
-        steps: &[&[S::FillStep<'s>]],
-        mut make: impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
+        steps: &[&[P::FillStep<'s>]],
+        mut make: impl FnMut(&mut Making<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
     ) -> Result<(Preprocessed, Self), Error> {
         if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
             return Err(Error::Usage("stock is added to the epoch that `open_epoch` has just leased".into()));
@@ -44,13 +44,13 @@ impl<S: Side> Stocked<S> {
         let epoch = *session.id();
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         let left = || steps.iter().skip(resumed as usize);
-        let bytes = left().copied().flatten().map(|step| step.stored_bytes(S::ROLE)).sum();
+        let bytes = left().copied().flatten().map(|step| step.stored_bytes(held.role)).sum();
         held.store.check_room(bytes).or_else(|why| refuses(session.run(), why))?;
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
             held.goes_on().or_else(|why| refuses(session.run(), why))?;
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
-            held.may_try::<S>(risk).or_else(|why| refuses(session.run(), why))?;
+            held.may_try::<P>(risk).or_else(|why| refuses(session.run(), why))?;
             let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
@@ -76,28 +76,28 @@ pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
 }
 
 /// A step that both parties have begun.
-pub(super) struct Making<'m, S> {
+pub(super) struct Making<'m, P: StockProtocol> {
     pub store: &'m Store,
     /// The session of the connection on which the parties agree on steps.
-    pub session: &'m mut S,
+    pub session: &'m mut dyn StockSession<P>,
     pub epoch: &'m EpochId,
     /// The log entry that began the step.
     pub begun: Taken,
 }
 
-impl<S: Side> Making<'_, S> {
+impl<P: StockProtocol> Making<'_, P> {
     /// Makes the whole step on this connection.
-    pub fn by_this_session(&mut self, asked: &S::FillStep<'_>) -> Result<(), Error> {
+    pub fn by_this_session(&mut self, asked: &P::FillStep<'_>) -> Result<(), Error> {
         make_share(&Shelf::Here(self.store, self.epoch), self.session, self.begun.ranges()?, asked)
     }
 }
 
-/// Makes one share of a step, with number ranges of its own, and stores it.
-pub(super) fn make_share<S: Side>(
+/// Makes a share of a step, in number ranges of its own, and stores it.
+pub(super) fn make_share<P: StockProtocol>(
     shelf: &Shelf<'_>,
-    session: &mut S,
+    session: &mut dyn StockSession<P>,
     ranges: Ranges,
-    asked: &S::FillStep<'_>,
+    asked: &P::FillStep<'_>,
 ) -> Result<(), Error> {
     session.enter(ranges)?;
     session.run().before_exposing(shelf.before_exposing());
@@ -134,13 +134,13 @@ fn begins(run: &mut Metered, next: &[u8; 32]) -> Result<(), Error> {
     }
 }
 
-fn fill_step<'s, S: Side>(
+fn fill_step<'s, P: StockProtocol>(
     held: &Epochs,
-    session: &mut S,
+    session: &mut dyn StockSession<P>,
     epoch: &EpochId,
     step: FillStep,
-    shares: &[S::FillStep<'s>],
-    make: &mut impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
+    shares: &[P::FillStep<'s>],
+    make: &mut impl FnMut(&mut Making<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let (store, entry) = (&held.store, Entry::Fill(step));
     let asked = shares.iter().flat_map(|share| [share.request(), share.parameters()]);

@@ -3,7 +3,11 @@
 use serde::Serialize;
 
 use brickwork_base::Error;
+use brickwork_circuit::Program;
 use brickwork_stock::{Batch, Entry, Epoch, EpochId, GivenUp, PairId, Serial, State, Store};
+
+use super::records::Batches;
+use crate::Protocol;
 
 /// An epoch of a store.
 #[derive(Clone, Debug)]
@@ -84,10 +88,7 @@ pub struct CutInventory {
 }
 
 /// A protocol's names and bounds for the items that it keeps. Items without cut-and-choose have no bound.
-pub trait Kinds {
-    /// The protocol's name in a store.
-    const PROTOCOL: &'static str;
-
+pub trait Kinds: Protocol {
     /// Names the items of a batch.
     fn kind(batch: &Batch) -> &'static str;
 
@@ -111,14 +112,29 @@ pub trait Kinds {
     fn risk_log2(_: u128) -> Option<f64> {
         None
     }
+
+    /// Counts the executions of a program for which these items are enough, without regard to the bound.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if a header is malformed, or as the protocol's request for the program.
+    fn executions(there: &Batches, program: &Program) -> Result<u64, Error>;
+}
+
+/// Counts the executions of a program for which a part of a store is enough, without regard to the bound. It
+/// is none while something of the part is missing.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Kinds::executions`].
+pub fn executions<K: Kinds>(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    if part.is_lost() { Ok(0) } else { K::executions(&Batches::of(store, &part.id)?, program) }
 }
 
 /// Lists a store's epochs of a protocol, oldest first, including burned ones.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn inventory_of<K: Kinds>(store: &Store) -> Result<Vec<Inventory>, Error> {
-    let ours = store.epochs()?.into_iter().filter(|(_, epoch)| epoch.protocol == K::PROTOCOL);
+pub fn inventory<K: Kinds>(store: &Store) -> Result<Vec<Inventory>, Error> {
+    let ours = store.epochs()?.into_iter().filter(|(_, epoch)| epoch.protocol == K::NAME);
     ours.map(|(id, epoch)| of_epoch::<K>(store, id, epoch)).collect()
 }
 

@@ -1,17 +1,17 @@
 //! Sessions with stock on disk: set up once, filled in steps, and resumed over any number of connections.
-//! This module has the parts that all protocols share. A protocol implements [`Side`]: its setup, the items
-//! it keeps, and the items it takes.
+//! This module has the parts that all protocols share. A protocol implements [`StockProtocol`] and, for each
+//! role, [`StockSession`]: its setup, the items it keeps, and the items it takes.
 //!
 //! ```text
 //!   both ways    whether the stores belong together, and where their logs stand ([`meeting`])
 //!   fill:        both ways    what is made next
 //!                             each appends `Fill`, durably;  both ways  the head of the log
-//!                             [`Side::fill`]; each writes what it made, durably
+//!                             [`StockSession::fill`]; each writes its items, durably
 //!                both ways    that it is written;  each appends `Made`;  both ways  the head of the log
 //!                (several [`workers`] make a step side by side, each on a connection of its own)
 //!   run:         both ways    the program, and what it takes from where
 //!                             each appends `Use`, durably;  both ways  the head of the log
-//!                             [`Side::take`]
+//!                             [`StockSession::take`]
 //! ```
 //!
 //! An *epoch* of the store is one session: its offsets, seeds and watch bits, and everything that was made
@@ -43,9 +43,11 @@ mod stocked;
 mod tests;
 pub mod workers;
 
-pub use epochs::in_stock;
+pub use epochs::{compare_stores, in_stock};
 pub use from_stock::FromStock;
 pub use intent::intent_again;
 pub use run::{Gave, Ran};
-pub use side::{Asked, GIVEN_UP_SHARE, Lacking, Preprocessed, STOCK_SHARE, Side, Stand};
+pub use side::{
+    Asked, GIVEN_UP_SHARE, Lacking, Preprocessed, STOCK_SHARE, Stand, StockProtocol, StockSession,
+};
 pub use stocked::Stocked;

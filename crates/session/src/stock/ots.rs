@@ -1,15 +1,99 @@
-//! Records of a session's OTs with one offset. For each OT the garbler keeps the label for choice 0, and the
-//! evaluator keeps its choice and its label.
+//! A party's end of correlated OTs with one offset for a session, and the records of such OTs: the garbler
+//! keeps the label for choice 0 of each, the evaluator its choice and label.
 
 use std::ops::Range;
 
 use brickwork_base::Error;
-use brickwork_base::label::Label;
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::Rng;
 use brickwork_kernels::Secrets;
+use brickwork_primitives::ot::{CotReceiver, CotSender, Series, extension};
+use brickwork_stock::{Forward, Ranges};
+use brickwork_wire::Channel;
 
 use crate::stock::records::{In, Out, Records};
 
-/// The garbler's label M of each OT.
+/// A party's end of the OTs of a session, whose sender is the garbler.
+pub trait OtEnd: Sized + Send + 'static {
+    /// Its part of OTs with random choices.
+    type Ots: Records<Context<'static> = ()> + Default + Send;
+
+    /// Continues with OTs of which these keys were kept, and at the garbler the offset.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the number of keys is wrong, or the garbler's offset is missing.
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error>;
+
+    /// Returns the offset, at the garbler.
+    fn offset(&self) -> Option<Label>;
+
+    /// Returns the keys that a store keeps.
+    fn keys_behind(&self) -> Forward;
+
+    /// Continues with these ranges of its counters.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken twice.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+
+    /// Makes OTs with random choices.
+    ///
+    /// # Errors
+    /// If the peer cheats, or goes away.
+    fn draw(&mut self, channel: &mut Channel, rng: &mut Rng, count: usize) -> Result<Self::Ots, Error>;
+}
+
+impl OtEnd for extension::Sender {
+    type Ots = GarblerOts;
+
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        let none = || Error::Stock("the garbler's stored secrets have no offset".into());
+        CotSender::restored(series, offset.ok_or_else(none)?, keys)
+    }
+
+    fn offset(&self) -> Option<Label> {
+        Some(CotSender::offset(self))
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotSender::keys_behind(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotSender::enter(self, ranges)
+    }
+
+    fn draw(&mut self, channel: &mut Channel, _: &mut Rng, count: usize) -> Result<GarblerOts, Error> {
+        Ok(GarblerOts(self.random(channel, count)?))
+    }
+}
+
+impl OtEnd for extension::Receiver {
+    type Ots = EvaluatorOts;
+
+    fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        CotReceiver::restored(series, keys)
+    }
+
+    fn offset(&self) -> Option<Label> {
+        None
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotReceiver::keys_behind(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotReceiver::enter(self, ranges)
+    }
+
+    fn draw(&mut self, channel: &mut Channel, rng: &mut Rng, count: usize) -> Result<EvaluatorOts, Error> {
+        let (choices, labels) = self.random(channel, rng, count)?;
+        Ok(EvaluatorOts { choices, labels })
+    }
+}
+
+/// M of each OT.
 #[derive(Default)]
 pub struct GarblerOts(pub Secrets<Label>);
 

@@ -1,98 +1,35 @@
-//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so their stock has no
-//! bounds and no levels of security. A protocol implements [`Member`] for each role, and this module
-//! implements the rest.
+//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened or
+//! given-up step counts against a bound, and there are no levels of security. A protocol implements
+//! [`Plain`], and [`Member`] for each role; the code that both roles and all such protocols share is here.
+
+use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::ots::OtEnd;
 use super::records::{Batches, Keeper, TakenItems};
-use super::side::{Asked, Side, Stand};
-use crate::{Metered, SessionId, Terms};
+use super::side::{Asked, Stand, StockProtocol, StockSession};
+use crate::{Metered, Protocol, SessionId, Terms};
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::Delta;
 use brickwork_circuit::Party;
-use brickwork_stock::{Counted, Forward, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
+use brickwork_primitives::ot::{Direction, Series};
+use brickwork_stock::{Counted, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
 
 /// Version of the saved secrets.
 const VERSION: u32 = 1;
 
-/// Returns the terms without statistical security, because nothing is opened and checked in such protocols.
-/// So stores need not agree on a level.
-pub fn without_level(terms: &Terms) -> Terms {
-    Terms { security: 0.into(), ..terms.clone() }
-}
-
-/// One role of such a protocol, in a session. Methods with the name of a [`Side`] method do what is described
-/// there.
-pub trait Member: Sized {
-    /// The protocol's name in a store.
-    const PROTOCOL: &'static str;
-    /// The role.
-    const ROLE: Party;
+/// Such a protocol. The descriptions of [`StockProtocol`] apply to members of the same name.
+pub trait Plain: Protocol {
     /// A step of preprocessing.
-    type FillStep: Asked;
-    /// The result of such a step.
-    type Made;
+    type FillStep: Asked + Sync;
     /// A program and this party's input.
     type Execution<'j>;
-
-    /// Sets a session up.
-    ///
-    /// # Errors
-    /// If the peer sends an unexpected message, or closes the connection.
-    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
-
-    /// Restores the session from these keys of its OTs, and the garbler's session also from its offset.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the number of keys is wrong, or the garbler's offset is missing.
-    fn restored(
-        run: Metered,
-        session: SessionId,
-        offset: Option<Delta>,
-        keys: Forward,
-    ) -> Result<Self, Error>;
-
-    /// Returns the offset of the OTs, if this party has it.
-    fn offset(&self) -> Option<Label>;
-
-    /// Returns the keys of the OTs that a store keeps.
-    fn keys_behind(&self) -> Forward;
-
-    /// Returns the session's identifier.
-    fn id(&self) -> &SessionId;
-
-    /// Returns the connection.
-    fn run(&mut self) -> &mut Metered;
-
-    /// Returns the connection for reading its state.
-    fn line(&self) -> &Metered;
-
-    /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
-    fn release(self: Box<Self>) -> Metered;
-
-    /// Continues with these ranges of the OTs' counters.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if a range is taken twice.
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-
-    /// Makes the stock of a step.
-    ///
-    /// # Errors
-    /// If the peer sends an unexpected message, or closes the connection.
-    fn make(&mut self, step: &Self::FillStep) -> Result<Self::Made, Error>;
-
-    /// Stores the result of a step under this serial.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the disk fails.
-    fn keep(
-        step: &Self::FillStep,
-        made: Self::Made,
-        serial: Serial,
-        keeper: &mut Keeper<'_>,
-    ) -> Result<(), Error>;
+    /// The garbler in a session.
+    type Garbler: Member<Self>;
+    /// The evaluator in a session.
+    type Evaluator: Member<Self>;
 
     /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
@@ -106,6 +43,62 @@ pub trait Member: Sized {
     /// # Errors
     /// [`Error::Stock`] if there is not enough.
     fn choose(job: &Self::Execution<'_>, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error>;
+}
+
+/// One role of such a protocol, in a session. The descriptions of [`StockSession`] apply to members of the
+/// same name.
+pub trait Member<P: Plain>: Sized + Send + 'static {
+    /// This party's end of the OTs.
+    type Ots: OtEnd;
+    /// The result of a step.
+    type Made: Send;
+
+    /// Sets a session up.
+    ///
+    /// # Errors
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
+    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
+
+    /// Restores the session with its OTs.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is no randomness.
+    fn restored(run: Metered, session: SessionId, ots: Self::Ots) -> Result<Self, Error>;
+
+    /// Returns the OTs.
+    fn ots(&mut self) -> &mut Self::Ots;
+
+    /// Returns the OTs without the right to change them.
+    fn ots_ref(&self) -> &Self::Ots;
+
+    /// Returns the session's identifier.
+    fn id(&self) -> &SessionId;
+
+    /// Returns the connection.
+    fn run(&mut self) -> &mut Metered;
+
+    /// Returns the connection without the right to change it.
+    fn line(&self) -> &Metered;
+
+    /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
+    fn release(self: Box<Self>) -> Metered;
+
+    /// Makes the stock of a step.
+    ///
+    /// # Errors
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
+    fn make(&mut self, step: &P::FillStep) -> Result<Self::Made, Error>;
+
+    /// Stores the result of a step under this serial.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    fn keep(
+        step: &P::FillStep,
+        made: Self::Made,
+        serial: Serial,
+        keeper: &mut Keeper<'_>,
+    ) -> Result<(), Error>;
 
     /// Runs a program on the items that it took. Returns this party's outputs.
     ///
@@ -114,7 +107,7 @@ pub trait Member: Sized {
     fn take(
         &mut self,
         items: &TakenItems<'_>,
-        job: &Self::Execution<'_>,
+        job: &P::Execution<'_>,
         stand: Stand,
     ) -> Result<Vec<bool>, Error>;
 }
@@ -129,50 +122,108 @@ struct Fixed {
 }
 
 /// A role's session, in the form that the stock uses.
-pub struct OnDisk<M: Member> {
-    /// The role's session, in a box because moving it would leave copies of its secrets behind.
+struct OnDisk<P: Plain, M: Member<P>> {
+    /// It is in a box because moving it would leave copies of its secrets behind.
     member: Box<M>,
     serials: Range,
     /// The result of the current step.
     made: Option<M::Made>,
+    protocol: PhantomData<fn() -> P>,
 }
 
-impl<M: Member> OnDisk<M> {
-    fn of(member: M) -> Self {
-        OnDisk { member: Box::new(member), serials: SERIALS.none(), made: None }
+fn on_disk<P: Plain, M: Member<P>>(member: M) -> Box<dyn StockSession<P>> {
+    let (member, serials) = (Box::new(member), SERIALS.none());
+    Box::new(OnDisk { member, serials, made: None, protocol: PhantomData })
+}
+
+fn restored<P: Plain, M: Member<P>>(
+    run: Metered,
+    secrets: &Secrets,
+) -> Result<Box<dyn StockSession<P>>, Error> {
+    let malformed = || Error::Stock("the secrets of a session are malformed or of another version".into());
+    let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
+    let offset = fixed.offset.map(|bits| Delta::checked(bits).ok_or_else(malformed)).transpose()?;
+    if fixed.version != VERSION || offset.is_some() != (run.role == Party::Garbler) {
+        return Err(malformed());
     }
+    let series = Series::new(&fixed.session, Direction::GarblerSends);
+    let ots = M::Ots::restored(&series, offset, secrets.forward.clone())?;
+    M::restored(run, fixed.session, ots).map(on_disk)
 }
 
-impl<M: Member> Side for OnDisk<M> {
-    const PROTOCOL: &'static str = M::PROTOCOL;
-    const ROLE: Party = M::ROLE;
+impl<P: Plain> StockProtocol for P {
     const AGREEMENT: &'static str = "prepare";
-    /// These protocols check nothing, so a peer gains nothing by breaking off before a check.
-    const COUNTED: Counted = Counted::Nothing;
     type Carried = ();
-    type FillStep<'s> = M::FillStep;
-    type Execution<'j> = M::Execution<'j>;
+    type FillStep<'s> = P::FillStep;
+    type Execution<'j> = P::Execution<'j>;
     type Outcome = Vec<bool>;
+    type Kept = ();
 
-    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
-        M::set_up(run, terms).map(OnDisk::of)
+    /// They have no statistical security, because nothing is opened and checked.
+    fn terms(terms: &Terms) -> Terms {
+        Terms { security: 0.into(), ..terms.clone() }
     }
 
-    fn secrets(&self) -> Secrets {
-        let offset = self.member.offset().map(|offset| offset.bits());
-        let fixed = Fixed { version: VERSION, session: *self.member.id(), offset };
-        Secrets::new(&fixed, self.member.keys_behind())
+    /// Nothing is checked, so no peer breaks off because a check would fail.
+    fn counted(_: Party) -> Counted {
+        Counted::Nothing
     }
 
-    fn restore(run: Metered, _: &Terms, secrets: &Secrets, (): ()) -> Result<Self, Error> {
-        let malformed =
-            || Error::Stock("the secrets of a session are malformed or of another version".into());
-        let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
-        let offset = fixed.offset.map(|bits| Delta::checked(bits).ok_or_else(malformed)).transpose()?;
-        if fixed.version != VERSION || offset.is_some() != (M::ROLE == Party::Garbler) {
-            return Err(malformed());
+    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Box<dyn StockSession<P>>, Error> {
+        match run.role {
+            Party::Garbler => P::Garbler::set_up(run, terms).map(on_disk),
+            Party::Evaluator => P::Evaluator::set_up(run, terms).map(on_disk),
         }
-        M::restored(run, fixed.session, offset, secrets.forward.clone()).map(OnDisk::of)
+    }
+
+    fn restore(
+        run: Metered,
+        _: &Terms,
+        secrets: &Secrets,
+        (): (),
+    ) -> Result<Box<dyn StockSession<P>>, Error> {
+        match run.role {
+            Party::Garbler => restored::<P, P::Garbler>(run, secrets),
+            Party::Evaluator => restored::<P, P::Evaluator>(run, secrets),
+        }
+    }
+
+    /// It may begin as long as there is stock: a program does not change the items of others.
+    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn level(_: &Terms) -> String {
+        String::new()
+    }
+
+    fn fixed(_: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
+    fn early_risk(_: Party, _: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
+    fn program(job: &P::Execution<'_>) -> [u8; 32] {
+        P::program(job)
+    }
+
+    fn needs(job: &P::Execution<'_>) -> String {
+        P::needs(job)
+    }
+
+    fn choose(job: &P::Execution<'_>, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        P::choose(job, batches)
+    }
+}
+
+impl<P: Plain, M: Member<P>> StockSession<P> for OnDisk<P, M> {
+    fn secrets(&self) -> Secrets {
+        let ots = self.member.ots_ref();
+        let offset = ots.offset().map(|offset| offset.bits());
+        let fixed = Fixed { version: VERSION, session: *self.member.id(), offset };
+        Secrets::new(&fixed, ots.keys_behind())
     }
 
     fn id(&self) -> &SessionId {
@@ -191,56 +242,27 @@ impl<M: Member> Side for OnDisk<M> {
         (self.member.release(), ())
     }
 
-    /// A step may always begin, because programs do not affect the bounds of other items.
-    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
-        Ok(true)
-    }
-
-    fn level(_: &Terms) -> String {
-        String::new()
-    }
-
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         self.serials = ranges.take(&SERIALS)?;
-        self.member.enter(&mut ranges)
+        self.member.ots().enter(&mut ranges)
     }
 
-    /// The risk is 0, because nothing is opened and checked.
-    fn risk(&self, _: &M::FillStep) -> u128 {
+    /// Nothing is opened, so there is no chance to escape a check.
+    fn risk(&self, _: &P::FillStep) -> u128 {
         0
     }
 
-    fn fixed(_: &Terms) -> Result<u128, Error> {
-        Ok(0)
-    }
-
-    fn early_risk(_: &Terms) -> Result<u128, Error> {
-        Ok(0)
-    }
-
-    fn fill(&mut self, step: &M::FillStep, _: Writers) -> Result<(), Error> {
+    fn fill(&mut self, step: &P::FillStep, _: Writers) -> Result<(), Error> {
         self.made = Some(self.member.make(step)?);
         Ok(())
     }
 
-    fn keep(&mut self, step: &M::FillStep, keeper: &mut Keeper) -> Result<(), Error> {
+    fn keep(&mut self, step: &P::FillStep, keeper: &mut Keeper) -> Result<(), Error> {
         let made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
         M::keep(step, made, self.serials.draw(1)?, keeper)
     }
 
-    fn program(job: &M::Execution<'_>) -> [u8; 32] {
-        M::program(job)
-    }
-
-    fn needs(job: &M::Execution<'_>) -> String {
-        M::needs(job)
-    }
-
-    fn choose(job: &M::Execution<'_>, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        M::choose(job, batches)
-    }
-
-    fn take(&mut self, items: &TakenItems, job: &M::Execution<'_>, stand: Stand) -> Result<Vec<bool>, Error> {
+    fn take(&mut self, items: &TakenItems, job: &P::Execution<'_>, stand: Stand) -> Result<Vec<bool>, Error> {
         self.member.take(items, job, stand)
     }
 }

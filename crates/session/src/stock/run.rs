@@ -1,10 +1,12 @@
 //! Running a program on items from stock.
 
+use std::fmt::Display;
+
 use super::epochs::Found;
 use super::intent::{Action, Intent, busy, different, make_or_refuse, peer_refuses};
 use super::meeting::meet;
-use super::records::TakenItems;
-use super::side::{Lacking, Side, Stand};
+use super::records::{Batches, TakenItems};
+use super::side::{Lacking, Stand, StockProtocol, StockSession};
 use super::stocked::{Stocked, burn_if_cheated, over};
 use crate::{OTHER_PROGRAM, announce, confirm};
 use brickwork_base::Error;
@@ -12,41 +14,40 @@ use brickwork_circuit::Party;
 use brickwork_stock::{Checked, Entry, EpochId, Opened, Store};
 
 /// The outcome of a program.
-pub enum Ran<S: Side> {
-    /// The program ran.
+pub enum Ran<P: StockProtocol> {
+    /// It ran.
     Done {
         /// The result of the program.
-        outcome: S::Outcome,
-        /// The epoch from which the program took items.
+        outcome: P::Outcome,
+        /// The epoch that it took from.
         epoch: EpochId,
         /// The connection, for the next action.
-        next: Stocked<S>,
+        next: Stocked<P>,
     },
     /// Stock is missing, and both parties want to make it. Nothing was taken.
     Lacks {
         /// The missing items, in words.
         why: Error,
         /// The connection, on which they can be made.
-        next: Stocked<S>,
+        next: Stocked<P>,
     },
 }
 
-/// The result of a program, the epoch from which it took items, the stock that was made first, and the
-/// connection.
-pub type Gave<S, M> = (<S as Side>::Outcome, EpochId, Option<M>, Stocked<S>);
+/// The result of a program, the epoch that it took from, the stock that was made first, and the connection.
+pub type Gave<P, M> = (<P as StockProtocol>::Outcome, EpochId, Option<M>, Stocked<P>);
 
-impl<S: Side> Stocked<S> {
-    /// Runs a program. If stock is missing and both parties want to make it, `make` makes it and returns a
-    /// description.
+impl<P: StockProtocol> Stocked<P> {
+    /// Runs a program. If it lacks something and both parties want to make it, `make` makes it and describes
+    /// it.
     ///
     /// # Errors
     /// As [`Stocked::run`], and those of `make`; [`Error::Stock`] if something is missing even then.
     pub fn run_or_make<M>(
         self,
-        job: &S::Execution<'_>,
+        job: &P::Execution<'_>,
         lacking: Lacking,
         make: impl FnOnce(Self, &Error) -> Result<(M, Self), Error>,
-    ) -> Result<Gave<S, M>, Error> {
+    ) -> Result<Gave<P, M>, Error> {
         let (ran, made) = match self.run(job, lacking)? {
             Ran::Lacks { why, next } => {
                 let (made, next) = make(next, &why)?;
@@ -60,24 +61,46 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Runs a program on stock. Each party reads the items for the program before anything is burned.
-    /// Unreadable items are removed at both parties, and other items are taken.
+    /// Chooses the epoch that gets the items that a program lacks, and the items. `missing` returns those of
+    /// `everything` that are not in the epoch that is filled next. If it returns none, there are enough
+    /// items, but they come from too many batches: a new epoch gets everything.
     ///
     /// # Errors
-    /// As [`Stocked::fill`]; [`Error::Stock`] if stock is missing and one party refuses to make it.
-    pub fn run(mut self, job: &S::Execution<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
+    /// As [`Stocked::open_epoch`].
+    pub fn to_be_made<R: Display>(
+        &mut self,
+        why: &Error,
+        everything: R,
+        missing: impl FnOnce(&Batches) -> Option<R>,
+    ) -> Result<(Option<EpochId>, R), Error> {
+        let epoch = self.open_epoch()?;
+        let there = epoch.map(|id| Batches::of(self.store(), &id)).transpose()?;
+        let (epoch, made) = match there.as_ref().and_then(missing) {
+            Some(missing) => (epoch, missing),
+            None => (None, everything),
+        };
+        tracing::warn!("{why}; {made} are made on the spot");
+        Ok((epoch, made))
+    }
+
+    /// Runs a program on stock. Each party reads the items that it is about to take before anything is
+    /// burned. Unreadable items are removed at both parties, and others are taken instead.
+    ///
+    /// # Errors
+    /// As [`Stocked::fill`]; [`Error::Stock`] if something is missing and one party does not make it.
+    pub fn run(mut self, job: &P::Execution<'_>, lacking: Lacking) -> Result<Ran<P>, Error> {
         let run = self.line.run_mut();
-        run.phase(S::AGREEMENT);
+        run.phase(P::AGREEMENT);
         run.no_program();
-        let mut program = Some(S::program(job));
-        announce(&mut run.channel, &S::program(job))?;
-        // The evaluator reads items while the garbler reads its own.
-        let mut early = match S::ROLE {
+        let mut program = Some(P::program(job));
+        announce(&mut run.channel, &P::program(job))?;
+        // This happens while the garbler reads.
+        let mut early = match self.held.role {
             Party::Garbler => None,
             Party::Evaluator => self.read_early(job)?,
         };
         for _ in 0..MOST_AGREEMENTS {
-            let agreed = match S::ROLE {
+            let agreed = match self.held.role {
                 Party::Garbler => self.propose(job, lacking, program.take())?,
                 Party::Evaluator => self.answer(job, lacking, program.take(), early.take())?,
             };
@@ -103,11 +126,11 @@ impl<S: Side> Stocked<S> {
     /// Returns the action on which both parties agree.
     fn propose(
         &mut self,
-        job: &S::Execution<'_>,
+        job: &P::Execution<'_>,
         lacking: Lacking,
         program: Option<[u8; 32]>,
     ) -> Result<Agreed, Error> {
-        let found = self.held.find::<S>(job, self.only(), None)?;
+        let found = self.held.find::<P>(job, self.only(), None)?;
         let (mine, done) = intended(found, lacking);
         let done = match done {
             Done::Uses(entry) => match self.held.open(&mine.epoch, &entry)? {
@@ -146,9 +169,9 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Reads the items that the program takes if the garbler makes the same choice.
-    fn read_early(&mut self, job: &S::Execution<'_>) -> Result<Option<(Intent, Checked)>, Error> {
-        Ok(match self.held.find::<S>(job, self.only(), None)? {
+    /// Reads the items that the program will take if the garbler chooses the same.
+    fn read_early(&mut self, job: &P::Execution<'_>) -> Result<Option<(Intent, Checked)>, Error> {
+        Ok(match self.held.find::<P>(job, self.only(), None)? {
             Found::Enough(entry, intent) => Some((intent, self.held.open(&intent.epoch, &entry)?)),
             _ => None,
         })
@@ -157,7 +180,7 @@ impl<S: Side> Stocked<S> {
     /// Receives the garbler's proposal, and answers whether this party takes the same.
     fn answer(
         &mut self,
-        job: &S::Execution<'_>,
+        job: &P::Execution<'_>,
         lacking: Lacking,
         program: Option<[u8; 32]>,
         early: Option<(Intent, Checked)>,
@@ -169,7 +192,7 @@ impl<S: Side> Stocked<S> {
         let theirs = Intent::receive(run)?;
         // The evaluator takes the items that the garbler names, if it may take them.
         let named = [Action::Use, Action::Damaged].contains(&theirs.what).then_some(theirs.epoch);
-        let found = self.held.find::<S>(job, self.only(), named)?;
+        let found = self.held.find::<P>(job, self.only(), named)?;
         let run = self.line.run_mut();
         match (named, found) {
             (Some(_), Found::Busy) => {
@@ -238,8 +261,8 @@ impl<S: Side> Stocked<S> {
         Ok(Agreed::Damaged)
     }
 
-    /// Returns the outcome for the case that both make the missing items.
-    fn lacks(mut self, why: Error) -> Ran<S> {
+    /// Returns the outcome if both make the missing items.
+    fn lacks(mut self, why: Error) -> Ran<P> {
         self.held.lease = None;
         Ran::Lacks { why, next: self }
     }
@@ -280,14 +303,14 @@ fn intended(found: Found, lacking: Lacking) -> (Intent, Done) {
     }
 }
 
-fn take<S: Side>(
+fn take<P: StockProtocol>(
     store: &Store,
-    session: &mut S,
+    session: &mut dyn StockSession<P>,
     epoch: &EpochId,
     (entry, opened): (&Entry, Opened),
-    job: &S::Execution<'_>,
-) -> Result<S::Outcome, Error> {
-    session.run().phase(S::AGREEMENT);
+    job: &P::Execution<'_>,
+) -> Result<P::Outcome, Error> {
+    session.run().phase(P::AGREEMENT);
     session.run().program();
     let mut taken = store.append_opened(epoch, entry, opened)?;
     let stand = Stand::send(session.run(), *store.state(epoch)?.head())?;

@@ -1,10 +1,9 @@
-//! The interface that a protocol implements to keep stock. Each of its two roles is a session with stock on
-//! disk.
+//! The interface that a protocol implements to keep stock: what both roles have alike, and a role's session.
 
 use super::meeting::same_stand;
 use super::msg;
 use super::records::{Batches, Keeper, TakenItems};
-use crate::{Metered, SessionId, Terms};
+use crate::{Metered, Protocol, SessionId, Terms};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_stock::{Counted, Ranges, Secrets, Serial, State, Writers};
@@ -67,60 +66,50 @@ pub trait Asked {
     }
 }
 
-/// One role of a protocol, in a session with stock on disk. After an error the session is not used any more,
-/// but it keeps the connection open until the epoch of a cheat is burned.
-pub trait Side: Sized {
-    /// The protocol's name in a store.
-    const PROTOCOL: &'static str;
-    /// The role.
-    const ROLE: Party;
-    /// The phase in which both parties agree on a program and its items.
+/// A protocol that keeps stock. Its sessions have the role of their connection.
+pub trait StockProtocol: Protocol {
+    /// The phase in which both agree on a program and on its items.
     const AGREEMENT: &'static str;
-    /// The kinds of the peer's attempts that this party counts.
-    const COUNTED: Counted;
     /// State that passes from one session of a connection to the next, besides the connection itself.
-    type Carried;
+    type Carried: Send;
     /// A step of preprocessing.
-    type FillStep<'s>: Asked;
+    type FillStep<'s>: Asked + Sync;
     /// A program and this party's input.
     type Execution<'j>;
     /// The result of a program.
     type Outcome;
+    /// The secrets that steps keep for later ones.
+    type Kept: ?Sized;
+
+    /// Returns the terms on which both stores must agree.
+    fn terms(terms: &Terms) -> Terms {
+        terms.clone()
+    }
+
+    /// Returns the attempts of the other role that this one counts.
+    fn counted(role: Party) -> Counted;
 
     /// Sets a session up.
     ///
     /// # Errors
     /// If the peer cheats or goes away.
-    fn setup(run: Metered, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
+    fn setup(
+        run: Metered,
+        terms: &Terms,
+        carried: Self::Carried,
+    ) -> Result<Box<dyn StockSession<Self>>, Error>;
 
-    /// Returns the secrets from which [`Side::restore`] resumes in another process.
-    fn secrets(&self) -> Secrets;
-
-    /// Restores the session from the secrets of [`Side::secrets`]. The session uses no counter before
-    /// [`Side::enter`] is called.
+    /// Restores a session from its [secrets](StockSession::secrets). It draws from no counter before
+    /// [`StockSession::enter`] is called.
     ///
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
-    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, carried: Self::Carried)
-    -> Result<Self, Error>;
-
-    /// Returns the session's identifier.
-    fn id(&self) -> &SessionId;
-
-    /// Returns the connection.
-    fn run(&mut self) -> &mut Metered;
-
-    /// Returns the connection for reading its state.
-    fn line(&self) -> &Metered;
-
-    /// Returns whether this session keeps secrets that later programs may use. Then all later programs must
-    /// run in it.
-    fn stays(&self) -> bool {
-        false
-    }
-
-    /// Ends the session and returns the connection.
-    fn release(self: Box<Self>) -> (Metered, Self::Carried);
+    fn restore(
+        run: Metered,
+        terms: &Terms,
+        secrets: &Secrets,
+        carried: Self::Carried,
+    ) -> Result<Box<dyn StockSession<Self>>, Error>;
 
     /// Returns whether another step may begin in an epoch in this state. This depends on whether a program
     /// has used the epoch, and on the steps that were given up. Existing items stay usable.
@@ -131,17 +120,9 @@ pub trait Side: Sized {
 
     /// Returns the level of stock for these terms in words: ` for --security 40`. It is empty if the protocol
     /// has no levels.
-    fn level(terms: &Terms) -> String;
-
-    /// Continues with the ranges of all counters that belong to a log entry.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if a range is taken twice.
-    fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
-
-    /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128. If the
-    /// step is given up, this risk counts in the bounds of everything from its epoch.
-    fn risk(&self, step: &Self::FillStep<'_>) -> u128;
+    fn level(terms: &Terms) -> String {
+        format!(" for {}", terms.security.flag())
+    }
 
     /// Returns the bound on a cheating peer's success in a session of these terms without its steps, in units
     /// of 2^-128. If the peer fails a check, this risk counts as a failed attempt.
@@ -150,28 +131,14 @@ pub trait Side: Sized {
     /// [`Error::Usage`] if there is no such level.
     fn fixed(terms: &Terms) -> Result<u128, Error>;
 
-    /// Returns the probability, in units of 2^-128, that a cheat that would be detected early is not
-    /// detected. A cheating peer may break off whenever it sees that its cheat would be detected. So this
-    /// counts for each setup that begins, and for each step that is interrupted before it is
+    /// Returns a probability in units of 2^-128. A peer that cheats this role may break off early whenever it
+    /// sees that its cheat would be detected. This is the probability that it sees the opposite. It counts
+    /// for each setup that begins, and for each step that is interrupted before it is
     /// [exposed](Metered::expose).
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
-    fn early_risk(terms: &Terms) -> Result<u128, Error>;
-
-    /// Makes the items of a step. Items that can be stored early go into segments while they arrive. Before a
-    /// message that can tell a cheating peer whether it will be caught, this [exposes](Metered::expose) the
-    /// step.
-    ///
-    /// # Errors
-    /// If the peer cheats or goes away, or the disk fails.
-    fn fill(&mut self, step: &Self::FillStep<'_>, segments: Writers) -> Result<(), Error>;
-
-    /// Writes the items of the step into the store.
-    ///
-    /// # Errors
-    /// [`Error::Stock`] if the disk fails.
-    fn keep(&mut self, step: &Self::FillStep<'_>, keeper: &mut Keeper<'_>) -> Result<(), Error>;
+    fn early_risk(role: Party, terms: &Terms) -> Result<u128, Error>;
 
     /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
@@ -189,6 +156,58 @@ pub trait Side: Sized {
         batches: &Batches,
         terms: &Terms,
     ) -> Result<Vec<(Serial, u32)>, Error>;
+}
+
+/// One role of a protocol, in a session with stock on disk. After an error it is not used any more, but it
+/// still holds the connection: that must not close before the epoch of a cheat is burned.
+pub trait StockSession<P: StockProtocol>: Send {
+    /// Returns the secrets from which [`StockProtocol::restore`] resumes in another process.
+    fn secrets(&self) -> Secrets;
+
+    /// Returns the session's identifier.
+    fn id(&self) -> &SessionId;
+
+    /// Returns the connection.
+    fn run(&mut self) -> &mut Metered;
+
+    /// Returns the connection without the right to change it.
+    fn line(&self) -> &Metered;
+
+    /// Returns whether this session keeps secrets that later programs may use: then they all run in it.
+    fn stays(&self) -> bool {
+        false
+    }
+
+    /// Returns the secrets that steps keep, if the protocol has such steps.
+    fn kept(&mut self) -> Option<&mut P::Kept> {
+        None
+    }
+
+    /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
+    fn release(self: Box<Self>) -> (Metered, P::Carried);
+
+    /// Continues with the ranges of all counters that belong to a log entry.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken twice.
+    fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
+
+    /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128. If the
+    /// step is given up, this counts in the bounds of everything from its epoch.
+    fn risk(&self, step: &P::FillStep<'_>) -> u128;
+
+    /// Makes the items of a step; items that can be stored early go into segments as they come. Before a
+    /// message that a cheating peer could act on, it [exposes](Metered::expose) the step.
+    ///
+    /// # Errors
+    /// If the peer cheats or goes away, or the disk fails.
+    fn fill(&mut self, step: &P::FillStep<'_>, segments: Writers) -> Result<(), Error>;
+
+    /// Writes the result into the store.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    fn keep(&mut self, step: &P::FillStep<'_>, keeper: &mut Keeper<'_>) -> Result<(), Error>;
 
     /// Runs a program on the items that it took.
     ///
@@ -197,9 +216,9 @@ pub trait Side: Sized {
     fn take(
         &mut self,
         items: &TakenItems<'_>,
-        job: &Self::Execution<'_>,
+        job: &P::Execution<'_>,
         stand: Stand,
-    ) -> Result<Self::Outcome, Error>;
+    ) -> Result<P::Outcome, Error>;
 }
 
 /// A proof that this party has burned the items that a program takes, and has sent the position of its log.

@@ -4,25 +4,26 @@ use super::epochs::{Epochs, Found};
 use super::intent::{Action, Intent, busy, different, peer_makes_nothing, refused};
 use super::meeting::{Owner, Reconciled, living, meet, now, reconcile, room_for_one_more};
 use super::records::Batches;
-use super::side::Side;
-use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, Protocol, SessionId, Terms};
+use super::side::{StockProtocol, StockSession};
+use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, SessionId, Terms};
 use brickwork_base::Error;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::Party;
 use brickwork_stock::{Epoch, EpochId, Loss, Store};
 use brickwork_wire::Channel;
 
-/// A connection between two actions: without a session, or in the session of an epoch.
-pub(super) enum Line<S: Side> {
+/// The holder of the connection.
+// There is one for each connection.
+pub(super) enum Line<P: StockProtocol> {
     /// Boxed so that moving a connection never copies stale stack secrets into unused bytes of the smaller
     /// variant.
-    Nobody(Box<(Metered, S::Carried)>),
+    Nobody(Box<(Metered, P::Carried)>),
     /// The session of an epoch, between two programs or fillings. It stays in its box because moving it would
     /// leave copies of its secrets behind.
-    Session(Box<S>),
+    Session(Box<dyn StockSession<P>>),
 }
 
-impl<S: Side> Line<S> {
+impl<P: StockProtocol> Line<P> {
     pub fn run(&self) -> &Metered {
         match self {
             Line::Nobody(unbound) => &unbound.0,
@@ -37,7 +38,7 @@ impl<S: Side> Line<S> {
         }
     }
 
-    pub fn release(self) -> (Metered, S::Carried) {
+    pub fn release(self) -> (Metered, P::Carried) {
         match self {
             Line::Nobody(unbound) => *unbound,
             Line::Session(session) => session.release(),
@@ -46,28 +47,30 @@ impl<S: Side> Line<S> {
 }
 
 /// A connection between two parties with stock on disk. After an error it cannot be used any more.
-pub struct Stocked<S: Side> {
-    pub(super) line: Line<S>,
+pub struct Stocked<P: StockProtocol> {
+    pub(super) line: Line<P>,
     pub(super) held: Epochs,
 }
 
-impl<S: Side> Stocked<S> {
-    /// Greets a peer that also has a store, without a proposal, and compares both stores. `context` is the
-    /// purpose of the connection.
+impl<P: StockProtocol> Stocked<P> {
+    /// Greets a peer that also has a store and proposes nothing, and compares both stores. `context` names
+    /// their purpose.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer has another purpose; also as [`Stocked::open`].
-    pub fn greet<P: Protocol>(
+    /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
+    pub fn greet(
         mut run: Metered,
-        carried: S::Carried,
+        carried: P::Carried,
         store: &Store,
         terms: &Terms,
         context: &'static str,
     ) -> Result<Self, Error> {
         run.phase("setup");
+        let terms = &P::terms(terms);
         let digests = Digests { stock: true, program: blake3::derive_key(context, &[]), parameters: [0; 32] };
         let greeting = Greeting::send::<P>(&mut run.channel, run.role, terms, &digests)?;
         let answer = greeting.answered(&mut run.channel)?;
+        answer.proposes_nothing()?;
         Self::open(run, carried, store, terms, &answer.session)
     }
 
@@ -78,16 +81,17 @@ impl<S: Side> Stocked<S> {
     /// old copy, and then the differing epochs are burned. [`Error::Io`] if the peer goes away.
     pub fn open(
         mut run: Metered,
-        carried: S::Carried,
+        carried: P::Carried,
         store: &Store,
         terms: &Terms,
         session: &SessionId,
     ) -> Result<Self, Error> {
         run.no_program();
-        let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
+        let role = run.role;
+        let owner = Owner { protocol: P::NAME, role, terms };
         let Reconciled { epochs, busy, max_age } = reconcile(&mut run, store, &owner, session)?;
         let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());
-        let held = Epochs { store, terms, epochs, busy, max_age, lease: None, between };
+        let held = Epochs { store, role, terms, epochs, busy, max_age, lease: None, between };
         Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
     }
 
@@ -136,20 +140,22 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Returns the session that holds the connection between two programs, if there is one.
-    pub fn standing(&self) -> Option<&S> {
-        match &self.line {
-            Line::Session(session) => Some(session),
+    /// Returns the secrets that steps keep, if a session holds the connection and has such steps.
+    pub fn kept(&mut self) -> Option<&mut P::Kept> {
+        match &mut self.line {
+            Line::Session(session) => session.kept(),
             Line::Nobody(..) => None,
         }
     }
 
-    /// Returns the session that holds the connection between two programs, for changes, if there is one.
-    pub fn standing_mut(&mut self) -> Option<&mut S> {
-        match &mut self.line {
-            Line::Session(session) => Some(session),
-            Line::Nobody(..) => None,
-        }
+    /// Returns whether programs must run in the current session because it keeps secrets that they may need.
+    pub fn stays(&self) -> bool {
+        matches!(&self.line, Line::Session(session) if session.stays())
+    }
+
+    /// Returns this party's role.
+    pub fn role(&self) -> Party {
+        self.held.role
     }
 
     /// Returns the store.
@@ -174,12 +180,12 @@ impl<S: Side> Stocked<S> {
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn expect(self, job: &S::Execution<'_>) -> Result<Self, Error> {
-        // The epoch is not leased, because both parties agree on it only when the program begins.
+    pub fn expect(self, job: &P::Execution<'_>) -> Result<Self, Error> {
+        // Nothing is leased, because both parties name the epoch when the program begins.
         let likely = |id: &&EpochId| {
             !self.held.store.is_busy(id)
                 && Batches::of(&self.held.store, id)
-                    .is_ok_and(|batches| S::choose(job, &batches, &self.held.terms).is_ok())
+                    .is_ok_and(|batches| P::choose(job, &batches, &self.held.terms).is_ok())
         };
         match self.held.epochs.iter().find(likely).copied() {
             Some(epoch) => {
@@ -196,9 +202,9 @@ impl<S: Side> Stocked<S> {
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn has(&mut self, job: &S::Execution<'_>) -> Result<bool, Error> {
+    pub fn has(&mut self, job: &P::Execution<'_>) -> Result<bool, Error> {
         let only = self.only();
-        Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
+        Ok(matches!(self.held.find::<P>(job, only, None)?, Found::Enough(..)))
     }
 
     /// Returns whether an epoch that both parties may use has all items for a program, even if another
@@ -207,14 +213,14 @@ impl<S: Side> Stocked<S> {
     ///
     /// # Errors
     /// As [`Stocked::has`].
-    pub fn holds(&self, job: &S::Execution<'_>) -> Result<bool, Error> {
+    pub fn holds(&self, job: &P::Execution<'_>) -> Result<bool, Error> {
         let Epochs { store, terms, epochs, .. } = &self.held;
         for id in epochs {
             match store.state(id) {
                 Ok(state) if state.burned().is_none() && state.entries_left() > 0 => {}
                 _ => continue,
             }
-            match S::choose(job, &Batches::of(store, id)?, terms) {
+            match P::choose(job, &Batches::of(store, id)?, terms) {
                 Ok(_) => return Ok(true),
                 Err(Error::Stock(_)) => {}
                 Err(other) => return Err(other),
@@ -232,9 +238,10 @@ impl<S: Side> Stocked<S> {
     }
 
     /// Leases the newest epoch to which stock may be added, and returns it. The protocol must allow it
-    /// ([`Side::may_begin`]), the epoch must not be too old, and no other session may hold it. The garbler
-    /// names the epoch, and the evaluator leases the same. Otherwise the parties begin a new epoch. A party
-    /// that may not begin an epoch tells this first, so it is no attempt of the peer.
+    /// ([`StockProtocol::may_begin`]), the epoch must not be too old, and no other session may hold it. The
+    /// garbler names the epoch, and the evaluator finds the same. Otherwise, or if there is none, both
+    /// begin a new one. A party that may not begin one does not announce it, so this is no attempt for the
+    /// peer.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Vain`] if no epoch may be begun;
@@ -243,16 +250,16 @@ impl<S: Side> Stocked<S> {
         let Stocked { line, held } = self;
         let run = line.run_mut();
         let nothing = Intent::only(Action::Add);
-        let intent = match S::ROLE {
+        let intent = match held.role {
             Party::Garbler => {
                 held.goes_on().or_else(|why| refused(run, why))?;
-                let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
+                let found = held.claim_first::<P, _>(|held, id| held.may_be_filled::<P>(id))?;
                 let intent = match found {
                     Some(epoch) => {
                         Intent { what: Action::Add, epoch, next: *held.store.state(&epoch)?.head() }
                     }
                     None => {
-                        held.may_begin::<S>().or_else(|why| refused(run, why))?;
+                        held.may_begin::<P>().or_else(|why| refused(run, why))?;
                         nothing
                     }
                 };
@@ -267,16 +274,16 @@ impl<S: Side> Stocked<S> {
             Party::Evaluator => {
                 let intent = Intent::receive(run)?;
                 let may = intent.what == Action::Add
-                    && held.claim_this::<S>(&intent.epoch)?
-                    && held.may_be_filled::<S>(&intent.epoch)?
+                    && held.claim_this::<P>(&intent.epoch)?
+                    && held.may_be_filled::<P>(&intent.epoch)?
                     && *held.store.state(&intent.epoch)?.head() == intent.next;
                 if intent.what == Action::Refuse {
-                    held.may_begin::<S>()?;
+                    held.may_begin::<P>()?;
                     return Err(peer_makes_nothing());
                 }
                 held.goes_on().or_else(|why| refused(run, why))?;
                 if !may {
-                    held.may_begin::<S>().or_else(|why| refused(run, why))?;
+                    held.may_begin::<P>().or_else(|why| refused(run, why))?;
                 }
                 let intent = if may { intent } else { nothing };
                 intent.send(run)?;
@@ -291,7 +298,7 @@ impl<S: Side> Stocked<S> {
     }
 
     /// Returns the session of an epoch, or a new session if there is no epoch.
-    pub(super) fn session(self, epoch: Option<EpochId>) -> Result<(Epochs, Box<S>), Error> {
+    pub(super) fn session(self, epoch: Option<EpochId>) -> Result<(Epochs, Box<dyn StockSession<P>>), Error> {
         let Stocked { line, mut held } = self;
         let (mut run, carried) = match line {
             Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((held, session)),
@@ -300,29 +307,29 @@ impl<S: Side> Stocked<S> {
         };
         run.phase("setup");
         let session = match epoch {
-            Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
+            Some(id) => P::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?,
             None => {
                 held.lease = None;
-                held.may_begin::<S>()?;
-                let (fixed, early) = (S::fixed(&held.terms)?, S::early_risk(&held.terms)?);
-                held.store.attempt(&held.owner::<S>().account(), early)?;
-                let setup = S::setup(run, &held.terms, carried);
-                let mut session = Box::new(setup.inspect_err(|why| held.failed_setup::<S>(why, fixed))?);
+                held.may_begin::<P>()?;
+                let (fixed, early) = (P::fixed(&held.terms)?, P::early_risk(held.role, &held.terms)?);
+                held.store.attempt(&held.owner::<P>().account(), early)?;
+                let setup = P::setup(run, &held.terms, carried);
+                let mut session = setup.inspect_err(|why| held.failed_setup::<P>(why, fixed))?;
                 let epoch = Epoch {
-                    protocol: S::PROTOCOL.into(),
+                    protocol: P::NAME.into(),
                     version: PROTOCOL_VERSION,
-                    role: S::ROLE,
+                    role: held.role,
                     security: held.terms.security,
                     identities: held.terms.identities,
                     created: now(),
                     max_age: held.max_age,
                     fixed,
                     early,
-                    counted: S::COUNTED,
+                    counted: P::counted(held.role),
                 };
                 let id = *session.id();
-                let lock = held.store.lock_peer(&held.owner::<S>().relation())?;
-                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
+                let lock = held.store.lock_peer(&held.owner::<P>().relation())?;
+                room_for_one_more(living(&held.store, &held.owner::<P>())?.len())?;
                 held.lease = Some(lock.lease(&id).ok_or_else(busy)?);
                 held.store.begin(&id, &epoch, &session.secrets())?;
                 drop(lock);
@@ -337,7 +344,7 @@ impl<S: Side> Stocked<S> {
 }
 
 impl Epochs {
-    pub fn with<S: Side>(self, session: Box<S>) -> Stocked<S> {
+    pub fn with<P: StockProtocol>(self, session: Box<dyn StockSession<P>>) -> Stocked<P> {
         Stocked { line: Line::Session(session), held: self }
     }
 }

@@ -14,9 +14,9 @@ use super::epochs::{Epochs, digest};
 use super::fill::job_digest;
 use super::intent::Intent;
 use super::records::{Batches, In, Keeper, Out, Records, Shelf, TakenItems};
-use super::{Asked, Lacking, Preprocessed, Ran, Side, Stand, Stocked};
+use super::{Asked, Lacking, Preprocessed, Ran, Stand, StockProtocol, StockSession, Stocked};
 use crate::tests::Empty;
-use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms, Unobserved};
+use crate::{Metered, PROTOCOL_VERSION, Protocol as _, SessionId, Terms, Unobserved};
 use brickwork_base::random::Rng;
 use brickwork_base::stop::Stop;
 use brickwork_base::{Error, Malformed, Party, Security};
@@ -54,7 +54,7 @@ const KIND: u8 = 7;
 
 /// The point where a party crashes, or its way to cheat.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Lives,
     DiesInSetup,
     DiesBeforeFilling,
@@ -69,7 +69,7 @@ pub(super) enum Fate {
 
 /// State that stays with a connection: a fate, and for each role the pads that were ever used for a message.
 #[derive(Clone, Copy)]
-pub(super) struct Carried {
+pub(crate) struct Carried {
     pub fate: Fate,
     pub sent: &'static Mutex<BTreeSet<[u8; 32]>>,
 }
@@ -103,7 +103,7 @@ impl Records for Pads {
     }
 }
 
-pub(super) struct Asks(pub usize);
+pub(crate) struct Asks(pub usize);
 
 /// A number of pads that does not fit on the evaluator's disk.
 const TOO_LARGE: usize = 77;
@@ -130,8 +130,8 @@ impl Asked for Asks {
     }
 }
 
-/// The garbler (role 0) or the evaluator (role 1).
-pub(super) struct Toy<const ROLE: u8> {
+/// A party.
+pub(super) struct Toy {
     run: Metered,
     id: SessionId,
     carried: Carried,
@@ -140,7 +140,11 @@ pub(super) struct Toy<const ROLE: u8> {
     made: Vec<u64>,
 }
 
-impl<const ROLE: u8> Toy<ROLE> {
+impl Toy {
+    fn restored(run: Metered, id: SessionId, carried: Carried) -> Self {
+        Toy { run, id, carried, pads: PADS.none(), serials: SERIALS.none(), made: Vec::new() }
+    }
+
     fn dies(&self, here: Fate) -> Result<(), Error> {
         if self.carried.fate == here { Err(std::io::Error::other("dead").into()) } else { Ok(()) }
     }
@@ -152,38 +156,79 @@ impl<const ROLE: u8> Toy<ROLE> {
     }
 }
 
-impl<const ROLE: u8> Side for Toy<ROLE> {
-    const PROTOCOL: &'static str = "toy";
+impl StockProtocol for Empty {
     const AGREEMENT: &'static str = "run";
-    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
-    const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
     type FillStep<'s> = Asks;
     /// The execution is the garbler's message.
     type Execution<'j> = &'j [u8];
     type Outcome = Vec<u8>;
+    type Kept = ();
 
-    fn setup(run: Metered, _: &Terms, carried: Carried) -> Result<Self, Error> {
+    fn counted(_: Party) -> Counted {
+        Counted::BrokenOffOrThrownAway
+    }
+
+    fn setup(run: Metered, _: &Terms, carried: Carried) -> Result<Box<dyn StockSession<Self>>, Error> {
         let mut nonce = [0; 32];
         Rng::replayable("test nonce").fill(&mut nonce);
         let mut ranges = Ranges::of_setup();
         let (pads, serials) = (ranges.take(&PADS)?, ranges.take(&SERIALS)?);
-        let mut toy = Toy { run, id: [0; 32], carried, pads, serials, made: Vec::new() };
+        let mut toy = Toy { pads, serials, ..Toy::restored(run, [0; 32], carried) };
         let theirs = toy.swap(NONCE, &nonce)?;
         let mut both = [nonce.to_vec(), theirs];
         both.sort();
         toy.id = blake3::derive_key("test session", &both.concat());
         toy.dies(Fate::DiesInSetup)?;
-        Ok(toy)
+        Ok(Box::new(toy))
     }
 
+    fn restore(
+        run: Metered,
+        _: &Terms,
+        secrets: &Secrets,
+        carried: Carried,
+    ) -> Result<Box<dyn StockSession<Self>>, Error> {
+        let id = secrets.fixed[..].try_into().map_err(|_| Error::Stock("malformed".into()))?;
+        Ok(Box::new(Toy::restored(run, id, carried)))
+    }
+
+    /// At most this many steps may be given up in an epoch.
+    fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && state.given_up().risk < 6)
+    }
+
+    fn fixed(_: &Terms) -> Result<u128, Error> {
+        Ok(2)
+    }
+
+    fn early_risk(_: Party, _: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
+    fn program(job: &&[u8]) -> [u8; 32] {
+        digest("test program", &[&[job.len() as u8; 32]])
+    }
+
+    fn needs(job: &&[u8]) -> String {
+        format!("{} pads", job.len())
+    }
+
+    fn choose(job: &&[u8], batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        let mut taken = Vec::new();
+        // Pads that are already noted are not taken twice.
+        let mut from = batches.take(KIND, &[0; 32], job.len().min(1), &mut taken)?;
+        from.extend(batches.take(KIND, &[0; 32], job.len().saturating_sub(1), &mut taken)?);
+        match taken.iter().map(|(_, count)| *count as usize).sum::<usize>() == job.len() && !from.is_empty() {
+            true => Ok(taken),
+            false => Err(Error::Stock("too few pads".into())),
+        }
+    }
+}
+
+impl StockSession<Empty> for Toy {
     fn secrets(&self) -> Secrets {
         Secrets::fixed(&self.id)
-    }
-
-    fn restore(run: Metered, _: &Terms, secrets: &Secrets, carried: Carried) -> Result<Self, Error> {
-        let id = secrets.fixed[..].try_into().map_err(|_| Error::Stock("malformed".into()))?;
-        Ok(Toy { run, id, carried, pads: PADS.none(), serials: SERIALS.none(), made: Vec::new() })
     }
 
     fn id(&self) -> &SessionId {
@@ -203,15 +248,6 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         (run, carried)
     }
 
-    /// A step may begin while the risk of the given-up steps is less than 6.
-    fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
-        Ok(!state.is_used() && state.given_up().risk < 6)
-    }
-
-    fn level(terms: &Terms) -> String {
-        format!(" for --security {}", terms.security)
-    }
-
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         (self.pads, self.serials) = (ranges.take(&PADS)?, ranges.take(&SERIALS)?);
         Ok(())
@@ -221,19 +257,11 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         1
     }
 
-    fn fixed(_: &Terms) -> Result<u128, Error> {
-        Ok(2)
-    }
-
-    fn early_risk(_: &Terms) -> Result<u128, Error> {
-        Ok(0)
-    }
-
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
         self.dies(Fate::DiesBeforeFilling)?;
         // When all values of the step are fixed, the evaluator sends the challenge.
         self.swap(FIXED, &[])?;
-        if ROLE == 1 {
+        if self.run.role == Party::Evaluator {
             self.run.expose()?;
             self.run.channel.send(CHALLENGE, &[])?;
             self.run.channel.flush()?;
@@ -258,25 +286,6 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         keeper.put(self.serials.draw(1)?, &batch, Pads(std::mem::take(&mut self.made)))
     }
 
-    fn program(job: &&[u8]) -> [u8; 32] {
-        digest("test program", &[&[job.len() as u8; 32]])
-    }
-
-    fn needs(job: &&[u8]) -> String {
-        format!("{} pads", job.len())
-    }
-
-    fn choose(job: &&[u8], batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        let mut taken = Vec::new();
-        // The second call does not take pads that are already in `taken`.
-        let mut from = batches.take(KIND, &[0; 32], job.len().min(1), &mut taken)?;
-        from.extend(batches.take(KIND, &[0; 32], job.len().saturating_sub(1), &mut taken)?);
-        match taken.iter().map(|(_, count)| *count as usize).sum::<usize>() == job.len() && !from.is_empty() {
-            true => Ok(taken),
-            false => Err(Error::Stock("too few pads".into())),
-        }
-    }
-
     fn take(&mut self, items: &TakenItems, job: &&[u8], stand: Stand) -> Result<Vec<u8>, Error> {
         stand.confirm(&mut self.run)?;
         let mut pads = Vec::new();
@@ -289,7 +298,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
             .map(|number| blake3::derive_key("test pad", &[&self.id[..], &number.to_le_bytes()].concat()))
             .collect();
         self.dies(Fate::DiesBeforeSending)?;
-        if ROLE == 1 {
+        if self.run.role == Party::Evaluator {
             let hidden = self.run.channel.receive(HIDDEN, job.len())?;
             return Ok(hidden.iter().zip(pads).map(|(byte, pad)| byte ^ pad[0]).collect());
         }
@@ -314,17 +323,17 @@ pub(super) enum What<'w> {
     Run(&'w [u8], Lacking),
 }
 
-fn one<const ROLE: u8>(
+fn one(
     root: &Path,
-    channel: brickwork_wire::Channel,
+    role: Party,
+    channel: Channel,
     carried: Carried,
     what: What,
 ) -> Result<(Vec<u8>, Option<Preprocessed>), Error> {
-    let role = <Toy<ROLE> as Side>::ROLE;
     let store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(channel, role, observer);
-    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
+    let mut line = Stocked::<Empty>::open(run, carried, &store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
         What::Fill(steps) => {
             let epoch = line.open_epoch()?;
@@ -333,7 +342,7 @@ fn one<const ROLE: u8>(
             ((Vec::new(), Some(made)), line)
         }
         What::Run(message, lacking) => {
-            let message = if ROLE == 0 { message.to_vec() } else { vec![0; message.len()] };
+            let message = if role == Party::Garbler { message.to_vec() } else { vec![0; message.len()] };
             let job = &message[..];
             let ran = match line.run(&job, lacking)? {
                 Ran::Lacks { mut next, .. } => {
@@ -369,8 +378,8 @@ impl World {
         let (left, right) = memory_pair();
         let carried = fates.map(|fate| Carried { fate, sent: self.sent });
         std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one::<0>(self.root.path(), left, carried[0], what));
-            let evaluator = one::<1>(self.root.path(), right, carried[1], what);
+            let garbler = scope.spawn(|| one(self.root.path(), Party::Garbler, left, carried[0], what));
+            let evaluator = one(self.root.path(), Party::Evaluator, right, carried[1], what);
             [garbler.join().unwrap(), evaluator]
         })
     }
@@ -419,26 +428,22 @@ impl Together {
         both
     }
 
-    fn line<const ROLE: u8>(
-        &self,
-        channel: brickwork_wire::Channel,
-        fate: Fate,
-    ) -> Result<Stocked<Toy<ROLE>>, Error> {
-        let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+    fn line(&self, role: Party, channel: Channel, fate: Fate) -> Result<Stocked<Empty>, Error> {
+        let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
         let carried = Carried { fate, sent: self.world.sent };
-        Stocked::<Toy<ROLE>>::open(run, carried, &self.stores[ROLE as usize], &TERMS, &[9; 32])
+        Stocked::<Empty>::open(run, carried, &self.stores[role as usize], &TERMS, &[9; 32])
     }
 
-    /// Opens a new connection and compares the stores; returns both parties' ends.
-    pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
+    /// Opens a new connection including the meeting; returns both parties' ends.
+    pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Empty>, Stocked<Empty>) {
         self.try_open(fates).unwrap()
     }
 
-    pub fn try_open(&self, fates: [Fate; 2]) -> Result<(Stocked<Toy<0>>, Stocked<Toy<1>>), Error> {
+    pub fn try_open(&self, fates: [Fate; 2]) -> Result<(Stocked<Empty>, Stocked<Empty>), Error> {
         let (left, right) = memory_pair();
         std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| self.line::<0>(left, fates[0]));
-            let evaluator = self.line::<1>(right, fates[1]);
+            let garbler = scope.spawn(|| self.line(Party::Garbler, left, fates[0]));
+            let evaluator = self.line(Party::Evaluator, right, fates[1]);
             Ok((garbler.join().unwrap()?, evaluator?))
         })
     }
@@ -458,12 +463,12 @@ impl Together {
 /// succeeded.
 #[allow(clippy::type_complexity)]
 pub(super) fn runs(
-    (garbler, evaluator): (Stocked<Toy<0>>, Stocked<Toy<1>>),
+    (garbler, evaluator): (Stocked<Empty>, Stocked<Empty>),
     message: &[u8],
     lacking: Lacking,
 ) -> [Result<(Vec<u8>, EpochId, Box<dyn std::any::Any + Send>), Error>; 2] {
-    fn one<const ROLE: u8>(
-        line: Stocked<Toy<ROLE>>,
+    fn one(
+        line: Stocked<Empty>,
         message: &[u8],
         lacking: Lacking,
     ) -> Result<(Vec<u8>, EpochId, Box<dyn std::any::Any + Send>), Error> {
@@ -559,14 +564,14 @@ fn rows_16_20_and_24_many_sessions_at_once() {
         let (left, right) = memory_pair();
         let done = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
-                let line = both.line::<0>(left, Fate::Lives)?;
+                let line = both.line(Party::Garbler, left, Fate::Lives)?;
                 match line.run(&&message[..], Lacking::Refuse)? {
                     Ran::Done { next, .. } => next.close().map(drop),
                     Ran::Lacks { why, .. } => Err(why),
                 }
             });
             let evaluator = || {
-                let line = both.line::<1>(right, Fate::Lives)?;
+                let line = both.line(Party::Evaluator, right, Fate::Lives)?;
                 match line.run(&&[0; 3][..], Lacking::Refuse)? {
                     Ran::Done { outcome, next, .. } => next.close().map(|_| outcome),
                     Ran::Lacks { why, .. } => Err(why),
@@ -675,7 +680,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let folder = tempfile::tempdir().unwrap();
     let (store, id) = (Store::open(folder.path(), &KEY).unwrap(), [3; 32]);
     let epoch = Epoch {
-        protocol: "toy".into(),
+        protocol: Empty::NAME.into(),
         version: PROTOCOL_VERSION,
         role: Party::Garbler,
         security: Security::of(40),
@@ -846,7 +851,9 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     let epochs = vec![id];
     let (terms, between) = (TERMS, Stop::new());
     let max_age = store.max_age();
-    let held = Epochs { store: store.clone(), terms, epochs, busy: false, max_age, lease: None, between };
+    let role = Party::Garbler;
+    let held =
+        Epochs { store: store.clone(), role, terms, epochs, busy: false, max_age, lease: None, between };
     let good = Entry::Damaged(vec![(serials[0], 1, 2)]);
     let hear = |intent: Intent, damaged: &[u8]| {
         let (here, mut there) = memory_pair();
@@ -896,11 +903,9 @@ fn row_21_a_closed_epoch_is_not_filled() {
     assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
     let (left, right) = memory_pair();
     let filled = std::thread::scope(|scope| {
-        let fill = |role: &str, channel, owned: fn(&Path, brickwork_wire::Channel) -> Result<(), Error>| {
-            owned(&world.root.path().join(role), channel)
-        };
-        let garbler = scope.spawn(move || fill("Garbler", left, fill_the_first::<0>));
-        let evaluator = fill("Evaluator", right, fill_the_first::<1>);
+        let root = world.root.path();
+        let garbler = scope.spawn(move || fill_the_first(root, Party::Garbler, left));
+        let evaluator = fill_the_first(root, Party::Evaluator, right);
         [garbler.join().unwrap(), evaluator]
     });
     for result in filled {
@@ -909,13 +914,13 @@ fn row_21_a_closed_epoch_is_not_filled() {
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
 }
 
-/// Makes stock in the first epoch of a store, whatever its state.
-fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channel) -> Result<(), Error> {
-    let store = Store::open(folder, &KEY)?;
+/// Fills the first epoch of a store, whatever its state.
+fn fill_the_first(root: &Path, role: Party, channel: Channel) -> Result<(), Error> {
+    let store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
     let (id, _) = store.epochs()?[0];
-    let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+    let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
     let carried = Carried { fate: Fate::Lives, sent: Box::leak(Box::default()) };
-    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
+    let mut line = Stocked::<Empty>::open(run, carried, &store, &TERMS, &[9; 32])?;
     assert_eq!(line.open_epoch()?, None);
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }
@@ -930,7 +935,7 @@ fn row_16_more_than_a_range_is_refused() {
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(memory_pair().0, Party::Garbler, observer);
     let carried = Carried { fate: Fate::Lives, sent: world.sent };
-    let mut toy = Toy::<0>::restore(run, &TERMS, &Secrets::fixed(&[3; 32]), carried).unwrap();
+    let mut toy = Toy::restored(run, [3; 32], carried);
     assert!(matches!(toy.pads.draw(1), Err(Error::Limit(_))));
 }
 
@@ -956,17 +961,11 @@ fn lists_of_steps_have_names_of_their_own() {
 const FEW: Terms = Terms { security: Security::of(124), ..TERMS };
 
 /// Makes one attempt at a step, on a connection of its own.
-fn tries<const ROLE: u8>(
-    world: &World,
-    channel: brickwork_wire::Channel,
-    fate: Fate,
-    terms: &Terms,
-) -> Result<(), Error> {
-    let role = <Toy<ROLE> as Side>::ROLE;
+fn tries(world: &World, role: Party, channel: Channel, fate: Fate, terms: &Terms) -> Result<(), Error> {
     let store = Store::open(&world.root.path().join(format!("{role:?}")), &KEY)?;
     let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
     let carried = Carried { fate, sent: world.sent };
-    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, terms, &[9; 32])?;
+    let mut line = Stocked::<Empty>::open(run, carried, &store, terms, &[9; 32])?;
     let epoch = line.open_epoch()?;
     line.fill(epoch, &[Asks(3)])?.1.close().map(drop)
 }
@@ -982,8 +981,8 @@ fn try_over(
     terms: &Terms,
 ) -> [Result<(), Error>; 2] {
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| tries::<0>(world, left, fate, terms));
-        let evaluator = tries::<1>(world, right, Fate::Lives, terms);
+        let garbler = scope.spawn(|| tries(world, Party::Garbler, left, fate, terms));
+        let evaluator = tries(world, Party::Evaluator, right, Fate::Lives, terms);
         [garbler.join().unwrap(), evaluator]
     })
 }
@@ -1187,11 +1186,8 @@ fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
         let [mine, other] = [full, if full == Party::Garbler { Party::Evaluator } else { Party::Garbler }]
             .map(|role| world.root.path().join(format!("{role:?}")));
         let relation = brickwork_stock::Relation { role: full, identities: FEW.identities };
-        let account = brickwork_stock::Account {
-            relation,
-            protocol: <Toy<0> as Side>::PROTOCOL.into(),
-            security: FEW.security,
-        };
+        let account =
+            brickwork_stock::Account { relation, protocol: Empty::NAME.into(), security: FEW.security };
         let store = Store::open(&mine, &KEY).unwrap();
         store.attempt(&account, 16).unwrap();
         drop(store);
@@ -1217,8 +1213,8 @@ fn a_filling_stops_between_two_steps() {
             stop.ask();
         }
         let [garbler, evaluator] = std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| steps::<0>(&world, left, None));
-            let evaluator = steps::<1>(&world, right, Some(&stop));
+            let garbler = scope.spawn(|| steps(&world, Party::Garbler, left, None));
+            let evaluator = steps(&world, Party::Evaluator, right, Some(&stop));
             [garbler.join().unwrap(), evaluator]
         });
         assert!(matches!(evaluator, Err(Error::Io(_))), "{evaluator:?}");
@@ -1232,17 +1228,12 @@ fn a_filling_stops_between_two_steps() {
     }
 }
 
-/// Makes two steps, and requests the stop during the first one.
-fn steps<const ROLE: u8>(
-    world: &World,
-    channel: brickwork_wire::Channel,
-    stop: Option<&Stop>,
-) -> Result<(), Error> {
-    let role = <Toy<ROLE> as Side>::ROLE;
+/// Makes two steps, and requests the stop in the first one.
+fn steps(world: &World, role: Party, channel: Channel, stop: Option<&Stop>) -> Result<(), Error> {
     let store = Store::open(&world.root.path().join(format!("{role:?}")), &KEY)?;
     let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
     let carried = Carried { fate: Fate::Lives, sent: world.sent };
-    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
+    let mut line = Stocked::<Empty>::open(run, carried, &store, &TERMS, &[9; 32])?;
     if let Some(stop) = stop {
         line.stop_between_steps(stop);
     }

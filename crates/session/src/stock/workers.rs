@@ -7,7 +7,7 @@
 //!     garbler -> evaluator    which of the workers it is
 //!   in each step, when both parties have the entry that begins it
 //!     both ways               which worker, which entry, its share
-//!                             [`Side::fill`], in ranges that are its own; each writes what it made, durably
+//!                             [`StockSession::fill`], in ranges of its own; each writes its items, durably
 //!     both ways               that it is written
 //!   when all have said so, the step goes on where the parties have met
 //! ```
@@ -44,9 +44,9 @@ use super::makers::{Away, Ended};
 use super::meeting::meet;
 use super::msg;
 use super::records::Shelf;
-use super::side::{Asked, Preprocessed, Side};
+use super::side::{Asked, Preprocessed, StockProtocol, StockSession};
 use super::stocked::{Line, Stocked, burn_if_cheated};
-use crate::{Digests, Greeting, Metered, PhaseReport, Protocol, SessionId, Terms};
+use crate::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{self, Stop};
 use brickwork_base::{Error, Malformed, Party};
@@ -57,62 +57,61 @@ use brickwork_wire::Channel;
 const SLICE: Duration = Duration::from_millis(50);
 
 /// This party's workers, in the order of their numbers.
-pub struct Workers<S: Side> {
-    workers: Vec<Worker<S>>,
+pub struct Workers<P: StockProtocol> {
+    workers: Vec<Worker<P>>,
     /// The phases of the protocol.
     phases: &'static [&'static str],
 }
 
-enum Worker<S: Side> {
+enum Worker<P: StockProtocol> {
     /// A thread of this process.
-    Here(Lane<S>),
+    Here(Lane<P>),
     /// A process of its own.
     Away(Away),
 }
 
 /// This party's end of a worker's connection.
-pub(super) struct Lane<S: Side> {
-    /// The session identifier from the greetings on this connection.
+pub(super) struct Lane<P: StockProtocol> {
+    /// The session that the greetings on it gave.
     pub greeted: SessionId,
-    pub line: Line<S>,
+    pub line: Line<P>,
 }
 
 /// A connection on which this party has sent its greeting and not received the peer's.
-pub(super) struct Greeted<S: Side> {
+pub(super) struct Greeted<P: StockProtocol> {
     number: u32,
     greeting: Greeting,
     run: Metered,
-    carried: S::Carried,
+    carried: P::Carried,
 }
 
-/// Greets on the connection of one worker of several. A garbler sends the number of the worker.
-pub(super) fn greet_one<S: Side, P: Protocol>(
+/// Greets on the connection of a worker, one of several that belong to a meeting. A garbler sends the number
+/// of the worker.
+pub(super) fn greet_one<P: StockProtocol>(
     mut run: Metered,
-    carried: S::Carried,
+    carried: P::Carried,
     terms: &Terms,
     (session, of): (&SessionId, usize),
     number: u32,
-) -> Result<Greeted<S>, Error> {
+) -> Result<Greeted<P>, Error> {
     run.phase("setup");
     let program = Digest::of("brickwork 2026-11 stock workers").digest(session).length(of).done();
     let digests = Digests { stock: true, program, parameters: [0; 32] };
-    let greeting = Greeting::send::<P>(&mut run.channel, S::ROLE, terms, &digests)?;
-    if S::ROLE == Party::Garbler {
+    let greeting = Greeting::send::<P>(&mut run.channel, run.role, terms, &digests)?;
+    if run.role == Party::Garbler {
         run.channel.send(msg::WORKER, &number.to_le_bytes())?;
     }
     run.channel.flush()?;
     Ok(Greeted { number, greeting, run, carried })
 }
 
-impl<S: Side> Greeted<S> {
+impl<P: StockProtocol> Greeted<P> {
     /// Receives the peer's greeting, and the number of the worker.
-    pub fn answered(self) -> Result<(u32, Lane<S>), Error> {
+    pub fn answered(self) -> Result<(u32, Lane<P>), Error> {
         let Greeted { mut number, greeting, mut run, carried } = self;
         let answer = greeting.answered(&mut run.channel)?;
-        if answer.parameters != [0; 32] {
-            return Err(Error::Mismatch("the peer's greeting is malformed".into()));
-        }
-        if S::ROLE == Party::Evaluator {
+        answer.proposes_nothing()?;
+        if run.role == Party::Evaluator {
             let bytes = run.channel.receive(msg::WORKER, size_of::<u32>())?;
             number = u32::from_le_bytes(bytes.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
         }
@@ -120,18 +119,19 @@ impl<S: Side> Greeted<S> {
     }
 }
 
-impl<S: Side> Workers<S> {
-    /// Greets on a connection for each worker that is a thread of this process. `makers` are connections to
-    /// processes of this party, which greet the peer themselves. There must be at least two workers.
-    /// `session` is the session identifier of the main connection. The garbler names the worker of each
-    /// connection, and the connections may come in any order.
+impl<P: StockProtocol> Workers<P> {
+    /// Greets on a connection for each worker that is a thread of this process; `makers` are connections to
+    /// processes of this party, which greet by themselves. There must be at least two workers. `session` is
+    /// the identifier of the greeting in which the parties met. The garbler says which connection belongs to
+    /// which worker; they may come in any order.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are too few or too many workers; [`Error::Mismatch`] if the peer has another
-    /// purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if the peer or a maker goes away.
-    /// After an error nothing has begun.
-    pub fn greet<P: Protocol>(
-        lines: Vec<(Metered, S::Carried)>,
+    /// [`Error::Usage`] if there are too few or too many; [`Error::Mismatch`] if the peer has another
+    /// purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if it or a maker goes away. Nothing
+    /// has begun.
+    pub fn greet(
+        role: Party,
+        lines: Vec<(Metered, P::Carried)>,
         makers: Vec<Channel>,
         terms: &Terms,
         session: &SessionId,
@@ -140,13 +140,12 @@ impl<S: Side> Workers<S> {
         if of < 2 || of > MAX_WORKERS as usize {
             return Err(Error::Usage(format!("{of} workers; a step is made by 2 to {MAX_WORKERS}")));
         }
-        // All greetings are sent before any is received, because the peer may have the connections in another
-        // order.
-        let hire = |(number, channel)| Away::hire(channel, P::NAME, S::ROLE, [number, of], session, terms);
+        // All greetings are sent before any is received, because the peer may use another order.
+        let hire = |(number, channel)| Away::hire(channel, P::NAME, role, [number, of], session, terms);
         let makers = (here..).zip(makers).map(hire).collect::<Result<Vec<_>, _>>()?;
-        let greet = |(number, (run, carried))| greet_one::<S, P>(run, carried, terms, (session, of), number);
+        let greet = |(number, (run, carried))| greet_one::<P>(run, carried, terms, (session, of), number);
         let greeted = (0..).zip(lines).map(greet).collect::<Result<Vec<_>, _>>()?;
-        let mut workers: Vec<Option<Worker<S>>> = (0..of).map(|_| None).collect();
+        let mut workers: Vec<Option<Worker<P>>> = (0..of).map(|_| None).collect();
         let mut put = |number: u32, worker| -> Result<(), Error> {
             // Each number must occur once, so that each range has only one worker, whatever the peer sends.
             let place = workers.get_mut(number as usize).filter(|place| place.is_none());
@@ -201,15 +200,10 @@ impl<S: Side> Workers<S> {
     /// workers have ended.
     fn make<'s>(
         &mut self,
-        making: &mut Making<'_, S>,
-        shares: &[S::FillStep<'s>],
+        making: &mut Making<'_, P>,
+        shares: &[P::FillStep<'s>],
         terms: &Terms,
-    ) -> Result<(), Error>
-    where
-        S: Send,
-        S::Carried: Send,
-        S::FillStep<'s>: Sync,
-    {
+    ) -> Result<(), Error> {
         let (store, epoch) = (making.store, making.epoch);
         let ranges = making.begun.ranges_of_workers()?;
         let head = *store.state(epoch)?.head();
@@ -222,7 +216,7 @@ impl<S: Side> Workers<S> {
             let _ = store.append(epoch, &Entry::Lent)?;
         }
         let (stop, (tell, heard)) = (Stop::new(), channel());
-        let mut back: Vec<Option<Worker<S>>> = shares.iter().map(|_| None).collect();
+        let mut back: Vec<Option<Worker<P>>> = shares.iter().map(|_| None).collect();
         let (mut failed, silent) = (None, OnceLock::new());
         std::thread::scope(|scope| {
             let workers = self.workers.drain(..).zip(shares.iter().zip(ranges));
@@ -265,16 +259,16 @@ impl<S: Side> Workers<S> {
     }
 }
 
-impl<S: Side> Worker<S> {
-    /// Makes one share of the step with this head, in number ranges of its own. A failed check burns the
-    /// epoch. A maker that is lost without a report also burns it. This error goes to `silent`, because the
-    /// errors of the other workers may be consequences of the burn.
+impl<P: StockProtocol> Worker<P> {
+    /// Makes a share of a step with this head, in number ranges of its own. A failed check burns the epoch.
+    /// So does a maker that is lost without a report. That error goes to `silent`, because the errors of the
+    /// other workers may be consequences of the burn.
     fn makes(
         &mut self,
         (store, epoch, head): (&Store, &EpochId, &Head),
         number: usize,
         ranges: Ranges,
-        share: &S::FillStep<'_>,
+        share: &P::FillStep<'_>,
         (stop, silent): (&Stop, &OnceLock<Error>),
     ) -> Result<(), Error> {
         let maker = match self {
@@ -308,8 +302,8 @@ impl<S: Side> Worker<S> {
     }
 }
 
-impl<S: Side> Lane<S> {
-    /// Opens the epoch's session on this connection, unless it is open.
+impl<P: StockProtocol> Lane<P> {
+    /// Gives it the session of an epoch, unless it has that session.
     pub fn entered(
         self,
         epoch: &EpochId,
@@ -321,15 +315,15 @@ impl<S: Side> Lane<S> {
             Line::Session(session) if session.id() == epoch => Line::Session(session),
             line => {
                 let (run, carried) = line.release();
-                Line::Session(Box::new(S::restore(run, terms, &secrets()?, carried)?))
+                Line::Session(P::restore(run, terms, &secrets()?, carried)?)
             }
         };
         Ok(Lane { greeted, line })
     }
 
-    pub fn session(&mut self) -> Result<&mut S, Error> {
+    pub fn session(&mut self) -> Result<&mut dyn StockSession<P>, Error> {
         match &mut self.line {
-            Line::Session(session) => Ok(session),
+            Line::Session(session) => Ok(&mut **session),
             Line::Nobody(_) => Err(Error::Usage("a worker without a session".into())),
         }
     }
@@ -371,7 +365,7 @@ fn worse(first: Option<Error>, next: Error) -> Error {
     }
 }
 
-impl<S: Side> Stocked<S> {
+impl<P: StockProtocol> Stocked<P> {
     /// Does the same as [`Stocked::fill`], with steps of one share or several. The shares of a step are made
     /// side by side, each by another worker. A program does not see which worker made its items.
     ///
@@ -379,15 +373,10 @@ impl<S: Side> Stocked<S> {
     /// As [`Stocked::fill`]; [`Error::Usage`] if a step has no shares, or more shares than workers.
     pub fn fill_by<'s>(
         self,
-        workers: &mut Workers<S>,
+        workers: &mut Workers<P>,
         epoch: Option<EpochId>,
-        steps: &[Vec<S::FillStep<'s>>],
-    ) -> Result<(Preprocessed, Self), Error>
-    where
-        S: Send,
-        S::Carried: Send,
-        S::FillStep<'s>: Sync,
-    {
+        steps: &[Vec<P::FillStep<'s>>],
+    ) -> Result<(Preprocessed, Self), Error> {
         if steps.iter().any(|shares| !(1..=workers.len()).contains(&shares.len())) {
             return Err(Error::Usage("a step of more shares than there are workers, or of none".into()));
         }

@@ -5,7 +5,8 @@ use brickwork_circuit::{Party, Program};
 use brickwork_report::words::plural;
 use brickwork_semi_honest::{self as semi_honest, Executions, Ots, SemiHonest, Stocked, WARNING};
 use brickwork_session::Observer;
-use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::stock::compare_stores;
+use brickwork_session::stock::inventory::{Inventory, executions, inventory};
 use brickwork_session::{Model, Protocol, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
@@ -134,16 +135,15 @@ impl Stocks for SemiHonest {
         role: Party,
         terms: &Terms,
     ) -> Result<usize, ProtocolError> {
-        semi_honest::compare_stores(channel, store, role, terms)
+        compare_stores::<SemiHonest>(channel, store, role, terms)
     }
 
     fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
-        semi_honest::inventory(store)
+        inventory::<SemiHonest>(store)
     }
 
-    fn executions(&self, part: &Inventory, _: &Store, program: &Program) -> Result<u64, ProtocolError> {
-        let left: u64 = part.batches.iter().map(|batch| batch.left).sum();
-        Ok(if part.is_lost() { 0 } else { left / semi_honest::ots(program, 1)? as u64 })
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
+        executions::<SemiHonest>(part, store, program)
     }
 
     fn has_levels(&self) -> bool {

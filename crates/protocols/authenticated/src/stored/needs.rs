@@ -136,10 +136,9 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns the items of this request that are missing in `there`. If none is missing, yet they could not
-    /// be taken, all are made anew.
-    pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
-        let Some(there) = there else { return self.clone() };
+    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
+    /// others are made.
+    pub(super) fn missing(&self, there: &Batches) -> Self {
         let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
         let missing = Request {
@@ -211,11 +210,11 @@ pub(super) fn early_risk() -> u128 {
 }
 
 /// A step of preprocessing: a lot of a request.
-pub(crate) struct Filling<'r> {
-    pub request: &'r Request,
-    pub lot: Lot,
-    pub sizes: Sizes,
-    pub level: Level,
+pub struct Filling<'r> {
+    pub(crate) request: &'r Request,
+    pub(crate) lot: Lot,
+    pub(crate) sizes: Sizes,
+    pub(crate) level: Level,
 }
 
 impl Filling<'_> {
@@ -264,13 +263,13 @@ impl Asked for Filling<'_> {
 }
 
 /// A program, its items, and this party's input.
-pub(super) struct Execution<'j> {
-    pub step: &'j Step,
-    pub layout: &'j Layout<'j>,
-    pub needs: &'j Request,
-    pub input: &'j [bool],
-    /// The level whose promise the epoch must keep. A cheater with forced lengths has none.
-    pub promise: Option<Level>,
+pub struct Execution<'j> {
+    pub(crate) step: &'j Step,
+    pub(crate) layout: &'j Layout<'j>,
+    pub(crate) needs: &'j Request,
+    pub(crate) input: &'j [bool],
+    /// Checks the promise of an epoch; a cheater with other lengths skips this.
+    pub(crate) promise: Option<Level>,
 }
 
 /// Returns the promise of a program if all its items were made by one preprocessing for it.

@@ -9,16 +9,17 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::GarblingKeys;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::{Secret, Step};
+use brickwork_session::steps::Secret;
 use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
-use brickwork_session::stock::{Side, Stand};
-use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
+use brickwork_session::stock::{Stand, StockProtocol, StockSession};
+use brickwork_session::{Digests, Metered, SessionId, Terms};
 use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
 use super::needs::{COPIES, Execution, Filling, MASKS, early_risk, fixed, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
+use crate::keep::Keep;
 use crate::layout::Layout;
 use crate::leaky::Drawn;
 use crate::parameters::{Level, Pool};
@@ -29,7 +30,7 @@ use crate::shelf::Shelf;
 use crate::words::SPARE;
 
 /// A role whose copies and masks have records in a store.
-pub(super) trait Recorded: Role {
+pub(super) trait Recorded: Role + Send + 'static {
     /// Returns the shape of the records of a copy, for tags of `c` bytes.
     fn shape(circuit: &Circuit, c: usize) -> Shape;
     /// Returns the shape of the records of an input mask.
@@ -148,11 +149,11 @@ impl Recorded for Received {
     }
 }
 
-/// The state that one session of a connection hands over to the next: the kind of OTs for a new session, and
-/// the hooks of a cheater.
-pub(super) struct Carried {
-    pub cot: Cot,
-    pub hooks: Hooks,
+/// State that passes from one session of a connection to the next: the OTs of masks in a new one, and the
+/// hooks of a cheater.
+pub struct Carried {
+    pub(crate) cot: Cot,
+    pub(crate) hooks: Hooks,
 }
 
 /// A session of one role, with the state that filling and taking need.
@@ -166,14 +167,14 @@ pub(super) struct OnDisk<C: Recorded> {
     made: Option<Made<C>>,
 }
 
-/// The result of a program, and the facts for its report.
-pub(super) struct Outcome {
-    pub outputs: Vec<bool>,
-    /// The secrets of the kept outputs, in the order of the outputs.
-    pub kept: Vec<Secret>,
-    /// The pools of the program's triples.
-    pub pools: Vec<Pool>,
-    pub cot: Cot,
+/// The result of a program, and the items that were made for it.
+pub struct Outcome {
+    pub(crate) outputs: Vec<bool>,
+    /// The kept outputs, in order.
+    pub(crate) kept: Vec<Secret>,
+    /// The pools that triples came from.
+    pub(crate) pools: Vec<Pool>,
+    pub(crate) cot: Cot,
 }
 
 fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
@@ -227,46 +228,40 @@ fn read<C: Recorded>(
 }
 
 impl<C: Recorded> OnDisk<C> {
-    /// Checks that all secrets that a step uses are still kept.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if a secret was forgotten.
-    pub fn check(&self, step: &Step) -> Result<(), Error> {
-        self.member.keep.check(step)
-    }
-
-    /// Returns whether this secret is kept.
-    pub fn keeps(&self, secret: &Secret) -> bool {
-        self.member.keep.wires(secret).is_ok()
-    }
-
-    pub fn forget(&mut self, secret: &Secret) {
-        self.member.keep.forget(secret);
+    fn of(member: Member, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<Authenticated>> {
+        Box::new(OnDisk::<C> { member, wanted, memory: terms.table_memory, made: None })
     }
 }
 
-impl<C: Recorded> Side for OnDisk<C> {
-    const PROTOCOL: &'static str = Authenticated::NAME;
-    const ROLE: Party = C::ROLE;
+fn on_disk(member: Member, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<Authenticated>> {
+    match member.run.role {
+        Party::Garbler => OnDisk::<Garbled>::of(member, wanted, terms),
+        Party::Evaluator => OnDisk::<Received>::of(member, wanted, terms),
+    }
+}
+
+impl StockProtocol for Authenticated {
     const AGREEMENT: &'static str = "build";
-    /// Only broken-off lots count. A cheat in a completed lot passed the comparison and has had its full
-    /// effect.
-    const COUNTED: Counted = Counted::BrokenOff;
     type Carried = Carried;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
     type Outcome = Outcome;
+    type Kept = Keep;
 
-    fn setup(run: Metered, terms: &Terms, Carried { cot, hooks }: Carried) -> Result<Self, Error> {
+    /// A cheat in a completed lot has passed the comparison, so it has already had its full effect.
+    fn counted(_: Party) -> Counted {
+        Counted::BrokenOff
+    }
+
+    fn setup(
+        run: Metered,
+        terms: &Terms,
+        Carried { cot, hooks }: Carried,
+    ) -> Result<Box<dyn StockSession<Self>>, Error> {
         let level = level_of(terms, &hooks)?;
         let program = blake3::derive_key("brickwork 2026-11 authenticated stock", cot.name().as_bytes());
         let digests = Digests { stock: true, program, parameters: [0; 32] };
-        let member = setup::member(run, terms, &digests, level, cot, hooks)?;
-        Ok(OnDisk { member, wanted: cot, memory: terms.table_memory, made: None })
-    }
-
-    fn secrets(&self) -> Secrets {
-        self.member.secrets()
+        Ok(on_disk(setup::member(run, terms, &digests, level, cot, hooks)?, cot, terms))
     }
 
     fn restore(
@@ -274,9 +269,42 @@ impl<C: Recorded> Side for OnDisk<C> {
         terms: &Terms,
         secrets: &Secrets,
         Carried { cot: wanted, hooks }: Carried,
-    ) -> Result<Self, Error> {
-        let member = Member::restored(run, level_of(terms, &hooks)?, secrets, hooks)?;
-        Ok(OnDisk { member, wanted, memory: terms.table_memory, made: None })
+    ) -> Result<Box<dyn StockSession<Self>>, Error> {
+        Ok(on_disk(Member::restored(run, level_of(terms, &hooks)?, secrets, hooks)?, wanted, terms))
+    }
+
+    /// This holds for any runs from it, because later masks and triples are independent of earlier ones. But
+    /// not where much was given up.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(may_begin(state.given_up(), terms.security.whole()?))
+    }
+
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        fixed(terms.security.whole()?)
+    }
+
+    fn early_risk(_: Party, _: &Terms) -> Result<u128, Error> {
+        Ok(early_risk())
+    }
+
+    fn program(job: &Execution) -> [u8; 32] {
+        job.step.digest()
+    }
+
+    fn needs(job: &Execution) -> String {
+        job.needs.to_string()
+    }
+
+    fn choose(job: &Execution, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        let taken = job.needs.choose(there)?;
+        job.promise.map_or(Ok(()), |level| keeps_promise(there, level))?;
+        Ok(taken)
+    }
+}
+
+impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
+    fn secrets(&self) -> Secrets {
+        self.member.secrets()
     }
 
     fn id(&self) -> &SessionId {
@@ -295,19 +323,13 @@ impl<C: Recorded> Side for OnDisk<C> {
         !self.member.keep.is_empty()
     }
 
+    fn kept(&mut self) -> Option<&mut Keep> {
+        Some(&mut self.member.keep)
+    }
+
     fn release(self: Box<Self>) -> (Metered, Carried) {
         let OnDisk { member: Member { run, hooks, .. }, wanted: cot, .. } = *self;
         (run, Carried { cot, hooks })
-    }
-
-    /// Stock may be added whatever ran before, because later masks and triples are independent of earlier
-    /// ones. Only an epoch in which too much was given up takes no more.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
-        Ok(may_begin(state.given_up(), terms.security.whole()?))
-    }
-
-    fn level(terms: &Terms) -> String {
-        format!(" for {}", terms.security.flag())
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
@@ -316,14 +338,6 @@ impl<C: Recorded> Side for OnDisk<C> {
 
     fn risk(&self, step: &Filling) -> u128 {
         step.origin(self.member.cot()).bound(step.level).to_fixed()
-    }
-
-    fn fixed(terms: &Terms) -> Result<u128, Error> {
-        fixed(terms.security.whole()?)
-    }
-
-    fn early_risk(_: &Terms) -> Result<u128, Error> {
-        Ok(early_risk())
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
@@ -362,22 +376,8 @@ impl<C: Recorded> Side for OnDisk<C> {
         Ok(())
     }
 
-    fn program(job: &Execution) -> [u8; 32] {
-        job.step.digest()
-    }
-
-    fn needs(job: &Execution) -> String {
-        job.needs.to_string()
-    }
-
-    fn choose(job: &Execution, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        let taken = job.needs.choose(there)?;
-        job.promise.map_or(Ok(()), |level| keeps_promise(there, level))?;
-        Ok(taken)
-    }
-
-    /// Reads the items from disk before the peer's confirmation, so that no message waits for the disk after
-    /// it.
+    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
+    /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
         // Solderings and shares depend on the taken items, so nothing is sent before both parties have burned

@@ -13,7 +13,8 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, misshapen, terms};
 use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
-use brickwork_session::stock::Side as _;
+use brickwork_session::stock::StockProtocol as _;
+use brickwork_session::stock::inventory::{Inventory, executions, inventory};
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{Promise, Unobserved};
 use brickwork_stock::{Forward, Secrets};
@@ -90,13 +91,13 @@ impl Folders {
     }
 
     fn parts(&self, party: Party) -> Vec<Inventory> {
-        inventory(&self.store(party)).unwrap()
+        inventory::<Authenticated>(&self.store(party)).unwrap()
     }
 
     /// Returns the items left in epochs that are not burned, by name. Checks that both parties have the same.
     #[track_caller]
     fn left(&self) -> BTreeMap<String, u64> {
-        self.0.left(inventory, |epoch| {
+        self.0.left::<Authenticated>(|epoch| {
             assert_eq!(epoch.epoch.protocol, "authenticated");
             assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
             assert!(epoch.bound_log2.is_none_or(|bound| bound <= -40.0));
@@ -172,9 +173,9 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), left([("compare", 4), ("input masks", 4 * inputs + 10)]));
     for party in BOTH {
         let store = folders.store(party);
-        let part = &inventory(&store).unwrap()[0];
-        assert_eq!(executions(part, &store, &small).unwrap(), 4);
-        assert_eq!(executions(part, &store, &small.repeat(3).unwrap()).unwrap(), 1);
+        let part = &inventory::<Authenticated>(&store).unwrap()[0];
+        assert_eq!(executions::<Authenticated>(part, &store, &small).unwrap(), 4);
+        assert_eq!(executions::<Authenticated>(part, &store, &small.repeat(3).unwrap()).unwrap(), 1);
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
@@ -510,7 +511,7 @@ fn what_is_kept_stays_while_stock_is_made() {
                 line.forget(&first.kept[0]);
             }
             let (_, line) = line.preprocess(&asked)?;
-            let (second, line) = line.run(&keeps, &input, Lacking::Refuse)?;
+            let (second, mut line) = line.run(&keeps, &input, Lacking::Refuse)?;
             assert!(first.kept.len() == 1 && first.kept != second.kept, "one name for two secrets");
             Ok([&first, &second].map(|done| line.keeps(&done.kept[0])).to_vec())
         };
@@ -653,12 +654,12 @@ fn secrets_that_are_none_are_refused() {
     let (folders, program) = (Folders::new(), library::millionaires().unwrap());
     let _ = folders.good(What::Fill(&times(&program, 1)));
     let store = folders.store(Party::Garbler);
-    let id = inventory(&store).unwrap()[0].id;
+    let id = inventory::<Authenticated>(&store).unwrap()[0].id;
     let secrets = store.secrets(&id).unwrap();
     let restored = |secrets: &Secrets| {
         let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
         let carried = Carried { cot: Cot::default(), hooks: Hooks::none() };
-        OnDisk::<Garbled>::restore(run, &terms(), secrets, carried)
+        Authenticated::restore(run, &terms(), secrets, carried)
     };
     let changes: [fn(&mut Secrets); 6] = [
         |s| s.fixed[0] += 1,

@@ -107,10 +107,9 @@ impl Request {
         there.choose(&self.wanted())
     }
 
-    /// Returns the items of this request that are missing in `there`. If none is missing, yet they could not
-    /// be taken, all are made anew.
-    pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
-        let Some(there) = there else { return self.clone() };
+    /// Returns the missing items, if these exist. If nothing is, it could not be taken all the same, and
+    /// others are made.
+    pub(super) fn missing(&self, there: &Batches) -> Self {
         let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
         let missing = Request {
@@ -127,7 +126,7 @@ impl Request {
 }
 
 /// A step of preprocessing.
-pub(crate) enum Filling {
+pub enum Filling {
     Ots(usize),
     Copies { component: Component, count: usize },
 }
@@ -155,8 +154,8 @@ impl Asked for Filling {
 }
 
 /// The needs of a program, and this party's input.
-pub(crate) struct Execution<'j> {
-    pub layout: &'j Layout<'j>,
-    pub needs: &'j Request,
-    pub input: &'j [bool],
+pub struct Execution<'j> {
+    pub(crate) layout: &'j Layout<'j>,
+    pub(crate) needs: &'j Request,
+    pub(crate) input: &'j [bool],
 }

@@ -10,8 +10,8 @@ use brickwork_session::stock::records::{In, Out, Records};
 
 /// The size of a copy's data. Both parties compute it from the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// The number of input labels and of output labels.
+pub struct Shape {
+    /// Labels of inputs, and of outputs.
     pub inputs: usize,
     pub outputs: usize,
     pub tables: usize,
@@ -27,16 +27,16 @@ impl Shape {
     }
 }
 
-/// The false labels of copies: `inputs` and `outputs`, both in the order `[copy][wire]`.
-pub(crate) struct GarblerCopies {
+/// False labels of copies: of their inputs and of their outputs, `[copy][wire]`.
+pub struct GarblerCopies {
     pub shape: Shape,
     pub count: usize,
     pub inputs: Labels,
     pub outputs: Labels,
 }
 
-/// The tables of copies, one copy after the other.
-pub(crate) struct EvaluatorCopies {
+/// Tables of copies, one after the other.
+pub struct EvaluatorCopies {
     pub shape: Shape,
     pub count: usize,
     pub tables: Vec<u8>,

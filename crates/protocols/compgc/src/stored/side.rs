@@ -10,40 +10,31 @@ use crate::preprocess::{Copy, Garbled, Received, side_by_side};
 use crate::report::CompGc;
 use crate::setup::{self, Session};
 use crate::{msg, online};
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::Error;
 use brickwork_base::random::Rng;
-use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component};
 use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::Schedule;
-use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
+use brickwork_primitives::ot::extension;
 use brickwork_session::stock::Stand;
-use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::plain::Member;
+use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
+use brickwork_session::stock::plain::{Member, Plain};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
-use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Forward, Ranges, Serial};
+use brickwork_session::{Metered, SessionId, Terms};
+use brickwork_stock::{Batch, Serial};
 
-/// The copy of a slot, and this party's data of this copy.
-pub(crate) struct Taken<P> {
+/// The copy that a slot takes, and this party's data about it.
+pub struct Taken<P> {
     copy: Copy,
     held: P,
 }
 
-/// A party's end of the OTs, and its operations with OTs and copies.
-pub(crate) trait Role: Sized {
-    const ROLE: Party;
-    type Ots: Records<Context<'static> = ()> + Default;
-    type Copies: Records<Context<'static> = Shape>;
+/// A party's end of the OTs, and its operations with them and with copies.
+pub trait Role: OtEnd {
+    type Copies: Records<Context<'static> = Shape> + Send;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
-    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error>;
-    fn delta(&self) -> Option<Label>;
-    fn keys_behind(&self) -> Forward;
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Makes OTs with random choices.
-    fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
-    /// Garbles copies with the numbers from 0 on. Returns the start of their hash keys.
+    /// Garbles copies, which get the numbers from 0 on; returns the start of their keys.
     fn garble(
         session: &mut Session<Self>,
         circuit: &Circuit,
@@ -59,33 +50,10 @@ pub(crate) trait Role: Sized {
 }
 
 impl Role for extension::Sender {
-    const ROLE: Party = Party::Garbler;
-    type Ots = GarblerOts;
     type Copies = GarblerCopies;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
         setup::garbler(run, terms, None)
-    }
-
-    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let none = || Error::Stock("the garbler's stored secrets have no offset".into());
-        CotSender::restored(series, offset.ok_or_else(none)?, keys)
-    }
-
-    fn delta(&self) -> Option<Label> {
-        Some(self.offset())
-    }
-
-    fn keys_behind(&self) -> Forward {
-        CotSender::keys_behind(self)
-    }
-
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        CotSender::enter(self, ranges)
-    }
-
-    fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
-        Ok(GarblerOts(CotSender::random(&mut session.cot, &mut session.run.channel, count)?))
     }
 
     fn garble(
@@ -137,34 +105,10 @@ impl Role for extension::Sender {
 }
 
 impl Role for extension::Receiver {
-    const ROLE: Party = Party::Evaluator;
-    type Ots = EvaluatorOts;
     type Copies = EvaluatorCopies;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
         setup::evaluator(run, terms, None)
-    }
-
-    fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        CotReceiver::restored(series, keys)
-    }
-
-    fn delta(&self) -> Option<Label> {
-        None
-    }
-
-    fn keys_behind(&self) -> Forward {
-        CotReceiver::keys_behind(self)
-    }
-
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        CotReceiver::enter(self, ranges)
-    }
-
-    fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
-        let Session { run, rng, cot, .. } = session;
-        let (choices, labels) = CotReceiver::random(cot, &mut run.channel, rng, count)?;
-        Ok(EvaluatorOts { choices, labels })
     }
 
     fn garble(
@@ -201,8 +145,8 @@ impl Role for extension::Receiver {
     }
 }
 
-/// The items that a step made.
-pub(crate) enum Made<C: Role> {
+/// The result of a step.
+pub enum Made<C: Role> {
     Ots(C::Ots),
     Copies(u128, C::Copies),
 }
@@ -252,29 +196,44 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
     Ok(Material { ots: ots.unwrap_or_default(), copies: slots })
 }
 
-impl<C: Role> Member for Session<C> {
-    const PROTOCOL: &'static str = CompGc::NAME;
-    const ROLE: Party = C::ROLE;
+impl Plain for CompGc {
     type FillStep = Filling;
-    type Made = Made<C>;
     type Execution<'j> = Execution<'j>;
+    type Garbler = Session<extension::Sender>;
+    type Evaluator = Session<extension::Receiver>;
+
+    fn program(job: &Execution) -> [u8; 32] {
+        setup::digest(job.layout)
+    }
+
+    fn needs(job: &Execution) -> String {
+        job.needs.to_string()
+    }
+
+    fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+        job.needs.choose(batches)
+    }
+}
+
+impl<C: Role> Member<CompGc> for Session<C> {
+    type Ots = C;
+    type Made = Made<C>;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
         C::set_up(run, terms)
     }
 
-    fn restored(run: Metered, id: SessionId, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), offset, keys)?;
+    fn restored(run: Metered, id: SessionId, cot: C) -> Result<Self, Error> {
         let rng = Rng::new("brickwork compgc session from stock")?;
         Ok(Session { run, id, rng, cot, schedules: Vec::new() })
     }
 
-    fn offset(&self) -> Option<Label> {
-        self.cot.delta()
+    fn ots(&mut self) -> &mut C {
+        &mut self.cot
     }
 
-    fn keys_behind(&self) -> Forward {
-        self.cot.keys_behind()
+    fn ots_ref(&self) -> &C {
+        &self.cot
     }
 
     fn id(&self) -> &SessionId {
@@ -293,14 +252,10 @@ impl<C: Role> Member for Session<C> {
         self.run
     }
 
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        self.cot.enter(ranges)
-    }
-
     fn make(&mut self, step: &Filling) -> Result<Made<C>, Error> {
         self.run.phase("preprocess");
         Ok(match step {
-            Filling::Ots(count) => Made::Ots(C::draw(self, *count)?),
+            Filling::Ots(count) => Made::Ots(self.cot.draw(&mut self.run.channel, &mut self.rng, *count)?),
             Filling::Copies { component, count } => {
                 let (start, copies) = C::garble(self, &component.circuit, *count)?;
                 Made::Copies(start, copies)
@@ -327,20 +282,7 @@ impl<C: Role> Member for Session<C> {
         }
     }
 
-    fn program(job: &Execution) -> [u8; 32] {
-        setup::digest(job.layout)
-    }
-
-    fn needs(job: &Execution) -> String {
-        job.needs.to_string()
-    }
-
-    fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
-        job.needs.choose(batches)
-    }
-
-    /// Reads the items from disk before the peer's confirmation, so that no message waits for the disk after
-    /// it.
+    /// Data that does not depend on the peer is read first: nothing waits for a disk once both have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
         stand.confirm(&mut self.run)?;

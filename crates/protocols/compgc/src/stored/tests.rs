@@ -10,6 +10,7 @@ use brickwork_harness::stores::{
     BOTH, Lines, Seen, Stores, check_secrets_of_a_sender, dying, left, misshapen, terms,
 };
 use brickwork_session::Unobserved;
+use brickwork_session::stock::inventory::{executions, inventory};
 use brickwork_session::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
@@ -59,7 +60,7 @@ impl Folders {
 
     /// Returns the items left in epochs that are not burned, by name. Checks that both parties have the same.
     fn left(&self) -> BTreeMap<String, u64> {
-        self.0.left(inventory, |epoch| {
+        self.0.left::<CompGc>(|epoch| {
             assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
             for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
                 assert_eq!(batch.kind, if batch.name == "OTs" { "ots" } else { "component" });
@@ -135,9 +136,9 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), left([("compare", 4), ("OTs", 4 * width + 10)]));
     for party in BOTH {
         let store = folders.store(party);
-        let part = &inventory(&store).unwrap()[0];
-        assert_eq!(executions(part, &store, &small).unwrap(), 4);
-        assert_eq!(executions(part, &store, &small.repeat(3).unwrap()).unwrap(), 1);
+        let part = &inventory::<CompGc>(&store).unwrap()[0];
+        assert_eq!(executions::<CompGc>(part, &store, &small).unwrap(), 4);
+        assert_eq!(executions::<CompGc>(part, &store, &small.repeat(3).unwrap()).unwrap(), 1);
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
@@ -181,7 +182,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), left([]));
     let made = folders.runs(&small, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!(made, Request::of(&small).unwrap());
-    let epochs = inventory(&folders.store(Party::Garbler)).unwrap();
+    let epochs = inventory::<CompGc>(&folders.store(Party::Garbler)).unwrap();
     assert_eq!(epochs.iter().map(|epoch| epoch.uses).sum::<u64>(), 4);
     assert_eq!(epochs.len(), 2);
 }
@@ -324,7 +325,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
             let (honest, party) =
                 if by_garbler { (evaluator, Party::Evaluator) } else { (garbler, Party::Garbler) };
             assert!(honest.is_err_and(|error| error.is_cheat(crate::Cheat::UnexpectedMessage)), "{tag:?}");
-            let epochs = inventory(&folders.store(party)).unwrap();
+            let epochs = inventory::<CompGc>(&folders.store(party)).unwrap();
             assert!(epochs[0].state.burned().is_some_and(|why| why.contains("cheated")));
         }
     }
@@ -355,5 +356,5 @@ fn a_store_of_another_protocol_is_refused() {
 /// Row 25: a session's secrets of a wrong version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
-    check_secrets_of_a_sender::<CompGc, OnDisk<Session<extension::Sender>>>();
+    check_secrets_of_a_sender::<CompGc>();
 }

@@ -2,29 +2,16 @@
 
 use super::batches::{bound_of_epoch, counts, kind};
 use super::records::Header;
-use super::side::PROTOCOL;
 use crate::parameters::known_bound;
+use crate::report::Duplo;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::cut_and_choose::{BatchKind, Upper};
-use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, inventory_of};
+use brickwork_session::stock::inventory::{CutInventory, Kinds};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
-/// Lists the epochs of a store and their batches, oldest first, burned epochs included.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
-    inventory_of::<CutAndChosen>(store)
-}
-
-/// Describes DUPLO's batches.
-struct CutAndChosen;
-
-impl Kinds for CutAndChosen {
-    const PROTOCOL: &'static str = PROTOCOL;
-
+impl Kinds for Duplo {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::COMPONENT => "component",
@@ -56,32 +43,24 @@ impl Kinds for CutAndChosen {
     fn risk_log2(risk: u128) -> Option<f64> {
         Some(Upper::fixed(risk).log2())
     }
-}
 
-/// Returns how often a program can run on an epoch, apart from the bound. It is 0 if the epoch is burned or a
-/// file is lost.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn executions(epoch: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
-    if epoch.is_lost() {
-        return Ok(0);
+    fn executions(there: &Batches, program: &Program) -> Result<u64, Error> {
+        let counts = counts(there);
+        let mut needs: Vec<(usize, usize)> = Vec::new();
+        let slots = program.slots_by_component();
+        for digest in program.component_digests() {
+            // Several names may denote the same component.
+            let needed = program
+                .component_digests()
+                .iter()
+                .zip(&slots)
+                .filter(|(d, _)| *d == digest)
+                .map(|(_, slots)| slots)
+                .sum();
+            needs.push((counts.components.get(digest).copied().unwrap_or(0), needed));
+        }
+        needs.push((counts.input, crate::steps::garbler_wires(program)));
+        needs.extend(counts.ots.map(|ots| (ots, program.input_width(Party::Evaluator))));
+        Ok(needs.into_iter().filter_map(|(left, needed)| left.checked_div(needed)).min().unwrap_or(0) as u64)
     }
-    let counts = counts(&Batches::of(store, &epoch.id)?);
-    let mut needs: Vec<(usize, usize)> = Vec::new();
-    let slots = program.slots_by_component();
-    for digest in program.component_digests() {
-        // Components with different names may have the same digest; all their slots count.
-        let needed = program
-            .component_digests()
-            .iter()
-            .zip(&slots)
-            .filter(|(d, _)| *d == digest)
-            .map(|(_, slots)| slots)
-            .sum();
-        needs.push((counts.components.get(digest).copied().unwrap_or(0), needed));
-    }
-    needs.push((counts.input, crate::steps::garbler_wires(program)));
-    needs.extend(counts.ots.map(|ots| (ots, program.input_width(Party::Evaluator))));
-    Ok(needs.into_iter().filter_map(|(left, needed)| left.checked_div(needed)).min().unwrap_or(0) as u64)
 }

@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::side::{Filling, OnDisk, Role};
+use super::side::Filling;
 use crate::hooks::Hooks;
 use crate::parameters::Parameters;
 use crate::report::Duplo;
 use crate::request::Request;
-use crate::{Evaluator, Garbler};
 use brickwork_base::pool::Pool;
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
@@ -130,21 +129,15 @@ impl Maker {
         threads: usize,
         hooks: Hooks,
     ) -> Result<u32, Error> {
-        match self.role() {
-            Party::Garbler => works::<Garbler>(self.0, peer, threads, hooks),
-            Party::Evaluator => works::<Evaluator>(self.0, peer, threads, hooks),
-        }
-    }
-}
-
-fn works<R: Role>(maker: makers::Maker, peer: Channel, threads: usize, hooks: Hooks) -> Result<u32, Error> {
-    let terms = maker.meeting().terms(threads);
-    Pool::entered_or_new(threads)?.enter(|| {
-        let run = Metered::new::<Duplo>(peer, R::ROLE, Box::new(Unobserved));
-        maker.works::<OnDisk<R>, Duplo, _>((run, hooks), &terms, read, |owned: &(Request, Parameters)| {
-            Filling { request: &owned.0, parameters: &owned.1 }
+        let (role, terms) = (self.role(), self.0.meeting().terms(threads));
+        Pool::entered_or_new(threads)?.enter(|| {
+            let run = Metered::new::<Duplo>(peer, role, Box::new(Unobserved));
+            self.0.works::<Duplo, _>((run, hooks), &terms, read, |owned: &(Request, Parameters)| Filling {
+                request: &owned.0,
+                parameters: &owned.1,
+            })
         })
-    })
+    }
 }
 
 #[cfg(test)]

@@ -14,37 +14,29 @@ mod side;
 
 use std::sync::Arc;
 
+use crate::StepReport;
 use crate::hooks::Hooks;
 use crate::items::Origin;
 use crate::parameters::Parameters;
 use crate::proposal::{Decompose, Decomposition};
 use crate::report::Duplo;
 use crate::request::Request;
-use crate::setup::no_proposal;
 use crate::steps::{Secret, Step, garbler_wires};
-use crate::{Evaluator, Garbler, StepReport};
 use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::{Party, Program};
+use brickwork_session::stock as stocked;
 pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
-use brickwork_session::stock::meeting::{self, Owner};
-use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::workers::Workers;
-use brickwork_session::stock::{self as stocked, Side as _};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
-pub use inventory::{executions, inventory};
 pub use makers::Maker;
-use side::{Execution, Filling, OnDisk, PROTOCOL, Role};
-
-fn owner(role: Party, terms: &Terms) -> Owner<'_> {
-    Owner { protocol: PROTOCOL, role, terms }
-}
+use side::{Execution, Filling};
 
 /// Returns whether this party's store has enough for a program, counting only items that these terms allow
 /// and that both parties may still use.
@@ -52,29 +44,13 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
-    stocked::in_stock(store, &owner(party, terms), |held| {
+    stocked::in_stock::<Duplo>(store, party, terms, |held| {
         batches::choose(held, (program, garbler_wires(program)), &[], terms.security)
     })
 }
 
-/// Compares the stores with the peer's without a run: exchanges their pairs and the positions of their logs,
-/// and changes neither store. A party without a store has no pair and no log. Returns how many epochs both
-/// parties may use.
-///
-/// # Errors
-/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
-/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
-pub fn compare_stores(
-    channel: &mut Channel,
-    store: Option<&Store>,
-    role: Party,
-    terms: &Terms,
-) -> Result<usize, Error> {
-    meeting::compare_stores(channel, store, &owner(role, terms))
-}
-
-/// Returns the purpose of a connection for making stock with this many workers, for [`Stocked::open_for`]. A
-/// peer with another number of workers is refused before the stores are compared.
+/// Returns the purpose of a connection on which two parties meet to make stock with this many workers, for
+/// [`Stocked::open_for`]: a peer with another number is refused before the stores are compared.
 pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
     Digest::of("brickwork 2026-11 duplo purpose of workers").length(workers).done()
 }
@@ -87,11 +63,13 @@ pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk.
-pub struct Stocked(Of);
-
-enum Of {
-    Garbler(Box<Inner<Garbler>>),
-    Evaluator(Box<Inner<Evaluator>>),
+pub struct Stocked {
+    line: stocked::Stocked<Duplo>,
+    schedules: Schedules,
+    /// The garbler's proposal for the first program.
+    cut: Decomposition,
+    /// The session of the greetings.
+    greeted: SessionId,
 }
 
 impl Stocked {
@@ -163,9 +141,9 @@ impl Stocked {
         given: &Arc<Program>,
         decompose: Option<&Decompose>,
     ) -> Result<(Arc<Program>, String), Error> {
-        match &self.0 {
-            Of::Evaluator(inner) => Ok((inner.cut.make(given, decompose)?, inner.cut.name.clone())),
-            Of::Garbler(_) => Ok((given.clone(), String::new())),
+        match self.line.role() {
+            Party::Evaluator => Ok((self.cut.make(given, decompose)?, self.cut.name.clone())),
+            Party::Garbler => Ok((given.clone(), String::new())),
         }
     }
 
@@ -183,17 +161,27 @@ impl Stocked {
     }
 
     fn begin(
-        run: Metered,
+        mut run: Metered,
         store: &Store,
         terms: &Terms,
         purpose: Option<[u8; 32]>,
         cut: &Decomposition,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        Ok(Stocked(match run.role {
-            Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, purpose, cut, hooks)?)),
-            Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, purpose, cut, hooks)?)),
-        }))
+        run.phase("setup");
+        let purpose = purpose.as_ref().map_or(&[][..], |purpose| purpose);
+        let program = blake3::derive_key("brickwork 2026-11 stock", purpose);
+        let digests = Digests { stock: true, program, parameters: [0; 32] };
+        let greeting = Greeting::send::<Duplo>(&mut run.channel, run.role, terms, &digests)?;
+        if run.role == Party::Garbler {
+            cut.send(&mut run.channel)?;
+        }
+        let answer = greeting.answered(&mut run.channel)?;
+        answer.proposes_nothing()?;
+        let cut =
+            if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
+        let line = stocked::Stocked::open(run, hooks, store, terms, &answer.session)?;
+        Ok(Stocked { line, schedules: Schedules::new(), cut, greeted: answer.session })
     }
 
     /// Returns whether a step, or a program as a step, could begin now on stock that this connection may use.
@@ -207,10 +195,8 @@ impl Stocked {
     }
 
     fn has_step(&mut self, step: &Step) -> Result<bool, Error> {
-        match &mut self.0 {
-            Of::Garbler(inner) => inner.has(step),
-            Of::Evaluator(inner) => inner.has(step),
-        }
+        let carried = self.carried(step)?;
+        self.line.has(&Execution { step, input: &[], schedules: &self.schedules, carried })
     }
 
     /// Prepares a step, or a program as a step, as far as neither the peer nor an input is needed.
@@ -221,27 +207,39 @@ impl Stocked {
         self.expect_step(&step.into())
     }
 
-    fn expect_step(self, step: &Step) -> Result<Self, Error> {
-        Ok(Stocked(match self.0 {
-            Of::Garbler(inner) => Of::Garbler(Box::new(inner.expect(step)?)),
-            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.expect(step)?)),
-        }))
+    fn expect_step(mut self, step: &Step) -> Result<Self, Error> {
+        self.prepare(step.program());
+        let carried = self.carried(step)?;
+        let Stocked { line, schedules, cut, greeted } = self;
+        let line = line.expect(&Execution { step, input: &[], schedules: &schedules, carried })?;
+        Ok(Stocked { line, schedules, cut, greeted })
+    }
+
+    fn prepare(&mut self, program: &Program) {
+        program.component_digests();
+        program.digest();
+        if self.line.role() == Party::Evaluator {
+            batches::schedule(&mut self.schedules, program);
+        }
+    }
+
+    /// Returns the batches on which the kept values of a step depend.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if a value is not kept in the current session.
+    fn carried(&mut self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+        step.check_session(self.line.session_id())?;
+        self.line.kept().map_or(Ok(Vec::new()), |kept| kept.origins(step))
     }
 
     /// Forgets a kept secret; no later program can use it.
     pub fn forget(&mut self, secret: &Secret) {
-        match &mut self.0 {
-            Of::Garbler(inner) => inner.forget(secret),
-            Of::Evaluator(inner) => inner.forget(secret),
-        }
+        self.line.kept().into_iter().for_each(|kept| kept.forget(secret));
     }
 
     /// Ends a filling between two steps when this stop is requested. A step that has begun is completed.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
-        match &mut self.0 {
-            Of::Garbler(inner) => inner.line.stop_between_steps(stop),
-            Of::Evaluator(inner) => inner.line.stop_between_steps(stop),
-        }
+        self.line.stop_between_steps(stop);
     }
 
     /// Makes stock, one step after another. Steps that an interrupted run of the same steps completed are not
@@ -250,14 +248,16 @@ impl Stocked {
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats; the epoch is then burned.
     pub fn preprocess(self, steps: &[Request]) -> Result<(Preprocessed, Self), Error> {
-        Ok(match self.0 {
-            Of::Garbler(inner) => {
-                inner.preprocess(steps).map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?
-            }
-            Of::Evaluator(inner) => inner
-                .preprocess(steps)
-                .map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
-        })
+        let Stocked { mut line, schedules, cut, greeted } = self;
+        let epoch = line.open_epoch()?;
+        let parameters = Parameters::for_steps(steps, line.terms().security)?;
+        let steps: Vec<Filling> = steps
+            .iter()
+            .zip(&parameters)
+            .map(|(request, parameters)| Filling { request, parameters })
+            .collect();
+        let (done, line) = line.fill(epoch, &steps)?;
+        Ok((done, Stocked { line, schedules, cut, greeted }))
     }
 
     /// Does the same as [`Stocked::preprocess`], with a worker for each of these connections, at least two.
@@ -294,13 +294,24 @@ impl Stocked {
         workers: Vec<(Channel, Hooks)>,
         makers: Vec<Channel>,
     ) -> Result<MadeBy<Self>, Error> {
-        Ok(match self.0 {
-            Of::Garbler(inner) => inner
-                .preprocess_by(steps, workers, makers)
-                .map(|(done, phases, inner)| (done, phases, Stocked(Of::Garbler(Box::new(inner)))))?,
-            Of::Evaluator(inner) => inner
-                .preprocess_by(steps, workers, makers)
-                .map(|(done, phases, inner)| (done, phases, Stocked(Of::Evaluator(Box::new(inner)))))?,
+        let Stocked { mut line, schedules, cut, greeted } = self;
+        let role = line.role();
+        // One pool of threads for all sessions.
+        Pool::entered_or_new(line.terms().threads)?.enter(|| {
+            let lines = workers
+                .into_iter()
+                .map(|(channel, hooks)| (Metered::new::<Duplo>(channel, role, Box::new(Unobserved)), hooks));
+            let mut workers = Workers::greet(role, lines.collect(), makers, line.terms(), &greeted)?;
+            let epoch = line.open_epoch()?;
+            let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
+            // Steps that begin together use one part of the budget together, whichever worker makes them.
+            let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
+            let all = shares.iter().flatten().zip(&parameters);
+            let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
+            let steps: Vec<Vec<Filling>> =
+                shares.iter().map(|shares| filling.by_ref().take(shares.len()).collect()).collect();
+            let (done, line) = line.fill_by(&mut workers, epoch, &steps)?;
+            Ok((done, workers.close()?, Stocked { line, schedules, cut, greeted }))
         })
     }
 
@@ -321,176 +332,21 @@ impl Stocked {
         self.run_step(&step.into(), input, lacking)
     }
 
-    fn run_step(self, step: &Step, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
-        Ok(match self.0 {
-            Of::Garbler(inner) => inner
-                .run(step, input, lacking)
-                .map(|(done, inner)| (done, Stocked(Of::Garbler(Box::new(inner)))))?,
-            Of::Evaluator(inner) => inner
-                .run(step, input, lacking)
-                .map(|(done, inner)| (done, Stocked(Of::Evaluator(Box::new(inner)))))?,
-        })
-    }
-
-    /// Compares both stores again, at both parties at the same time, and releases the epoch in use. Then this
-    /// connection can use stock that other connections have made. Kept values are lost.
-    ///
-    /// # Errors
-    /// As [`Stocked::open`].
-    pub fn renew(self) -> Result<Self, Error> {
-        Ok(Stocked(match self.0 {
-            Of::Garbler(inner) => Of::Garbler(Box::new(inner.renew()?)),
-            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.renew()?)),
-        }))
-    }
-
-    /// Returns the connection for the caller's own messages between two programs. Both parties must expect
-    /// them.
-    pub fn channel(&mut self) -> &mut Channel {
-        match &mut self.0 {
-            Of::Garbler(inner) => inner.line.channel(),
-            Of::Evaluator(inner) => inner.line.channel(),
-        }
-    }
-
-    /// Returns the bytes sent on this connection so far, in both directions, payload and framing.
-    pub fn bytes(&self) -> u64 {
-        let channel = match &self.0 {
-            Of::Garbler(inner) => &inner.line.line().channel,
-            Of::Evaluator(inner) => &inner.line.line().channel,
-        };
-        channel.sent_bytes() + channel.received_bytes()
-    }
-
-    /// Closes the connection. Returns the time and the bytes of each phase.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the peer went away.
-    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        match self.0 {
-            Of::Garbler(inner) => inner.line.close(),
-            Of::Evaluator(inner) => inner.line.close(),
-        }
-    }
-}
-
-struct Inner<R: Role> {
-    line: stocked::Stocked<OnDisk<R>>,
-    schedules: Schedules,
-    /// The cut that the garbler proposes for the first program.
-    cut: Decomposition,
-    /// The identifier of the session of the greetings.
-    greeted: SessionId,
-}
-
-impl<R: Role> Inner<R> {
-    fn open(
-        mut run: Metered,
-        store: &Store,
-        terms: &Terms,
-        purpose: Option<[u8; 32]>,
-        cut: &Decomposition,
-        hooks: Hooks,
-    ) -> Result<Self, Error> {
-        run.phase("setup");
-        let purpose = purpose.as_ref().map_or(&[][..], |purpose| purpose);
-        let program = blake3::derive_key("brickwork 2026-11 stock", purpose);
-        let digests = Digests { stock: true, program, parameters: [0; 32] };
-        let greeting = Greeting::send::<Duplo>(&mut run.channel, run.role, terms, &digests)?;
-        if run.role == Party::Garbler {
-            cut.send(&mut run.channel)?;
-        }
-        let answer = greeting.answered(&mut run.channel)?;
-        no_proposal(&answer)?;
-        let cut =
-            if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
-        let line = stocked::Stocked::open(run, hooks, store, terms, &answer.session)?;
-        Ok(Inner { line, schedules: Schedules::new(), cut, greeted: answer.session })
-    }
-
-    fn renew(self) -> Result<Self, Error> {
-        let Inner { line, schedules, cut, greeted } = self;
-        Ok(Inner { line: line.renew(&greeted)?, schedules, cut, greeted })
-    }
-
-    fn expect(mut self, step: &Step) -> Result<Self, Error> {
-        self.prepare(step.program());
-        let Inner { line, schedules, cut, greeted } = self;
-        let carried = carried(&line, step)?;
-        let line = line.expect(&Execution { step, input: &[], schedules: &schedules, carried })?;
-        Ok(Inner { line, schedules, cut, greeted })
-    }
-
-    fn forget(&mut self, secret: &Secret) {
-        if let Some(session) = self.line.standing_mut() {
-            session.forget(secret);
-        }
-    }
-
-    fn has(&mut self, step: &Step) -> Result<bool, Error> {
-        let carried = carried(&self.line, step)?;
-        self.line.has(&Execution { step, input: &[], schedules: &self.schedules, carried })
-    }
-
-    fn prepare(&mut self, program: &Program) {
-        program.component_digests();
-        program.digest();
-        if R::ROLE == Party::Evaluator {
-            batches::schedule(&mut self.schedules, program);
-        }
-    }
-
-    fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
-        let Inner { mut line, schedules, cut, greeted } = self;
-        let epoch = line.open_epoch()?;
-        let parameters = Parameters::for_steps(steps, line.terms().security)?;
-        let steps: Vec<Filling> = steps
-            .iter()
-            .zip(&parameters)
-            .map(|(request, parameters)| Filling { request, parameters })
-            .collect();
-        let (done, line) = line.fill(epoch, &steps)?;
-        Ok((done, Inner { line, schedules, cut, greeted }))
-    }
-
-    fn preprocess_by(
-        self,
-        steps: &[Request],
-        workers: Vec<(Channel, Hooks)>,
-        makers: Vec<Channel>,
-    ) -> Result<MadeBy<Self>, Error> {
-        let Inner { mut line, schedules, cut, greeted } = self;
-        // All sessions share one pool of threads.
-        Pool::entered_or_new(line.terms().threads)?.enter(|| {
-            let lines = workers.into_iter().map(|(channel, hooks)| {
-                (Metered::new::<Duplo>(channel, R::ROLE, Box::new(Unobserved)), hooks)
-            });
-            let mut workers =
-                Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), makers, line.terms(), &greeted)?;
-            let epoch = line.open_epoch()?;
-            let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
-            // The shares of all steps are made together, so they use one part of the budget together.
-            let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
-            let all = shares.iter().flatten().zip(&parameters);
-            let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
-            let steps: Vec<Vec<Filling>> =
-                shares.iter().map(|shares| filling.by_ref().take(shares.len()).collect()).collect();
-            let (done, line) = line.fill_by(&mut workers, epoch, &steps)?;
-            Ok((done, workers.close()?, Inner { line, schedules, cut, greeted }))
-        })
-    }
-
-    fn run(mut self, step: &Step, input: &[bool], mut lacking: Lacking) -> Result<(FromStock, Self), Error> {
+    fn run_step(
+        mut self,
+        step: &Step,
+        input: &[bool],
+        mut lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
         step.check_session(self.line.session_id())?;
-        step.check_input(R::ROLE, input)?;
+        step.check_input(self.line.role(), input)?;
         self.prepare(step.program());
-        // While a value is kept, programs take only from the session of this value, and no other session
-        // begins.
-        if self.line.standing().is_some_and(OnDisk::stays) {
+        // While a value is kept, programs take only from its session, and no other session is begun.
+        if self.line.stays() {
             lacking = Lacking::Refuse;
         }
-        let carried = carried(&self.line, step)?;
-        let Inner { line, schedules, cut, greeted } = self;
+        let carried = self.carried(step)?;
+        let Stocked { line, schedules, cut, greeted } = self;
         let job = Execution { step, input, schedules: &schedules, carried };
         let (outcome, epoch, made, line) =
             line.run_or_make(&job, lacking, |next, why| make(next, step.program(), why))?;
@@ -499,41 +355,54 @@ impl<R: Role> Inner<R> {
         promise.epoch_bound_log2 = Some(of_epoch.log2());
         Ok((
             FromStock { outputs, kept, recovered: aside.recovered, promise, made },
-            Inner { line, schedules, cut, greeted },
+            Stocked { line, schedules, cut, greeted },
         ))
     }
+
+    /// Compares both stores again, at both parties at the same time, and releases the epoch in use. After it,
+    /// this connection can use stock that other connections made meanwhile. The kept values are lost.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`].
+    pub fn renew(self) -> Result<Self, Error> {
+        let Stocked { line, schedules, cut, greeted } = self;
+        Ok(Stocked { line: line.renew(&greeted)?, schedules, cut, greeted })
+    }
+
+    /// Returns the connection, for the caller's own messages between two programs, which both parties must
+    /// expect.
+    pub fn channel(&mut self) -> &mut Channel {
+        self.line.channel()
+    }
+
+    /// Returns the bytes that were sent on the connection so far, in both directions, payload and framing.
+    pub fn bytes(&self) -> u64 {
+        let channel = &self.line.line().channel;
+        channel.sent_bytes() + channel.received_bytes()
+    }
+
+    /// Closes it. Returns the time and the bytes of each phase.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.line.close()
+    }
 }
 
-/// Returns the batches that the kept values of a step depend on.
-///
-/// # Errors
-/// [`Error::Usage`] if a value is not kept in the current session.
-fn carried<R: Role>(line: &stocked::Stocked<OnDisk<R>>, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
-    step.check_session(line.session_id())?;
-    line.standing().map_or(Ok(Vec::new()), |session| session.carried(step))
-}
-
-/// Makes the missing items of a program. All items of a program must exist before its session's first input.
-/// So missing items are added to an epoch without inputs if there is one. Otherwise a new epoch gets all
-/// items that the program needs.
-fn make<R: Role>(
-    mut line: stocked::Stocked<OnDisk<R>>,
+/// Makes the missing items of a program. All material of a program must exist before its session's first
+/// input. So missing items are added to an epoch without inputs, if there is one; otherwise a new one is
+/// filled with everything that the program needs.
+fn make(
+    mut line: stocked::Stocked<Duplo>,
     program: &Program,
     why: &Error,
-) -> Result<(Request, stocked::Stocked<OnDisk<R>>), Error> {
+) -> Result<(Request, stocked::Stocked<Duplo>), Error> {
     let everything = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) };
-    let mut epoch = line.open_epoch()?;
-    let mut request = match epoch {
-        Some(id) => {
-            batches::counts(&Batches::of(line.store(), &id)?).missing(program, garbler_wires(program))
-        }
-        None => everything.clone(),
-    };
-    if request.is_empty() {
-        // There are enough items, but they come from too many batches.
-        (epoch, request) = (None, everything);
-    }
-    tracing::warn!("{why}; {request} are made on the spot");
+    let (epoch, request) = line.to_be_made(why, everything, |there| {
+        let missing = batches::counts(there).missing(program, garbler_wires(program));
+        Some(missing).filter(|missing| !missing.is_empty())
+    })?;
     let parameters = Parameters::for_steps(std::slice::from_ref(&request), line.terms().security)?;
     let steps = [Filling { request: &request, parameters: &parameters[0] }];
     let (_, line) = line.fill(epoch, &steps)?;

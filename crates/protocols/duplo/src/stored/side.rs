@@ -9,7 +9,8 @@ use crate::authenticators::{
 use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
-use crate::items::{ComponentItems, Origin};
+use crate::items::{ComponentItems, Items, Origin};
+use crate::kept::Kept;
 use crate::parameters::{self, Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::phases::{self, Agreement};
@@ -24,17 +25,14 @@ use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
-use brickwork_session::stock::{Asked, Side, Stand};
-use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_session::stock::{Asked, Stand, StockProtocol, StockSession};
+use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
-/// The name of this protocol in a store.
-pub(super) const PROTOCOL: &str = Duplo::NAME;
-
 /// A step of preprocessing.
-pub(super) struct Filling<'s> {
-    pub request: &'s Request,
-    pub parameters: &'s Parameters,
+pub struct Filling<'s> {
+    pub(crate) request: &'s Request,
+    pub(crate) parameters: &'s Parameters,
 }
 
 impl Asked for Filling<'_> {
@@ -56,25 +54,20 @@ impl Asked for Filling<'_> {
 }
 
 /// A step, this party's input bits, and the evaluator's schedules for its components.
-pub(super) struct Execution<'j> {
-    pub step: &'j Step,
-    pub input: &'j [bool],
-    pub schedules: &'j Schedules,
-    /// The batches that the step's kept values depend on, with their names.
-    pub carried: Vec<(String, Origin)>,
+pub struct Execution<'j> {
+    pub(crate) step: &'j Step,
+    pub(crate) input: &'j [bool],
+    pub(crate) schedules: &'j Schedules,
+    /// The batches on which the step's kept values depend, with their names.
+    pub(crate) carried: Vec<(String, Origin)>,
 }
 
-/// The session of a role, with the operations in which the roles differ.
-pub(super) trait Role: Sized + Send + Pooled {
-    const ROLE: Party;
-    /// The attempts of the other party that this party counts.
-    const COUNTED: Counted;
+/// A role's session, with the operations in which the two roles differ.
+pub(super) trait Role: Sized + Send + Pooled + 'static {
     type Component: Stored + ComponentItems;
-    type Authenticators: Stored;
+    type Authenticators: Stored + Items;
     type Ots: Stored;
 
-    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
-    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
     fn secrets(&self) -> Secrets;
     fn id(&self) -> &SessionId;
     fn security(&self) -> Security;
@@ -84,8 +77,7 @@ pub(super) trait Role: Sized + Send + Pooled {
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept values.
     fn keeps(&self) -> bool;
-    fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error>;
-    /// Returns the stock: items that were just made, or fetched for a program.
+    /// Returns the stock: the items that were made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     fn hooks(&mut self) -> &mut Hooks;
@@ -101,43 +93,106 @@ pub(super) trait Role: Sized + Send + Pooled {
     fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error>;
 }
 
-/// A role's session, as the common code for stock needs it.
-pub(super) struct OnDisk<R>(Box<R>);
-
-impl<R: Role> OnDisk<R> {
-    /// Returns the batches that the kept values of a step depend on.
+/// The values that earlier steps kept.
+pub trait KeptValues {
+    /// Returns the batches on which the kept values of a step depend, with their names.
     ///
     /// # Errors
-    /// [`Error::Usage`] if a value was forgotten.
-    pub fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
-        self.0.carried(step)
+    /// [`Error::Usage`] if something was forgotten.
+    fn origins(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error>;
+
+    /// Forgets a value.
+    fn forget(&mut self, secret: &Secret);
+}
+
+impl<A: Items> KeptValues for Kept<A> {
+    fn origins(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+        self.origins(step)
     }
 
-    pub fn forget(&mut self, secret: &Secret) {
-        self.0.stock().kept.forget(secret);
+    fn forget(&mut self, secret: &Secret) {
+        self.forget(secret);
     }
 }
 
-impl<R: Role> Side for OnDisk<R> {
-    const PROTOCOL: &'static str = PROTOCOL;
-    const ROLE: Party = R::ROLE;
-    const COUNTED: Counted = R::COUNTED;
+/// A role's session, in the form that the stock uses.
+struct OnDisk<R>(Box<R>);
+
+fn on_disk<R: Role>(party: R) -> Box<dyn StockSession<Duplo>> {
+    Box::new(OnDisk(Box::new(party)))
+}
+
+impl StockProtocol for Duplo {
     const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
     type Outcome = StepReport;
+    type Kept = dyn KeptValues;
 
-    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        Ok(OnDisk(Box::new(R::set_up(run, terms, hooks)?)))
+    /// An evaluator that breaks off learns nothing new about the checks of it.
+    fn counted(role: Party) -> Counted {
+        match role {
+            Party::Garbler => Counted::Nothing,
+            Party::Evaluator => Counted::BrokenOffOrThrownAway,
+        }
     }
 
+    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Box<dyn StockSession<Self>>, Error> {
+        match run.role {
+            Party::Garbler => <Garbler>::set_up(run, terms, hooks).map(on_disk),
+            Party::Evaluator => <Evaluator>::set_up(run, terms, hooks).map(on_disk),
+        }
+    }
+
+    fn restore(
+        run: Metered,
+        terms: &Terms,
+        secrets: &Secrets,
+        hooks: Hooks,
+    ) -> Result<Box<dyn StockSession<Self>>, Error> {
+        match run.role {
+            Party::Garbler => <Garbler>::restored(run, terms, secrets, hooks).map(on_disk),
+            Party::Evaluator => <Evaluator>::restored(run, terms, secrets, hooks).map(on_disk),
+        }
+    }
+
+    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
+    /// A session with a part of a promise is filled once.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        if terms.security.is_share() {
+            return Ok(state.is_new());
+        }
+        Ok(!state.is_used() && may_begin(state.given_up(), terms.security)?)
+    }
+
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        parameters::fixed(terms.security)
+    }
+
+    fn early_risk(role: Party, terms: &Terms) -> Result<u128, Error> {
+        match role {
+            Party::Garbler => Ok(0),
+            Party::Evaluator => parameters::early_risk(terms.security),
+        }
+    }
+
+    fn program(job: &Execution) -> [u8; 32] {
+        job.step.digest()
+    }
+
+    fn needs(job: &Execution) -> String {
+        Request::of(job.step.program()).to_string()
+    }
+
+    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        batches::choose(batches, (job.step.program(), authenticators(job.step)), &job.carried, terms.security)
+    }
+}
+
+impl<R: Role> StockSession<Duplo> for OnDisk<R> {
     fn secrets(&self) -> Secrets {
         self.0.secrets()
-    }
-
-    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        Ok(OnDisk(Box::new(R::restored(run, terms, secrets, hooks)?)))
     }
 
     fn id(&self) -> &SessionId {
@@ -156,21 +211,12 @@ impl<R: Role> Side for OnDisk<R> {
         self.0.keeps()
     }
 
+    fn kept(&mut self) -> Option<&mut (dyn KeptValues + 'static)> {
+        Some(&mut self.0.stock().kept)
+    }
+
     fn release(self: Box<Self>) -> (Metered, Hooks) {
         self.0.release()
-    }
-
-    /// A session's items must exist before its first input, and too many given-up steps close an epoch. A
-    /// session with a share of a promise is filled only once.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
-        if terms.security.is_share() {
-            return Ok(state.is_new());
-        }
-        Ok(!state.is_used() && may_begin(state.given_up(), terms.security)?)
-    }
-
-    fn level(terms: &Terms) -> String {
-        format!(" for {}", terms.security.flag())
     }
 
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error> {
@@ -181,17 +227,6 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn risk(&self, step: &Filling<'_>) -> u128 {
         step.parameters.risk()
-    }
-
-    fn fixed(terms: &Terms) -> Result<u128, Error> {
-        parameters::fixed(terms.security)
-    }
-
-    fn early_risk(terms: &Terms) -> Result<u128, Error> {
-        match R::ROLE {
-            Party::Garbler => Ok(0),
-            Party::Evaluator => parameters::early_risk(terms.security),
-        }
     }
 
     fn fill(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {
@@ -211,18 +246,6 @@ impl<R: Role> Side for OnDisk<R> {
             keep(keeper, counters, (kind::INPUT, "input authenticators", [0; 32]), items)?;
         }
         ots.into_iter().try_for_each(|items| keep(keeper, counters, (kind::OTS, "OTs", [0; 32]), items))
-    }
-
-    fn program(job: &Execution) -> [u8; 32] {
-        job.step.digest()
-    }
-
-    fn needs(job: &Execution) -> String {
-        Request::of(job.step.program()).to_string()
-    }
-
-    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        batches::choose(batches, (job.step.program(), authenticators(job.step)), &job.carried, terms.security)
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
@@ -285,20 +308,9 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
 }
 
 impl Role for Garbler {
-    const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off learns nothing about the garbler's checks of it, so no attempt counts.
-    const COUNTED: Counted = Counted::Nothing;
     type Component = GarblerComponent;
     type Authenticators = GarblerAuthenticators;
     type Ots = GarblerInputOts;
-
-    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        Garbler::set_up(run, terms, hooks)
-    }
-
-    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        Garbler::restored(run, terms, secrets, hooks)
-    }
 
     fn secrets(&self) -> Secrets {
         Garbler::secrets(self)
@@ -327,10 +339,6 @@ impl Role for Garbler {
 
     fn keeps(&self) -> bool {
         !self.stock.kept.is_empty()
-    }
-
-    fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
-        self.stock.kept.origins(step)
     }
 
     fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts> {
@@ -366,19 +374,9 @@ impl Role for Garbler {
 }
 
 impl Role for Evaluator {
-    const ROLE: Party = Party::Evaluator;
-    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     type Component = EvaluatorComponent;
     type Authenticators = EvaluatorAuthenticators;
     type Ots = EvaluatorInputOts;
-
-    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        Evaluator::set_up(run, terms, hooks)
-    }
-
-    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        Evaluator::restored(run, terms, secrets, hooks)
-    }
 
     fn secrets(&self) -> Secrets {
         Evaluator::secrets(self)
@@ -407,10 +405,6 @@ impl Role for Evaluator {
 
     fn keeps(&self) -> bool {
         !self.stock.kept.is_empty()
-    }
-
-    fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
-        self.stock.kept.origins(step)
     }
 
     fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts> {

@@ -3,8 +3,7 @@
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
-use brickwork_session::Protocol;
-use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, inventory_of};
+use brickwork_session::stock::inventory::{CutInventory, Kinds};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
@@ -13,21 +12,7 @@ use super::origins::{Header, Origin, bound_of_epoch};
 use crate::parameters::Unit;
 use crate::report::Jimu;
 
-/// Returns the inventory of the parts of a store that belong to this protocol, oldest first, including burned
-/// epochs.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
-    inventory_of::<Ours>(store)
-}
-
-/// The batches of JIMU.
-struct Ours;
-
-impl Kinds for Ours {
-    const PROTOCOL: &'static str = Jimu::NAME;
-
+impl Kinds for Jimu {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::GATES => "gates",
@@ -59,25 +44,17 @@ impl Kinds for Ours {
     fn risk_log2(risk: u128) -> Option<f64> {
         Some(Upper::fixed(risk).log2())
     }
-}
 
-/// Counts the executions of a program for which a part of a store has enough items, by gates and by
-/// components. The count ignores the bound. The count is 0 if the part is incomplete.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
-pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
-    if part.is_lost() {
-        return Ok(0);
+    /// By gates and by components.
+    fn executions(there: &Batches, program: &Program) -> Result<u64, Error> {
+        let [gates, components] = [Unit::Gates, Unit::Components].map(|unit| Request::of(program, unit));
+        let (gates, components) = (gates?, components?);
+        let inputs = Request { gates: 0, components: Vec::new(), ..gates.clone() };
+        if inputs == gates {
+            return Ok(inputs.suffices(there));
+        }
+        let without = |request: Request| Request { inputs: 0, ots: 0, ..request }.suffices(there);
+        let buckets = without(gates).saturating_add(without(components));
+        Ok(if inputs.is_empty() { buckets } else { buckets.min(inputs.suffices(there)) })
     }
-    let there = Batches::of(store, &part.id)?;
-    let [gates, components] = [Unit::Gates, Unit::Components].map(|unit| Request::of(program, unit));
-    let (gates, components) = (gates?, components?);
-    let inputs = Request { gates: 0, components: Vec::new(), ..gates.clone() };
-    if inputs == gates {
-        return Ok(inputs.suffices(&there));
-    }
-    let without = |request: Request| Request { inputs: 0, ots: 0, ..request }.suffices(&there);
-    let buckets = without(gates).saturating_add(without(components));
-    Ok(if inputs.is_empty() { buckets } else { buckets.min(inputs.suffices(&there)) })
 }

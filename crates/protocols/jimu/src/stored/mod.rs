@@ -19,27 +19,19 @@ mod tests;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_session::stock as stocked;
-use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Promise, Protocol, Terms};
-use brickwork_stock::{EpochId, Store};
+use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms};
+use brickwork_stock::Store;
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::parameters::{Level, Unit};
 use crate::report::Jimu;
-use crate::setup::{Evaluator, Garbler};
-pub use inventory::{executions, inventory};
 use needs::Execution;
 pub(crate) use needs::Filling;
 pub use needs::Request;
-use side::{OnDisk, Role};
-
-fn owner(role: Party, terms: &Terms) -> Owner<'_> {
-    Owner { protocol: Jimu::NAME, role, terms }
-}
 
 /// Returns whether this party's store has enough items for a program, among the items that both parties may
 /// still use. With `unit`, it considers only this cut, otherwise any cut.
@@ -56,29 +48,14 @@ pub fn in_stock(
     let security = terms.security.whole()?;
     for unit in unit.map_or(Unit::ALL.to_vec(), |unit| vec![unit]) {
         let needs = Request::of(program, unit)?;
-        if stocked::in_stock(store, &owner(party, terms), |held| needs.choose(held, unit, security))? {
+        if stocked::in_stock::<Jimu>(store, party, terms, |held| needs.choose(held, unit, security))? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, without changing either store. Returns
-/// the number of epochs that both may use.
-///
-/// # Errors
-/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
-/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
-pub fn compare_stores(
-    channel: &mut Channel,
-    store: Option<&Store>,
-    role: Party,
-    terms: &Terms,
-) -> Result<usize, Error> {
-    meeting::compare_stores(channel, store, &owner(role, terms))
-}
-
-/// Returns the promise of a program in this cut if a preprocessing for this program makes all its items.
+/// Returns the promise of a program in this cut that takes everything from one preprocessing for it.
 ///
 /// # Errors
 /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make that
@@ -91,26 +68,7 @@ pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<Pro
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. After an error it cannot be used any more.
-pub struct Stocked(Of);
-
-enum Of {
-    Garbler(Box<Line<Garbler>>),
-    Evaluator(Box<Line<Evaluator>>),
-}
-
-type Line<R> = stocked::Stocked<OnDisk<R>>;
-
-impl From<Line<Garbler>> for Stocked {
-    fn from(line: Line<Garbler>) -> Self {
-        Stocked(Of::Garbler(Box::new(line)))
-    }
-}
-
-impl From<Line<Evaluator>> for Stocked {
-    fn from(line: Line<Evaluator>) -> Self {
-        Stocked(Of::Evaluator(Box::new(line)))
-    }
-}
+pub struct Stocked(stocked::Stocked<Jimu>);
 
 impl Stocked {
     /// Greets the peer and compares both stores.
@@ -139,10 +97,7 @@ impl Stocked {
         hooks: Hooks,
     ) -> Result<Self, Error> {
         let run = Metered::new::<Jimu>(channel, party, observer);
-        match party {
-            Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
-            Party::Evaluator => open::<Evaluator>(run, store, terms, hooks).map(Stocked::from),
-        }
+        stocked::Stocked::greet(run, hooks, store, terms, "brickwork 2026-11 jimu stock").map(Stocked)
     }
 
     /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
@@ -152,15 +107,22 @@ impl Stocked {
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
     /// and then the epoch is burned.
-    pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
-        match self.0 {
-            Of::Garbler(line) => fill(*line, asked),
-            Of::Evaluator(line) => fill(*line, asked),
+    pub fn preprocess(mut self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
+        if asked.is_empty() {
+            return Err(Error::Usage("neither gates nor components, inputs or OTs are requested".into()));
         }
+        let epoch = self.0.open_epoch()?;
+        let steps = asked.steps(self.0.terms().security.whole()?)?;
+        let (done, line) = self.0.fill(epoch, &steps)?;
+        Ok((done, Stocked(line)))
     }
 
     /// Runs a program on stock, in this cut. Without a cut, it uses components if there are enough, and
     /// otherwise gates. `input` are the bits of this party's input ports.
+    ///
+    /// All material of a program must exist before its session's first input. So missing items are added to
+    /// an epoch from which nothing was taken, if there is one; otherwise a new one is filled with everything
+    /// that the program needs.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
@@ -172,10 +134,34 @@ impl Stocked {
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
-        match self.0 {
-            Of::Garbler(line) => run(*line, (program, unit), input, lacking),
-            Of::Evaluator(line) => run(*line, (program, unit), input, lacking),
-        }
+        let security = self.0.terms().security.whole()?;
+        let level = Level::of_stock(security)?;
+        let cut = |unit: Unit| Layout::from_stock(program, unit, level);
+        let layout = match unit {
+            Some(unit) => cut(unit)?,
+            // Both parties' stores give the same result. A program that has no component to garble is cut
+            // into gates.
+            None => match cut(Unit::Components) {
+                Ok(layout)
+                    if !layout.kinds.is_empty() && self.0.holds(&Execution { layout: &layout, input })? =>
+                {
+                    layout
+                }
+                _ => cut(Unit::Gates)?,
+            },
+        };
+        layout.takes(self.0.role(), input)?;
+        let job = Execution { layout: &layout, input };
+        let everything = Request::of_layout(&layout);
+        let (outcome, epoch, made, line) = self.0.run_or_make(&job, lacking, |mut next, why| {
+            let missing = |there: &Batches| Some(everything.missing(there)).filter(|lacks| !lacks.is_empty());
+            let (epoch, made) = next.to_be_made(why, everything.clone(), missing)?;
+            let (_, next) = next.fill(epoch, &made.steps(security)?)?;
+            Ok((made, next))
+        })?;
+        let side::Ran { outputs, recovered, mut promise } = outcome;
+        promise.epoch_bound_log2 = Some(origins::bound_of_epoch(line.store(), &epoch, security)?.log2());
+        Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, Stocked(line)))
     }
 
     /// Closes the connection. Returns the time and the bytes of each phase.
@@ -183,79 +169,6 @@ impl Stocked {
     /// # Errors
     /// [`Error::Io`] if the connection has ended.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        match self.0 {
-            Of::Garbler(line) => line.close(),
-            Of::Evaluator(line) => line.close(),
-        }
+        self.0.close()
     }
-}
-
-fn open<R: Role>(run: Metered, store: &Store, terms: &Terms, hooks: Hooks) -> Result<Line<R>, Error> {
-    Line::greet::<Jimu>(run, hooks, store, terms, "brickwork 2026-11 jimu stock")
-}
-
-/// Fills the newest epoch that may be filled, or a new one.
-fn fill<R: Role>(mut line: Line<R>, asked: &Request) -> Result<(Preprocessed, Stocked), Error>
-where
-    Stocked: From<Line<R>>,
-{
-    if asked.is_empty() {
-        return Err(Error::Usage("neither gates nor components, inputs or OTs are requested".into()));
-    }
-    let epoch = line.open_epoch()?;
-    let steps = asked.steps(line.terms().security.whole()?)?;
-    line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
-}
-
-/// Runs a program, and makes its missing items. All items of a program must exist before its session's first
-/// input. So missing items are added to an epoch of which nothing was used, if there is one. Otherwise a new
-/// epoch gets everything that the program needs.
-fn run<R: Role>(
-    line: Line<R>,
-    (program, unit): (&Program, Option<Unit>),
-    input: &[bool],
-    lacking: Lacking,
-) -> Result<(FromStock, Stocked), Error>
-where
-    Stocked: From<Line<R>>,
-{
-    let security = line.terms().security.whole()?;
-    let level = Level::of_stock(security)?;
-    let cut = |unit: Unit| Layout::from_stock(program, unit, level);
-    let layout = match unit {
-        Some(unit) => cut(unit)?,
-        // Both parties' stores give the same result. A program without a component to garble is cut into
-        // gates.
-        None => match cut(Unit::Components) {
-            Ok(layout)
-                if !layout.kinds.is_empty() && line.holds(&Execution { layout: &layout, input })? =>
-            {
-                layout
-            }
-            _ => cut(Unit::Gates)?,
-        },
-    };
-    layout.takes(R::ROLE, input)?;
-    let job = Execution { layout: &layout, input };
-    let (outcome, epoch, made, next) = line.run_or_make(&job, lacking, |mut next, why| {
-        let everything = Request::of_layout(&layout);
-        let mut epoch = next.open_epoch()?;
-        let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
-        let mut missing = there.map_or_else(|| everything.clone(), |there| everything.missing(&there));
-        if missing.is_empty() {
-            // There are enough items, but they come from too many batches.
-            (epoch, missing) = (None, everything);
-        }
-        tracing::warn!("{why}; {missing} are made on the spot");
-        let (_, next) = next.fill(epoch, &missing.steps(security)?)?;
-        Ok((missing, next))
-    })?;
-    let side::Ran { outputs, recovered, mut promise } = outcome;
-    promise.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
-    Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, next.into()))
-}
-
-/// Returns the base-2 logarithm of the bound of all programs together that use an epoch.
-fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
-    Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
 }

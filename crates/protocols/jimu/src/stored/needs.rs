@@ -344,9 +344,9 @@ fn copy_bytes(component: &Component, level: &Level) -> u64 {
 }
 
 /// A step of preprocessing: the items to make, and their cut-and-choose.
-pub(crate) struct Filling {
-    pub request: Request,
-    pub sizes: Sizes,
+pub struct Filling {
+    pub(crate) request: Request,
+    pub(crate) sizes: Sizes,
 }
 
 impl Filling {
@@ -378,8 +378,8 @@ impl Filling {
         self.component().map_or("AND gates", |component| &component.name)
     }
 
-    /// Returns the items that the step makes and hashes.
-    pub fn supply(&self) -> Supply<'_> {
+    /// Returns the items to make and hash for it.
+    pub(crate) fn supply(&self) -> Supply<'_> {
         let of = self.component().map_or(Kind::Gate, Kind::Component);
         // A step has at most 2^16 inputs and 2^16 OTs.
         let (inputs, ots) = (self.request.inputs as usize, self.request.ots as usize);
@@ -391,8 +391,8 @@ impl Filling {
         Supply { sizes: self.sizes.clone(), kinds, inputs, slot_wires, ots }
     }
 
-    /// Returns the step's cut-and-choose, if it makes buckets.
-    pub fn cut(&self) -> Option<Cut> {
+    /// Returns its cut-and-choose, if it makes buckets.
+    pub(crate) fn cut(&self) -> Option<Cut> {
         let bucketing = self.sizes.copies.first().copied();
         bucketing.map(|bucketing| Cut { unit: self.sizes.unit, bucketing })
     }
@@ -445,9 +445,9 @@ impl Asked for Filling {
 }
 
 /// A program, and this party's input.
-pub(super) struct Execution<'j> {
-    pub layout: &'j Layout<'j>,
-    pub input: &'j [bool],
+pub struct Execution<'j> {
+    pub(crate) layout: &'j Layout<'j>,
+    pub(crate) input: &'j [bool],
 }
 
 impl Execution<'_> {

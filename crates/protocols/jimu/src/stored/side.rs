@@ -10,8 +10,8 @@ use brickwork_primitives::ihash::{MORE_WORDS, Receiver, Sender, WORDS, Words};
 use brickwork_primitives::ot::extension::{self, KeysAgain};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
-use brickwork_session::stock::{Side, Stand};
-use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
+use brickwork_session::stock::{Stand, StockProtocol, StockSession};
+use brickwork_session::{Metered, Promise, SessionId, Terms};
 use brickwork_stock::{Batch, Counted, Forward, Ranges, Secrets, Serial, State, Writers};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -34,10 +34,10 @@ const VERSION: u32 = 1;
 
 type SeedBytes = [u8; SEED_BYTES];
 
-/// Items that a role stores.
-pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
+/// Items that a role keeps.
+pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> + Send {}
 
-impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
+impl<T: for<'c> Records<Context<'c> = Context<'c>> + Send> Stored for T {}
 
 /// The items of a program, batch by batch.
 pub(super) struct Material<R: Role> {
@@ -50,15 +50,11 @@ pub(super) struct Material<R: Role> {
 type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
 
 /// A party of a session, and its operations on stock.
-pub(super) trait Role: Sized {
-    const ROLE: Party;
-    /// The unused attempts of the other role that this party counts.
-    const COUNTED: Counted;
-    type Buckets;
+pub(super) trait Role: Sized + Send + 'static {
+    type Buckets: Send;
     type Inputs: Stored;
     type Ots: Stored;
 
-    fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error>;
     fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
     fn secrets(&self) -> Secrets;
     fn id(&self) -> &SessionId;
@@ -131,16 +127,9 @@ fn restored(seeds: &[SeedBytes]) -> Vec<Seed> {
 }
 
 impl Role for Garbler {
-    const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off learns nothing new about its own checks, so its attempts need no count.
-    const COUNTED: Counted = Counted::Nothing;
     type Buckets = GarblerItems;
     type Inputs = GarblerItems;
     type Ots = GarblerItems;
-
-    fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error> {
-        setup::garbler(run, terms, Purpose::stock(level), hooks)
-    }
 
     fn restored(run: Metered, level: Level, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfGarbler = decoded(&kept.fixed)?;
@@ -259,15 +248,9 @@ fn points_of(labels: &Sender, permutations: &Sender, seeds: &[SeedBytes; 2]) -> 
 }
 
 impl Role for Evaluator {
-    const ROLE: Party = Party::Evaluator;
-    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     type Buckets = EvaluatorBuckets;
     type Inputs = EvaluatorInputs;
     type Ots = EvaluatorOts;
-
-    fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error> {
-        setup::evaluator(run, terms, Purpose::stock(level), hooks)
-    }
 
     fn restored(run: Metered, level: Level, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfEvaluator = decoded(&kept.fixed)?;
@@ -408,34 +391,86 @@ pub(super) struct OnDisk<R: Role> {
 }
 
 /// The result of a program.
-pub(super) struct Ran {
-    pub outputs: Vec<bool>,
-    pub recovered: bool,
-    pub promise: Promise,
+pub struct Ran {
+    pub(crate) outputs: Vec<bool>,
+    pub(crate) recovered: bool,
+    pub(crate) promise: Promise,
 }
 
-impl<R: Role> Side for OnDisk<R> {
-    const PROTOCOL: &'static str = Jimu::NAME;
-    const ROLE: Party = R::ROLE;
-    const COUNTED: Counted = R::COUNTED;
+impl<R: Role> OnDisk<R> {
+    fn of(party: R) -> Box<dyn StockSession<Jimu>> {
+        Box::new(OnDisk { party: Box::new(party), made: None })
+    }
+}
+
+impl StockProtocol for Jimu {
     const AGREEMENT: &'static str = "prepare";
     type Carried = Hooks;
     type FillStep<'s> = Filling;
     type Execution<'j> = Execution<'j>;
     type Outcome = Ran;
+    type Kept = ();
 
-    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let level = Level::of_stock(terms.security.whole()?)?;
-        Ok(OnDisk { party: Box::new(R::set_up(run, terms, level, hooks)?), made: None })
+    /// An evaluator that breaks off learns nothing new about the checks of it.
+    fn counted(role: Party) -> Counted {
+        match role {
+            Party::Garbler => Counted::Nothing,
+            Party::Evaluator => Counted::BrokenOffOrThrownAway,
+        }
     }
 
+    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Box<dyn StockSession<Self>>, Error> {
+        let purpose = Purpose::stock(Level::of_stock(terms.security.whole()?)?);
+        match run.role {
+            Party::Garbler => setup::garbler(run, terms, purpose, hooks).map(OnDisk::of),
+            Party::Evaluator => setup::evaluator(run, terms, purpose, hooks).map(OnDisk::of),
+        }
+    }
+
+    fn restore(
+        run: Metered,
+        terms: &Terms,
+        secrets: &Secrets,
+        hooks: Hooks,
+    ) -> Result<Box<dyn StockSession<Self>>, Error> {
+        let level = Level::of_stock(terms.security.whole()?)?;
+        match run.role {
+            Party::Garbler => Garbler::restored(run, level, secrets, hooks).map(OnDisk::of),
+            Party::Evaluator => Evaluator::restored(run, level, secrets, hooks).map(OnDisk::of),
+        }
+    }
+
+    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
+    }
+
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        origins::fixed(terms.security.whole()?)
+    }
+
+    /// The garbler draws combinations that check the evaluator's choices in the OTs, so both may break off
+    /// early.
+    fn early_risk(_: Party, terms: &Terms) -> Result<u128, Error> {
+        Ok(Level::of_stock(terms.security.whole()?)?.early_risk())
+    }
+
+    fn program(job: &Execution) -> [u8; 32] {
+        job.digest()
+    }
+
+    fn needs(job: &Execution) -> String {
+        Request::of_layout(job.layout).to_string()
+    }
+
+    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        Request::of_layout(job.layout).choose(batches, job.layout.unit(), terms.security.whole()?)
+    }
+}
+
+impl<R: Role> StockSession<Jimu> for OnDisk<R> {
     fn secrets(&self) -> Secrets {
         self.party.secrets()
-    }
-
-    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        let level = Level::of_stock(terms.security.whole()?)?;
-        Ok(OnDisk { party: Box::new(R::restored(run, level, secrets, hooks)?), made: None })
     }
 
     fn id(&self) -> &SessionId {
@@ -454,15 +489,6 @@ impl<R: Role> Side for OnDisk<R> {
         self.party.release()
     }
 
-    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
-        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
-    }
-
-    fn level(terms: &Terms) -> String {
-        format!(" for {}", terms.security.flag())
-    }
-
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         *self.party.counters() = Counters::of_entry(&mut ranges)?;
         self.party.enter(&mut ranges)
@@ -470,16 +496,6 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn risk(&self, step: &Filling) -> u128 {
         step.risk()
-    }
-
-    fn fixed(terms: &Terms) -> Result<u128, Error> {
-        origins::fixed(terms.security.whole()?)
-    }
-
-    /// The garbler draws the combinations that check the evaluator's choices in the OTs. So either party may
-    /// gain by breaking off early.
-    fn early_risk(terms: &Terms) -> Result<u128, Error> {
-        Ok(Level::of_stock(terms.security.whole()?)?.early_risk())
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
@@ -514,20 +530,8 @@ impl<R: Role> Side for OnDisk<R> {
         Ok(())
     }
 
-    fn program(job: &Execution) -> [u8; 32] {
-        job.digest()
-    }
-
-    fn needs(job: &Execution) -> String {
-        Request::of_layout(job.layout).to_string()
-    }
-
-    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        Request::of_layout(job.layout).choose(batches, job.layout.unit(), terms.security.whole()?)
-    }
-
-    /// Everything that does not depend on the peer is read first, so that neither party waits for a disk
-    /// after both have burned the items.
+    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
+    /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Ran, Error> {
         let party = &mut *self.party;
         let (level, mut layout) = (party.level(), job.layout.clone());
@@ -583,7 +587,7 @@ mod tests {
     use brickwork_wire::memory_pair;
 
     fn restored<R: Role>(secrets: &impl Serialize, keys: usize) -> Result<R, Error> {
-        let run = Metered::new::<Jimu>(memory_pair().0, R::ROLE, Box::new(Unobserved));
+        let run = Metered::new::<Jimu>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
         let level = Level::of_stock(40).unwrap();
         R::restored(run, level, &Secrets::new(secrets, Forward::of_setup(vec![1; keys])), Hooks::none())
     }

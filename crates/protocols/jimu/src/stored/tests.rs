@@ -14,6 +14,7 @@ use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cu
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork_primitives::ihash;
 use brickwork_session::stock::Asked;
+use brickwork_session::stock::inventory::{executions, inventory};
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{Promise, Unobserved};
 use brickwork_testing::Replayable as _;
@@ -110,7 +111,7 @@ impl Folders {
 
     /// Returns the remaining items in epochs that are not burned, by name. Both parties must have the same.
     fn left(&self) -> BTreeMap<String, u64> {
-        self.0.left(inventory, |epoch| {
+        self.0.left::<Jimu>(|epoch| {
             assert_eq!(epoch.epoch.protocol, "jimu");
             assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
             for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
@@ -199,9 +200,9 @@ fn filled_used_up_and_made(unit: Unit) {
     assert_eq!(folders.left(), items(&toys(unit, [6, 8, 18])));
     for party in BOTH {
         let store = folders.store(party);
-        let parts = inventory(&store).unwrap();
+        let parts = inventory::<Jimu>(&store).unwrap();
         assert_eq!(parts.len(), 1);
-        assert_eq!(executions(&parts[0], &store, &program).unwrap(), 4);
+        assert_eq!(executions::<Jimu>(&parts[0], &store, &program).unwrap(), 4);
         let there = |times: usize, unit: Option<Unit>| {
             in_stock(&store, party, &terms(), &program.repeat(times).unwrap(), unit).unwrap()
         };
@@ -225,8 +226,8 @@ fn filled_used_up_and_made(unit: Unit) {
     // Missing items are not added to a used epoch. A new epoch gets everything.
     assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
     assert_eq!(folders.left(), rest);
-    assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
-    // A different component is a different request.
+    assert_eq!(inventory::<Jimu>(&folders.store(Party::Garbler)).unwrap().len(), 2);
+    // Another component is another request.
     let names = [toy(), mixed()].map(|program| {
         let mut request = Request::default();
         request.add(&program.components()[0], 5);
@@ -313,17 +314,17 @@ fn gates_and_components_are_in_one_epoch() {
     assert_eq!(folders.left(), items(&both));
     for party in BOTH {
         let store = folders.store(party);
-        let part = &inventory(&store).unwrap()[0];
-        // Counts executions by gates and by components, until the inputs are used up.
-        assert_eq!(executions(part, &store, &program).unwrap(), 2);
+        let part = &inventory::<Jimu>(&store).unwrap()[0];
+        // By gates and by components, as far as inputs reach.
+        assert_eq!(executions::<Jimu>(part, &store, &program).unwrap(), 2);
     }
     let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).promise.unwrap());
     assert_eq!(units.each_ref().map(Unit::of), [Unit::Components, Unit::Gates]);
     // The epoch also has gates, so the security is that of the gates' offset.
     let bits = crate::computational_bits(&Level::of_stock(40).unwrap(), Unit::Gates);
     assert!(units.iter().all(|security| security.computational_bits == bits));
-    assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 1);
-    // Parties that request different cuts do not run.
+    assert_eq!(inventory::<Jimu>(&folders.store(Party::Garbler)).unwrap().len(), 1);
+    // Parties that ask for different cuts do not run.
     let _ = folders.good(What::Fill(&both));
     let bits = vec![false; 2];
     let results =
@@ -471,7 +472,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
         seen.sort();
         assert!(seen.len() > 3 && seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
         for side in BOTH {
-            let part = &inventory(&folders.store(side)).unwrap()[0];
+            let part = &inventory::<Jimu>(&folders.store(side)).unwrap()[0];
             assert_eq!(part.given_up.steps, attempts, "{tag:?} {count}");
             let bound = part.given_up.bound_log2;
             assert_eq!(bound.is_some_and(|bound| bound < -46.0), attempts > 0, "{bound:?}");
@@ -502,7 +503,7 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
         assert!(broken.iter().all(Result::is_err));
         // Other tests check the count of unused attempts over all epochs.
         folders.0.forgive();
-        let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
+        let parts = inventory::<Jimu>(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
 }
@@ -646,7 +647,7 @@ fn a_cheat_burns(
     let found = results[1 - cheater].as_ref().err().map(ToString::to_string);
     let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
     assert!(caught, "{name}: {check:?}, not {found:?}");
-    let parts = inventory(&folders.store(BOTH[1 - cheater])).unwrap();
+    let parts = inventory::<Jimu>(&folders.store(BOTH[1 - cheater])).unwrap();
     assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{name} {check:?}");
     // When the parties compare their stores again, the peer's remaining items are burned as well.
     let again = folders.over(memory_pair(), run);
@@ -765,7 +766,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
         assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &clear));
         assert!(!garbler.recovered);
         recovered += u32::from(evaluator.recovered);
-        let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
+        let parts = inventory::<Jimu>(&folders.store(Party::Evaluator)).unwrap();
         assert!(parts.iter().all(|part| part.state.burned().is_none()));
         // The garbler saw the same phases and bytes as in an honest run.
         let seen = |did: &Did| {

@@ -6,29 +6,16 @@ use crate::report::Lego;
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::{Bucketing, Upper};
-use brickwork_session::Protocol;
-use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, inventory_of};
+use brickwork_session::stock::inventory::{CutInventory, Kinds};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
-
-/// Returns the inventory of the parts of a store that belong to LEGO, oldest first, with burned epochs.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
-    inventory_of::<Ours>(store)
-}
-
-struct Ours;
 
 fn cut(of: &'static str, bucketing: &Bucketing) -> CutInventory {
     let Bucketing { bucket: bucket_size, opened, .. } = *bucketing;
     CutInventory { of, bucket_size, items: bucketing.copies(), opened }
 }
 
-impl Kinds for Ours {
-    const PROTOCOL: &'static str = Lego::NAME;
-
+impl Kinds for Lego {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::GATES => "gates",
@@ -64,20 +51,11 @@ impl Kinds for Ours {
     fn risk_log2(risk: u128) -> Option<f64> {
         Some(Upper::fixed(risk).log2())
     }
-}
 
-/// Counts the executions of a program for which a part of a store has enough items. The count includes built
-/// executions, and those for which there are gates, inputs and OTs. The count ignores the bound. A lost part
-/// of a store has no executions.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
-pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
-    if part.is_lost() {
-        return Ok(0);
+    /// Built ones, and those for which there are gates, inputs and OTs.
+    fn executions(there: &Batches, program: &Program) -> Result<u64, Error> {
+        let digest = program.digest();
+        let built = there.of_kind(kind::PROGRAM).filter(|left| left.batch.component == digest);
+        Ok(built.map(|left| left.left).sum::<u64>() + Request::of(program)?.suffices(there))
     }
-    let there = Batches::of(store, &part.id)?;
-    let digest = program.digest();
-    let built = there.of_kind(kind::PROGRAM).filter(|left| left.batch.component == digest);
-    Ok(built.map(|left| left.left).sum::<u64>() + Request::of(program)?.suffices(&there))
 }

@@ -16,58 +16,33 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock as stocked;
-use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::{self as stocked, Gave, StockProtocol as _};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Promise, Protocol, Terms};
-use brickwork_stock::{EpochId, GivenUp, Store};
+use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms};
+use brickwork_stock::{GivenUp, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::report::Lego;
-use crate::setup::{self, Garbler};
-pub use inventory::{executions, inventory};
 pub use needs::Request;
 use needs::{Execution, Filling, Purpose};
 use origins::{CutAndChoose, Origin};
-use side::{EvaluatorSession, OnDisk, Role};
 
 /// The largest number of AND gates in a stored built program, because such a program is one record of a
 /// store.
 const MOST_BUILT: usize = 1 << 20;
 
-fn owner(role: Party, terms: &Terms) -> Owner<'_> {
-    Owner { protocol: Lego::NAME, role, terms }
-}
-
-/// Returns whether this party's store has enough items for a program, among the items that both parties may
-/// still use.
+/// Returns whether this party's store has enough for a program, among the items that both parties may still
+/// use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
     let layout = Layout::new(program)?;
     let job = Execution { layout: &layout, purpose: Purpose::Run, input: &[] };
-    stocked::in_stock(store, &owner(party, terms), |held| {
-        <OnDisk<Garbler> as stocked::Side>::choose(&job, held, terms)
-    })
-}
-
-/// Exchanges the pairs and the positions of the logs with the peer, without changing either store. Returns
-/// the number of epochs that both may use.
-///
-/// # Errors
-/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
-/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
-pub fn compare_stores(
-    channel: &mut Channel,
-    store: Option<&Store>,
-    role: Party,
-    terms: &Terms,
-) -> Result<usize, Error> {
-    meeting::compare_stores(channel, store, &owner(role, terms))
+    stocked::in_stock::<Lego>(store, party, terms, |held| Lego::choose(&job, held, terms))
 }
 
 /// Returns the promise of a program if a preprocessing for this program makes all its items.
@@ -89,27 +64,8 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error>
 /// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
 pub type FromStock = brickwork_session::stock::FromStock<Request>;
 
-/// A connection between two parties with stock on disk. After an error it cannot be used any more.
-pub struct Stocked(Of);
-
-enum Of {
-    Garbler(Box<Line<Garbler>>),
-    Evaluator(Box<Line<EvaluatorSession>>),
-}
-
-type Line<R> = stocked::Stocked<OnDisk<R>>;
-
-impl From<Line<Garbler>> for Stocked {
-    fn from(line: Line<Garbler>) -> Self {
-        Stocked(Of::Garbler(Box::new(line)))
-    }
-}
-
-impl From<Line<EvaluatorSession>> for Stocked {
-    fn from(line: Line<EvaluatorSession>) -> Self {
-        Stocked(Of::Evaluator(Box::new(line)))
-    }
-}
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked(stocked::Stocked<Lego>);
 
 impl Stocked {
     /// Greets the peer and compares both stores.
@@ -138,10 +94,7 @@ impl Stocked {
         hooks: Hooks,
     ) -> Result<Self, Error> {
         let run = Metered::new::<Lego>(channel, party, observer);
-        match party {
-            Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
-            Party::Evaluator => open::<EvaluatorSession>(run, store, terms, hooks).map(Stocked::from),
-        }
+        stocked::Stocked::greet(run, hooks, store, terms, "brickwork 2026-11 lego stock").map(Stocked)
     }
 
     /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
@@ -151,11 +104,14 @@ impl Stocked {
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
     /// and then the epoch is burned.
-    pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
-        match self.0 {
-            Of::Garbler(line) => fill(*line, asked),
-            Of::Evaluator(line) => fill(*line, asked),
+    pub fn preprocess(mut self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
+        if asked.is_empty() {
+            return Err(Error::Usage("neither gates nor inputs nor OTs are requested".into()));
         }
+        let epoch = self.0.open_epoch()?;
+        let steps = asked.steps(self.0.terms().security.whole()?)?;
+        let (done, line) = self.0.fill(epoch, &steps)?;
+        Ok((done, Stocked(line)))
     }
 
     /// Builds a program from stock, and stores the built program. A run of this built program only needs the
@@ -171,10 +127,11 @@ impl Stocked {
                  from stock"
             )));
         }
-        match self.0 {
-            Of::Garbler(line) => build(*line, &layout, lacking),
-            Of::Evaluator(line) => build(*line, &layout, lacking),
-        }
+        let job = Execution { layout: &layout, purpose: Purpose::Build, input: &[] };
+        let (_, epoch, made, line) = self.executed(&job, lacking)?;
+        let kept = [Filling::Program(program.digest(), program.name())];
+        let (_, line) = line.fill(Some(epoch), &kept)?;
+        Ok((made, Stocked(line)))
     }
 
     /// Runs a program on stock: on a built program if there is one, otherwise on gates. `input` are the bits
@@ -190,10 +147,27 @@ impl Stocked {
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
         let layout = Layout::new(program)?;
-        match self.0 {
-            Of::Garbler(line) => run(*line, &layout, input, lacking),
-            Of::Evaluator(line) => run(*line, &layout, input, lacking),
-        }
+        layout.takes(self.0.role(), input)?;
+        let job = Execution { layout: &layout, purpose: Purpose::Run, input };
+        let (outcome, epoch, made, line) = self.executed(&job, lacking)?;
+        let side::Ran { outputs, recovered, mut promise } =
+            outcome.ok_or_else(|| Error::Usage("a program that is only built has no outputs".into()))?;
+        let security = line.terms().security.whole()?;
+        promise.epoch_bound_log2 = Some(origins::bound_of_epoch(line.store(), &epoch, security)?.log2());
+        Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, Stocked(line)))
+    }
+
+    /// Builds or runs a program, and makes its missing items. All material of a program exists before its
+    /// session's first input. So missing items are added to an epoch from which nothing was taken, if there
+    /// is one; otherwise a new one is filled with everything that the program needs.
+    fn executed(self, job: &Execution, lacking: Lacking) -> Result<Gave<Lego, Request>, Error> {
+        let (everything, security) = (Request::of_layout(job.layout), self.0.terms().security.whole()?);
+        self.0.run_or_make(job, lacking, |mut next, why| {
+            let missing = |there: &Batches| Some(everything.missing(there)).filter(|lacks| !lacks.is_empty());
+            let (epoch, made) = next.to_be_made(why, everything, missing)?;
+            let (_, next) = next.fill(epoch, &made.steps(security)?)?;
+            Ok((made, next))
+        })
     }
 
     /// Closes the connection. Returns the time and the bytes of each phase.
@@ -201,89 +175,6 @@ impl Stocked {
     /// # Errors
     /// [`Error::Io`] if the connection has ended.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        match self.0 {
-            Of::Garbler(line) => line.close(),
-            Of::Evaluator(line) => line.close(),
-        }
+        self.0.close()
     }
-}
-
-fn open<R: Role>(mut run: Metered, store: &Store, terms: &Terms, hooks: Hooks) -> Result<Line<R>, Error> {
-    run.phase("setup");
-    let program = blake3::derive_key("brickwork 2026-11 lego stock", &[]);
-    let digests = Digests { stock: true, program, parameters: [0; 32] };
-    let greeting = Greeting::send::<Lego>(&mut run.channel, run.role, terms, &digests)?;
-    let answer = greeting.answered(&mut run.channel)?;
-    setup::no_proposal(&answer)?;
-    stocked::Stocked::open(run, hooks, store, terms, &answer.session)
-}
-
-/// Fills the newest epoch that may be filled, or a new one.
-fn fill<R: Role>(mut line: Line<R>, asked: &Request) -> Result<(Preprocessed, Stocked), Error>
-where
-    Stocked: From<Line<R>>,
-{
-    if asked.is_empty() {
-        return Err(Error::Usage("neither gates nor inputs nor OTs are requested".into()));
-    }
-    let epoch = line.open_epoch()?;
-    let steps = asked.steps(line.terms().security.whole()?)?;
-    line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
-}
-
-/// Makes the missing items of a program. All items of a program must exist before its session's first input.
-/// So missing items are added to an epoch of which nothing was used, if there is one. Otherwise a new epoch
-/// gets everything that the program needs.
-fn make<R: Role>(mut next: Line<R>, layout: &Layout, why: &Error) -> Result<(Request, Line<R>), Error> {
-    let everything = Request::of_layout(layout);
-    let mut epoch = next.open_epoch()?;
-    let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
-    let mut missing = there.map_or(everything, |there| everything.missing(&there));
-    if missing.is_empty() {
-        // There are enough items, but they come from too many batches.
-        (epoch, missing) = (None, everything);
-    }
-    tracing::warn!("{why}; {missing} are made on the spot");
-    let steps = missing.steps(next.terms().security.whole()?)?;
-    let (_, next) = next.fill(epoch, &steps)?;
-    Ok((missing, next))
-}
-
-fn build<R: Role>(
-    line: Line<R>,
-    layout: &Layout,
-    lacking: Lacking,
-) -> Result<(Option<Request>, Stocked), Error>
-where
-    Stocked: From<Line<R>>,
-{
-    let job = Execution { layout, purpose: Purpose::Build, input: &[] };
-    let (_, epoch, made, next) = line.run_or_make(&job, lacking, |next, why| make(next, layout, why))?;
-    let kept = [Filling::Program(layout.program.digest(), layout.program.name())];
-    let (_, next) = next.fill(Some(epoch), &kept)?;
-    Ok((made, next.into()))
-}
-
-fn run<R: Role>(
-    line: Line<R>,
-    layout: &Layout,
-    input: &[bool],
-    lacking: Lacking,
-) -> Result<(FromStock, Stocked), Error>
-where
-    Stocked: From<Line<R>>,
-{
-    layout.takes(R::ROLE, input)?;
-    let job = Execution { layout, purpose: Purpose::Run, input };
-    let (outcome, epoch, made, next) =
-        line.run_or_make(&job, lacking, |next, why| make(next, layout, why))?;
-    let side::Ran { outputs, recovered, mut promise } =
-        outcome.ok_or_else(|| Error::Usage("a program that is only built has no outputs".into()))?;
-    promise.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
-    Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, next.into()))
-}
-
-/// Returns the base-2 logarithm of the bound of all programs together that use an epoch.
-fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
-    Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
 }

@@ -205,8 +205,9 @@ pub(super) fn choose_built(
     Ok(taken)
 }
 
-pub(super) enum Filling<'s> {
-    /// A step that makes items with these parameters.
+/// A step of preprocessing.
+pub enum Filling<'s> {
+    /// Items are made, with these parameters.
     Items(Request, Parameters),
     /// A step that stores a built program, with its digest and its name.
     Program([u8; 32], &'s str),
@@ -268,8 +269,8 @@ pub(super) enum Purpose {
 }
 
 /// A program, and this party's input.
-pub(super) struct Execution<'j> {
-    pub layout: &'j Layout<'j>,
-    pub purpose: Purpose,
-    pub input: &'j [bool],
+pub struct Execution<'j> {
+    pub(crate) layout: &'j Layout<'j>,
+    pub(super) purpose: Purpose,
+    pub(crate) input: &'j [bool],
 }

@@ -25,8 +25,8 @@ use brickwork_primitives::commit::{self, Claims, Committed, Receiver as _, Sende
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
-use brickwork_session::stock::{Side, Stand};
-use brickwork_session::{Metered, Promise, Protocol, SessionId, Terms};
+use brickwork_session::stock::{Stand, StockProtocol, StockSession};
+use brickwork_session::{Metered, Promise, SessionId, Terms};
 use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
 
 const VERSION: u32 = 1;
@@ -34,10 +34,10 @@ const VERSION: u32 = 1;
 type SenderState = <CommitmentSender as commit::Sender>::State;
 type ReceiverState = <<Commitments as commit::Scheme>::Receiver as commit::Receiver>::State;
 
-/// Items that a role stores.
-pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
+/// Items that a role keeps.
+pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> + Send {}
 
-impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
+impl<T: for<'c> Records<Context<'c> = Context<'c>> + Send> Stored for T {}
 
 /// The data of a batch's header that a step finds out.
 #[derive(Clone, Copy, Default)]
@@ -68,17 +68,13 @@ impl<R: Role> Material<R> {
     }
 }
 
-/// A party of a session, and its operations on stock.
-pub(super) trait Role: Sized {
-    const ROLE: Party;
-    /// The unused attempts of the other role that this party counts.
-    const COUNTED: Counted;
+/// A party of a session, and its operations with stock.
+pub(super) trait Role: Sized + Send + 'static {
     type Gates: Stored;
     type Inputs: Stored;
     type Ots: Stored;
     type Ready: Stored;
 
-    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
     fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
     fn secrets(&self) -> Secrets;
     fn id(&self) -> &SessionId;
@@ -142,17 +138,10 @@ fn share(security: u32, version: u32, columns: &[u64]) -> Result<Shares, Error> 
 }
 
 impl Role for Garbler {
-    const ROLE: Party = Party::Garbler;
-    /// An evaluator that breaks off learns nothing new about its own checks, so its attempts need no count.
-    const COUNTED: Counted = Counted::Nothing;
     type Gates = GarblerHeads;
     type Inputs = GarblerInputs;
     type Ots = GarblerOts;
     type Ready = evaluate::GarblerReady;
-
-    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        setup::garbler_of_stock(run, terms, hooks)
-    }
 
     fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfGarbler<SenderState> = decoded(&kept.fixed)?;
@@ -323,17 +312,10 @@ pub(super) struct EvaluatorSession {
 }
 
 impl Role for EvaluatorSession {
-    const ROLE: Party = Party::Evaluator;
-    const COUNTED: Counted = Counted::BrokenOffOrThrownAway;
     type Gates = EvaluatorGates;
     type Inputs = EvaluatorInputs;
     type Ots = EvaluatorOts;
     type Ready = online::EvaluatorReady;
-
-    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let (party, offset) = setup::evaluator_of_stock(run, terms, hooks)?;
-        Ok(EvaluatorSession { party, offset })
-    }
 
     fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfEvaluator<ReceiverState> = decoded(&kept.fixed)?;
@@ -528,35 +510,99 @@ pub(super) struct OnDisk<R: Role> {
 }
 
 /// The result of a program.
-pub(super) struct Ran {
-    pub outputs: Vec<bool>,
-    pub recovered: bool,
-    pub promise: Promise,
+pub struct Ran {
+    pub(crate) outputs: Vec<bool>,
+    pub(crate) recovered: bool,
+    pub(crate) promise: Promise,
 }
 
-impl<R: Role> Side for OnDisk<R> {
-    const PROTOCOL: &'static str = Lego::NAME;
-    const ROLE: Party = R::ROLE;
-    const COUNTED: Counted = R::COUNTED;
+impl<R: Role> OnDisk<R> {
+    fn of(party: R, terms: &Terms) -> Result<Box<dyn StockSession<Lego>>, Error> {
+        let (party, security) = (Box::new(party), terms.security.whole()?);
+        Ok(Box::new(OnDisk { party, security, made: None, built: None }))
+    }
+}
+
+impl StockProtocol for Lego {
     const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
-    /// None if the program is only built.
+    /// None if it was built, to be kept.
     type Outcome = Option<Ran>;
+    type Kept = ();
 
-    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let party = Box::new(R::set_up(run, terms, hooks)?);
-        Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
+    /// An evaluator that breaks off knows no more of the checks on it than before.
+    fn counted(role: Party) -> Counted {
+        match role {
+            Party::Garbler => Counted::Nothing,
+            Party::Evaluator => Counted::BrokenOffOrThrownAway,
+        }
     }
 
+    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Box<dyn StockSession<Self>>, Error> {
+        match run.role {
+            Party::Garbler => OnDisk::of(setup::garbler_of_stock(run, terms, hooks)?, terms),
+            Party::Evaluator => {
+                let (party, offset) = setup::evaluator_of_stock(run, terms, hooks)?;
+                OnDisk::of(EvaluatorSession { party, offset }, terms)
+            }
+        }
+    }
+
+    fn restore(
+        run: Metered,
+        terms: &Terms,
+        secrets: &Secrets,
+        hooks: Hooks,
+    ) -> Result<Box<dyn StockSession<Self>>, Error> {
+        match run.role {
+            Party::Garbler => OnDisk::of(Garbler::restored(run, terms, secrets, hooks)?, terms),
+            Party::Evaluator => OnDisk::of(EvaluatorSession::restored(run, terms, secrets, hooks)?, terms),
+        }
+    }
+
+    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
+    }
+
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        origins::fixed(terms.security.whole()?)
+    }
+
+    fn early_risk(role: Party, terms: &Terms) -> Result<u128, Error> {
+        match role {
+            Party::Garbler => Ok(0),
+            Party::Evaluator => early_risk(terms.security.whole()?),
+        }
+    }
+
+    fn program(job: &Execution) -> [u8; 32] {
+        let program = job.layout.program.digest();
+        match job.purpose {
+            Purpose::Run => program,
+            Purpose::Build => blake3::derive_key("brickwork 2026-11 lego program to be built", &program),
+        }
+    }
+
+    fn needs(job: &Execution) -> String {
+        Request::of_layout(job.layout).to_string()
+    }
+
+    /// A program that is built is taken before any other.
+    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
+        match (job.purpose, built) {
+            (Purpose::Run, Ok(taken)) => Ok(taken),
+            _ => Request::of_layout(job.layout).choose(batches, terms.security.whole()?),
+        }
+    }
+}
+
+impl<R: Role> StockSession<Lego> for OnDisk<R> {
     fn secrets(&self) -> Secrets {
         self.party.secrets()
-    }
-
-    fn restore(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        let party = Box::new(R::restored(run, terms, secrets, hooks)?);
-        Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
     }
 
     fn id(&self) -> &SessionId {
@@ -575,15 +621,6 @@ impl<R: Role> Side for OnDisk<R> {
         self.party.release()
     }
 
-    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
-        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
-    }
-
-    fn level(terms: &Terms) -> String {
-        format!(" for {}", terms.security.flag())
-    }
-
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         *self.party.counters() = Counters::of_entry(&mut ranges)?;
         self.party.enter(&mut ranges)
@@ -591,17 +628,6 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn risk(&self, step: &Filling) -> u128 {
         step.risk()
-    }
-
-    fn fixed(terms: &Terms) -> Result<u128, Error> {
-        origins::fixed(terms.security.whole()?)
-    }
-
-    fn early_risk(terms: &Terms) -> Result<u128, Error> {
-        match R::ROLE {
-            Party::Garbler => Ok(0),
-            Party::Evaluator => early_risk(terms.security.whole()?),
-        }
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
@@ -651,29 +677,8 @@ impl<R: Role> Side for OnDisk<R> {
         }
     }
 
-    fn program(job: &Execution) -> [u8; 32] {
-        let program = job.layout.program.digest();
-        match job.purpose {
-            Purpose::Run => program,
-            Purpose::Build => blake3::derive_key("brickwork 2026-11 lego program to be built", &program),
-        }
-    }
-
-    fn needs(job: &Execution) -> String {
-        Request::of_layout(job.layout).to_string()
-    }
-
-    /// A run uses a built program if there is one.
-    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
-        match (job.purpose, built) {
-            (Purpose::Run, Ok(taken)) => Ok(taken),
-            _ => Request::of_layout(job.layout).choose(batches, terms.security.whole()?),
-        }
-    }
-
-    /// Everything that does not depend on the peer is read first, so that neither party waits for a disk
-    /// after both have burned the items.
+    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
+    /// have burned.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Option<Ran>, Error> {
         let OnDisk { party, security, built, .. } = self;
         let pool = party.pool();
@@ -760,7 +765,7 @@ mod tests {
             identities: [[1; 32], [2; 32]],
             post_quantum: false,
         };
-        let run = Metered::new::<Lego>(memory_pair().0, R::ROLE, Box::new(Unobserved));
+        let run = Metered::new::<Lego>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
         let secrets = Secrets::new(secrets, Forward::of_setup(vec![1; keys]));
         R::restored(run, &terms, &secrets, Hooks::none())
     }

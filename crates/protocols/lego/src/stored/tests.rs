@@ -8,6 +8,7 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
 use brickwork_session::ItemKind;
+use brickwork_session::stock::inventory::{executions, inventory};
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{Promise, Unobserved};
 use brickwork_stock::GivenUp;
@@ -79,7 +80,7 @@ impl Folders {
 
     /// Returns the remaining items in epochs that are not burned, by name. Both parties must have the same.
     fn left(&self) -> BTreeMap<String, u64> {
-        self.0.left(inventory, |epoch| {
+        self.0.left::<Lego>(|epoch| {
             assert_eq!(epoch.epoch.protocol, "lego");
             assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
             for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
@@ -141,10 +142,10 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     );
     for party in BOTH {
         let store = folders.store(party);
-        let parts = inventory(&store).unwrap();
+        let parts = inventory::<Lego>(&store).unwrap();
         assert_eq!(parts.len(), 1);
-        assert_eq!(executions(&parts[0], &store, &program).unwrap(), 4);
-        assert_eq!(executions(&parts[0], &store, &program.repeat(3).unwrap()).unwrap(), 1);
+        assert_eq!(executions::<Lego>(&parts[0], &store, &program).unwrap(), 4);
+        assert_eq!(executions::<Lego>(&parts[0], &store, &program.repeat(3).unwrap()).unwrap(), 1);
         assert!(in_stock(&store, party, &terms(), &program.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &program.repeat(5).unwrap()).unwrap());
     }
@@ -165,7 +166,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
     assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
-    assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
+    assert_eq!(inventory::<Lego>(&folders.store(Party::Garbler)).unwrap().len(), 2);
     let nothing = Request::default();
     let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
@@ -197,7 +198,7 @@ fn a_program_takes_from_many_batches_and_records() {
         let _ = folders.good(What::Fill(&of_one.times(part).unwrap()));
     }
     for party in BOTH {
-        let parts = inventory(&folders.store(party)).unwrap();
+        let parts = inventory::<Lego>(&folders.store(party)).unwrap();
         assert_eq!((parts.len(), parts[0].batches.len()), (1, 9));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
@@ -255,8 +256,8 @@ fn a_built_program_takes_the_inputs_alone() {
     }
     for party in BOTH {
         let store = folders.store(party);
-        let part = &inventory(&store).unwrap()[0];
-        assert_eq!((part.uses, executions(part, &store, &program).unwrap()), (2, 4));
+        let part = &inventory::<Lego>(&store).unwrap()[0];
+        assert_eq!((part.uses, executions::<Lego>(part, &store, &program).unwrap()), (2, 4));
         let names: Vec<_> = part.batches.iter().map(|batch| batch.kind).collect();
         assert_eq!(names, ["gates", "input authenticators", "ots", "program", "program"]);
     }
@@ -314,7 +315,7 @@ fn row_21_an_interrupted_filling_goes_on() {
             assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
             assert_eq!(folders.left(), items(asked));
             for side in BOTH {
-                let part = &inventory(&folders.store(side)).unwrap()[0];
+                let part = &inventory::<Lego>(&folders.store(side)).unwrap()[0];
                 assert_eq!(part.given_up.steps, vain, "{tag:?} {count}");
                 let bound = part.given_up.bound_log2;
                 assert_eq!(bound.is_some_and(|bound| bound < -47.0), vain > 0, "{bound:?}");
@@ -342,7 +343,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
         assert!(broken.iter().all(Result::is_err));
         // Other tests check the count of unused attempts over all epochs.
         folders.0.forgive();
-        let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
+        let parts = inventory::<Lego>(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
 }
@@ -470,7 +471,7 @@ fn row_16_a_cheat_burns_the_epoch() {
         let results = folders.with(memory_pair(), hooks, what);
         assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{check:?}");
         let honest = BOTH[1 - cheater];
-        let parts = inventory(&folders.store(honest)).unwrap();
+        let parts = inventory::<Lego>(&folders.store(honest)).unwrap();
         assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{check:?}");
         // When the parties compare their stores again, the peer's remaining items are burned as well.
         let again = folders.over(memory_pair(), run);
@@ -515,7 +516,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
             assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &clear));
             assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &clear));
             assert!(evaluator.recovered && !garbler.recovered);
-            let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
+            let parts = inventory::<Lego>(&folders.store(Party::Evaluator)).unwrap();
             assert!(parts.iter().all(|part| part.state.burned().is_none()));
             if !built {
                 // The garbler sent as many bytes as in an honest run.

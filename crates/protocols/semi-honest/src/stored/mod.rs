@@ -13,24 +13,17 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_primitives::ot::extension;
 use brickwork_session::stock as stocked;
-use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
-use brickwork_session::stock::meeting::{self, Owner};
-use brickwork_session::stock::plain::{OnDisk, without_level};
+use brickwork_session::stock::inventory::Kinds;
+use brickwork_session::stock::records::Batches;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Metered, Observer, PhaseReport, Terms};
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
 use crate::layout::Layout;
 use crate::report::{SemiHonest, promise};
-use crate::setup::Session;
-use side::{Execution, Filling, Role};
-
-fn owner(role: Party, terms: &Terms) -> Owner<'_> {
-    Owner { protocol: SemiHonest::NAME, role, terms }
-}
+use side::{Execution, Filling, OTS};
 
 /// Returns the number of OTs for this many executions of a program: one for each of the evaluator's input
 /// bits. If it has none, the number is 1, because a log entry without items would burn nothing.
@@ -56,53 +49,24 @@ pub fn in_stock(
     executions: usize,
 ) -> Result<bool, Error> {
     let layout = Layout::new(program, executions)?;
-    stocked::in_stock(store, &owner(party, &without_level(terms)), |held| side::choose(&layout, held))
+    stocked::in_stock::<SemiHonest>(store, party, terms, |held| side::choose(&layout, held))
 }
 
-/// Exchanges the pairs and the positions of the logs with the peer, without changing either store. Returns
-/// the number of epochs that both may use.
-///
-/// # Errors
-/// [`Error::Strangers`] if the stores do not belong together, so that a run would be refused.
-/// [`Error::Stock`] if their logs do not agree, so that a run would burn the differing epochs.
-pub fn compare_stores(
-    channel: &mut Channel,
-    store: Option<&Store>,
-    role: Party,
-    terms: &Terms,
-) -> Result<usize, Error> {
-    meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
-}
-
-/// Returns the inventory of the parts of a store that belong to this protocol, oldest first, with burned
-/// epochs.
-///
-/// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
-    struct Ots;
-    impl Kinds for Ots {
-        const PROTOCOL: &'static str = SemiHonest::NAME;
-
-        fn kind(_: &Batch) -> &'static str {
-            "ots"
-        }
+impl Kinds for SemiHonest {
+    fn kind(_: &Batch) -> &'static str {
+        "ots"
     }
-    inventory_of::<Ots>(store)
+
+    fn executions(there: &Batches, program: &Program) -> Result<u64, Error> {
+        Ok(there.left(OTS) as u64 / ots(program, 1)? as u64)
+    }
 }
 
 /// The result of a program from stock. `made` is the number of OTs that were made on the spot.
 pub type FromStock = stocked::FromStock<usize>;
 
-/// A connection between two parties with stock on disk. After an error it cannot be used any more.
-pub struct Stocked(Of);
-
-enum Of {
-    Garbler(Box<Line<extension::Sender>>),
-    Evaluator(Box<Line<extension::Receiver>>),
-}
-
-type Line<C> = stocked::Stocked<OnDisk<Session<C>>>;
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked(stocked::Stocked<SemiHonest>);
 
 impl Stocked {
     /// Greets the peer and compares both stores.
@@ -119,18 +83,8 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::begin(
-            Metered::new::<SemiHonest>(channel, party, Box::new(observer)),
-            store,
-            &without_level(terms),
-        )
-    }
-
-    fn begin(run: Metered, store: &Store, terms: &Terms) -> Result<Self, Error> {
-        Ok(Stocked(match run.role {
-            Party::Garbler => Of::Garbler(Box::new(open(run, store, terms)?)),
-            Party::Evaluator => Of::Evaluator(Box::new(open(run, store, terms)?)),
-        }))
+        let run = Metered::new::<SemiHonest>(channel, party, Box::new(observer));
+        stocked::Stocked::greet(run, (), store, terms, "brickwork 2026-11 semi-honest stock").map(Stocked)
     }
 
     /// Makes `count` OTs, one step after another. Steps that an interrupted call for the same number
@@ -138,19 +92,14 @@ impl Stocked {
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if `count` is 0; [`Error::Peer`] if the peer sends an invalid
-    /// message, and then the epoch is burned.
-    pub fn preprocess(self, count: usize) -> Result<(Preprocessed, Self), Error> {
+    /// message, and then everything with the same offset is burned.
+    pub fn preprocess(mut self, count: usize) -> Result<(Preprocessed, Self), Error> {
         if count == 0 {
             return Err(Error::Usage("no OTs are requested".into()));
         }
-        Ok(match self.0 {
-            Of::Garbler(line) => {
-                fill(*line, count).map(|(done, line)| (done, Stocked(Of::Garbler(Box::new(line)))))?
-            }
-            Of::Evaluator(line) => {
-                fill(*line, count).map(|(done, line)| (done, Stocked(Of::Evaluator(Box::new(line)))))?
-            }
-        })
+        let epoch = self.0.open_epoch()?;
+        let (done, line) = self.0.fill(epoch, &Filling::steps(count))?;
+        Ok((done, Stocked(line)))
     }
 
     /// Runs a program this many times with OTs from the store. `input` are the bits of this party's input
@@ -167,12 +116,17 @@ impl Stocked {
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
         let layout = Layout::new(program, executions)?;
-        Ok(match self.0 {
-            Of::Garbler(line) => run(*line, &layout, input, lacking)
-                .map(|(done, line)| (done, Stocked(Of::Garbler(Box::new(line)))))?,
-            Of::Evaluator(line) => run(*line, &layout, input, lacking)
-                .map(|(done, line)| (done, Stocked(Of::Evaluator(Box::new(line)))))?,
-        })
+        let _ = layout.inputs(self.0.role(), input)?;
+        let job = Execution { layout: &layout, input };
+        let (outputs, _, made, line) = self.0.run_or_make(&job, lacking, |mut next, why| {
+            let epoch = next.open_epoch()?;
+            let missing = side::missing(next.store(), epoch, &layout)?;
+            tracing::warn!("{why}; {missing} OTs are made on the spot");
+            let (_, next) = next.fill(epoch, &Filling::steps(missing))?;
+            Ok((missing, next))
+        })?;
+        let done = FromStock { outputs, kept: Vec::new(), recovered: false, promise: promise(), made };
+        Ok((done, Stocked(line)))
     }
 
     /// Closes the connection. Returns the time and the bytes of each phase.
@@ -180,36 +134,6 @@ impl Stocked {
     /// # Errors
     /// [`Error::Io`] if the connection has ended.
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        match self.0 {
-            Of::Garbler(line) => line.close(),
-            Of::Evaluator(line) => line.close(),
-        }
+        self.0.close()
     }
-}
-
-fn open<C: Role>(run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
-    Line::greet::<SemiHonest>(run, (), store, terms, "brickwork 2026-11 semi-honest stock")
-}
-
-fn fill<C: Role>(mut line: Line<C>, count: usize) -> Result<(Preprocessed, Line<C>), Error> {
-    let epoch = line.open_epoch()?;
-    line.fill(epoch, &Filling::steps(count))
-}
-
-fn run<C: Role>(
-    line: Line<C>,
-    layout: &Layout,
-    input: &[bool],
-    lacking: Lacking,
-) -> Result<(FromStock, Line<C>), Error> {
-    let _ = layout.inputs(C::ROLE, input)?;
-    let (outputs, _, made, next) =
-        line.run_or_make(&Execution { layout, input }, lacking, |mut next, why| {
-            let epoch = next.open_epoch()?;
-            let missing = side::missing(next.store(), epoch, layout)?;
-            tracing::warn!("{why}; {missing} OTs are made on the spot");
-            let (_, next) = next.fill(epoch, &Filling::steps(missing))?;
-            Ok((missing, next))
-        })?;
-    Ok((FromStock { outputs, kept: Vec::new(), recovered: false, promise: promise(), made }, next))
 }

@@ -6,19 +6,18 @@ use crate::layout::Layout;
 use crate::report::SemiHonest;
 use crate::setup::{self, Components, Session};
 use brickwork_base::digest::Digest;
-use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
-use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::plain::Member;
-use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems, TakenStream};
+use brickwork_primitives::ot::extension;
+use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
+use brickwork_session::stock::plain::{Member, Plain};
+use brickwork_session::stock::records::{Batches, Keeper, TakenItems, TakenStream};
 use brickwork_session::stock::{Asked, Stand};
-use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, EpochId, Forward, Ranges, Serial, Store};
+use brickwork_session::{Metered, SessionId, Terms};
+use brickwork_stock::{Batch, EpochId, Serial, Store};
 
-/// The only kind of items in a batch.
-const OTS: u8 = 0;
+/// The kinds of item of a batch. There is but one kind.
+pub(super) const OTS: u8 = 0;
 
 /// The largest number of OTs of one step. The labels of these OTs need 16 MiB.
 const STEP: usize = 1 << 20;
@@ -29,7 +28,7 @@ const STEP: usize = 1 << 20;
 const MAX_AND_GATES: u128 = 1 << 40;
 
 /// A step of preprocessing.
-pub(crate) struct Filling {
+pub struct Filling {
     count: usize,
 }
 
@@ -55,10 +54,10 @@ impl Asked for Filling {
     }
 }
 
-/// A program, its number of executions, and this party's input bits.
-pub(crate) struct Execution<'j> {
-    pub layout: &'j Layout<'j>,
-    pub input: &'j [bool],
+/// A program, how often it is executed, and this party's input bits.
+pub struct Execution<'j> {
+    pub(crate) layout: &'j Layout<'j>,
+    pub(crate) input: &'j [bool],
 }
 
 /// Returns the number of OTs that a run takes, at least one.
@@ -100,18 +99,10 @@ pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) ->
     Ok(needed.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(needed))
 }
 
-/// A party's side of the OTs, and its operations on stock.
-pub(crate) trait Role: Sized {
-    const ROLE: Party;
-    type Ots: Records<Context<'static> = ()>;
-
+/// A party's end of the OTs, and its operations with them.
+pub(crate) trait Role: OtEnd {
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
-    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error>;
-    fn delta(&self) -> Option<Label>;
-    fn keys_behind(&self) -> Forward;
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Makes OTs with random choices.
-    fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
+    /// Runs all executions.
     fn execute(
         session: &mut Session<Self>,
         job: &Execution,
@@ -120,32 +111,8 @@ pub(crate) trait Role: Sized {
 }
 
 impl Role for extension::Sender {
-    const ROLE: Party = Party::Garbler;
-    type Ots = GarblerOts;
-
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
         setup::garbler(run, terms, None)
-    }
-
-    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let none = || Error::Stock("a garbler without an offset".into());
-        CotSender::restored(series, offset.ok_or_else(none)?, keys)
-    }
-
-    fn delta(&self) -> Option<Label> {
-        Some(self.offset())
-    }
-
-    fn keys_behind(&self) -> Forward {
-        CotSender::keys_behind(self)
-    }
-
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        CotSender::enter(self, ranges)
-    }
-
-    fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
-        Ok(GarblerOts(CotSender::random(&mut session.cot, &mut session.run.channel, count)?))
     }
 
     fn execute(
@@ -159,33 +126,8 @@ impl Role for extension::Sender {
 }
 
 impl Role for extension::Receiver {
-    const ROLE: Party = Party::Evaluator;
-    type Ots = EvaluatorOts;
-
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
         setup::evaluator(run, terms, None)
-    }
-
-    fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        CotReceiver::restored(series, keys)
-    }
-
-    fn delta(&self) -> Option<Label> {
-        None
-    }
-
-    fn keys_behind(&self) -> Forward {
-        CotReceiver::keys_behind(self)
-    }
-
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        CotReceiver::enter(self, ranges)
-    }
-
-    fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
-        let Session { run, rng, cot, .. } = session;
-        let (choices, labels) = CotReceiver::random(cot, &mut run.channel, rng, count)?;
-        Ok(EvaluatorOts { choices, labels })
     }
 
     fn execute(
@@ -198,29 +140,44 @@ impl Role for extension::Receiver {
     }
 }
 
-impl<C: Role> Member for Session<C> {
-    const PROTOCOL: &'static str = SemiHonest::NAME;
-    const ROLE: Party = C::ROLE;
+impl Plain for SemiHonest {
     type FillStep = Filling;
-    type Made = C::Ots;
     type Execution<'j> = Execution<'j>;
+    type Garbler = Session<extension::Sender>;
+    type Evaluator = Session<extension::Receiver>;
+
+    fn program(job: &Execution) -> [u8; 32] {
+        setup::digest(job.layout)
+    }
+
+    fn needs(job: &Execution) -> String {
+        needed(job.layout).map_or_else(|_| "too many OTs".into(), |needed| format!("{needed} OTs"))
+    }
+
+    fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+        choose(job.layout, batches)
+    }
+}
+
+impl<C: Role> Member<SemiHonest> for Session<C> {
+    type Ots = C;
+    type Made = C::Ots;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
         C::set_up(run, terms)
     }
 
-    fn restored(run: Metered, id: SessionId, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), offset, keys)?;
+    fn restored(run: Metered, id: SessionId, cot: C) -> Result<Self, Error> {
         let rng = Rng::new("brickwork semi-honest session from stock")?;
         Ok(Session { run, id, rng, cot, components: Components::default() })
     }
 
-    fn offset(&self) -> Option<Label> {
-        self.cot.delta()
+    fn ots(&mut self) -> &mut C {
+        &mut self.cot
     }
 
-    fn keys_behind(&self) -> Forward {
-        self.cot.keys_behind()
+    fn ots_ref(&self) -> &C {
+        &self.cot
     }
 
     fn id(&self) -> &SessionId {
@@ -239,13 +196,9 @@ impl<C: Role> Member for Session<C> {
         self.run
     }
 
-    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        self.cot.enter(ranges)
-    }
-
     fn make(&mut self, step: &Filling) -> Result<C::Ots, Error> {
         self.run.phase("prepare");
-        C::draw(self, step.count)
+        self.cot.draw(&mut self.run.channel, &mut self.rng, step.count)
     }
 
     fn keep(_: &Filling, made: C::Ots, serial: Serial, keeper: &mut Keeper) -> Result<(), Error> {
@@ -253,19 +206,7 @@ impl<C: Role> Member for Session<C> {
         keeper.put(serial, &batch, made)
     }
 
-    fn program(job: &Execution) -> [u8; 32] {
-        setup::digest(job.layout)
-    }
-
-    fn needs(job: &Execution) -> String {
-        needed(job.layout).map_or_else(|_| "too many OTs".into(), |needed| format!("{needed} OTs"))
-    }
-
-    fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
-        choose(job.layout, batches)
-    }
-
-    /// Each run has its own hash keys, because the garbler draws new starts.
+    /// Each run has hash keys of its own, of starts that the garbler draws anew.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         stand.confirm(&mut self.run)?;
         self.components = Components::of(job.layout.program);

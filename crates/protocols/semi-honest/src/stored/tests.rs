@@ -10,6 +10,7 @@ use brickwork_harness::stores::{
 };
 use brickwork_session::Model;
 use brickwork_session::Unobserved;
+use brickwork_session::stock::inventory::inventory;
 use brickwork_session::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
@@ -63,7 +64,7 @@ impl Folders {
         let [garbler, evaluator] = BOTH.map(|party| {
             let store = self.store(party);
             check_keys_went_forward(&store);
-            let living = inventory(&store).unwrap();
+            let living = inventory::<SemiHonest>(&store).unwrap();
             let living = living.into_iter().filter(|epoch| epoch.state.burned().is_none());
             living.map(|epoch| epoch.batches.iter().map(|batch| batch.left).sum()).collect::<Vec<u64>>()
         });
@@ -144,8 +145,8 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     // offset.
     assert_eq!(folders.left(), [0]);
     assert_eq!(folders.runs(&alone, 1, Lacking::Make, &mut rng), Some(1));
-    let epochs = inventory(&folders.store(Party::Garbler)).unwrap();
-    // Epochs that were made in the same second have no order.
+    let epochs = inventory::<SemiHonest>(&folders.store(Party::Garbler)).unwrap();
+    // Those of one second have no order.
     let mut seen: Vec<_> = epochs.iter().map(|epoch| (epoch.uses, epoch.state.burned().is_some())).collect();
     seen.sort_unstable();
     assert_eq!(seen, [(1, false), (4, true)]);
@@ -246,7 +247,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
             let (honest, party) =
                 if by_garbler { (evaluator, Party::Evaluator) } else { (garbler, Party::Garbler) };
             assert!(honest.is_err_and(|error| error.is_cheat(crate::Cheat::UnexpectedMessage)), "{tag:?}");
-            let epochs = inventory(&folders.store(party)).unwrap();
+            let epochs = inventory::<SemiHonest>(&folders.store(party)).unwrap();
             assert!(epochs[0].state.burned().is_some_and(|why| why.contains("cheated")));
         }
     }
@@ -287,5 +288,5 @@ fn a_run_that_would_garble_too_much_is_refused() {
 
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
-    check_secrets_of_a_sender::<SemiHonest, OnDisk<Session<extension::Sender>>>();
+    check_secrets_of_a_sender::<SemiHonest>();
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::fill::make_share;
 use super::super::records::Shelf;
-use super::super::side::{Asked as _, Side};
+use super::super::side::{Asked as _, StockProtocol};
 use super::super::workers::{Greeted, Lane, greet_one};
 use super::*;
-use crate::{Metered, Protocol};
+use crate::Metered;
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_stock::{Chain, Elsewhere, Ranges};
 
@@ -120,16 +120,16 @@ impl Maker {
     /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or will burn it if it
     /// has gone away. [`Error::Io`] if the peer or the coordinator goes away, [`Error::Mismatch`] if the peer
     /// has another purpose.
-    pub fn works<S: Side, P: Protocol, O>(
+    pub fn works<P: StockProtocol, O>(
         self,
-        (run, carried): (Metered, S::Carried),
+        (run, carried): (Metered, P::Carried),
         terms: &Terms,
         decode: impl Fn(&[u8]) -> Result<O, Error>,
-        step: impl for<'s> Fn(&'s O) -> S::FillStep<'s>,
+        step: impl for<'s> Fn(&'s O) -> P::FillStep<'s>,
     ) -> Result<u32, Error> {
         let Meeting { of, number, session, .. } = self.meeting;
-        let greeted = greet_one::<S, P>(run, carried, terms, (&session, of as usize), number)
-            .and_then(Greeted::answered);
+        let greeted =
+            greet_one::<P>(run, carried, terms, (&session, of as usize), number).and_then(Greeted::answered);
         let (number, mut lane) = match greeted {
             Ok(greeted) => greeted,
             Err(error) => return Err(self.gives_up(error)),
@@ -158,16 +158,16 @@ impl Maker {
     }
 }
 
-/// Makes one share. The connection with the peer closes after the coordinator has recorded the maker's
-/// report.
-fn one<S: Side, O>(
+/// Makes one share. The connection with the peer closes after the coordinator has recorded how the share
+/// ended.
+fn one<P: StockProtocol, O>(
     home: &Arc<Home>,
-    lane: Lane<S>,
+    lane: Lane<P>,
     terms: &Terms,
     share: &Share,
     decode: &impl Fn(&[u8]) -> Result<O, Error>,
-    step: &impl for<'s> Fn(&'s O) -> S::FillStep<'s>,
-) -> Result<Lane<S>, Error> {
+    step: &impl for<'s> Fn(&'s O) -> P::FillStep<'s>,
+) -> Result<Lane<P>, Error> {
     let (asked, secrets) = home.with(|channel| {
         let asked = receive_secret(channel, share.step_bytes, MAX_SENT_BYTES)?;
         Ok((asked, receive_secret(channel, share.secrets_bytes, MAX_SENT_BYTES)?))

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, Toy, runs};
+use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, runs};
 use crate::stock::workers::Workers;
-use crate::stock::{Lacking, Preprocessed, Side, Stocked};
+use crate::stock::{Lacking, Preprocessed, Stocked};
 use crate::tests::Empty;
 use crate::{Metered, Observer, Unobserved};
 use brickwork_base::random::Rng;
@@ -79,8 +79,9 @@ impl Drop for AtClose {
     }
 }
 
-/// Runs a maker as if it were a process: all its state is gone when it is killed.
-fn maker<const ROLE: u8>(
+/// Runs a maker like a process of its own: all its state is gone when it is killed.
+fn maker(
+    role: Party,
     mut home: Channel,
     peer: Channel,
     (lot, fate): (Lot, Fate),
@@ -99,14 +100,14 @@ fn maker<const ROLE: u8>(
         count += 1;
     }));
     let burned = Arc::<AtomicBool>::default();
-    let at_close = AtClose(both.stores[ROLE as usize].clone(), burned.clone());
+    let at_close = AtClose(both.stores[role as usize].clone(), burned.clone());
     let works = || {
         let maker = Maker::hear(home)?;
-        assert_eq!((maker.meeting().role, &*maker.meeting().protocol), (<Toy<ROLE> as Side>::ROLE, "empty"));
+        assert_eq!((maker.meeting().role, &*maker.meeting().protocol), (role, "empty"));
         let terms = maker.meeting().terms(1);
-        let run = Metered::new::<Empty>(peer, <Toy<ROLE> as Side>::ROLE, Box::new(at_close));
+        let run = Metered::new::<Empty>(peer, role, Box::new(at_close));
         let carried = Carried { fate, sent: both.world.sent };
-        maker.works::<Toy<ROLE>, Empty, usize>(
+        maker.works::<Empty, usize>(
             (run, carried),
             &terms,
             |bytes| Ok(bytes.first().copied().unwrap_or(0).into()),
@@ -119,33 +120,33 @@ fn maker<const ROLE: u8>(
     end
 }
 
-/// Runs one party, with its coordinator on this thread and its makers on others.
-fn party<const ROLE: u8>(
-    mut line: Stocked<Toy<ROLE>>,
+/// Runs one party: its coordinator on this thread, its makers on others.
+fn party(
+    mut line: Stocked<Empty>,
     peers: Vec<Channel>,
     crew: &Crew,
     steps: &[&[usize]],
     both: &Together,
 ) -> (Result<Preprocessed, Error>, Ends) {
-    let role = ROLE as usize;
+    let (role, party) = (line.role() as usize, line.role());
     std::thread::scope(|scope| {
         let (mut lines, mut lent, mut makers) = (Vec::new(), Vec::new(), Vec::new());
         for (worker, peer) in peers.into_iter().enumerate() {
             let fate = crew.fates[role][worker];
             match crew.makers[role][worker] {
                 None => {
-                    let run = Metered::new::<Empty>(peer, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+                    let run = Metered::new::<Empty>(peer, party, Box::new(Unobserved));
                     lines.push((run, Carried { fate, sent: both.world.sent }));
                 }
                 Some(lot) => {
                     let (mine, its) = memory_pair();
                     lent.push(mine);
-                    makers.push(scope.spawn(move || maker::<ROLE>(its, peer, (lot, fate), both)));
+                    makers.push(scope.spawn(move || maker(party, its, peer, (lot, fate), both)));
                 }
             }
         }
         let fills = || {
-            let mut workers = Workers::<Toy<ROLE>>::greet::<Empty>(lines, lent, &TERMS, &MET)?;
+            let mut workers = Workers::greet(party, lines, lent, &TERMS, &MET)?;
             let epoch = line.open_epoch()?;
             let steps: Vec<Vec<Asks>> =
                 steps.iter().map(|shares| shares.iter().map(|&count| Asks(count)).collect()).collect();
@@ -166,8 +167,8 @@ fn fill(both: &Together, crew: &Crew, steps: &[&[usize]]) -> Filled {
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let (left, right): (Vec<_>, Vec<_>) = (0..3).map(|_| memory_pair()).unzip();
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| party::<0>(garbler, left, crew, steps, both));
-        let evaluator = party::<1>(evaluator, right, crew, steps, both);
+        let garbler = scope.spawn(|| party(garbler, left, crew, steps, both));
+        let evaluator = party(evaluator, right, crew, steps, both);
         [garbler.join().unwrap(), evaluator]
     })
 }

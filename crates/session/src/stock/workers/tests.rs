@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::Unobserved;
-use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, Toy, runs};
+use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, runs};
 use crate::stock::{Lacking, Stocked};
 use crate::tests::Empty;
 use brickwork_stock::{Serial, serial};
@@ -34,27 +34,29 @@ impl Crew {
     }
 }
 
-fn greets<const ROLE: u8>(
+fn greets(
+    role: Party,
     channels: Vec<Channel>,
     fates: &[Fate],
     session: &SessionId,
     both: &Together,
-) -> Result<Workers<Toy<ROLE>>, Error> {
+) -> Result<Workers<Empty>, Error> {
     let lines = channels.into_iter().zip(fates).map(|(channel, &fate)| {
-        let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+        let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
         (run, Carried { fate, sent: both.world.sent })
     });
-    Workers::greet::<Empty>(lines.collect(), Vec::new(), &TERMS, session)
+    Workers::greet(role, lines.collect(), Vec::new(), &TERMS, session)
 }
 
-fn fills<const ROLE: u8>(
-    mut line: Stocked<Toy<ROLE>>,
+fn fills(
+    mut line: Stocked<Empty>,
     channels: Vec<Channel>,
     crew: &Crew,
     steps: &[Vec<usize>],
     both: &Together,
 ) -> Result<Preprocessed, Error> {
-    let mut workers = greets::<ROLE>(channels, &crew.fates[ROLE as usize], &MET, both)?;
+    let role = line.role();
+    let mut workers = greets(role, channels, &crew.fates[role as usize], &MET, both)?;
     let epoch = line.open_epoch()?;
     let steps: Vec<Vec<Asks>> =
         steps.iter().map(|shares| shares.iter().map(|&count| Asks(count)).collect()).collect();
@@ -76,8 +78,8 @@ fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preproces
     let (garbler, evaluator) = both.open([Fate::Lives; 2]);
     let [left, right] = connections(crew);
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| fills::<0>(garbler, left, crew, steps, both));
-        let evaluator = fills::<1>(evaluator, right, crew, steps, both);
+        let garbler = scope.spawn(|| fills(garbler, left, crew, steps, both));
+        let evaluator = fills(evaluator, right, crew, steps, both);
         [garbler.join().unwrap(), evaluator]
     })
 }
@@ -183,8 +185,9 @@ fn row_24_workers_of_others_are_refused() {
         let [left, right] = connections(&Crew::of(2));
         let session = |role: usize| if role == other { [8; 32] } else { MET };
         let met = std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| greets::<0>(left, &[Fate::Lives; 2], &session(0), &both).map(drop));
-            let evaluator = greets::<1>(right, &[Fate::Lives; 2], &session(1), &both).map(drop);
+            let garbler =
+                scope.spawn(|| greets(Party::Garbler, left, &[Fate::Lives; 2], &session(0), &both).map(drop));
+            let evaluator = greets(Party::Evaluator, right, &[Fate::Lives; 2], &session(1), &both).map(drop);
             [garbler.join().unwrap(), evaluator]
         });
         assert!(met.iter().any(|met| matches!(met, Err(Error::Mismatch(_)))), "{met:?}");
@@ -199,8 +202,9 @@ fn row_24_workers_of_others_are_refused() {
             }
         }));
         let met = std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| greets::<0>(left, &[Fate::Lives; 2], &MET, &both).map(drop));
-            let evaluator = greets::<1>(right, &[Fate::Lives; 2], &MET, &both).map(drop);
+            let garbler =
+                scope.spawn(|| greets(Party::Garbler, left, &[Fate::Lives; 2], &MET, &both).map(drop));
+            let evaluator = greets(Party::Evaluator, right, &[Fate::Lives; 2], &MET, &both).map(drop);
             [garbler.join().unwrap(), evaluator]
         });
         assert!(matches!(met[1], Err(Error::Peer(_))), "{name}: {met:?}");
@@ -219,8 +223,8 @@ fn row_24_workers_of_others_are_refused() {
     }
     let steps = [vec![4, 4]];
     let ended = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| fills::<0>(garbler, left, &crew, &steps, &both));
-        let evaluator = fills::<1>(evaluator, right, &crew, &steps, &both);
+        let garbler = scope.spawn(|| fills(garbler, left, &crew, &steps, &both));
+        let evaluator = fills(evaluator, right, &crew, &steps, &both);
         [garbler.join().unwrap(), evaluator]
     });
     let says = "stands elsewhere";
@@ -235,7 +239,7 @@ fn as_many_workers_as_there_are() {
     let both = Together::new(0, 0);
     for count in [0, 1, MAX_WORKERS as usize + 1] {
         let [left, _right] = connections(&Crew::of(count));
-        let refused = greets::<0>(left, &vec![Fate::Lives; count], &MET, &both).map(drop);
+        let refused = greets(Party::Garbler, left, &vec![Fate::Lives; count], &MET, &both).map(drop);
         assert!(matches!(refused, Err(Error::Usage(_))), "{count}");
     }
     for steps in [vec![vec![1, 1, 1]], vec![vec![1, 1], vec![]]] {
