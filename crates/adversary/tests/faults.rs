@@ -1,5 +1,6 @@
-//! Rows 18 and 20: connections that are cut anywhere or deliver single bytes, messages that are repeated or
-//! out of order, and peers that send too much.
+//! Rows 18 and 20 of the table of attacks (docs/concepts/security.md, section 14): connections that are cut
+//! anywhere or deliver single bytes, messages that are repeated or out of order, and peers that send too
+//! much.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;

@@ -1,4 +1,5 @@
-//! Row 18: a peer or an unauthenticated connection cannot cause larger allocations than the protocol needs.
+//! Row 18 of the table of attacks (docs/concepts/security.md, section 14): a peer or an unauthenticated
+//! connection cannot cause larger allocations than the protocol needs.
 //!
 //! The allocator of this test counts bytes. A party is attacked, and its largest allocation is compared with
 //! that of the same party when the peer is silent. The difference must not exceed the longest message that

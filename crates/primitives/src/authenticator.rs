@@ -235,6 +235,8 @@ pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, 
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
     use brickwork_testing::Replayable as _;
 

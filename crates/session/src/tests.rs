@@ -1,4 +1,6 @@
 //! Tests of greetings and reports.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use brickwork_base::{Error, Party, Security};
 use brickwork_wire::{Channel, Departures, FRAME_HEADER_BYTES, Tag, memory_pair};

@@ -168,6 +168,8 @@ impl StorageBackend for IndexFile {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
 
     /// Prevents every change.

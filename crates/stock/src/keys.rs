@@ -281,6 +281,8 @@ impl<'s> KeyFile<'s> {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use std::sync::Arc;
 
     use super::*;

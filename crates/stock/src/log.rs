@@ -604,6 +604,8 @@ pub enum Verdict {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
     use brickwork_testing::digest as expected;
 

@@ -13,6 +13,8 @@
 //! (Within one store a lock and a single writing thread order all changes, so only the steps of the two
 //! parties interleave. In a smaller model, `burn.rs` of the adversary's tests runs both parties as threads
 //! under loom.)
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 mod seen;
 mod workers;

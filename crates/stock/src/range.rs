@@ -170,6 +170,8 @@ impl Ranges {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
 
     /// Row 16: the ranges of neighbouring entries are adjacent, without a gap or an overlap, including the

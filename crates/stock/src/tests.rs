@@ -1,4 +1,5 @@
-//! Rows 16 and 20 to 25: nothing is used twice, whatever fault the disk has.
+//! Rows 16 and 20 to 25 of the table of attacks (docs/concepts/security.md, section 14): nothing is used
+//! twice, whatever fault the disk has.
 
 #![allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
 

@@ -455,6 +455,8 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use std::path::Path;
 
     use super::*;

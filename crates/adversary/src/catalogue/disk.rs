@@ -1,4 +1,6 @@
 //! Attacks on stock on disk, which check rule (d): the affected stock is burned, and a retry is refused.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use brickwork::circuit::Party;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};

@@ -338,6 +338,8 @@ pub fn lies_about_its_log(cheater: Party) -> Played {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
 
     /// The check for unburned stock fails if a party left its stock unburned.

@@ -1,5 +1,6 @@
-//! Rows 4, 6 and 20: a broken connection counts as an attempt only if the party that went away may have seen
-//! that its cheat would be caught. While stock is made, one party dies before each message in turn.
+//! Rows 4, 6 and 20 of the table of attacks (docs/concepts/security.md, section 14): a broken connection
+//! counts as an attempt only if the party that went away may have seen that its cheat would be caught. While
+//! stock is made, one party dies before each message in turn.
 
 use std::collections::BTreeMap;
 use std::io;

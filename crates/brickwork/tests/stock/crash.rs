@@ -1,5 +1,6 @@
-//! Rows 16, 20, 21, 22: either party crashes at every change of its disk, while stock is made and while
-//! programs run. Afterwards both continue with the data on their disks.
+//! Rows 16, 20, 21, 22 of the table of attacks (docs/concepts/security.md, section 14): either party crashes
+//! at every change of its disk, while stock is made and while programs run. Afterwards both continue with the
+//! data on their disks.
 //!
 //! After a crash every item is either fresh or burned, and no honest crash burns an epoch. Each party also
 //! checks the other's messages: messages after one entry of the log are sent in one connection only, and no

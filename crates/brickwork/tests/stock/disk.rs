@@ -1,4 +1,6 @@
 //! Tests stock on disk, over several connections.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::path::Path;
 

@@ -394,6 +394,8 @@ fn input(path: &std::path::Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
 
     /// The coordinator does not wait for a worker that neither answers nor ends.

@@ -1,4 +1,6 @@
 //! Tests `cluster` and `worker` with real processes: two coordinators, and the workers of both.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};

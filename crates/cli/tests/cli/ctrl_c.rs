@@ -1,4 +1,6 @@
 //! Tests that Ctrl-C or SIGKILL at any time leaves no process and no file.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 #![cfg(target_os = "linux")]
 
 use std::fs;

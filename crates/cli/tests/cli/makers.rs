@@ -1,5 +1,7 @@
 //! Tests `brickwork maker`: each party has a coordinator and makers as separate processes. Any of them may be
 //! killed at any time, and a process that is not a maker of the party is refused.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};

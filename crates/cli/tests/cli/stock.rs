@@ -1,5 +1,7 @@
 //! Tests `preprocess`, `stock`, and runs from a store with two real processes, and with `kill -9` of either
 //! process at any time.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! Tests `preprocess --workers`: two processes with several workers each, `kill -9` of either process at any
 //! time, and peers with different flags.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::time::{Duration, Instant};
 

@@ -210,6 +210,8 @@ impl CotReceiver for Receiver {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
     use crate::ot::rows::{BLOCK, CHUNK, blocks_for};
     use crate::ot::{Cheat, Direction};

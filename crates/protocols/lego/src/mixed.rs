@@ -295,6 +295,8 @@ impl Mixed {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
 
     /// Row 25: impossible sizes are refused, at each limit.

@@ -744,6 +744,8 @@ pub(super) fn same_stand(mine: &[u8; 32], theirs: &[u8]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
     use crate::Unobserved;
     use crate::tests::Empty;

@@ -175,6 +175,8 @@ impl Records for EvaluatorOts {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;

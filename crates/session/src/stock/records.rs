@@ -629,6 +629,8 @@ impl<'a> In<'a> {
 
 #[cfg(test)]
 mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
     use super::*;
 
     /// Writing secrets leaves no copies behind, because a new buffer replaces one that is too small.

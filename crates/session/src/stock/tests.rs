@@ -1,5 +1,7 @@
 //! Tests stock with a toy protocol: both parties derive pads from a key of the session and a number, and each
 //! pad hides one message. The toy protocol implements everything that a protocol must provide.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeSet;

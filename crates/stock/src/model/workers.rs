@@ -6,6 +6,8 @@
 //!
 //! If a step is completed, every check of every worker has passed at both parties. If a peer can know that a
 //! check has failed, the epoch is burned, and no program ever runs on it.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use super::*;
 

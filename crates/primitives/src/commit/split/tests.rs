@@ -1,3 +1,5 @@
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Honest parties get the outputs of the program.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use super::*;
 use crate::adversary::{Case, Ending, Point, chain};

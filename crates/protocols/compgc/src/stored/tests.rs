@@ -1,3 +1,5 @@
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

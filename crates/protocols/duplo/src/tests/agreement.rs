@@ -1,4 +1,5 @@
-//! Row 19: parties that do not want the same run.
+//! Row 19 of the table of attacks (docs/concepts/security.md, section 14): parties that do not want the same
+//! run.
 
 use std::sync::Arc;
 

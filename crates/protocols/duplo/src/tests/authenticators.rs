@@ -1,5 +1,5 @@
-//! Rows 8, 9 and 29: key authenticators and input authenticators that refuse valid labels, or accept invalid
-//! ones.
+//! Rows 8, 9 and 29 of the table of attacks (docs/concepts/security.md, section 14): key authenticators and
+//! input authenticators that refuse valid labels, or accept invalid ones.
 
 use super::super::msg;
 use super::harness::*;

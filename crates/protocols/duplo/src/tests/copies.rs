@@ -1,5 +1,5 @@
-//! Rows 4 to 6: the challenge, copies that are garbled or opened wrongly, and offsets that differ from the
-//! committed ones.
+//! Rows 4 to 6 of the table of attacks (docs/concepts/security.md, section 14): the challenge, copies that
+//! are garbled or opened wrongly, and offsets that differ from the committed ones.
 
 use super::super::msg;
 use super::harness::*;

@@ -1,5 +1,5 @@
-//! Rows 7, 12, 13 and 27: wrong indicator bits, OTs and input labels, and checks whose answers would reveal
-//! secrets.
+//! Rows 7, 12, 13 and 27 of the table of attacks (docs/concepts/security.md, section 14): wrong indicator
+//! bits, OTs and input labels, and checks whose answers would reveal secrets.
 
 use brickwork_testing::Replayable as _;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,6 @@
 //! Makers, played by threads that share only a connection with their coordinator (rows 4, 16 and 21).
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::path::Path;
 

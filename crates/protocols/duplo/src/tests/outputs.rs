@@ -1,4 +1,5 @@
-//! Rows 14, 15 and 28: two valid labels of a bucket, recovery without a trace, forged labels of outputs.
+//! Rows 14, 15 and 28 of the table of attacks (docs/concepts/security.md, section 14): two valid labels of a
+//! bucket, recovery without a trace, forged labels of outputs.
 
 use std::sync::{Arc, Mutex};
 

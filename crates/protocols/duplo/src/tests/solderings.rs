@@ -1,4 +1,5 @@
-//! Rows 10, 11 and 30: wrong solderings and openings, and values that must never be opened twice.
+//! Rows 10, 11 and 30 of the table of attacks (docs/concepts/security.md, section 14): wrong solderings and
+//! openings, and values that must never be opened twice.
 
 use super::super::batch::Shape;
 use super::super::challenge::BatchSizes;

@@ -1,5 +1,7 @@
 //! Cheats with stock on disk: the honest party durably burns everything under the same secrets, and refuses a
 //! retry before it sends anything that depends on them (row d of every cheat, rows 16, 24, 25).
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use brickwork_testing::Replayable as _;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! A step that several workers make: programs solder items of different workers; workers are lost, cheat, or
 //! draw from the ranges of another worker (rows 4, 16, 21 and 24).
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};

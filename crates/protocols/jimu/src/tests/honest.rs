@@ -1,3 +1,5 @@
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
 use super::*;
 use brickwork_circuit::library;
 use brickwork_plan::{Link, Machine, predict};

@@ -1,4 +1,6 @@
 //! Honest runs, compared with plain computations.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use super::support::*;
 use crate::layout::Layout;

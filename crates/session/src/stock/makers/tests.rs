@@ -1,5 +1,7 @@
 //! Tests makers of both parties with a toy protocol. Some makers crash before a message, see a peer cheat, or
 //! send invalid messages.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;

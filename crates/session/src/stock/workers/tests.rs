@@ -1,5 +1,7 @@
 //! Tests workers with the toy protocol: one party's worker fails or cheats, and the test looks at both
 //! parties.
+//!
+//! Rows are those of the table of attacks (docs/concepts/security.md, section 14).
 
 use std::collections::BTreeSet;
 
