@@ -19,7 +19,7 @@ pub enum Type {
     Fixed {
         /// Bits of the integer.
         width: u32,
-        /// Bits behind the point, at least one.
+        /// Bits after the binary point, at least one.
         point: u32,
         /// True if the integer is in two's complement.
         signed: bool,

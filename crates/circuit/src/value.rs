@@ -514,7 +514,7 @@ pub fn nearest(text: &str, ty: &Type) -> Option<String> {
     Some(written)
 }
 
-/// The largest number of digits behind the point.
+/// The largest number of digits after the point.
 const MAX_FRACTION: usize = 10_000;
 
 /// Returns the bits of a decimal as a number of fixed point: exactly, or rounded to the nearest.
@@ -669,7 +669,8 @@ fn decode_integer(bits: &[bool], signed: bool) -> Value {
     })
 }
 
-/// Writes a number of fixed point exactly: it has at most as many digits behind the point as bits there.
+/// Writes a number of fixed point exactly: it has at most as many digits after the point as bits after the
+/// binary point.
 fn decode_fixed(bits: &[bool], point: usize, signed: bool) -> Value {
     let negative = signed && bits.last() == Some(&true);
     let mut limbs: Vec<u64> = bits

@@ -331,7 +331,7 @@ pub fn simulate(
 /// Reads the program of an `info` command into `keeps`, and describes it. The result has its `digest`, its
 /// number of `and_gates`, and for each of `inputs` and `outputs` the `name`, the `party` (of an output
 /// `garbler`, `evaluator`, `both` or `nobody`) and the `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed":
-/// [bits, behind the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
+/// [bits, bits after the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].

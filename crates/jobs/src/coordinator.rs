@@ -524,7 +524,7 @@ mod tests {
     }
 
     /// A lane continues with its stock as long as some is left and the lane makes progress, but not forever;
-    /// then a new stock is begun, if the job allows one more.
+    /// then a new stock is begun, if the job's promise allows another stock.
     #[test]
     fn row_18_a_lane_does_not_go_on_for_ever() {
         let (terms, mut state) = begun(&in_doubt(1));

@@ -114,7 +114,7 @@ impl Step {
     /// of the steps one after another ([`Step::input_width`], [`Step::output_width`]).
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no step, or if one has a purpose, which the joined step could not name;
+    /// [`Error::Input`] if there is no step, or if one has a purpose, because the resulting step has none;
     /// [`Error::Limit`] if they are too large together.
     pub fn beside(steps: &[Step]) -> Result<Self, Error> {
         if steps.iter().any(|step| step.purpose.is_some()) {

@@ -384,7 +384,7 @@ impl Words {
         let eights = (symbols * count).div_ceil(8);
         let mut all = Secrets::<u8>::zeros(8 * eights);
         for (k, to) in looking(all.as_chunks_mut::<8>().0.iter_mut().enumerate()) {
-            // `unpack8` ignores the bits behind the eighth symbol.
+            // `unpack8` ignores the bits after the eighth symbol.
             let eight = u64::from_le_bytes(bytes_at(packed, k * bits as usize));
             *to = unpack8(eight, bits).to_le_bytes();
         }

@@ -573,7 +573,8 @@ mod tests {
     }
 
     /// Checks the exact bytes of a setup and of a call. A setup has 4128 bytes for every K. A call has, for
-    /// each started block of 128 OTs and for one more, 16 bytes per tree; random choices save one tree.
+    /// each started block of 128 OTs and for one additional block, 16 bytes per tree; random choices save one
+    /// tree.
     fn costs<const K: usize>() {
         let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
         let (mut left, mut right) = memory_pair();

@@ -231,8 +231,8 @@ impl<T> ProgramSolderings<T> {
     }
 }
 
-/// The open claims of a program at the garbler: about its solderings, and about openings of material that was
-/// made for this program alone.
+/// The claims of a program that are not proven yet, at the garbler: about its solderings, and about openings
+/// of material that was made for this program alone.
 pub(super) struct GarblerClaims<'a> {
     pub program: &'a Program,
     pub solderings: &'a ProgramSolderings<Bits>,
@@ -258,7 +258,8 @@ impl GarblerClaims<'_> {
 }
 
 impl EvaluatorReady {
-    /// Lists the open claims of a program, and claims about openings of material that was made for it alone.
+    /// Lists the claims of a program that are not proven yet, and claims about openings of material that was
+    /// made for it alone.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -417,7 +418,7 @@ fn weigh_locations<'a>(
     }
 }
 
-/// The garbler's joined program, which can be evaluated once.
+/// The garbler's part of a program whose components are soldered together. It can be evaluated once.
 pub(super) struct GarblerReady {
     pub material: GarblerMaterial,
     pub ots: GarblerInputOts,
@@ -425,14 +426,14 @@ pub(super) struct GarblerReady {
     values: Vec<Values>,
 }
 
-/// The evaluator's joined program, which can be evaluated once.
+/// The evaluator's part of a program whose components are soldered together. It can be evaluated once.
 pub(super) struct EvaluatorReady {
     pub material: EvaluatorMaterial,
     pub solderings: ProgramSolderings<ReceivedSolderings>,
     pub ots: EvaluatorInputOts,
 }
 
-/// The evaluator's joined program, before or after the proof of its solderings.
+/// The evaluator's part of a soldered program, before or after the proof of its solderings.
 pub(super) enum Joined {
     Proven(EvaluatorReady),
     /// Neither the solderings are proven yet, nor the openings of material that was made for this program
@@ -461,7 +462,7 @@ impl Joined {
         }
     }
 
-    /// Returns the joined program after the proof of [`Joined::claims`].
+    /// Returns the soldered program after the proof of [`Joined::claims`].
     pub fn proven(self, proof: &Proof) -> EvaluatorReady {
         match self {
             Joined::Proven(ready) => ready,
@@ -580,7 +581,7 @@ pub(super) fn garbler_proves<C: commit::Scheme>(
     sender.prove(&mut run.channel, &[], &all)
 }
 
-/// Checks the proof of the solderings and of the other open claims.
+/// Checks the proof of the solderings and of the other claims that are not proven yet.
 pub(super) fn evaluator_verifies<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,

@@ -1,5 +1,5 @@
 //! Predicts peak memory from the moments when a party holds most: when copies are opened, when authenticators
-//! are opened, when the program is joined, and when it is evaluated.
+//! are opened, when the components of the program are soldered together, and when it is evaluated.
 
 use super::Parameters;
 use super::instance::level;
@@ -120,7 +120,8 @@ impl Sizes {
 }
 
 /// Returns the garbler's memory apart from the program. It is the maximum over these moments: copies and
-/// authenticators are opened, outputs are soldered, the program is joined, its solderings are proven.
+/// authenticators are opened, outputs are soldered, the components of the program are soldered together,
+/// these solderings are proven.
 fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     let (plain, input) = (parameters.plain, parameters.input);
     let ots = program.input_width(Party::Evaluator) as u64;

@@ -178,8 +178,8 @@ pub(super) mod garbler {
             if self.whole {
                 self.prove(party, program)?; // 8, 9
             }
-            // The proof of the inputs also covers open claims about the solderings: E sends no message before
-            // its evaluation that depends on the solderings.
+            // The proof of the inputs also covers claims about the solderings that are not proven yet: E
+            // sends no message before its evaluation that depends on the solderings.
             let claims = self.claimed.as_ref();
             let claims = claims.map(|(solderings, openings)| GarblerClaims { program, solderings, openings });
             evaluate::garbler(party, &self.ready, claims.as_ref(), input, &masked)?; // 9, 10, 11

@@ -107,7 +107,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
     /// Returns the OTs and the rest.
     ///
     /// # Panics
-    /// If there are no OTs: they must be made before a program is joined.
+    /// If there are no OTs: they must be made before the components of a program are soldered.
     pub fn take_ots(mut self) -> (Vec<O>, Self) {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }

@@ -253,7 +253,7 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
     Ok(EvaluatorReady { joined, ots, outputs: outputs.accept(&proof).gathered() })
 }
 
-/// The evaluator's material of many batches, joined.
+/// The evaluator's material of many batches in one list for each kind.
 impl EvaluatorMaterial {
     /// Returns an empty material.
     pub fn none() -> Self {
