@@ -466,3 +466,46 @@ impl<'f> Reader<'f> {
         if self.0.is_empty() { Ok(()) } else { Err(damaged("something follows its end")) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds the digest to a file's content.
+    fn sealed(mut content: Vec<u8>) -> Vec<u8> {
+        let end = digest(&content);
+        content.extend_from_slice(&end);
+        content
+    }
+
+    /// Row 23: a file whose digest is right is refused if its version or its content is wrong.
+    #[test]
+    fn row_23_wrong_content_with_a_right_digest_is_refused() {
+        let file = |file_type: FileType, content: &[&[u8]]| {
+            sealed([&[&MAGIC[..], &[file_type as u8, VERSION]][..], content].concat().concat())
+        };
+        let (mark, program) = ([&[7; 32][..], &[16]].concat(), [9; 32]);
+        let [one, two] = [1u32, 2].map(u32::to_le_bytes);
+        let (zero, token) = ([0; 16], |end: u8| [&[end][..], &[0; 15]].concat());
+
+        let decoding = |rest: &[u8]| read_decoding(&file(FileType::Decoding, &[&mark, &program, &two, rest]));
+        assert!(decoding(&[0, 1]).is_ok());
+        assert!(decoding(&[0, 2]).is_err(), "no bit");
+        assert!(decoding(&[0, 1, 0]).is_err(), "a byte behind the end");
+
+        let pairs = |one_token: &[u8], rest: &[u8]| {
+            read_encoding(&file(FileType::Encoding, &[&mark, &program, &one, &zero, one_token, rest]))
+        };
+        assert!(pairs(&token(1), &[]).is_ok());
+        assert!(pairs(&token(2), &[]).is_err(), "both tokens end in the same bit");
+        assert!(pairs(&token(1), &[0]).is_err(), "a byte behind the end");
+
+        let inputs = |rest: &[u8]| file(FileType::Inputs, &[&mark, &one, &zero, rest]);
+        assert!(read_inputs(&inputs(&[])).is_ok());
+        assert!(read_inputs(&inputs(&[0])).is_err(), "a byte behind the end");
+        let mut other = inputs(&[]);
+        other.truncate(other.len() - DIGEST_BYTES);
+        other[MAGIC.len() + 1] ^= 1;
+        assert!(read_inputs(&sealed(other)).is_err(), "another version");
+    }
+}
