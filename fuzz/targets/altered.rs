@@ -37,7 +37,7 @@ impl Line {
     }
 }
 
-/// One party's end of a line. Bytes that are read from it may have been changed.
+/// One party's end of a connection. Bytes that are read from this end may have been changed.
 struct End {
     line: Arc<(Mutex<Line>, Condvar)>,
     party: usize,

@@ -173,7 +173,8 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
         let mut ands: Vec<And> = Vec::new();
         for _ in 0..source.below(LAYER + 1) {
             let and = And { a: slot(source), b: slot(source), out: 1 + source.below(slots - 1) as u32, gate };
-            // Those of a layer do not depend on each other or on its XORs, nor write the same slot.
+            // The AND gates of a layer do not depend on each other or on the layer's XORs, nor write the same
+            // slot.
             let apart = |g: &And| {
                 g.out != and.a && g.out != and.b && g.out != and.out && and.out != g.a && and.out != g.b
             };

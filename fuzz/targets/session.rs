@@ -63,7 +63,7 @@ fn job() -> Job {
     }
 }
 
-/// The same with authenticated masks, made of these OTs; the base OTs are dealt.
+/// Runs the program with authenticated masks, made of these OTs; the base OTs are dealt.
 fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let job = job();
     let hooks = || authenticated::Hooks {

@@ -47,8 +47,7 @@ class Integer(Value):
         elif symbol in ("/", "%"):
             check(BY_ZERO, lambda: second == 0)
             if symbol == "/" and type.signed:
-                # This is the one quotient that does not fit: its exact value is one more than the largest
-                # number.
+                # This is the only quotient that does not fit: its exact value is the largest number plus one.
                 check(WRAPS, lambda: (first == type.low) & (second == -1))
         return result
 

@@ -10,7 +10,7 @@ def richer(mine: bw.Garbler[bw.u32], theirs: bw.Evaluator[bw.u32]) -> bw.Both[bw
 
 def main() -> None:
     run = bw.run(richer, garbler=1_250_000, evaluator=1_000_000)
-    # Both learn whether the garbler has more, and nothing else.
+    # Both parties learn whether the garbler has more, and nothing else.
     assert (run.garbler, run.evaluator) == (1, 1)
     print(run.promise.statistical_bits)
 

@@ -52,7 +52,7 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
     stores
 });
 
-/// The same stores without OTs, which each run makes on the spot.
+/// Both parties' stores without OTs, which each run makes on the spot.
 static WITHOUT_OTS: LazyLock<Stores> = LazyLock::new(|| {
     let stores = Stores::empty();
     let met = stores.connect(What::FillWithoutOts, Default::default());

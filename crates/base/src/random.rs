@@ -69,7 +69,7 @@ impl Rng {
     /// Makes a replayable generator for this crate's tests. Other crates use `brickwork_testing::Replayable`.
     ///
     /// # Panics
-    /// If it is called on another thread than that of the test.
+    /// If it is called on a thread that is not the thread of the test.
     #[cfg(test)]
     pub(crate) fn replayable(domain: &'static str) -> Self {
         Self::expand(&Seed::from_bytes(brickwork_testing::seed()), domain)

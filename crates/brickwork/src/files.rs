@@ -27,7 +27,7 @@ pub fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result
     let mut bytes = Zeroizing::new(Vec::new());
     let read = source.and_then(|source| {
         let mut source = source.take(limit + 1);
-        // It reads in pieces, so that another thread can stop it.
+        // The file is read in pieces, so that another thread can stop the reading.
         while source.by_ref().take(PIECE).read_to_end(&mut bytes)? > 0 {
             look();
         }

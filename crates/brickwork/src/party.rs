@@ -348,7 +348,7 @@ impl Party {
             }
             None => {
                 let hint = "call `listen`, `connect` or `over`";
-                return Err(Error::usage("there is no line to the peer", hint));
+                return Err(Error::usage("there is no connection to the peer", hint));
             }
         };
         Ok((keys, place))

@@ -554,7 +554,7 @@ fn connection(
     };
     let proposed = proposed.as_ref().map(|proposed| &proposed.program);
     let agreed = match sheet.settled(&met.sheet) {
-        // The peer accepts another protocol than the one that was checked above.
+        // The peer accepts a protocol that differs from the one that was checked above.
         Ok(way) if way > 0 => {
             let again = ways.led_by(way).sheet(part, None, true)?;
             again.proposes_again(&sheet, &mut met)?;

@@ -55,8 +55,8 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::NETWORK.exit_code(),
         "network",
-        "a port in use, or an address that is none; a peer that is absent, silent for longer than \
-         `--timeout`, holds another key, or ended the connection; a line that broke",
+        "a port in use, or an invalid address; a peer that is absent, silent for longer than \
+         `--timeout`, holds another key, or ended the connection; a broken connection",
     ),
     (
         code::PEER.exit_code(),

@@ -390,7 +390,7 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
             }
             let task = serde_json::from_str(&line).map_err(|e| {
                 Failure::usage(
-                    format!("a task that is none: {}", parse_errors::of_json(&e)),
+                    format!("an invalid task: {}", parse_errors::of_json(&e)),
                     "`brickwork worker --help` names the page",
                 )
             });

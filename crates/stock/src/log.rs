@@ -340,7 +340,8 @@ impl State {
                     let end = first.checked_add(count).filter(|_| count > 0 && self.is_made(serial));
                     let range = first..end.ok_or_else(none)?;
                     let all = damaged.entry(serial).or_default();
-                    // They are in order and apart, so only the neighbours can overlap. A peer can name many.
+                    // The ranges are in order and do not overlap, so a new range can overlap only its
+                    // neighbours. A peer can name many ranges.
                     let place = all.partition_point(|other| other.start < first);
                     let (before, behind) = all.split_at(place);
                     let overlaps = before.last().is_some_and(|other| first < other.end)
@@ -592,7 +593,7 @@ pub struct Standing {
 /// The result of comparing two parties' states of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Both are the same.
+    /// Both logs are the same.
     Same,
     /// The peer has written one more entry, which must be written here too.
     Behind(Entry),

@@ -1629,7 +1629,7 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
     let _ = a.append(&ID, &take(ONE, 1)).unwrap();
     let _ = b.append(&ID, &take(TWO, 1)).unwrap();
     assert_eq!(verdicts(&a, &b), (Verdict::Apart, Verdict::Apart));
-    // A lying peer sends another entry than the one in its hash chain.
+    // A lying peer sends an entry that differs from the one in its hash chain.
     let mut lie = a.state(&ID).unwrap().standing();
     lie.last.as_mut().unwrap().1 = take(ONE, 0);
     let before = Store::open(&root.path().join("third"), &KEY).unwrap();

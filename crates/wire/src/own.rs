@@ -21,8 +21,8 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The time for which a dropped channel waits until its last messages are written.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Both halves of a connection. A thread writes, so two parties that write at the same time never block each
-/// other.
+/// Both directions of a connection. A separate thread writes, so two parties that write at the same time
+/// never block each other.
 struct Own<R> {
     reader: R,
     /// The queue of the writing thread; none while the channel is dropped.

@@ -120,7 +120,7 @@ pub fn folder() -> Result<tempfile::TempDir, Failure> {
     tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))
 }
 
-/// Both parties' stores, in a folder that is deleted when this is dropped.
+/// Both parties' stores, in a folder that is deleted when this value is dropped.
 pub struct Folders {
     folder: tempfile::TempDir,
     key: StoreKey,

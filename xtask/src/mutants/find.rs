@@ -275,7 +275,7 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
         {
             let (at, inner) = (statement.span().byte_range(), tried.expr.span().byte_range());
             self.found("delete", statement, Change::Statement(at.clone(), String::new()));
-            // This mutant makes the check, because that may receive a message, but ignores the result.
+            // This mutant makes the check, because the check may receive a message, but ignores the result.
             let ignored = format!("let _ = {};", &self.source.text[inner]);
             self.found("ignore", statement, Change::Statement(at, ignored));
         }

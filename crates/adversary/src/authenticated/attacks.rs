@@ -152,8 +152,8 @@ fn leaky_ands(all: &mut Catalogue) {
         all.add((3, guessed), told, cheater, endings, move |rng| {
             let guess = guess(rng);
             let case = Case::new(&toy(), rng).comparing(8).lie(cheater, Point::Bits, flip(1, 0, 0));
-            // Both parties continue with the lie, so their words differ by the sum of both offsets without
-            // one's last bit.
+            // Both parties continue with the lie. So their words differ by the sum of both offsets, where one
+            // offset is without its last bit.
             case.lie(cheater, Point::Compared, move |_, words| words[0] ^= guess)
         });
     }

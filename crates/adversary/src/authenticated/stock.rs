@@ -205,7 +205,7 @@ fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     ending(&ends[other(cheater) as usize])
 }
 
-/// A party names other items than the next ones, such as items of the run before.
+/// A party names items that are not the next ones, such as items of the previous run.
 fn names_others(cheater: Party, rng: &mut Rng) -> Played {
     let stores = Stores::empty();
     honest(&stores, What::Fill, rng)?;

@@ -49,7 +49,7 @@ fn no_codewords(rows: &mut [u8]) {
 /// and the change.
 type Cheating = (Name, &'static str, Cheat, Party, What, fn() -> Side);
 
-/// The same for a cheat while both parties set a session up.
+/// A cheat while both parties set up a session: its name, story, check, cheater and hook.
 type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
 
 /// Adds attacks under rule (d), in a run and while stock is made, by either party.

@@ -452,7 +452,8 @@ impl Work<'_> {
         offer: &Offer,
         visits: bool,
     ) -> Result<Option<Arc<Program>>, Refusal> {
-        let cut: Cut = offer.cut.parse().map_err(|_| "the garbler names a cut that is none".to_owned())?;
+        let cut: Cut =
+            offer.cut.parse().map_err(|_| "the garbler names a cut that does not exist".to_owned())?;
         if let CutChoice::Fixed(only) = &self.request.cut
             && *only != cut
         {

@@ -222,7 +222,7 @@ const MAX_PENALTY: Duration = Duration::from_secs(600);
 /// The interval at which an idle line is checked.
 const TICK: Duration = Duration::from_millis(500);
 
-/// The same interval while the service stops.
+/// The interval at which an idle line is checked while the service stops.
 const LAST_TICK: Duration = Duration::from_millis(50);
 
 /// Keeps the lines to the peer open until the service stops. `ready` is called once this party can be
@@ -282,9 +282,9 @@ pub fn keep(
         }
         if let Some(why) = why {
             if desk.tells_of_meeting() {
-                tracing::warn!(%why, "the line to the peer is down");
+                tracing::warn!(%why, "the connection to the peer is down");
             }
-            desk.figures.error(format!("the line to the peer: {why}"));
+            desk.figures.error(format!("the connection to the peer: {why}"));
         }
         if listener.is_none() {
             std::thread::sleep(pause);

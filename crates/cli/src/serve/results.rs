@@ -77,7 +77,7 @@ impl Results {
     /// # Errors
     /// As [`Results::open`].
     pub fn find(&self, which: &Which, input: &[bool]) -> Result<Found, ProtocolError> {
-        let damaged = |_| ProtocolError::Stock("the index has a result that is none".into());
+        let damaged = |_| ProtocolError::Stock("the index contains an invalid result".into());
         match self.store.read_note::<Kept>(&key(which))? {
             None => Ok(Found::Nothing),
             Some(kept) if kept.input != hash(input) => Ok(Found::OtherInput),

@@ -392,7 +392,7 @@ impl Told<'_> {
 }
 
 /// Row 16: a worker without a peer reads the log. It reports unused stock only if the lane's last attempt was
-/// the last user of the store. An invalid task, or another job than its own, ends the worker.
+/// the last user of the store. An invalid task, or a task of another job, ends the worker.
 #[test]
 fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     let job = Job::new(3, 2);

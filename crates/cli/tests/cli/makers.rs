@@ -220,7 +220,7 @@ fn row_24_strangers_are_no_makers() {
         let all = arguments.iter().map(String::as_str).chain(["--listen", "127.0.0.1:0"]);
         is_error(&run(&all.collect::<Vec<_>>()), 2, words);
     }
-    // The first maker works for the peer, and the second has another key than the command expects.
+    // The first maker works for the peer, and the second has a key that the command does not expect.
     let mut of_peer = maker(&parties, "evaluator", "0", &[]);
     let mut ours = maker(&parties, "garbler", "0", &[]);
     let (address, _) = ours.flag.split_once('=').expect("a flag");

@@ -51,7 +51,7 @@ fn join() {
                 let all: BTreeMap<u64, u64> = (0..random(&mut state) % 17)
                     .map(|_| (random(&mut state) % keys, random(&mut state) >> 32))
                     .collect();
-                // The rows are sorted by another field than the key.
+                // The rows are sorted by a field that is not the key.
                 let mut rows: Vec<_> = all.into_iter().collect();
                 rows.sort_by_key(|row| row.1);
                 rows

@@ -22,7 +22,7 @@ cheats! {
         /// In place of section 5.1, step 1(b): the evaluator's choices differ between the blocks of labels.
         Choices = "the choices of OTs differ between the parts of labels",
         /// The evaluator's label for an output of the garbler is none of the wire's two labels.
-        OutputLabel = "the label of an output is none of its wire",
+        OutputLabel = "the label of an output is neither of the two labels of its wire",
         /// Section 5.1, step 3(a)iv: no gate or copy of a bucket has valid outputs.
         EmptyBucket = "no copy of a bucket has valid outputs",
         /// Section 5.1, step 4(c): a label or offset of an opened gate or copy is not the hashed one.

@@ -314,7 +314,7 @@ mod tests {
 
         /// Returns for each gate the number of wrong outputs among four.
         fn wrong(&self, outputs: &Words, tables: &Words) -> Vec<u32> {
-            // Evaluates in another order than that of garbling.
+            // Evaluates the gates in an order that differs from the order of garbling.
             let gates: Vec<u32> = (0..self.count() as u32).rev().collect();
             let numbers = || gates.iter().map(|&gate| gate as usize);
             let mut wrong = vec![0; gates.len()];

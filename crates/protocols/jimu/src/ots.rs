@@ -29,11 +29,11 @@
 //! its block of Δ. Guessing bits of this block gains no more than in the OT extension: it succeeds only with
 //! the probability of the guess.
 //!
-//! *The garbler* could use other offsets than Δ, or other labels than it hashes, and learn choices from the
-//! evaluator's refusal. The choices are random, and the evaluator sends nothing about its input before it has
-//! compared all labels with hashes. A wrong offset or a wrong label passes for at most one choice. If the
-//! offset is Δ, the result for a label does not depend on the choice. That the offset is Δ is checked in the
-//! setup, with s + 8 OTs that are then thrown away.
+//! *The garbler* could use offsets that differ from Δ, or labels that differ from the hashed ones, and learn
+//! choices from the evaluator's refusal. The choices are random, and the evaluator sends nothing about its
+//! input before it has compared all labels with hashes. A wrong offset or a wrong label passes for at most
+//! one choice. If the offset is Δ, the result for a label does not depend on the choice. That the offset is Δ
+//! is checked in the setup, with s + 8 OTs that are then thrown away.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};

@@ -203,7 +203,7 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     for _ in 0..gates {
         let (first, second) = (file.number()?, file.number()?);
         let [byte] = file.array()?;
-        let opening = opening_of(byte).ok_or_else(|| damaged("a gate is none that exists"))?;
+        let opening = opening_of(byte).ok_or_else(|| damaged("a gate has a type that does not exist"))?;
         list.push((first, second, opening));
     }
     let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;

@@ -212,7 +212,7 @@ impl Shape {
                 return fail("a gate reads a wire that is not before it");
             }
             if !method.has(opening) {
-                return fail("a gate is none that the scheme has");
+                return fail("a gate has a type that the scheme does not have");
             }
         }
         if outputs.iter().any(|&wire| u64::from(wire) >= wires) {

@@ -37,13 +37,13 @@ pub(super) const TERMS: Terms = Terms {
     post_quantum: false,
 };
 
-/// Both, at the same time: 32 random bytes.
+/// From both parties, at the same time: 32 random bytes.
 const NONCE: Tag = Tag(100);
-/// Both, at the same time: the first pad that is made.
+/// From both parties, at the same time: the first pad that is made.
 const FIRST: Tag = Tag(101);
 /// Garbler: its message, hidden by pads.
 const HIDDEN: Tag = Tag(102);
-/// Both, at the same time: all values of the step are fixed.
+/// From both parties, at the same time: all values of the step are fixed.
 const FIXED: Tag = Tag(104);
 /// Evaluator: the challenge, after which a cheating garbler would break off.
 const CHALLENGE: Tag = Tag(103);
@@ -949,7 +949,7 @@ fn lists_of_steps_have_names_of_their_own() {
     let name = |list: &[usize]| job_digest(&asks(list).chunks(1).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {
         assert!(lists[..i].iter().all(|other| name(other) != name(list)), "{i}");
-        // One step with several shares has another digest than several steps.
+        // The digest of one step with several shares differs from the digest of several steps.
         assert!(list.len() < 2 || job_digest(&[&asks(list)[..]]) != name(list));
     }
     let [one, two] = [1u64, 2].map(u64::to_le_bytes);

@@ -185,7 +185,7 @@ fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Value, String>, F
     let link = row.link.with_lanes(arguments.resources.lanes);
     let parameters = match arguments.choice.buckets.choose(&repeated, 40, &machine, &link) {
         Ok(parameters) => parameters,
-        // It has more wires than one session can have.
+        // The program has more wires than one session can have.
         Err(failure) => return Ok(Err(failure.message().into())),
     };
     let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);

@@ -180,7 +180,7 @@ pub struct Member<'w, P: Protocol, L> {
     /// Returns whether the evaluator recovered: it detected a cheat and computed the outputs from the
     /// garbler's input.
     pub recovered: fn(&P::Aside) -> bool,
-    /// Its store and the function that runs on it, if it uses stock.
+    /// The store of the run and the function that runs on it, if the run uses stock.
     pub stock: Option<(Store, Take)>,
 }
 

@@ -201,9 +201,9 @@ fn assert_same_rate(what: &str, p: f64, attack: impl Fn(Case) -> Case) {
     assert!(z.abs() < 3.9, "{what}: {zero} against {one} of {trials}, z = {z:.2}");
 }
 
-/// The garbler commits to another offset than it uses in the OTs, and only one combination binds the OTs. The
-/// evaluator notices if the combination's choice bit is 1, or later if its OT's choice bit is 1. Both bits
-/// are random for any input.
+/// The garbler commits to an offset that differs from the one in the OTs, and only one combination binds the
+/// OTs. The evaluator notices if the combination's choice bit is 1, or later if its OT's choice bit is 1.
+/// Both bits are random for any input.
 #[test]
 fn row_12_rate_of_aborts_with_another_offset() {
     assert_same_rate("another offset in the OTs", 0.75, |case| case.lie(Point::OtOffset, flip(0, 90)));

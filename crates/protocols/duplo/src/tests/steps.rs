@@ -438,7 +438,7 @@ fn a_further_step_takes_two_round_trips() {
 }
 
 /// Parties that run different steps notice it before an input's label is sent, without an additional round
-/// trip. A party that announces another step than it runs is refused.
+/// trip. A party that announces a step and runs a different one is refused.
 #[test]
 fn row_19_both_parties_run_the_same() {
     let [one, other] = [[0, 1], [1, 0]].map(|z| wires(2, 1, &[(Recipient::Both, z.to_vec())]));

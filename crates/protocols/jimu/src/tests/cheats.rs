@@ -129,7 +129,7 @@ fn row_05_altered_components_are_caught() {
     assert!(altered(msg::TABLES, Box::new(flip(-1, 128))).is_cheat(Cheat::Tables));
     let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
     assert!(altered(msg::HASHES, Box::new(all)).is_cheat(Cheat::Tables));
-    // If an offset has another colour than the opened one, the opening is not the hashed value.
+    // If the colour of an offset differs from that of the opened one, the opening is not the hashed value.
     assert!(altered(msg::COLOURS, Box::new(all)).is_cheat(Cheat::Label));
 }
 

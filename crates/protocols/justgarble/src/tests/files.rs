@@ -141,7 +141,8 @@ fn gates_of_other_schemes_are_refused() {
             other[at] = byte;
             other
                 .extend(brickwork_base::digest::Digest::of("brickwork garbling file 2").bytes(&other).done());
-            let refused = read_garbled(&other).is_err_and(|e| e.to_string().contains("a gate is none that"));
+            let refused =
+                read_garbled(&other).is_err_and(|e| e.to_string().contains("a gate has a type that"));
             assert_eq!(refused, !own.contains(&byte), "{method:?} {byte}");
         }
     }

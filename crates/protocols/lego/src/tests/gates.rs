@@ -7,7 +7,8 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_testing::Replayable as _;
 
-/// Returns the number of rows at which a gate with these tables gives another label than AND.
+/// Returns the number of rows at which a gate with these tables gives a label that differs from that of an
+/// AND gate.
 fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
