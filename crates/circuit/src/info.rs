@@ -43,12 +43,12 @@ pub struct Info {
 /// An input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its type, as [`Type`] displays it.
+    /// The type, as [`Type`] displays it.
     #[serde(rename = "type")]
     pub ty: String,
-    /// Its number of bits.
+    /// The number of bits.
     pub width: u64,
     /// The rules that its values must keep, as [`Rule`](crate::Rule) displays them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,7 +68,7 @@ pub struct OutputInfo {
 /// A kind of component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Number of input wires.
     pub inputs: u64,
@@ -84,9 +84,9 @@ pub struct ComponentInfo {
     pub and_depth: u64,
     /// Slots of the component in the program.
     pub slots: u64,
-    /// Its input ports.
+    /// The input ports.
     pub input_ports: Vec<PortInfo>,
-    /// Its output ports.
+    /// The output ports.
     pub output_ports: Vec<PortInfo>,
 }
 

@@ -145,30 +145,30 @@ pub enum Task {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
-    /// It waits for its peer at this address.
+    /// The worker waits for its peer at this address.
     Listens(String),
-    /// It has made stock.
+    /// The worker has made stock.
     Filled {
         /// The number of partitions for which it is enough.
         partitions: u32,
         /// The size of the lane's store.
         disk_bytes: u64,
     },
-    /// It has run a partition, and its outputs are durable.
+    /// The worker has run a partition, and the outputs are durable.
     Done {
         /// The number of the partition.
         partition: u32,
         /// The promise of its run.
         promise: Box<Promise>,
     },
-    /// It has looked into the log of the stock.
+    /// The worker has looked into the log of the stock.
     Found {
         /// The number of the partition.
         partition: u32,
         /// False if no stock was used for it.
         taken: bool,
     },
-    /// It ends.
+    /// The worker ends.
     Gone {
         /// The reason, of which the peer's coordinator may learn only a part.
         cause: Cause,

@@ -165,9 +165,9 @@ pub struct Outcome<P: Protocol> {
     pub results: [Result<Report<P>, Error>; 2],
     /// The actions of the garbler and the evaluator.
     pub events: [Vec<Event>; 2],
-    /// Their actions in an honest run.
+    /// The parties' actions in an honest run.
     pub honest: [Vec<Event>; 2],
-    /// Their right outputs.
+    /// The parties' right outputs.
     pub expected: [Vec<bool>; 2],
 }
 

@@ -34,7 +34,7 @@ use crate::terms::{JobId, Lane, Partition, Terms};
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Both: the identifier of the job, and the position of the ledger.
+    /// From both parties: the identifier of the job, and the position of the ledger.
     pub const JOB: Tag = Tag(240);
     /// Leader: entries of its ledger, and news.
     pub const PROPOSE: Tag = Tag(241);

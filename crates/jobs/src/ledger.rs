@@ -110,11 +110,11 @@ pub enum LaneState {
     /// Nothing has begun.
     #[default]
     New,
-    /// Its stock is being made.
+    /// The stock of the lane is being made.
     Filling,
-    /// It has stock and waits for a partition.
+    /// The lane has stock and waits for a partition.
     Ready,
-    /// It runs a partition.
+    /// The lane runs a partition.
     Running(Partition),
     /// The lane is lost.
     Lost {

@@ -20,7 +20,7 @@ pub struct Attempt {
     pub job: JobId,
     /// The lane.
     pub lane: Lane,
-    /// Its number.
+    /// The number of the attempt.
     pub number: u32,
 }
 

@@ -37,34 +37,34 @@ pub enum Evidence {
 pub enum News {
     /// A worker waits for its peer at this address.
     Listens {
-        /// Its lane.
+        /// The lane of the worker.
         lane: Lane,
-        /// Its attempt.
+        /// The attempt of the lane.
         attempt: u32,
         /// The address.
         address: String,
     },
     /// A worker has made its stock, durably.
     Filled {
-        /// Its lane.
+        /// The lane of the worker.
         lane: Lane,
-        /// Its attempt.
+        /// The attempt of the lane.
         attempt: u32,
     },
     /// A worker has run a partition, and this party's results are durable.
     Done {
-        /// Its lane.
+        /// The lane of the worker.
         lane: Lane,
-        /// Its attempt.
+        /// The attempt of the lane.
         attempt: u32,
         /// The partition.
         partition: Partition,
     },
     /// A worker has ended: its process is gone, and no process uses its store.
     Gone {
-        /// Its lane.
+        /// The lane of the worker.
         lane: Lane,
-        /// Its attempt.
+        /// The attempt of the lane.
         attempt: u32,
         /// The reason.
         cause: Cause,
@@ -93,9 +93,9 @@ pub enum News {
 pub enum Order {
     /// Start a worker, which connects to its peer at this address, or listens.
     Start {
-        /// Its lane.
+        /// The lane of the worker.
         lane: Lane,
-        /// Its attempt.
+        /// The attempt of the lane.
         attempt: u32,
         /// The address at which the peer listens; `None` if this party listens.
         address: Option<String>,
@@ -118,7 +118,7 @@ pub enum Order {
     Look {
         /// The lane.
         lane: Lane,
-        /// Its last attempt by the ledger, whose store has the stock.
+        /// The lane's last attempt by the ledger, whose store has the stock.
         attempt: u32,
         /// The partition.
         partition: Partition,

@@ -311,7 +311,7 @@ pub struct Function {
     pub generics: Vec<Ident>,
     /// The type that it returns.
     pub ret: TypeRef,
-    /// Its parameters.
+    /// The parameters of the function.
     pub params: Vec<Param>,
     /// The statements.
     pub body: Vec<Stmt>,

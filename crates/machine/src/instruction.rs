@@ -79,13 +79,13 @@ pub enum Operand {
 /// `store` writes `first` to the address `second`; unused fields are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its operation.
+    /// The operation of the instruction.
     pub operation: Operation,
     /// The register of the result.
     pub target: u8,
     /// The register of its first operand.
     pub first: u8,
-    /// Its second operand; an address for `load` and `store`.
+    /// The second operand of the instruction; an address for `load` and `store`.
     pub second: Operand,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn known_as(kernel: &str) -> usize {
 /// A kind of work, for which a machine has a constant. The part that does the work declares it as a static.
 #[derive(Debug)]
 pub struct Work {
-    /// Its unique name in files, `part.unit`.
+    /// The unique name of the work in files, `part.unit`.
     pub name: &'static str,
     /// Seconds of one thread for a unit, measured once with each of [`KNOWN_KERNELS`]. `brickwork plan FILE
     /// --calibrate --json` prints the constants of any machine.

@@ -6,11 +6,11 @@ use crate::html::escaped;
 
 /// A point of a curve.
 pub struct Point {
-    /// Its position on the first axis.
+    /// The point's position on the first axis.
     pub x: f64,
-    /// Its position on the second axis.
+    /// The point's position on the second axis.
     pub y: f64,
-    /// Its meaning, shown below a pointer.
+    /// The point's meaning, shown below a pointer.
     pub title: String,
     /// A short label, written beside it.
     pub label: String,
@@ -20,7 +20,7 @@ pub struct Point {
 
 /// Points that belong together.
 pub struct Series {
-    /// Their meaning, shown if there are several series.
+    /// The points' meaning, shown if there are several series.
     pub name: String,
     /// In the order in which the curve runs.
     pub points: Vec<Point>,
@@ -28,7 +28,7 @@ pub struct Series {
 
 /// A chart. Curves are drawn from left to right in the order of their points.
 pub struct Chart {
-    /// Its title.
+    /// The title of the chart.
     pub title: String,
     /// The axis from left to right.
     pub x: Axis,

@@ -60,9 +60,9 @@ impl Store {
 
 /// The treatment of a segment that the index does not name.
 enum Fate {
-    /// It is removed: the log shows that no program will use it.
+    /// The segment is removed: the log shows that no program will use it.
     Useless,
-    /// It is kept: it belongs to the current step of this epoch.
+    /// The segment is kept: it belongs to the current step of this epoch.
     Open(EpochId),
     Unknown,
 }

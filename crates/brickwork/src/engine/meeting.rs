@@ -702,8 +702,8 @@ mod tests {
         assert_eq!(sheet("garbler").masks_with(&sheet("evaluator")), Ok(None));
     }
 
-    /// Both settle on the first of the garbler's protocols that the evaluator accepts, whatever its place in
-    /// the evaluator's list.
+    /// Both parties settle on the first of the garbler's protocols that the evaluator accepts, whatever its
+    /// place in the evaluator's list.
     #[test]
     fn the_garblers_order_decides() {
         let with = |role: &str, ways: &[&str]| Sheet {

@@ -64,7 +64,7 @@ fn pages_say_what_help_says() {
         assert!(main.contains(&format!("brickwork-{command}(1)")), "{command}: {main}");
         let page = page(&format!("brickwork-{command}.1"));
         if command == "bench" {
-            // Its help is that of another program, which the page names.
+            // The help of this command is that of another program, which the page names.
             assert!(page.contains("`brickwork-bench`"), "{page}");
             continue;
         }

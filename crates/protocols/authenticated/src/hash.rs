@@ -41,7 +41,7 @@ pub enum Purpose {
     Known,
     /// The evaluator's coin: this hash commits to it.
     Coin,
-    /// Both coins.
+    /// The coins of both parties.
     Coins,
     /// The MACs of opened shares.
     Opened,

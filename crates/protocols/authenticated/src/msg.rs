@@ -2,9 +2,9 @@
 
 use brickwork_wire::Tag;
 
-/// Both: the start of the hash keys of leaky ANDs, the factor ρ, and the ciphertexts.
+/// From both parties: the start of the hash keys of leaky ANDs, the factor ρ, and the ciphertexts.
 pub const CIPHERTEXTS: Tag = Tag(128);
-/// Both: a share of one bit of each leaky AND.
+/// From both parties: a share of one bit of each leaky AND.
 pub const BITS: Tag = Tag(129);
 /// Evaluator: the digest of its words, masked by the choices of OTs, and the hash of its coin.
 pub const COMPARE: Tag = Tag(130);
@@ -12,7 +12,7 @@ pub const COMPARE: Tag = Tag(130);
 pub const COMPARED: Tag = Tag(131);
 /// Evaluator: the hash of its keys, and its coin.
 pub const COIN: Tag = Tag(132);
-/// Both: their shares of the masks that are opened for triples, and the hash of the MACs.
+/// From both parties: their shares of the masks that are opened for triples, and the hash of the MACs.
 pub const OPENED: Tag = Tag(133);
 /// Garbler: the start of the hash keys, and two rows of each AND gate.
 pub const TABLES: Tag = Tag(134);

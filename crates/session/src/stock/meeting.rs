@@ -995,7 +995,7 @@ mod tests {
                 assert_eq!(store.state(&[9; 32]).unwrap().burned().is_none(), left == Some(1), "{ages:?}");
                 assert_eq!(store.secrets(&[9; 32]).is_ok(), left == Some(1), "{ages:?}");
             }
-            // Both continue, and have forgotten no epoch that the other one could still report.
+            // Both parties continue, and have forgotten no epoch that the other one could still report.
             let met = agreed([&stores[0].1, &stores[1].1]);
             assert!(met.iter().all(Result::is_ok), "{ages:?} {met:?}");
         }

@@ -2,15 +2,17 @@
 
 use brickwork_wire::Tag;
 
-/// Both, at the same time: the pair of their stores, and whether they hold anything.
+/// From both parties, at the same time: the pair of their stores, and whether they hold anything.
 pub const PAIR: Tag = Tag(43);
-/// Both, at the same time: the positions of their logs.
+/// From both parties, at the same time: the positions of their logs.
 pub const STANDINGS: Tag = Tag(40);
-/// Both, at the same time: a hash over the current position of their log.
+/// From both parties, at the same time: a hash over the current position of their log.
 pub const STAND: Tag = Tag(41);
-/// Both, at the same time: the next action (run a program on stock, make stock, or refuse) and its epoch.
+/// From both parties, at the same time: the next action (run a program on stock, make stock, or refuse) and
+/// its epoch.
 pub const INTENT: Tag = Tag(42);
-/// Both: the items of the stock that the sender cannot read, after an intent that announces the list.
+/// From both parties: the items of the stock that the sender cannot read, after an intent that announces the
+/// list.
 pub const DAMAGED: Tag = Tag(39);
 /// Garbler, after its greeting on a worker's connection: the number of the worker, and of all workers.
 pub const WORKER: Tag = Tag(44);
@@ -18,5 +20,5 @@ pub const WORKER: Tag = Tag(44);
 pub const TOLD: Tag = Tag(45);
 /// A maker, to its party's coordinator: a result, or an announcement of data.
 pub const SAID: Tag = Tag(46);
-/// Both: bytes whose number the previous message has announced.
+/// From both parties: bytes whose number the previous message has announced.
 pub const BYTES: Tag = Tag(47);

@@ -123,7 +123,7 @@ struct Fixed {
 
 /// A role's session, in the form that the stock uses.
 struct OnDisk<P: Plain, M: Member<P>> {
-    /// It is in a box because moving it would leave copies of its secrets behind.
+    /// The member is in a box, because moving it would leave copies of its secrets behind.
     member: Box<M>,
     serials: Range,
     /// The result of the current step.
@@ -159,7 +159,7 @@ impl<P: Plain> StockProtocol for P {
     type Outcome = Vec<bool>;
     type Kept = ();
 
-    /// They have no statistical security, because nothing is opened and checked.
+    /// The items have no statistical security, because nothing is opened and checked.
     fn terms(terms: &Terms) -> Terms {
         Terms { security: 0.into(), ..terms.clone() }
     }
@@ -188,7 +188,7 @@ impl<P: Plain> StockProtocol for P {
         }
     }
 
-    /// It may begin as long as there is stock: a program does not change the items of others.
+    /// A program may begin as long as there is stock: a program does not change the items of others.
     fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
         Ok(true)
     }

@@ -15,7 +15,7 @@ use brickwork_stock::{Checked, Entry, EpochId, Opened, Store};
 
 /// The outcome of a program.
 pub enum Ran<P: StockProtocol> {
-    /// It ran.
+    /// The program ran.
     Done {
         /// The result of the program.
         outcome: P::Outcome,

@@ -76,13 +76,13 @@ struct Arrival {
 }
 
 enum Stage {
-    /// Its ClientHello has not arrived completely.
+    /// The ClientHello of the connection has not arrived completely.
     Silent,
-    /// Its ClientHello has arrived.
+    /// The ClientHello of the connection has arrived.
     Ready,
-    /// Its handshake is running.
+    /// The handshake of the connection is running.
     Greets(JoinHandle<()>),
-    /// It was closed, and its thread will notice the end.
+    /// The connection was closed, and its thread will notice the end.
     Ends(JoinHandle<()>),
 }
 

@@ -154,7 +154,7 @@ fn steps_give_what_they_give_in_the_clear() {
     }
 }
 
-/// The same from stock, with one connection for all steps. Kept values are lost with the connection.
+/// The steps run from stock, with one connection for all steps. Kept values are lost with the connection.
 #[test]
 fn steps_from_stock_give_what_they_give_in_the_clear() {
     let (mut rng, folder) = (Rng::replayable("test steps"), tempfile::tempdir().unwrap());

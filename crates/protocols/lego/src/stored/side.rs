@@ -107,7 +107,7 @@ struct OfGarbler<C: Zeroize> {
     session: SessionId,
     commitments: C,
     delta: u128,
-    /// Its share of the commitment to Δ.
+    /// This party's share of the commitment to Δ.
     offset: Vec<u64>,
 }
 
@@ -117,7 +117,7 @@ struct OfEvaluator<C: Zeroize> {
     version: u32,
     session: SessionId,
     commitments: C,
-    /// Its share of the commitment to Δ.
+    /// This party's share of the commitment to Δ.
     offset: Vec<u64>,
 }
 

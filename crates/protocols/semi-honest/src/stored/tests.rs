@@ -148,7 +148,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), [0]);
     assert_eq!(folders.runs(&alone, 1, Lacking::Make, &mut rng), Some(1));
     let epochs = inventory::<SemiHonest>(&folders.store(Party::Garbler)).unwrap();
-    // Those of one second have no order.
+    // Epochs that were made in one second have no order.
     let mut seen: Vec<_> = epochs.iter().map(|epoch| (epoch.uses, epoch.state.burned().is_some())).collect();
     seen.sort_unstable();
     assert_eq!(seen, [(1, false), (4, true)]);
