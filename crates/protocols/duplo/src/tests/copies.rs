@@ -126,7 +126,7 @@ fn row_05_flipped_table_bit_in_a_chosen_copy() {
     }
 }
 
-/// All copies of a bucket except one have rubbish tables. The evaluator's count of refused labels shows this;
+/// All copies of a bucket except one have wrong tables. The evaluator's count of refused labels shows this;
 /// in an honest run the count is 0.
 #[test]
 fn row_05_one_good_copy_is_enough() {

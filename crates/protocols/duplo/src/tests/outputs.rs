@@ -104,8 +104,8 @@ fn row_14_whoever_learns_the_outputs() {
     }
 }
 
-/// One copy reveals the offset, another has rubbish tables, and a minority of each bucket of authenticators
-/// is bad.
+/// One copy reveals the offset, another has wrong tables, and a minority of each bucket of authenticators is
+/// bad.
 #[test]
 fn row_14_and_everything_else_that_is_survived() {
     let rubbish = chosen(BUCKETING)[1];
@@ -225,8 +225,8 @@ fn row_28_recovery_looks_like_nothing() {
     }
 }
 
-/// The garbler makes two labels in one bucket and rubbish in a later bucket. The run must not break off
-/// there.
+/// One bucket gives two valid labels, and two copies of a later bucket give invalid labels. The run must not
+/// break off there.
 #[test]
 fn row_28_no_later_abort() {
     let rubbish = chosen(BUCKETING)[3..5].to_vec();

@@ -329,7 +329,7 @@ fn rows_18_and_24_lies_about_a_log() {
             let root = folder.path();
             connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
             let rewrite = move |bytes: &mut Vec<u8>| match lie {
-                // No epoch, a hundred epochs of zeros, rubbish, one byte less.
+                // The list has no epoch, a hundred epochs of zeros, random bytes, or one byte too few.
                 0 => *bytes = vec![0],
                 1 => bytes.splice(.., [100].into_iter().chain([0; 6500])).for_each(drop),
                 2 => bytes.iter_mut().for_each(|b| *b = b.wrapping_mul(91).wrapping_add(7)),
