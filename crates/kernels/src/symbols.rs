@@ -283,8 +283,8 @@ unsafe fn multiply_eight<V: Vector>(
     let (zero, mut nowhere) = (0_u128, 0);
     let nowhere = &raw mut nowhere;
     // SAFETY: the caller guarantees the features of `V`, and the numbers of words and of blocks; an existing
-    // word has its blocks. There is a factor for each input of each group of outputs. The groups fill the
-    // blocks of the sums, or there is one fewer.
+    // word has its blocks. There is a factor for each input of each group of outputs. The groups fill all
+    // blocks of the sums, or all blocks but one.
     unsafe {
         let mut registers = [V::splat(0); 8];
         for (word, register) in registers.iter_mut().enumerate().take(count) {

@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 /// from its own size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// About the number of AND gates that share a pool of triples. A single component may have more.
+    /// About the number of AND gates that share a pool of triples. A single component may have more AND
+    /// gates.
     pub lot: usize,
     /// The number of AND gates whose masks are opened and whose tables are sent together. A single component
-    /// may have more.
+    /// may have more AND gates.
     pub part: usize,
     /// The number of leaky ANDs whose masks are drawn at a time. At most as many other masks are drawn with
     /// them.

@@ -146,7 +146,7 @@ impl<T: Pod + Default> Shelved<T> {
     /// [`Error::Resource`] if the file cannot be read.
     ///
     /// # Panics
-    /// If the list is shorter.
+    /// If the list ends before these places.
     pub fn read(&self, places: Range<usize>) -> Result<Slice<'_, T>, Error> {
         match self {
             Shelved::Memory(list) => Ok(Slice::Here(&list[places])),

@@ -29,8 +29,8 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 const MOST_BAD: usize = 1 << 13;
 
 /// The largest number of terms of a bound: β + 1 for each pair of numbers of bad items. The cuts with the
-/// fewest bytes have fewer. A peer may propose larger buckets than necessary with just enough opened items,
-/// which need up to twelve times as many.
+/// fewest bytes have fewer terms than this. A peer may propose larger buckets than necessary with just enough
+/// opened items, which need up to twelve times as many.
 const MOST_TERMS: usize = 1 << 27;
 
 const ALL: usize = usize::MAX;

@@ -466,8 +466,8 @@ fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(4).saturating_add(400)
 }
 
-/// Returns the smallest number of opened items, up to `most`, that passes, or at most a 512th more. Opening
-/// more items never fails.
+/// Returns the smallest number of opened items, up to `most`, that passes, or a number that is larger by at
+/// most a 512th. Opening more items never fails.
 fn least(most: u32, passes: impl Fn(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;

@@ -605,7 +605,7 @@ impl<'a> In<'a> {
     /// Reads `count` plain values.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there are fewer.
+    /// [`Error::Stock`] if fewer than `count` values are left.
     pub fn pods<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, Error> {
         let length = count
             .checked_mul(size_of::<T>())

@@ -173,7 +173,7 @@ fn prove(party: &mut Garbler, solders: &[Solder; 2], offsets: Option<&Words>) ->
 }
 
 /// Receives solderings of operands and outputs, and the opening values of S, whose hashes are `offsets`.
-/// Checks all of them.
+/// Checks the solderings and the opening values.
 fn verify(
     party: &mut Evaluator,
     solders: &[HashedSolder; 2],
