@@ -218,6 +218,17 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
+    /// Row 25: a batch of another version, or with a cut that nobody would choose, is refused.
+    #[test]
+    fn row_25_a_header_of_another_version_or_cut_is_refused() {
+        let header = Header::new(40, Some(Bucketing { slots: 8, bucket: 3, opened: 4 }), 5);
+        assert!(Header::decode(&header.encode()).is_ok());
+        let other = Header { version: VERSION + 1, ..header.clone() };
+        assert!(Header::decode(&other.encode()).is_err());
+        let other = Header { cut: Some(Bucketing { slots: 8, bucket: 0, opened: 4 }), ..header };
+        assert!(Header::decode(&other.encode()).is_err());
+    }
+
     /// A batch's data must be consistent: only buckets of gates or components have a cut-and-choose.
     #[test]
     fn row_25_batches_that_contradict_themselves_are_refused() {
