@@ -86,8 +86,7 @@ pub mod parts {
     pub use crate::failure::Failure;
     pub use crate::outcome::promise_text;
     pub use crate::page::PageArguments;
-    pub use crate::report::{Report, bit_string};
-    pub use crate::requested::Requested;
+    pub use crate::report::Report;
     pub use crate::run::{Both, fastest};
 
     pub mod keygen {

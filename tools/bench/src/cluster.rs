@@ -1,28 +1,32 @@
 //! `brickwork bench cluster`: jobs of several lanes, all workers on this machine.
 
-use brickwork::engine::request::SECURITY;
-use brickwork_cli::parts::{
-    Config, Control, Failure, LinkArguments, Processes, ProgramArguments, Report, Workers, keygen, programs,
-    security,
-};
-use brickwork_report::words::{bytes, plural, thousands};
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::engine::request::SECURITY;
 use brickwork::engine::role;
 use brickwork::jobs::control::{Outcome, coordinate};
 use brickwork::jobs::coordinator::Manner;
 use brickwork::jobs::terms::Terms;
+use brickwork::session::PhaseReport;
+use brickwork::stock::StoreKey;
+use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork::wire::{Channel, memory_pair};
+use brickwork_cli::parts::{
+    Config, Control, Failure, LinkArguments, Processes, ProgramArguments, Report, Workers, keygen, programs,
+    security,
+};
 use brickwork_kernels::Kernel;
+use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::protocol::{PARTIES, Trial};
-use crate::stock::folder;
+use crate::runs::{Line, OfBoth, PARTIES, Trial, folder};
+use crate::table::say;
 
 /// Time jobs of many lanes, with workers of both parties on this machine, and check every output
 #[derive(Args)]
@@ -54,27 +58,39 @@ pub struct Arguments {
     link: LinkArguments,
 }
 
+/// A report of a worker: when it has made stock, and when it ends.
+#[derive(Deserialize)]
+struct Said {
+    filled: Option<Filled>,
+    cpu_seconds: Option<f64>,
+    peak_rss_bytes: Option<u64>,
+    #[serde(default)]
+    phases: Vec<PhaseReport>,
+}
+
+#[derive(Deserialize)]
+struct Filled {
+    disk_bytes: Option<u64>,
+}
+
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
     let mut rounds: Vec<Value> = Vec::new();
     for &lanes in &arguments.lanes {
         let round = round(arguments, &program, lanes, rounds.first())?;
-        if !quiet {
-            let _ = write!(std::io::stderr(), "{}", line(&round));
-        }
+        say(quiet, &line(&round));
         rounds.push(round);
     }
-    let link = arguments.link.line();
     let json = json!({
         "program": program.name(),
         "and_gates": program.and_gates(),
         "rows": arguments.rows,
         "rounds": rounds,
-        "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
+        "link": Line::from(arguments.link.line()),
         "kernel": Kernel::best().name(),
         "security": arguments.security.unwrap_or(SECURITY),
     });
-    let human = rounds.iter().map(line).collect();
+    let human = rounds.iter().map(|round| line(round) + "\n").collect();
     Ok(Report::new(json, human))
 }
 
@@ -94,11 +110,11 @@ fn round(
     first: Option<&Value>,
 ) -> Result<Value, Failure> {
     let folder = folder()?;
-    let store_key = brickwork::stock::StoreKey::generate()?;
-    keygen::write(&folder.path().join("store.key"), &format!("{}\n", *store_key))?;
-    let identities = ["garbler.key", "evaluator.key"].map(|name| keygen::make(&folder.path().join(name)));
-    let [garbler, evaluator] = identities;
-    let identities = [garbler?, evaluator?];
+    let at = |name: &str| folder.path().join(name);
+    keygen::write(&at("store.key"), &format!("{}\n", *StoreKey::generate()?))?;
+    let [garbler, evaluator] = PARTIES.map(|party| keygen::make(&at(&format!("{}.key", role(party)))));
+    let (garbler, evaluator) = (garbler?, evaluator?);
+    let keys = [garbler.public_key(), evaluator.public_key()];
     let partitions = lanes * arguments.partitions;
     let terms = Terms {
         security: arguments.security.unwrap_or(SECURITY),
@@ -106,24 +122,20 @@ fn round(
         retries: lanes.div_ceil(4),
         program: program.digest(),
         rows: vec![arguments.rows; partitions as usize],
-        identities: identities.each_ref().map(|identity| identity.public_key().to_bytes()),
+        identities: keys.map(PublicKey::to_bytes),
     };
-    let path = folder.path().join("program.bwp");
-    std::fs::write(&path, program.to_bytes()).map_err(|e| Failure::cannot_write(&path, &e))?;
+    let path = at("program.bwp");
+    write(&path, &program.to_bytes())?;
     let trials = (0..partitions).map(|_| Trial::draw(program, Some(arguments.rows)));
     let job = Job { program: path, trials: trials.collect::<Result<_, _>>()?, folder, terms };
-    let configs = {
-        let [garbler, evaluator] = identities;
-        let keys = [garbler.public_key(), evaluator.public_key()];
-        [
-            job.config(Party::Garbler, garbler, keys[1], arguments)?,
-            job.config(Party::Evaluator, evaluator, keys[0], arguments)?,
-        ]
-    };
+    let configs = [
+        job.config(Party::Garbler, garbler, keys[1], arguments)?,
+        job.config(Party::Evaluator, evaluator, keys[0], arguments)?,
+    ];
     let begun = Instant::now();
     let (left, right) = memory_pair();
     let link = arguments.link.line();
-    let one = |config: &Config, channel: Channel| -> Result<(Outcome, Vec<Value>), Failure> {
+    let one = |config: &Config, channel: Channel| -> Result<(Outcome, Vec<Said>), Failure> {
         let mut stands = |_: &_| {};
         let mut crew = Processes::new(config, &[], &mut stands).imitate(link);
         let reports = crew.reports();
@@ -131,54 +143,55 @@ fn round(
         let manner = Manner { listens, only_fills: false, at_once: arguments.at_once };
         let ledger = config.folder.join("ledger");
         let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
-        let reports = std::mem::take(&mut *reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-        Ok((outcome, reports))
+        let reports = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
+        let said = reports.into_iter().map(serde_json::from_value);
+        let said = said.collect::<Result<_, _>>();
+        Ok((outcome, said.map_err(|why| Failure::fault(format!("a worker reported something else: {why}")))?))
     };
-    let results = std::thread::scope(|scope| {
+    let (garbler, evaluator) = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(&configs[0], left));
         let evaluator = one(&configs[1], right);
-        [garbler.join().unwrap_or_else(|_| Err(Failure::fault("a coordinator panicked"))), evaluator]
+        (garbler.join().unwrap_or_else(|_| Err(Failure::fault("a coordinator panicked"))), evaluator)
     });
     let seconds = begun.elapsed().as_secs_f64();
-    let [garbler, evaluator] = results;
-    let (outcome, of_garbler) = garbler?;
-    let (_, of_evaluator) = evaluator?;
+    let ((outcome, of_garbler), (_, of_evaluator)) = (garbler?, evaluator?);
     if outcome.state.tally().done != partitions {
         return Err(Failure::other("not every partition is done", "run it again, alone on the machine"));
     }
     job.check(&configs)?;
     let and_gates = program.and_gates() * u64::from(arguments.rows) * u64::from(partitions);
     let at_once = arguments.at_once.unwrap_or(lanes).min(lanes);
-    let rate = and_gates as f64 / seconds;
+    let and_per_second = and_gates as f64 / seconds;
+    // The speed divided by that of as many lanes as fast as those of the first job.
     let linear = first.and_then(|first| {
-        let rate = first["and_per_second"].as_f64()? / first["at_once"].as_f64()?;
-        Some(rate * f64::from(at_once))
+        Some(first["and_per_second"].as_f64()? / first["at_once"].as_f64()? * f64::from(at_once))
     });
-    let sum = |reports: &[Value], field: &str| -> f64 {
-        reports.iter().filter_map(|report| report[field].as_f64()).sum()
+    let of_both = [&of_garbler, &of_evaluator];
+    let most = |of: fn(&Said) -> Option<u64>| -> OfBoth<Option<u64>> {
+        of_both.map(|said| said.iter().filter_map(of).max()).into()
     };
-    let most =
-        |reports: &[Value]| reports.iter().filter_map(|report| report["peak_rss_bytes"].as_u64()).max();
-    let disk =
-        |reports: &[Value]| reports.iter().filter_map(|report| report["filled"]["disk_bytes"].as_u64()).max();
-    let sent = |field: &str| -> u64 {
-        let phases = of_evaluator.iter().filter_map(|report| report["phases"].as_array()).flatten();
-        phases.filter_map(|phase| phase[field].as_u64()).sum()
-    };
+    let sent =
+        |of: fn(&PhaseReport) -> u64| of_evaluator.iter().flat_map(|said| &said.phases).map(of).sum::<u64>();
     Ok(json!({
         "lanes": lanes,
         "at_once": at_once,
         "partitions": partitions,
         "and_gates": and_gates,
         "seconds": seconds,
-        "and_per_second": rate,
-        "share_of_linear": linear.map_or(1.0, |linear| rate / linear),
+        "and_per_second": and_per_second,
+        "share_of_linear": linear.map_or(1.0, |linear| and_per_second / linear),
         "bound_log2": outcome.state.bound_log2(job.terms.security),
-        "sent_bytes": { "garbler": sent("garbler_sent_bytes"), "evaluator": sent("evaluator_sent_bytes") },
-        "cpu_seconds": sum(&of_garbler, "cpu_seconds") + sum(&of_evaluator, "cpu_seconds"),
-        "peak_rss_bytes": { "garbler": most(&of_garbler), "evaluator": most(&of_evaluator) },
-        "disk_bytes": { "garbler": disk(&of_garbler), "evaluator": disk(&of_evaluator) },
+        "sent_bytes": { "garbler": sent(|phase| phase.garbler_sent_bytes),
+            "evaluator": sent(|phase| phase.evaluator_sent_bytes) },
+        "cpu_seconds": of_both.into_iter().flatten().filter_map(|said| said.cpu_seconds).sum::<f64>(),
+        "peak_rss_bytes": most(|said| said.peak_rss_bytes),
+        "disk_bytes": most(|said| said.filled.as_ref()?.disk_bytes),
     }))
+}
+
+/// Writes a file of a job.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|e| Failure::cannot_write(path, &e))
 }
 
 impl Job {
@@ -186,38 +199,33 @@ impl Job {
     fn config(
         &self,
         party: Party,
-        identity: brickwork::wire::tls::Identity,
-        peer: brickwork::wire::tls::PublicKey,
+        identity: Identity,
+        peer: PublicKey,
         arguments: &Arguments,
     ) -> Result<Config, Failure> {
         let role = role(party);
-        let (parts, sink) = (
-            self.folder.path().join(format!("{role}-parts")),
-            self.folder.path().join(format!("{role}-sink")),
-        );
-        let job_folder = self.folder.path().join(role);
-        for folder in [&parts, &sink, &job_folder] {
+        let at = |name: &str| self.folder.path().join(name);
+        let [parts, sink] = ["parts", "sink"].map(|name| at(&format!("{role}-{name}")));
+        let folder = at(role);
+        for folder in [&parts, &sink, &folder] {
             std::fs::create_dir(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
         }
-        let rows = job_folder.join("rows.json");
-        std::fs::write(&rows, json!(self.terms.rows).to_string())
-            .map_err(|e| Failure::cannot_write(&rows, &e))?;
+        write(&folder.join("rows.json"), json!(self.terms.rows).to_string().as_bytes())?;
         let mut inputs = Vec::new();
         for (k, trial) in self.trials.iter().enumerate() {
             let path = parts.join(format!("{k:06}.json"));
-            std::fs::write(&path, trial.value(party).to_string())
-                .map_err(|e| Failure::cannot_write(&path, &e))?;
+            write(&path, trial.values[party as usize].to_string().as_bytes())?;
             inputs.push(path);
         }
-        let takes = !trial_is_empty(&self.trials, party);
+        let takes = self.trials.iter().any(|trial| !trial.values[party as usize].is_null());
         Ok(Config {
             party,
             terms: self.terms.clone(),
-            identity: (identity, self.folder.path().join(format!("{role}.key"))),
+            identity: (identity, at(&format!("{role}.key"))),
             peer,
             program: self.program.clone(),
-            folder: job_folder,
-            store_key: self.folder.path().join("store.key"),
+            folder,
+            store_key: at("store.key"),
             inputs: takes.then_some(inputs),
             sink,
             at_once: arguments.at_once,
@@ -233,19 +241,17 @@ impl Job {
 
     /// Checks every output against the simulation.
     fn check(&self, configs: &[Config; 2]) -> Result<(), Failure> {
-        for (config, party) in configs.iter().zip(PARTIES) {
+        for config in configs {
             for (partition, trial) in (0..).zip(&self.trials) {
                 let path = Processes::result(config, partition);
-                let found: Value = std::fs::read(&path)
-                    .map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))
-                    .and_then(|text| {
-                        serde_json::from_slice(&text)
-                            .map_err(|e| Failure::fault(format!("{}: {e}", path.display())))
-                    })?;
-                if found != trial.expected_value(party) {
+                let name = path.display().to_string();
+                let text = std::fs::read(&path).map_err(|e| Failure::cannot_read(&name, &e))?;
+                let found: Value =
+                    serde_json::from_slice(&text).map_err(|e| Failure::fault(format!("{name}: {e}")))?;
+                if found != trial.outputs[config.party as usize] {
                     return Err(Failure::fault(format!(
                         "the output of the {} in partition {partition} is not that of the simulation",
-                        role(party)
+                        role(config.party)
                     )));
                 }
             }
@@ -254,30 +260,26 @@ impl Job {
     }
 }
 
-fn trial_is_empty(trials: &[Trial], party: Party) -> bool {
-    trials.iter().all(|trial| trial.value(party).is_null())
-}
-
+/// Formats a job for people.
 fn line(round: &Value) -> String {
     let number = |field: &str| round[field].as_f64().unwrap_or_default();
-    let amount = |field: &str| {
-        ["garbler", "evaluator"]
-            .map(|role| bytes(round[field][role].as_u64().unwrap_or_default()))
-            .join(" / ")
+    let both = |field: &str| {
+        let of = |party: &str| bytes(round[field][party].as_u64().unwrap_or_default());
+        ["garbler", "evaluator"].map(of).join(" / ")
     };
     format!(
         "{}, {} at once: {} AND gates in {:.1} s, {} a second ({:.0} % of linear); sent {}; CPU {:.1} s; \
-         memory of a worker {}; stock of a lane {}; a cheater succeeds with at most 2^{:.1}\n",
+         memory of a worker {}; stock of a lane {}; a cheater succeeds with at most 2^{:.1}",
         plural(round["lanes"].as_u64().unwrap_or_default(), "lane"),
         round["at_once"],
         thousands(round["and_gates"].as_u64().unwrap_or_default()),
         number("seconds"),
         thousands(number("and_per_second") as u64),
         100.0 * number("share_of_linear"),
-        amount("sent_bytes"),
+        both("sent_bytes"),
         number("cpu_seconds"),
-        amount("peak_rss_bytes"),
-        amount("disk_bytes"),
+        both("peak_rss_bytes"),
+        both("disk_bytes"),
         number("bound_log2"),
     )
 }

@@ -1,26 +1,24 @@
 //! `brickwork bench compare`: every protocol on the same program and inputs, in turn.
 
+use std::fs;
+use std::path::PathBuf;
+
+use brickwork::engine::protocols;
+use brickwork::engine::request::{Protocol, RunRequest};
+use brickwork::session::Model;
 use brickwork_cli::parts::{
     Both, Executions, Failure, LinkArguments, PageArguments, ProgramArguments, Report, Resources, programs,
     security,
 };
-use brickwork_report::words::{plural, thousands};
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-
-use brickwork::circuit::Program;
-use brickwork::engine::protocols;
-use brickwork::engine::request::{Parameters, Protocol, RunRequest};
-use brickwork::session::Model;
 use brickwork_kernels::Kernel;
 use brickwork_report::chart;
+use brickwork_report::words::{plural, thousands};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::each::{Probes, stock};
-use crate::median::median;
-use crate::protocol::Trial;
+use crate::runs::{Line, OfBoth, Rounds, Trial};
+use crate::table::{Column, Form, MS, say, table};
 
 /// Run every protocol on the same program and inputs, in turn, and compare their costs and promises
 #[derive(Args)]
@@ -55,53 +53,55 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
-    let read = programs::program(&arguments.program)?;
-    let program = read.given().clone();
+    let program = programs::program(&arguments.program)?;
     let executions = arguments.executions.executions;
     let named = match &*arguments.protocols {
         [] => &Protocol::ALL,
         named => named,
     };
     let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));
-    let ways: Vec<Parameters> = ways.collect();
-    for way in &ways {
-        let allowed = protocols::allows(&request(arguments, way));
+    // Buckets and cuts are left open: each protocol uses its fastest.
+    let requests: Vec<RunRequest> = ways
+        .map(|way| RunRequest {
+            resources: arguments.resources.of_request(),
+            line: arguments.link.line(),
+            ..RunRequest::new(way)
+        })
+        .collect();
+    for request in &requests {
+        let allowed = protocols::allows(request);
         allowed.map_err(|failure| failure.advise("leave it out, or name --protocols that take it"))?;
     }
-    let mut rounds = vec![Vec::new(); ways.len()];
+    let mut rounds: Vec<Vec<[brickwork::Report; 2]>> = requests.iter().map(|_| Vec::new()).collect();
     for round in 1..=arguments.rounds {
-        let trial = Trial::draw(&program, executions)?;
-        for (way, rounds) in ways.iter().zip(&mut rounds) {
+        let trial = Trial::draw(program.given(), executions)?;
+        for (request, rounds) in requests.iter().zip(&mut rounds) {
             // The table says against which adversary each protocol is secure, so the parties need not warn
             // about it.
-            if !quiet {
-                let _ = writeln!(std::io::stderr(), "round {round} of {}: {}", arguments.rounds, way.way());
-            }
-            let ran = trial.run(&Both::of(&read, &request(arguments, way)), true);
-            rounds.push(ran.map_err(|failure| failure.within(&format!("{}, round {round}", way.way())))?);
+            let way = request.parameters.way();
+            say(quiet, &format!("round {round} of {}: {way}", arguments.rounds));
+            let ran = trial.run(&Both::of(&program, request), true);
+            rounds.push(ran.map_err(|failure| failure.within(&format!("{way}, round {round}")))?);
         }
     }
-    let rows = ways.iter().zip(&rounds).map(|(way, rounds)| row(way, rounds));
-    let mut rows = rows.collect::<Result<Vec<Value>, Failure>>()?;
-    if arguments.each {
-        let probes = Probes::new(&read)?;
-        for ((row, way), rounds) in rows.iter_mut().zip(&ways).zip(&rounds) {
-            let within = |failure: Failure| failure.within(&way.way());
-            row["each"] = probes.run(&request(arguments, way), &rounds[0]).map_err(within)?;
-            let threads = arguments.resources.threads();
-            row["stock"] = stock(&arguments.program, way, threads).map_err(within)?;
-        }
+    let threads = arguments.resources.threads();
+    let probes = arguments.each.then(|| Probes::new(&program)).transpose()?;
+    let mut rows = Vec::new();
+    for (request, rounds) in requests.iter().zip(rounds) {
+        let row = row(&program, request, &Rounds(rounds), probes.as_ref(), threads);
+        rows.push(row.map_err(|failure| failure.within(&request.parameters.way()))?);
     }
-    let link = arguments.link.line();
+    let n = executions.unwrap_or(1);
+    let (and_gates, kernel) = (program.and_gates() * u64::from(n), Kernel::best().name());
     let json = json!({
         "program": program.name(),
-        "and_gates": program.and_gates() * u64::from(executions.unwrap_or(1)),
-        "executions": executions.unwrap_or(1),
+        "and_gates": and_gates,
+        "executions": n,
         "rounds": arguments.rounds,
         "rows": rows,
-        "kernel": Kernel::best().name(),
-        "threads": arguments.resources.threads(),
-        "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
+        "kernel": kernel,
+        "threads": threads,
+        "link": Line::from(arguments.link.line()),
     });
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::document(&brickwork_report::charts_of_comparison(&json)))
@@ -110,184 +110,115 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let Some(page) = page {
         page.write(&json, None);
     }
-    let human = text(&program, &json);
-    Ok(Report::new(json, human))
+    let head = format!(
+        "{}: {} AND gates, {}; in turn on the same inputs, outputs checked against simulation; medians of \
+         {}; kernel {kernel}, {}\n\n",
+        program.name(),
+        thousands(and_gates),
+        plural(n.into(), "execution"),
+        plural(arguments.rounds.into(), "round"),
+        plural(threads as u64, "thread"),
+    );
+    Ok(Report::new(json, head + &text(&rows)))
 }
 
-/// Returns the request for a way. Buckets and cuts are left open: each protocol uses its fastest.
-fn request(arguments: &Arguments, way: &Parameters) -> RunRequest {
-    RunRequest {
-        resources: arguments.resources.of_request(),
-        line: arguments.link.line(),
-        ..RunRequest::new(way.clone())
-    }
-}
-
-fn array<'a>(of: &'a Value, field: &str) -> &'a [Value] {
-    of[field].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns the phases of a report from this one on.
-fn from<'a>(report: &'a Value, first: &str) -> impl Iterator<Item = &'a Value> {
-    array(report, "phases").iter().skip_while(move |phase| phase["name"] != first)
-}
-
-/// Returns the measured time and bytes of the phases from this one on, at the evaluator; seconds are a median
-/// over the rounds.
-fn measured(way: &Parameters, rounds: &[[Value; 2]], first: &str) -> Result<Value, Failure> {
-    let bytes = |field: &str| -> Result<u64, Failure> {
-        let of = |[_, evaluator]: &[Value; 2]| -> u64 {
-            from(evaluator, first).filter_map(|phase| phase[field].as_u64()).sum()
-        };
-        let all = of(&rounds[0]);
-        match rounds.iter().all(|round| of(round) == all) {
-            true => Ok(all),
-            false => Err(Failure::fault(format!("the bytes of {} differ from round to round", way.way()))),
-        }
-    };
-    let seconds = |[_, evaluator]: &[Value; 2]| -> f64 {
-        from(evaluator, first).filter_map(|phase| phase["seconds"].as_f64()).sum()
-    };
-    // The bytes follow from the protocol and the program, so they must be as predicted.
-    let crossings: u64 =
-        from(&rounds[0][0]["predicted"], first).filter_map(|phase| phase["crossings"].as_u64()).sum();
-    Ok(json!({
-        "garbler_sent_bytes": bytes("garbler_sent_bytes")?,
-        "evaluator_sent_bytes": bytes("evaluator_sent_bytes")?,
-        "round_trips": crossings as f64 / 2.0,
-        "seconds": median(rounds.iter().map(seconds).collect()),
-    }))
+/// Returns the cost of the phases from one on.
+fn span(rounds: &Rounds, skipped: usize) -> Value {
+    let [garbler, evaluator] = &rounds.0[0];
+    let phases = &evaluator.phases[skipped..];
+    let predicted = garbler.predicted.iter().flat_map(|cost| &cost.phases);
+    // The messages follow from the protocol and the program, so they must be as predicted.
+    let crossings = predicted.filter(|of| phases.iter().any(|phase| phase.name == of.name));
+    json!({
+        "garbler_sent_bytes": phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
+        "evaluator_sent_bytes": phases.iter().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
+        "round_trips": crossings.map(|phase| phase.crossings).sum::<u64>() as f64 / 2.0,
+        "seconds": rounds.seconds(phases),
+    })
 }
 
 /// Returns the cost of a protocol's rounds, and its promise.
-fn row(way: &Parameters, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
+fn row(
+    program: &brickwork::Program,
+    request: &RunRequest,
+    rounds: &Rounds,
+    probes: Option<&Probes>,
+    threads: usize,
+) -> Result<Value, Failure> {
+    rounds.check()?;
+    let way = &request.parameters;
     let protocol = protocols::played(way.protocol);
-    let reported = array(&rounds[0][1], "phases").iter().any(|phase| phase["name"] == protocol.online_from());
-    if !reported {
-        return Err(Failure::fault(format!("{} reported no phase {}", way.way(), protocol.online_from())));
-    }
-    let first = array(&rounds[0][1], "phases")[0]["name"].as_str().unwrap_or_default();
-    let cpu = |party: usize| {
-        median(rounds.iter().filter_map(|round| round[party]["cpu_seconds"].as_f64()).collect::<Vec<f64>>())
-    };
-    let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
-    let promise = &rounds[0][1]["promise"];
+    let (said, from) = (&rounds.0[0][1], protocol.online_from());
+    let online = said.phases.iter().position(|phase| phase.name == from);
+    let online = online.ok_or_else(|| Failure::fault(format!("there was no phase {from}")))?;
+    let cpu = OfBoth::from([0, 1].map(|party| rounds.median(|round| round[party].cpu_seconds)));
+    let bound = said.promise.bound_log2;
     Ok(json!({
         "protocol": way.protocol.name(),
         "way": way.way(),
-        "model": protocol.model().name(),
-        "bound_log2": promise["bound_log2"],
-        "cut": rounds[0][1]["cut"],
-        "all": measured(way, rounds, first)?,
-        "online": measured(way, rounds, protocol.online_from())?,
-        "cpu_seconds": { "garbler": cpu(0), "evaluator": cpu(1) },
-        "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
-        "each": null,
-        "stock": null,
-        "promise": promise,
+        "model": protocol.model(),
+        "bound_log2": (bound != 0.0).then_some(bound),
+        "cut": said.cut.to_string(),
+        "all": span(rounds, 0),
+        "online": span(rounds, online),
+        "cpu_seconds": cpu,
+        "peak_rss_bytes": rounds.peak_rss_bytes(),
+        "each": probes.map(|probes| probes.run(request, said)).transpose()?,
+        "stock": probes.map_or(Ok(None), |_| stock(program, request, said, threads))?,
+        "promise": said.promise,
     }))
 }
 
-const HEAD: [&str; 13] = [
-    "",
-    "holds against",
-    "bytes to evaluator",
-    "online",
-    "to garbler",
-    "online",
-    "round trips",
-    "online",
-    "CPU ms, G",
-    "E",
-    "MiB, G / E",
-    "ms",
-    "online",
+const COLUMNS: [Column; 14] = [
+    ("", "", Form::Made(way)),
+    ("holds against", "", Form::Made(holds)),
+    ("bytes to evaluator", "/all/garbler_sent_bytes", Form::Count),
+    ("online", "/online/garbler_sent_bytes", Form::Count),
+    ("to garbler", "/all/evaluator_sent_bytes", Form::Count),
+    ("online", "/online/evaluator_sent_bytes", Form::Count),
+    ("round trips", "/all/round_trips", Form::Scaled(1.0, 1)),
+    ("online", "/online/round_trips", Form::Scaled(1.0, 1)),
+    ("CPU ms, G", "/cpu_seconds/garbler", MS),
+    ("E", "/cpu_seconds/evaluator", MS),
+    ("MiB, G", "/peak_rss_bytes/garbler", Form::Scaled(1.0 / 1048576.0, 0)),
+    ("E", "/peak_rss_bytes/evaluator", Form::Scaled(1.0 / 1048576.0, 0)),
+    ("ms", "/all/seconds", MS),
+    ("online", "/online/seconds", MS),
 ];
 
-/// Returns the cells of a row under [`HEAD`].
-fn cells(row: &Value) -> [String; 13] {
-    let count = |of: &str, field: &str| thousands(row[of][field].as_u64().unwrap_or_default());
-    let trips = |of: &str| format!("{:.1}", row[of]["round_trips"].as_f64().unwrap_or_default());
-    let ms = |of: &str, field: &str| format!("{:.1}", 1e3 * row[of][field].as_f64().unwrap_or_default());
-    let mib = |party: &str| {
-        row["peak_rss_bytes"][party]
-            .as_u64()
-            .map_or("?".into(), |bytes| format!("{:.0}", bytes as f64 / 1048576.0))
-    };
-    let holds = match row["bound_log2"].as_f64() {
+const COLUMNS_OF_EACH: [Column; 8] = [
+    ("", "", Form::Made(way)),
+    ("*", "", Form::Made(others)),
+    ("AND gate", "/each/and_gate", Form::Scaled(1.0, 1)),
+    ("garbler's input", "/each/garbler_input", Form::Scaled(1.0, 1)),
+    ("evaluator's input", "/each/evaluator_input", Form::Scaled(1.0, 1)),
+    ("output", "/each/output", Form::Scaled(1.0, 1)),
+    ("on disk, garbler", "/stock/garbler", Form::Count),
+    ("evaluator", "/stock/evaluator", Form::Count),
+];
+
+fn way(row: &Value) -> String {
+    format!("`{}`", row["way"].as_str().unwrap_or_default())
+}
+
+/// Returns the adversary against which a protocol holds.
+fn holds(row: &Value) -> String {
+    match row["bound_log2"].as_f64() {
         Some(bound) => format!("a cheater, 2^{bound:.1}"),
         None if row["model"] == Model::Malicious.name() => "a cheater".into(),
         None => "its followers".into(),
-    };
-    [
-        format!("`{}`", row["way"].as_str().unwrap_or_default()),
-        holds,
-        count("all", "garbler_sent_bytes"),
-        count("online", "garbler_sent_bytes"),
-        count("all", "evaluator_sent_bytes"),
-        count("online", "evaluator_sent_bytes"),
-        trips("all"),
-        trips("online"),
-        ms("cpu_seconds", "garbler"),
-        ms("cpu_seconds", "evaluator"),
-        format!("{} / {}", mib("garbler"), mib("evaluator")),
-        ms("all", "seconds"),
-        ms("online", "seconds"),
-    ]
+    }
 }
 
-const HEAD_OF_EACH: [&str; 7] =
-    ["", "AND gate", "garbler's input", "evaluator's input", "output", "on disk, garbler", "evaluator"];
-
-/// Returns the cells of a row under [`HEAD_OF_EACH`].
-fn cells_of_each(row: &Value) -> [String; 7] {
-    let others = array(&row["each"], "other_buckets");
-    let mark = |field: &str| if others.iter().any(|other| other == field) { "*" } else { "" };
-    let each = |field: &str| {
-        row["each"][field].as_f64().map_or("".into(), |bytes| format!("{bytes:.1}{}", mark(field)))
-    };
-    let disk = |party: &str| row["stock"][party].as_u64().map_or("".into(), thousands);
-    [
-        format!("`{}`", row["way"].as_str().unwrap_or_default()),
-        each("and_gate"),
-        each("garbler_input"),
-        each("evaluator_input"),
-        each("output"),
-        disk("garbler"),
-        disk("evaluator"),
-    ]
+/// Returns the columns whose run has buckets of other sizes.
+fn others(row: &Value) -> String {
+    let others = row["each"]["other_buckets"].as_array().into_iter().flatten();
+    others.filter_map(Value::as_str).map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a table that is also valid Markdown: the first columns are words, the others numbers.
-fn table<const N: usize>(head: [&str; N], rows: &[[String; N]], words: usize) -> String {
-    let width = |k: usize| rows.iter().map(|row| row[k].len()).chain([head[k].len(), 4]).max().unwrap_or(4);
-    let line = |cells: [&str; N]| -> String {
-        let cells = cells.iter().enumerate().map(|(k, cell)| match k < words {
-            true => format!(" {cell:0$} |", width(k)),
-            false => format!(" {cell:>0$} |", width(k)),
-        });
-        format!("|{}\n", cells.collect::<String>())
-    };
-    let rule = |k: usize| if k < words { "-".repeat(width(k)) } else { "-".repeat(width(k) - 1) + ":" };
-    let rules: [String; N] = std::array::from_fn(rule);
-    let lines = rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
-    [line(head), line(rules.each_ref().map(String::as_str))].into_iter().chain(lines).collect()
-}
-
-/// Formats the tables, with a title.
-fn text(program: &Program, json: &Value) -> String {
-    let rows = array(json, "rows");
-    let mut text = format!(
-        "{}: {} AND gates, {}; in turn on the same inputs, outputs checked against simulation; medians of \
-         {}; kernel {}, {}\n\n",
-        program.name(),
-        thousands(json["and_gates"].as_u64().unwrap_or_default()),
-        plural(json["executions"].as_u64().unwrap_or_default(), "execution"),
-        plural(json["rounds"].as_u64().unwrap_or_default(), "round"),
-        json["kernel"].as_str().unwrap_or_default(),
-        plural(json["threads"].as_u64().unwrap_or_default(), "thread"),
-    );
-    text += &table(HEAD, &rows.iter().map(cells).collect::<Vec<_>>(), 2);
+/// Formats the tables.
+fn text(rows: &[Value]) -> String {
+    let mut text = table(&COLUMNS, rows);
     text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that \
              needs an input. G is the garbler, E the evaluator.\n";
     if rows.iter().any(|row| !row["each"].is_null()) {
@@ -298,13 +229,12 @@ fn text(program: &Program, json: &Value) -> String {
         if rows.iter().any(|row| row["way"] == "duplo") {
             text += "duplo measures these with the given cut and standard buckets.\n";
         }
-        if rows.iter().any(|row| !array(&row["each"], "other_buckets").is_empty()) {
+        if rows.iter().any(|row| !others(row).is_empty()) {
             text += "*: the larger run has buckets of other sizes, because more items need fewer copies of \
                      each. The number is the difference between two runs, so it may be negative. One more \
                      item would add more to this run.\n";
         }
-        text += "\n";
-        text += &table(HEAD_OF_EACH, &rows.iter().map(cells_of_each).collect::<Vec<_>>(), 1);
+        text += &format!("\n{}", table(&COLUMNS_OF_EACH, rows));
     }
     if rows.iter().any(|row| row["model"] == Model::SemiHonest.name()) {
         text += "\"Its followers\": SEMI-HONEST ONLY. Nothing is promised if the peer departs from the \

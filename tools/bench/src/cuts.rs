@@ -1,27 +1,24 @@
 //! `brickwork bench cuts`: checks whether the cut that a run chooses is the faster one.
 
-use brickwork_cli::parts::{Both, Choice, Failure, LinkArguments, Report, Resources, programs, security};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use brickwork::SourceOptions;
 use brickwork::circuit::Program;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::library::{aes, matrix, papers};
-use brickwork::cut::{Cut, CutChoice};
 use brickwork::engine::cuts::{Decomposition, Pricing, Rivals, rivals};
 use brickwork::engine::machine;
-use brickwork::engine::request::{Parameters, Protocol, RunRequest};
+use brickwork::engine::request::{Parameters, Protocol};
+use brickwork_cli::parts::{Choice, Failure, LinkArguments, Report, Resources, programs, security};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::Args;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::median::median;
-use crate::protocol::measure;
-use crate::stock::folder;
+use crate::runs::{Measured, Setting, folder, median};
+use crate::table::{Column, Form, MS, say, skipped, table};
 
 /// Time programs in the cut of the file and in the cut that a run would choose, or the best other one
 #[derive(Args)]
@@ -50,7 +47,7 @@ pub struct Arguments {
 const ACCOUNTS: &str = include_str!("accounts.wir");
 
 /// Returns the programs that are timed by default, as files.
-fn programs(folder: &TempDir) -> Result<Vec<PathBuf>, Failure> {
+fn defaults(folder: &TempDir) -> Result<Vec<PathBuf>, Failure> {
     let write = |name: &str, bytes: &[u8]| -> Result<PathBuf, Failure> {
         let path = folder.path().join(name);
         fs::write(&path, bytes).map_err(|e| Failure::cannot_write(&path, &e))?;
@@ -91,44 +88,58 @@ fn built() -> Result<Vec<Program>, Failure> {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let folder = folder()?;
-    let files = if arguments.files.is_empty() { programs(&folder)? } else { arguments.files.clone() };
-    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let files = if arguments.files.is_empty() { defaults(&folder)? } else { arguments.files.clone() };
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for file in &files {
         match row(file, arguments)? {
             Ok(row) => {
-                if !quiet {
-                    // If stderr is closed, the benchmark goes on.
-                    let _ = writeln!(std::io::stderr(), "{}", line(&row));
-                }
+                say(quiet, &format!("{} is measured", stem(file)));
                 rows.push(row);
             }
-            Err(why) => skipped.push(json!({ "program": stem(file), "why": why })),
+            Err(why) => left_out.push(json!({ "row": stem(file), "why": why })),
         }
     }
+    let (kernel, rounds) = (Kernel::best().name(), arguments.rounds);
     let constants = if machine::kept().is_some() { "measured" } else { "estimated" };
+    let human = format!(
+        "Cuts on kernel {kernel}, medians of {rounds}, constants {constants}; milliseconds, CPU of both \
+         parties\n\n{}{}",
+        table(&COLUMNS, &rows),
+        skipped(&left_out),
+    );
     let json = json!({
-        "kernel": Kernel::best().name(),
-        "constants": constants,
-        "rounds": arguments.rounds,
-        "rows": rows,
-        "skipped": skipped,
+        "kernel": kernel, "constants": constants, "rounds": rounds, "rows": rows, "skipped": left_out,
     });
-    Ok(Report::new(json.clone(), text(&json)))
+    Ok(Report::new(json, human))
 }
 
 fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Returns a cut, as predicted and as measured.
+fn timed(cut: &Decomposition, rounds: &[Measured]) -> Value {
+    let middle = |of: fn(&Measured) -> f64| median(rounds.iter().map(of).collect());
+    json!({
+        "cut": cut.cut.to_string(),
+        "slots": cut.slots,
+        "predicted_seconds": cut.cost.seconds(),
+        "predicted_cpu_seconds": cut.cost.cpu_seconds,
+        "seconds": middle(|of| of.seconds),
+        "cpu_seconds": middle(|of| of.cpu_seconds),
+    })
+}
+
 /// Returns the predictions and measurements of a program, or the reason why it is skipped.
 fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
     let program = programs::load_with(file, &InputMap::default(), &SourceOptions::default())?;
-    let machine = machine::at_hand()?.with_threads(arguments.resources.threads);
-    let link = arguments.link.line().with_lanes(arguments.resources.lanes);
+    let Arguments { resources, security, choice, .. } = arguments;
+    let machine = machine::at_hand()?.with_threads(resources.threads);
+    let link = arguments.link.line().with_lanes(resources.lanes);
     let pricing = Pricing {
         executions: None,
-        security: arguments.security,
-        buckets: arguments.choice.buckets,
+        security: *security,
+        buckets: choice.buckets,
         machine: &machine,
         link: &link,
         rival: f64::INFINITY,
@@ -139,101 +150,42 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     if seconds > f64::from(arguments.longest) {
         return Ok(Err(format!("it would take some {seconds:.0} seconds a round")));
     }
+    let setting = Setting { resources, line: arguments.link.line(), buckets: choice.buckets, rounds: 1 };
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds {
         for (cut, rounds) in [&given, &other].into_iter().zip(&mut rounds) {
-            rounds.push(once(&program, &cut.cut, arguments)?);
+            let parameters = Parameters { security: Some(*security), ..Parameters::new(Protocol::Duplo) };
+            rounds.push(setting.measure(&program, parameters, &cut.cut)?);
         }
     }
-    let [given, other] =
-        [(&given, &rounds[0]), (&other, &rounds[1])].map(|(cut, rounds)| measured(cut, rounds));
+    let (given, other) = (timed(&given, &rounds[0]), timed(&other, &rounds[1]));
+    let chosen = if is_other_chosen { &other } else { &given };
     let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
-    let ratio = |field: &str| {
-        let chosen = if is_other_chosen { &other } else { &given };
-        number(chosen, field) / number(&given, field)
-    };
+    let ratio = |field: &str| number(chosen, field) / number(&given, field);
     Ok(Ok(json!({
         "program": stem(file),
         "and_gates": program.and_gates(),
-        "chosen": if is_other_chosen { &other["cut"] } else { &given["cut"] },
+        "chosen": chosen["cut"],
         "chosen_by_given": { "seconds": ratio("seconds"), "cpu_seconds": ratio("cpu_seconds") },
         "given": given,
         "other": other,
     })))
 }
 
-/// Returns the cost of one run with this cut.
-fn once(program: &brickwork::Program, cut: &Cut, arguments: &Arguments) -> Result<Value, Failure> {
-    let mut parameters = Parameters::new(Protocol::Duplo);
-    parameters.security = Some(arguments.security);
-    let request = RunRequest {
-        resources: arguments.resources.of_request(),
-        line: arguments.link.line(),
-        buckets: arguments.choice.buckets,
-        cut: CutChoice::Fixed(cut.clone()),
-        ..RunRequest::new(parameters)
-    };
-    let measured = measure(&Both::of(program, &request), 1, true);
-    measured.map_err(|failure| failure.within(&format!("{}, {cut}", program.name())))
-}
-
-fn measured(cut: &Decomposition, rounds: &[Value]) -> Value {
-    let middle =
-        |field: &str| median(rounds.iter().filter_map(|round| round[field].as_f64()).collect::<Vec<f64>>());
-    json!({
-        "cut": cut.cut.to_string(),
-        "slots": cut.slots,
-        "predicted_seconds": cut.cost.seconds(),
-        "predicted_cpu_seconds": cut.cost.cpu_seconds,
-        "seconds": middle("seconds"),
-        "cpu_seconds": middle("cpu_seconds"),
-    })
-}
-
-const HEAD: &str = "\
-    \x20 program               AND gates   predicted ms     measured ms      CPU ms, both\
-    \x20    chosen by given   cuts, * is chosen\n\
-    \x20                                   given   other    given   other    given   other    wall    CPU\n";
-
-fn line(row: &Value) -> String {
-    let milliseconds = |of: &str, field: &str| 1e3 * row[of][field].as_f64().unwrap_or_default();
-    let pair =
-        |field: &str| format!("{:>7.1} {:>7.1}", milliseconds("given", field), milliseconds("other", field));
-    let ratio = |field: &str| row["chosen_by_given"][field].as_f64().unwrap_or_default();
-    let star = |of: &str| if row[of]["cut"] == row["chosen"] { "*" } else { "" };
-    format!(
-        "  {:20} {:>10}  {}  {}  {}   {:>5.2}  {:>5.2}   {}given, {}{}",
-        row["program"].as_str().unwrap_or_default(),
-        row["and_gates"],
-        pair("predicted_seconds"),
-        pair("seconds"),
-        pair("cpu_seconds"),
-        ratio("seconds"),
-        ratio("cpu_seconds"),
-        star("given"),
-        star("other"),
-        row["other"]["cut"].as_str().unwrap_or_default(),
-    )
-}
-
-fn text(json: &Value) -> String {
-    let array = |field: &str| json[field].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut text = format!(
-        "Cuts on kernel {}, medians of {}, constants {}\n{HEAD}",
-        json["kernel"].as_str().unwrap_or_default(),
-        json["rounds"],
-        json["constants"].as_str().unwrap_or_default(),
-    );
-    array("rows").iter().for_each(|row| text += &format!("{}\n", line(row)));
-    for row in array("skipped") {
-        text += &format!(
-            "skipped {}: {}\n",
-            row["program"].as_str().unwrap_or_default(),
-            row["why"].as_str().unwrap_or_default()
-        );
-    }
-    text
-}
+const COLUMNS: [Column; 12] = [
+    ("program", "/program", Form::Word),
+    ("other cut", "/other/cut", Form::Word),
+    ("chosen", "/chosen", Form::Word),
+    ("AND gates", "/and_gates", Form::Count),
+    ("predicted, given", "/given/predicted_seconds", MS),
+    ("other", "/other/predicted_seconds", MS),
+    ("measured, given", "/given/seconds", MS),
+    ("other", "/other/seconds", MS),
+    ("CPU, given", "/given/cpu_seconds", MS),
+    ("other", "/other/cpu_seconds", MS),
+    ("chosen by given", "/chosen_by_given/seconds", Form::Scaled(1.0, 2)),
+    ("CPU", "/chosen_by_given/cpu_seconds", Form::Scaled(1.0, 2)),
+];
 
 #[cfg(test)]
 mod tests {
@@ -244,7 +196,7 @@ mod tests {
     #[test]
     fn there_are_programs_to_compare() {
         let folder = folder().expect("a folder");
-        let files = programs(&folder).expect("programs");
+        let files = defaults(&folder).expect("programs");
         assert!(files.len() > 30, "{files:?}");
         for program in built().expect("programs") {
             assert!(program.slot_count() > 1, "{}", program.name());

@@ -1,19 +1,17 @@
 //! Measures the cost of one additional input, output or gate: it compares a program with the same one with
 //! more inputs or outputs, and with itself run twice as often. It also measures the disk space of stock.
 
-use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork::compgc;
 use brickwork::cut::{Cut, CutChoice};
-use brickwork::engine::protocols::{self, cut_of_a_run};
-use brickwork::engine::request::{Buckets, Parameters, Protocol, RunRequest, SECURITY};
-use brickwork::engine::stocked::{Asked, Stocked, Wishes};
-use brickwork::program::repeated;
+use brickwork::engine::protocols;
+use brickwork::engine::request::{Buckets, Protocol, RunRequest};
+use brickwork::engine::stocked::{Asked, Requested, Stocked, Wishes};
 use brickwork::session::Unobserved;
-use brickwork_cli::parts::{Both, Failure, ProgramArguments, Requested, programs};
-use serde_json::{Value, json};
+use brickwork::{ProtocolError as Error, Report};
+use brickwork_cli::parts::{Both, Failure};
+use serde::Serialize;
 
-use crate::protocol::Trial;
+use crate::runs::{OfBoth, Trial};
 use crate::stock::{Folders, Parties};
 
 /// The number of additional bits: sixteen words of 64.
@@ -69,18 +67,24 @@ pub struct Probes<'p> {
     grown: Vec<brickwork::Program>,
 }
 
-/// Returns the bytes of a run, in both directions together.
-fn bytes(reports: &[Value; 2]) -> f64 {
-    let phases = reports[1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of = |phase: &Value, field: &str| phase[field].as_f64().unwrap_or_default();
-    phases.iter().map(|phase| of(phase, "garbler_sent_bytes") + of(phase, "evaluator_sent_bytes")).sum()
+/// The bytes of one additional bit or gate, in both directions together.
+#[derive(Serialize)]
+pub struct Each {
+    /// None for a program that has only XOR gates.
+    pub and_gate: Option<f64>,
+    pub garbler_input: f64,
+    pub evaluator_input: f64,
+    pub output: f64,
+    /// The fields of runs whose buckets have other sizes.
+    pub other_buckets: Vec<&'static str>,
 }
 
-/// Returns the bucket sizes that a run reports, batch after batch.
-fn buckets(reports: &[Value; 2]) -> Vec<u64> {
-    let promise = &reports[1]["promise"];
-    let batches = promise["batches"].as_array().into_iter().flatten();
-    batches.chain([&promise["triples"]]).filter_map(|batch| batch["bucket_size"].as_u64()).collect()
+/// Returns the bytes of a run in both directions together, and the sizes of its buckets, batch after batch.
+fn cost(said: &Report) -> (f64, Vec<u64>) {
+    let bytes = said.phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes);
+    let batches = said.promise.batches.iter().map(|batch| batch.bucket_size);
+    let triples = said.promise.triples.iter().map(|triples| triples.bucket_size);
+    (bytes.sum::<u64>() as f64, batches.chain(triples).collect())
 }
 
 impl<'p> Probes<'p> {
@@ -91,90 +95,86 @@ impl<'p> Probes<'p> {
     }
 
     /// Runs all of them by one request. Returns the bytes of one additional bit of each kind, compared with
-    /// the run of these reports. With `duplo` that run has the given cut and standard buckets, because the
-    /// fastest parameters may change with the inputs. `other_buckets` lists the kinds
-    /// for which the bucket sizes changed all the same.
-    pub fn run(&self, request: &RunRequest, reports: &[Value; 2]) -> Result<Value, Failure> {
+    /// the run of this report. With `duplo` that run has the given cut and standard buckets, because the
+    /// fastest parameters may change with the inputs.
+    pub fn run(&self, request: &RunRequest, said: &Report) -> Result<Each, Failure> {
         let executions = request.parameters.executions;
-        let play = |program: &brickwork::Program, request: &RunRequest| {
+        let play = |program: &brickwork::Program, request: &RunRequest| -> Result<_, Failure> {
             let trial = Trial::draw(program.given(), request.parameters.executions)?;
-            trial.run(&Both::of(program, request), true)
+            Ok(cost(&trial.run(&Both::of(program, request), true)?[1]))
         };
-        let (mut request, mut alone) = (request.clone(), (bytes(reports), buckets(reports)));
+        let (mut request, mut alone) = (request.clone(), cost(said));
         if request.parameters.protocol == Protocol::Duplo {
             // Another cut would be another program, so the given one is compared.
             (request.cut, request.buckets) = (CutChoice::Fixed(Cut::Given), Buckets::Standard);
-            let ran = play(self.program, &request)?;
-            alone = (bytes(&ran), buckets(&ran));
+            alone = play(self.program, &request)?;
         }
         let (alone, sizes) = alone;
         let n = f64::from(executions.unwrap_or(1));
-        let (mut each, mut others) = (Vec::new(), Vec::new());
+        let (mut each, mut other_buckets) = (Vec::new(), Vec::new());
         for (grown, name) in self.grown.iter().zip(NAMES) {
-            let ran = play(grown, &request)?;
-            each.push((bytes(&ran) - alone) / (n * f64::from(MORE)));
-            others.extend((buckets(&ran) != sizes).then_some(name));
+            let (bytes, others) = play(grown, &request)?;
+            each.push((bytes - alone) / (n * f64::from(MORE)));
+            other_buckets.extend((others != sizes).then_some(name));
         }
         request.parameters.executions = Some(2 * executions.unwrap_or(1));
-        let ran = play(self.program, &request)?;
-        others.extend((buckets(&ran) != sizes).then_some("and_gate"));
-        let twice = bytes(&ran);
-        let outputs = self.program.given().outputs().iter().filter(|output| output.to != Recipient::Nobody);
+        let (twice, others) = play(self.program, &request)?;
+        other_buckets.extend((others != sizes).then_some("and_gate"));
+        let given = self.program.given();
+        let outputs = given.outputs().iter().filter(|output| output.to != Recipient::Nobody);
         let borders = [
-            self.program.given().input_width(Party::Garbler),
-            self.program.given().input_width(Party::Evaluator),
+            given.input_width(Party::Garbler),
+            given.input_width(Party::Evaluator),
             outputs.map(|output| output.wires.len()).sum(),
         ];
         let of_borders: f64 = borders.iter().zip(&each).map(|(&count, each)| count as f64 * each).sum();
         let ands = self.program.and_gates();
         let and = ((twice - alone) / n - of_borders) / ands as f64;
-        Ok(json!({
-            "and_gate": if ands == 0 { Value::Null } else { json!(and) },
-            "garbler_input": each[0],
-            "evaluator_input": each[1],
-            "output": each[2],
-            "other_buckets": others,
-        }))
+        Ok(Each {
+            and_gate: (ands > 0).then_some(and),
+            garbler_input: each[0],
+            evaluator_input: each[1],
+            output: each[2],
+            other_buckets,
+        })
     }
 }
 
-/// Makes stock for all executions of a program, if a run in this protocol can use a store. Returns the bytes
+/// Makes stock for all executions of a program, if a run by this request can use a store. Returns the bytes
 /// on disk of both parties.
-pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Result<Value, Failure> {
-    let keeps = match way.protocol {
-        Protocol::CompGc => way.linking() == compgc::Linking::Standard,
-        protocol => protocols::played(protocol).stocks().is_some(),
-    };
-    if !keeps {
-        return Ok(Value::Null);
+pub fn stock(
+    program: &brickwork::Program,
+    request: &RunRequest,
+    said: &Report,
+    threads: usize,
+) -> Result<Option<OfBoth<u64>>, Failure> {
+    let way = &request.parameters;
+    let from_store = RunRequest { stored: true, ..request.clone() };
+    if protocols::played(way.protocol).stocks().is_none() || protocols::allows(&from_store).is_err() {
+        return Ok(None);
     }
-    let count = way.executions.unwrap_or(1);
-    // Figures of the stock that a run uses.
-    let cut = match way.protocol {
-        Protocol::Jimu => {
-            let given = programs::circuit(&program.file, &program.map.parties())?;
-            let whole = repeated(&given, Some(count))?;
-            Some(cut_of_a_run(&whole, way.security.unwrap_or(SECURITY))?)
-        }
-        _ => None,
+    let requested = Requested {
+        file: program.name().into(),
+        program: program.given().clone(),
+        name: None,
+        count: way.executions.unwrap_or(1),
     };
-    let requested = Requested { file: program.file.clone(), name: None, count };
-    let requested = requested.load(&program.map.parties())?;
-    let level = way.security.is_some();
-    let wishes = Wishes { cut: cut.as_ref(), level, ..Wishes::new(way.protocol) };
+    // The stock that the run would use: of the pieces into which it cut, if its protocol has a choice.
+    let mut wishes =
+        Wishes { cut: Some(&said.cut), level: way.security.is_some(), ..Wishes::new(way.protocol) };
+    if wishes.check().is_err() {
+        wishes.cut = None;
+    }
     let asked = Asked::of(&[requested], &wishes)?;
     let folders = Folders::new()?;
-    let parties = Parties::new(way.security.unwrap_or(SECURITY), threads)?;
+    let parties = Parties::new(way.security(), threads)?;
     parties.connect(|party, channel| {
-        let store = folders.open(party)?;
-        let cot = way.cot();
-        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, &|_| {
-            Box::new(Unobserved)
-        })?;
+        let (store, terms) = (folders.open(party)?, &parties.terms);
+        let line =
+            Stocked::open(way.protocol, way.cot(), party, channel, &store, terms, &|_| Box::new(Unobserved))?;
         Ok(line.make(&asked)?.1.close().map(drop)?)
     })?;
-    let [garbler, evaluator] = folders.bytes()?;
-    Ok(json!({ "garbler": garbler, "evaluator": evaluator }))
+    Ok(Some(folders.bytes()?))
 }
 
 #[cfg(test)]

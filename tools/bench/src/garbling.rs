@@ -1,7 +1,5 @@
 //! `brickwork bench garbling`: only the inner loops, on one thread.
 
-use brickwork_cli::parts::{Failure, Report, programs};
-use brickwork_report::words::{plural, thousands};
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,24 +9,27 @@ use brickwork::circuit::{Component, library};
 use brickwork::garbling::{GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
 use brickwork::label::{Delta, Label};
 use brickwork::random::Rng;
-use brickwork_kernels::{Aes128, Kernel};
+use brickwork_cli::parts::{Failure, Report, programs};
+use brickwork_kernels::Kernel;
+use brickwork_report::words::{plural, thousands};
 use clap::Args;
 use serde_json::json;
 
-use crate::measured::{BLOCKS, Measured, time};
-use crate::median::median;
+use crate::measured::{Measured, aes_ns, time};
+use crate::runs::median;
 use crate::schemes::{self, Named, OfPaper};
+use crate::table::{Column, Form, table};
 
 /// Time garbling, evaluating and checking of copies that are processed side by side
 #[derive(Args)]
 pub struct Arguments {
     /// A program, whose largest component is measured; the default is AES-128. With schemes of JustGarble it
     /// is measured as one circuit
-    file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// Number of copies that are processed side by side
     #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u32).range(1..=1024))]
-    copies: u32,
+    pub copies: u32,
     /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; the default is the one that all
     /// commands use
     #[arg(long, value_name = "NAME", value_parser = kernel)]
@@ -36,15 +37,15 @@ pub struct Arguments {
     /// Rounds, in each of which every task runs once; the table has medians
     #[arg(long, value_name = "N", default_value_t = 15,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: u32,
+    pub rounds: u32,
     /// half-gates, which the protocols use; or schemes of JustGarble, such as gaxr-a2-d7 and half-gates-a2;
     /// or figures, for all schemes of the paper's figures 1 and 8
     #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',')]
     #[arg(value_parser = Named::parse)]
-    scheme: Vec<Named>,
+    pub scheme: Vec<Named>,
     /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; the default is aes
     #[arg(long, value_name = "NAME", conflicts_with = "file", value_parser = OfPaper::parse)]
-    circuit: Option<OfPaper>,
+    pub circuit: Option<OfPaper>,
 }
 
 /// AES calls of the evaluator for each AND gate.
@@ -90,21 +91,22 @@ impl TableSink for Tables {
     }
 }
 
+impl Arguments {
+    /// Returns the kernel to measure.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel.unwrap_or_else(Kernel::best)
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     if arguments.scheme != [Named::OfProtocols] || arguments.circuit.is_some() {
-        return schemes::run(&schemes::Bench {
-            file: arguments.file.as_deref(),
-            circuit: arguments.circuit,
-            copies: arguments.copies,
-            rounds: arguments.rounds,
-            kernel: arguments.kernel.unwrap_or_else(Kernel::best),
-            schemes: &arguments.scheme,
-        });
+        return schemes::run(arguments);
     }
     let start = Instant::now();
     let component = component(arguments)?;
     let circuit = &component.circuit;
     let (ands, copies) = (circuit.and_gates(), arguments.copies as usize);
+    let side_by_side = plural(arguments.copies.into(), "copy");
     if ands == 0 {
         return Err(Failure::input(
             format!("component {} has no AND gate", component.name),
@@ -113,16 +115,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
     let bytes = ands as u64 * 32 * u64::from(arguments.copies);
     if bytes > MOST_BYTES {
-        let why = format!(
-            "the tables of {} of {} would take {bytes} bytes",
-            plural(arguments.copies.into(), "copy"),
-            component.name
-        );
+        let why = format!("the tables of {side_by_side} of {} would take {bytes} bytes", component.name);
         return Err(Failure::usage(why, "choose fewer --copies"));
     }
 
     let mut rng = Rng::new("brickwork bench")?;
-    let kernel = arguments.kernel.unwrap_or_else(Kernel::best);
+    let kernel = arguments.kernel();
     let schedule = Schedule::with_kernel(kernel, circuit);
     let keys = GarblingKeys::new(rng.block(), copies, ands);
     let indices: Vec<u32> = (0..arguments.copies).collect();
@@ -132,19 +130,13 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let mut tables = Tables::new(copies, HalfGates::table_bytes(&schedule));
 
     let cells = (ands * copies) as f64;
-    let (aes, mut blocks) = (Aes128::with_kernel(kernel, rng.block()), vec![0; BLOCKS]);
     let [mut garble, mut evaluate, mut check] = [(); 3].map(|()| Measured::default());
     for _ in 0..arguments.rounds {
         // The same number of AES calls at a time as garbling a copy makes.
-        let runs = (HalfGates::HASH.calls_per_and * ands).div_ceil(BLOCKS);
-        let block = time((runs * BLOCKS) as f64, || {
-            (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
-            Ok(())
-        })?;
-        let (garblers, evaluators) =
-            (HalfGates::HASH.calls_per_and as f64 * block, EVALUATOR_CALLS as f64 * block);
+        let call = aes_ns(kernel, HalfGates::HASH.calls_per_and * ands)?;
+        let of_garbler = HalfGates::HASH.calls_per_and as f64 * call;
         garble.add(
-            garblers,
+            of_garbler,
             time(cells, || {
                 tables.filled.fill(0);
                 HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
@@ -153,7 +145,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         // The false labels are active, because every input is 0.
         let made = tables.of_copies();
         evaluate.add(
-            evaluators,
+            EVALUATOR_CALLS as f64 * call,
             time(cells, || {
                 HalfGates::evaluate(&schedule, &keys, &indices, &inputs, &mut &made[..], &mut outputs)
             })?,
@@ -161,7 +153,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         let expected: Vec<[u8; 32]> = made.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
         check.add(
-            garblers,
+            of_garbler,
             time(cells, || {
                 let mut hashes = HashTables::with_kernel(kernel, copies, HalfGates::table_bytes(&schedule));
                 HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
@@ -173,10 +165,20 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
             return Err(Failure::fault("garbling the same copies twice gave different tables"));
         }
     }
-    let checks_to_garbles =
-        median(check.ns.iter().zip(&garble.ns).map(|(check, garble)| check / garble).collect());
+    let ratios = check.ns.iter().zip(&garble.ns).map(|(check, garble)| check / garble);
+    let checks_to_garbles = median(ratios.collect());
     let [garble, evaluate, check] = [garble, evaluate, check].map(Measured::medians);
-    let (kernel, seconds) = (kernel.name(), start.elapsed().as_secs_f64());
+    let rows = [("garble", &garble), ("evaluate", &evaluate), ("check", &check)]
+        .map(|(task, of)| json!({ "task": task, "ns": of.ns, "aes": of.aes, "ratio": of.ratio }));
+    let human = format!(
+        "{}: {} AND gates, {side_by_side} side by side, kernel {}, one thread; CPU time, median of {}\n\n\
+         {}\nTo check is to garble again and to hash the tables: {checks_to_garbles:.2} times garbling.\n",
+        component.name,
+        thousands(ands as u64),
+        kernel.name(),
+        plural(arguments.rounds.into(), "round"),
+        table(&COLUMNS, &rows),
+    );
     let json = json!({
         "garble_ns_per_and": garble.ns,
         "evaluate_ns_per_and": evaluate.ns,
@@ -184,25 +186,23 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         "aes_ns_per_and": {"garble": garble.aes, "evaluate": evaluate.aes, "check": check.aes},
         "ratio_to_aes": {"garble": garble.ratio, "evaluate": evaluate.ratio, "check": check.ratio},
         "ratio_of_check_to_garble": checks_to_garbles,
-        "kernel": kernel,
+        "kernel": kernel.name(),
         "copies": copies,
         "and_gates": ands,
         "gates": circuit.gate_count(),
         "component": component.name,
         "rounds": arguments.rounds,
-        "seconds": seconds,
+        "seconds": start.elapsed().as_secs_f64(),
     });
-    let human = format!(
-        "{}: {}, {} side by side, kernel {kernel}, one thread; CPU time, median of {}\n  ns per AND      \
-         all   AES alone   ratio\n  garble   {garble}\n  evaluate {evaluate}\n  check    {check}   (garble \
-         again, and hash the tables: {checks_to_garbles:.2} times garbling)\n",
-        component.name,
-        format_args!("{} AND gates", thousands(ands as u64)),
-        plural(u64::from(arguments.copies), "copy"),
-        plural(u64::from(arguments.rounds), "round"),
-    );
     Ok(Report::new(json, human))
 }
+
+const COLUMNS: [Column; 4] = [
+    ("ns per AND", "/task", Form::Word),
+    ("all", "/ns", Form::Scaled(1.0, 2)),
+    ("AES alone", "/aes", Form::Scaled(1.0, 2)),
+    ("ratio", "/ratio", Form::Scaled(1.0, 2)),
+];
 
 /// The largest size of tables that are kept in memory.
 const MOST_BYTES: u64 = 1 << 30;

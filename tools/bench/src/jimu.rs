@@ -1,25 +1,23 @@
 //! `brickwork bench jimu`: the measurements of figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017),
 //! on this machine.
 
-use brickwork_cli::parts::{Both, Failure, LinkArguments, Report, Resources};
-use brickwork_report::words::thousands;
-use std::io::Write;
 use std::sync::Arc;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
-use brickwork::cut::{Cut, CutChoice};
-use brickwork::engine::request::{Parameters, Protocol, RunRequest};
-use brickwork::jimu::{self, Jimu, Unit};
+use brickwork::cut::Cut;
+use brickwork::engine::request::{Buckets, Parameters, Protocol};
+use brickwork::jimu::{self, Unit};
 use brickwork::resources::thread_cpu_seconds;
-use brickwork::session::Protocol as _;
+use brickwork_cli::parts::{Failure, LinkArguments, Report, Resources};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
+use brickwork_report::words::thousands;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::median::median;
-use crate::protocol::measure;
+use crate::runs::{Phase, Setting, median};
+use crate::table::{Column, Form, MS, say, skipped, table};
 
 /// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]
@@ -27,12 +25,8 @@ pub struct Arguments {
     /// The figures to reproduce; all by default
     figures: Vec<Figure>,
     /// Rounds of each row; the table has medians
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        value_parser = clap::value_parser!(u32).range(1..=100)
-    )]
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Skip rows whose executions have more than N AND gates in total, and measure single tasks with N gates
     #[arg(long, value_name = "N", default_value_t = 200_000)]
@@ -67,13 +61,13 @@ fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let round = |_| jimu::tasks::measure(40, gates, gates / 4, thread_cpu_seconds);
     let rounds = (0..arguments.rounds).map(round).collect::<Result<Vec<_>, _>>()?;
     let of = |(k, [micros, bytes]): (usize, [f64; 2])| {
-        let seconds = [0, 1].map(|party| median(rounds.iter().map(|of| of[k].seconds[party]).collect()));
-        let task = rounds[0][k];
+        let seconds = |party: usize| median(rounds.iter().map(|of| of[k].seconds[party]).collect());
+        let task = &rounds[0][k];
         json!({
             "task": task.name,
             "items": task.items,
-            "garbler_cpu_seconds": seconds[0],
-            "evaluator_cpu_seconds": seconds[1],
+            "garbler_cpu_seconds": seconds(0),
+            "evaluator_cpu_seconds": seconds(1),
             "bytes": task.bytes,
             "kernel": Kernel::best().name(),
             "paper": { "cpu_seconds": micros / 1e6, "bytes": bytes },
@@ -82,19 +76,15 @@ fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     Ok(FIGURE_8.into_iter().enumerate().map(of).collect())
 }
 
-/// Formats a task for people.
-fn task_line(task: &Value) -> String {
-    let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
-    format!(
-        "  {:24} {:>8.3} {:>8.3} {:>9.1} | {:>8.3} {:>9.1}",
-        task["task"].as_str().unwrap_or_default(),
-        1e6 * number(task, "garbler_cpu_seconds"),
-        1e6 * number(task, "evaluator_cpu_seconds"),
-        number(task, "bytes"),
-        1e6 * number(&task["paper"], "cpu_seconds"),
-        number(&task["paper"], "bytes"),
-    )
-}
+/// The columns of the tasks, in microseconds of CPU.
+const TASKS: [Column; 6] = [
+    ("task", "/task", Form::Word),
+    ("garbler", "/garbler_cpu_seconds", Form::Scaled(1e6, 3)),
+    ("evaluator", "/evaluator_cpu_seconds", Form::Scaled(1e6, 3)),
+    ("bytes", "/bytes", Form::Scaled(1.0, 1)),
+    ("paper, k = 127", "/paper/cpu_seconds", Form::Scaled(1e6, 3)),
+    ("bytes", "/paper/bytes", Form::Scaled(1.0, 1)),
+];
 
 /// A program of the paper.
 #[derive(Clone, Copy)]
@@ -107,13 +97,13 @@ enum Workload {
     SubBytes,
 }
 
-/// A row, with the paper's values for all executions with k = 127 in a LAN, without setup: milliseconds and
-/// megabytes, and its N, B and T.
+/// A row to measure, and its values in the paper.
 struct Row {
     figure: Figure,
     workload: Workload,
     cut: Cut,
     executions: u32,
+    /// Milliseconds and megabytes of all executions with k = 127 in a LAN, without setup.
     paper: [f64; 2],
     /// N, B, T.
     buckets: [u64; 3],
@@ -121,14 +111,16 @@ struct Row {
 
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
+    let figure = Figure::Figure10;
     for (workload, paper, buckets) in [
         (Workload::Aes, [119.0, 26.5], [6800, 5, 39_535]),
         (Workload::Des, [300.0, 64.6], [18_175, 5, 97_593]),
         (Workload::Comparison, [202.0, 89.8], [10_000, 5, 55_973]),
         (Workload::Hamming, [75.0, 27.6], [4087, 5, 25_432]),
     ] {
-        rows.push(Row { figure: Figure::Figure10, workload, cut: Cut::Gates, executions: 1, paper, buckets });
+        rows.push(Row { figure, workload, cut: Cut::Gates, executions: 1, paper, buckets });
     }
+    let (figure, workload) = (Figure::Figure11, Workload::SubBytes);
     // Thousands and seconds, as the paper prints them.
     let by_gates = [
         (1, [120.0, 21.9], [5440, 5, 33_643]),
@@ -144,8 +136,7 @@ fn rows() -> Vec<Row> {
     ];
     for (cut, columns) in [(Cut::Gates, by_gates), (Cut::Given, by_sub_bytes)] {
         for (executions, paper, buckets) in columns {
-            let (figure, workload, cut) = (Figure::Figure11, Workload::SubBytes, cut.clone());
-            rows.push(Row { figure, workload, cut, executions, paper, buckets });
+            rows.push(Row { figure, workload, cut: cut.clone(), executions, paper, buckets });
         }
     }
     rows
@@ -180,136 +171,101 @@ impl Workload {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let wanted = |figure: Figure| arguments.figures.is_empty() || arguments.figures.contains(&figure);
-    let (mut done, mut skipped) = (Vec::new(), Vec::new());
+    let (mut done, mut left_out) = (Vec::new(), Vec::new());
     for row in rows().iter().filter(|row| wanted(row.figure)) {
         let program = row.workload.program()?;
         let gates = program.and_gates() * u64::from(row.executions);
         if gates > arguments.largest {
-            skipped.push(json!({ "row": row.name(), "why": format!("{} AND gates", thousands(gates)) }));
+            let why = format!("{} AND gates", thousands(gates));
+            left_out.push(json!({ "row": row.name(), "why": why }));
             continue;
         }
-        let measured = measured(row, &program, arguments)?;
-        if !quiet {
-            // If stderr is closed, the benchmark goes on.
-            let _ = writeln!(std::io::stderr(), "{}", line(&measured));
-        }
-        done.push(measured);
+        done.push(row.measured(&program, arguments)?);
+        say(quiet, &format!("{} is measured", row.name()));
     }
     let tasks = if wanted(Figure::Figure8) { tasks(arguments)? } else { Vec::new() };
     let mut human = String::new();
     if !tasks.is_empty() {
-        human += TASKS;
-        tasks.iter().for_each(|task| human += &format!("{}\n", task_line(task)));
+        human += "Microseconds of CPU and bytes of each task, for one gate, input or output\n\n";
+        human += &table(&TASKS, &tasks);
     }
-    if !done.is_empty() || !skipped.is_empty() {
-        human += HEAD;
+    if !done.is_empty() || !left_out.is_empty() {
+        human += "\nMilliseconds and megabytes of all executions without setup; G, E: CPU of either party's \
+                  thread, over memory; CPU: of both parties with setup; paper: k = 127\n\n";
+        human += &table(&COLUMNS, &done);
     }
-    done.iter().for_each(|row| human += &format!("{}\n", line(row)));
-    for row in &skipped {
-        let text = |field: &str| row[field].as_str().unwrap_or_default();
-        human += &format!("skipped {}: {}\n", text("row"), text("why"));
-    }
-    Ok(Report::new(json!({ "tasks": tasks, "rows": done, "skipped": skipped }), human))
+    human += &skipped(&left_out);
+    Ok(Report::new(json!({ "tasks": tasks, "rows": done, "skipped": left_out }), human))
 }
 
 impl Row {
     fn name(&self) -> String {
         format!("{}, N = {}, --cut {}", self.workload.name(), self.executions, self.cut)
     }
+
+    /// Measures the row on this machine, and lists the paper's values beside it.
+    fn measured(&self, program: &brickwork::Program, arguments: &Arguments) -> Result<Value, Failure> {
+        let executions = (self.executions > 1).then_some(self.executions);
+        let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::Jimu) };
+        let Arguments { resources, link, rounds, .. } = arguments;
+        let setting = Setting { resources, line: link.line(), buckets: Buckets::Fastest, rounds: *rounds };
+        let runs = setting.measure(program, parameters, &self.cut)?;
+        let threads = self.threads(program.given(), *rounds)?;
+        // As in the paper: everything except setup, in both directions.
+        let bytes = |phase: &Phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes;
+        let bytes: f64 = runs.phases.iter().skip(1).map(bytes).sum();
+        let batch = runs.promise.batches.first().ok_or_else(|| Failure::fault("a run without batches"))?;
+        let [slots, bucket, made] = self.buckets;
+        Ok(json!({
+            "program": self.workload.name(),
+            "cut": self.cut.to_string(),
+            "executions": self.executions,
+            "and_gates": runs.and_gates,
+            "seconds": runs.seconds_after_setup,
+            "seconds_with_setup": runs.seconds,
+            "cpu_seconds": runs.cpu_seconds,
+            "garbler_cpu_seconds": threads[0],
+            "evaluator_cpu_seconds": threads[1],
+            "bytes": bytes * f64::from(self.executions),
+            "slots": batch.slots,
+            "bucket": batch.bucket_size,
+            "made": batch.copies,
+            "bound_log2": runs.promise.bound_log2,
+            "kernel": runs.kernel,
+            "threads": runs.threads,
+            "paper": {
+                "seconds": self.paper[0] / 1e3, "bytes": self.paper[1] * 1e6, "slots": slots,
+                "bucket": bucket, "made": made,
+            },
+        }))
+    }
+
+    /// Returns the CPU seconds of each party's thread without setup, as a median. Both run in this process,
+    /// over memory.
+    fn threads(&self, program: &Program, rounds: u32) -> Result<[f64; 2], Failure> {
+        let program = Arc::new(program.repeat(self.executions as usize)?);
+        let unit = if self.cut == Cut::Gates { Unit::Gates } else { Unit::Components };
+        let round = |_| jimu::tasks::whole(&program, unit, 40, thread_cpu_seconds);
+        let rounds = (0..rounds).map(round).collect::<Result<Vec<_>, _>>()?;
+        Ok([0, 1].map(|party| median(rounds.iter().map(|of| of[party]).collect())))
+    }
 }
 
-/// Measures a row on this machine, and lists the paper's values beside it.
-fn measured(row: &Row, program: &brickwork::Program, arguments: &Arguments) -> Result<Value, Failure> {
-    let executions = (row.executions > 1).then_some(row.executions);
-    let mut parameters = Parameters::new(Protocol::Jimu);
-    (parameters.security, parameters.executions) = (Some(40), executions);
-    let request = RunRequest {
-        resources: arguments.resources.of_request(),
-        line: arguments.link.line(),
-        cut: CutChoice::Fixed(row.cut.clone()),
-        ..RunRequest::new(parameters)
-    };
-    let both = Both::of(program, &request);
-    let json = measure(&both, arguments.rounds, true).map_err(|f| f.within(&row.name()))?;
-    let threads = threads(row, program.given(), arguments.rounds)?;
-    // As in the paper: everything except setup, in both directions.
-    let phases = json["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let sent = |phase: &Value| {
-        ["garbler_sent_bytes", "evaluator_sent_bytes"]
-            .map(|field| phase[field].as_f64().unwrap_or_default())
-            .iter()
-            .sum::<f64>()
-    };
-    let bytes: f64 = phases.iter().filter(|phase| phase["name"] != Jimu::PHASES[0]).map(sent).sum();
-    let copies = &json["promise"]["batches"][0];
-    let [slots, bucket, made] = row.buckets;
-    Ok(json!({
-        "program": row.workload.name(),
-        "cut": row.cut.to_string(),
-        "executions": row.executions,
-        "and_gates": json["and_gates"],
-        "seconds": json["seconds_after_setup"],
-        "seconds_with_setup": json["seconds"],
-        "cpu_seconds": json["cpu_seconds"],
-        "garbler_cpu_seconds": threads[0],
-        "evaluator_cpu_seconds": threads[1],
-        "bytes": bytes * f64::from(row.executions),
-        "slots": copies["slots"],
-        "bucket": copies["bucket_size"],
-        "made": copies["copies"],
-        "bound_log2": json["promise"]["bound_log2"],
-        "kernel": json["kernel"],
-        "threads": json["threads"],
-        "paper": {
-            "seconds": row.paper[0] / 1e3, "bytes": row.paper[1] * 1e6, "slots": slots, "bucket": bucket,
-            "made": made,
-        },
-    }))
-}
-
-/// Returns the CPU seconds of each party's thread without setup, as a median. Both run in this process, over
-/// memory.
-fn threads(row: &Row, program: &Program, rounds: u32) -> Result<[f64; 2], Failure> {
-    let program = Arc::new(program.repeat(row.executions as usize)?);
-    let unit = if row.cut == Cut::Gates { Unit::Gates } else { Unit::Components };
-    let round = |_| jimu::tasks::whole(&program, unit, 40, thread_cpu_seconds);
-    let rounds = (0..rounds).map(round).collect::<Result<Vec<_>, _>>()?;
-    Ok([0, 1].map(|party| median(rounds.iter().map(|of| of[party]).collect())))
-}
-
-const TASKS: &str = concat!(
-    "Microseconds of CPU and bytes of each task, for one gate, input or output\n",
-    "  task                      garbler evaluator    bytes | the paper's, k = 127\n"
-);
-
-const HEAD: &str = concat!(
-    "Milliseconds and megabytes of all executions without setup; G, E: CPU of either party's thread, ",
-    "over memory; CPU: of both parties with setup\n",
-    "  program                          N  cut    N, B, T                       MB      ms      G      E",
-    "    CPU",
-    " | the paper's, k = 127          MB      ms\n"
-);
-
-/// Formats a row for people.
-fn line(row: &Value) -> String {
-    let buckets = |of: &Value| {
-        let number = |field: &str| of[field].as_u64().unwrap_or_default();
-        format!("{}, {}, {}", thousands(number("slots")), number("bucket"), thousands(number("made")))
-    };
-    let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
-    format!(
-        "  {:30} {:>3}  {:6} {:24} {:>7.1} {:>7.1} {:>6.1} {:>6.1} {:>6.1} | {:24} {:>7.1} {:>7.1}",
-        row["program"].as_str().unwrap_or_default(),
-        row["executions"],
-        row["cut"].as_str().unwrap_or_default(),
-        buckets(row),
-        number(row, "bytes") / 1e6,
-        1e3 * number(row, "seconds"),
-        1e3 * number(row, "garbler_cpu_seconds"),
-        1e3 * number(row, "evaluator_cpu_seconds"),
-        1e3 * number(row, "cpu_seconds"),
-        buckets(&row["paper"]),
-        number(&row["paper"], "bytes") / 1e6,
-        1e3 * number(&row["paper"], "seconds"),
-    )
-}
+const COLUMNS: [Column; 16] = [
+    ("program", "/program", Form::Word),
+    ("cut", "/cut", Form::Word),
+    ("runs", "/executions", Form::Count),
+    ("N", "/slots", Form::Count),
+    ("B", "/bucket", Form::Count),
+    ("T", "/made", Form::Count),
+    ("MB", "/bytes", Form::Scaled(1e-6, 1)),
+    ("ms", "/seconds", MS),
+    ("G", "/garbler_cpu_seconds", MS),
+    ("E", "/evaluator_cpu_seconds", MS),
+    ("CPU", "/cpu_seconds", MS),
+    ("paper: N", "/paper/slots", Form::Count),
+    ("B", "/paper/bucket", Form::Count),
+    ("T", "/paper/made", Form::Count),
+    ("MB", "/paper/bytes", Form::Scaled(1e-6, 1)),
+    ("ms", "/paper/seconds", MS),
+];

@@ -8,12 +8,13 @@ mod each;
 mod garbling;
 mod jimu;
 mod measured;
-mod median;
 mod papers;
 mod protocol;
+mod runs;
 mod scale;
 mod schemes;
 mod stock;
+mod table;
 
 use std::process::ExitCode;
 

@@ -1,16 +1,29 @@
 //! CPU time of a task in each round, and the CPU time of its AES calls alone.
 
-use brickwork_cli::parts::Failure;
+use std::hint::black_box;
 
-use crate::median::median;
 use brickwork::resources;
+use brickwork_cli::parts::Failure;
+use brickwork_kernels::{Aes128, Kernel};
 
-/// The minimum number of seconds for which a round measures each of the four.
+use crate::runs::median;
+
+/// The minimum number of seconds for which a round measures each task.
 const ROUND_SECONDS: f64 = 0.01;
 
 /// Blocks that are encrypted at a time to measure the AES calls alone; they easily fit into the first-level
 /// cache.
-pub const BLOCKS: usize = 512;
+const BLOCKS: usize = 512;
+
+/// Returns the nanoseconds of an AES call alone. At most this many are made at a time.
+pub fn aes_ns(kernel: Kernel, calls: usize) -> Result<f64, Failure> {
+    let (aes, mut blocks) = (Aes128::with_kernel(kernel, 1), vec![0; BLOCKS]);
+    let runs = calls.div_ceil(BLOCKS).clamp(1, 1 << 12);
+    time((runs * BLOCKS) as f64, || {
+        (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
+        Ok(())
+    })
+}
 
 /// The time of a task in each round per gate of a copy, and the time of its AES calls in the same round, all
 /// in nanoseconds.
@@ -37,12 +50,6 @@ pub struct Figure {
     pub ns: f64,
     pub aes: f64,
     pub ratio: f64,
-}
-
-impl std::fmt::Display for Figure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:10.2}{:12.2}{:8.2}", self.ns, self.aes, self.ratio)
-    }
 }
 
 /// Returns the nanoseconds of CPU time that a call of `work` takes for each of `cells`.

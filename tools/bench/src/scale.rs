@@ -1,6 +1,5 @@
 //! `brickwork bench scale`: the growth of cost up to 10^12 AND gates, by the model, beside measurements.
 
-use brickwork_cli::parts::{Failure, LinkArguments, Report};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,9 +9,12 @@ use brickwork::circuit::library::{aes, papers};
 use brickwork::duplo;
 use brickwork::engine::machine;
 use brickwork::plan::{Link, Machine};
+use brickwork_cli::parts::{Failure, LinkArguments, Report};
 use brickwork_report::chart::{self, Axis, Chart, Point, Series};
 use clap::Args;
 use serde_json::{Value, json};
+
+use crate::table::{Column, Form, table};
 
 /// Predict the growth of cost up to 10^12 AND gates
 #[derive(Args)]
@@ -42,22 +44,23 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let components = components()?;
     let mut rows = Vec::new();
     for (name, circuit) in &components {
-        for exponent in GATES {
-            rows.extend(row(name, circuit, 10f64.powi(exponent), &machine, &link));
-        }
+        rows.extend(GATES.filter_map(|n| row(name, circuit, 10f64.powi(n), &machine, &link)));
     }
-    let compared = compared(&components, &machine);
+    let compared = compared(&components[0], &machine);
     let measured = measured(arguments)?;
     if let Some(path) = &arguments.svg {
         let charts = charts(&rows, &measured);
         fs::write(path, chart::document(&charts)).map_err(|e| Failure::cannot_write(path, &e))?;
     }
-    let human = text(&rows, &compared);
-    Ok(Report::new(
-        json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link,
-            "machine": machine }),
-        human,
-    ))
+    let human = format!(
+        "By the model, without setup and inputs:\n\n{}\n{COMPARED:.0e} AND gates of AES-128, by cores of \
+         each party and line:\n\n{}",
+        table(&COLUMNS, &rows),
+        table(&COLUMNS_OF_CORES, &compared),
+    );
+    let json = json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link,
+        "machine": machine });
+    Ok(Report::new(json, human))
 }
 
 /// Components of several sizes, all with 256 inputs and 128 outputs.
@@ -89,96 +92,79 @@ fn row(name: &str, circuit: &Circuit, gates: f64, machine: &Machine, link: &Link
     }))
 }
 
+const COLUMNS: [Column; 8] = [
+    ("component", "/component", Form::Word),
+    ("AND gates", "/and_gates", Form::Power(0)),
+    ("slots", "/slots", Form::Power(2)),
+    ("B", "/bucket_size", Form::Count),
+    ("copies a slot", "/copies_a_slot", Form::Scaled(1.0, 2)),
+    ("bytes an AND", "/bytes_an_and", Form::Scaled(1.0, 1)),
+    ("seconds", "/seconds", Form::Scaled(1.0, 3)),
+    ("AND a second", "/and_per_second", Form::Power(2)),
+];
+
 /// Compares more cores and other networks for the same number of gates.
-fn compared(components: &[(String, Arc<Circuit>)], machine: &Machine) -> Vec<Value> {
+fn compared((name, circuit): &(String, Arc<Circuit>), machine: &Machine) -> Vec<Value> {
     let mut all = Vec::new();
-    for rate in [None, Some(10e9), Some(1e9), Some(200e6)] {
+    for bits_per_second in [None, Some(10e9), Some(1e9), Some(200e6)] {
         for cores in [1, 2, 8, 32, 128] {
-            let machine = machine.clone().with_cores(cores);
-            let link = Link { bits_per_second: rate, ..Link::LOOPBACK };
-            for (name, circuit) in &components[..1] {
-                let mut row = row(name, circuit, COMPARED, &machine, &link).unwrap_or_default();
-                row["cores"] = cores.into();
-                row["bits_per_second"] = rate.into();
-                all.push(row);
-            }
+            let mut machine = machine.clone();
+            machine.threads = cores;
+            let link = Link { bits_per_second, ..Link::LOOPBACK };
+            let mut row = row(name, circuit, COMPARED, &machine, &link).unwrap_or_default();
+            (row["cores"], row["bits_per_second"]) = (cores.into(), bits_per_second.into());
+            all.push(row);
         }
     }
     all
 }
 
-/// Returns the measured rows: AND gates of all executions, and nanoseconds per gate.
+const COLUMNS_OF_CORES: [Column; 5] = [
+    ("cores", "/cores", Form::Count),
+    ("Mbit/s", "/bits_per_second", Form::Scaled(1e-6, 0)),
+    ("B", "/bucket_size", Form::Count),
+    ("copies a slot", "/copies_a_slot", Form::Scaled(1.0, 2)),
+    ("seconds", "/seconds", Form::Scaled(1.0, 1)),
+];
+
+/// Returns the measured rows: AND gates of all executions, and their seconds.
 fn measured(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let Some(path) = &arguments.results else { return Ok(Vec::new()) };
     let text = fs::read_to_string(path).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let of = |row: Value| {
-        let (gates, seconds) = (row["measured"]["and_gates"].as_f64()?, row["measured"]["seconds"].as_f64()?);
-        Some(json!({ "key": row["key"], "and_gates": gates, "seconds": seconds }))
+    let row = |row: Value| {
+        let of = &row["measured"];
+        json!({ "key": row["key"], "and_gates": of["and_gates"], "seconds": of["seconds"] })
     };
-    Ok(lines.filter_map(of).collect())
+    Ok(lines.map(row).collect())
 }
 
 fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().unwrap_or_default()
 }
 
-fn text(rows: &[Value], compared: &[Value]) -> String {
-    let mut text = String::from(
-        "By the model, without setup and inputs:\n  component       AND gates       slots   B  copies a \
-         slot  bytes an AND      seconds  AND a second\n",
-    );
-    for row in rows {
-        text += &format!(
-            "  {:12} {:>12.0e} {:>11.2e} {:>3} {:>14.2} {:>13.1} {:>12.3} {:>13.2e}\n",
-            row["component"].as_str().unwrap_or_default(),
-            number(row, "and_gates"),
-            number(row, "slots"),
-            row["bucket_size"],
-            number(row, "copies_a_slot"),
-            number(row, "bytes_an_and"),
-            number(row, "seconds"),
-            number(row, "and_per_second")
-        );
-    }
-    text += &format!(
-        "{COMPARED:.0e} AND gates of AES-128, by cores of each party and line:\n  cores          line   B  \
-         copies a slot      seconds\n"
-    );
-    for row in compared {
-        let line =
-            row["bits_per_second"].as_f64().map_or("none".into(), |rate| format!("{} Mbit/s", rate / 1e6));
-        text += &format!(
-            "  {:>5} {line:>13} {:>3} {:>14.2} {:>12.1}\n",
-            row["cores"],
-            row["bucket_size"],
-            number(row, "copies_a_slot"),
-            number(row, "seconds")
-        );
-    }
-    text
-}
-
 fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
     let by_component = |x: &str, y: &dyn Fn(&Value) -> f64| -> Vec<Series> {
-        let mut all: Vec<Series> = Vec::new();
-        for row in rows {
-            let name = row["component"].as_str().unwrap_or_default();
-            if all.last().is_none_or(|series| series.name != name) {
-                all.push(Series { name: name.into(), points: Vec::new() });
-            }
-            let title = format!("{name}, {:.1e} AND gates: {:.3}", number(row, "and_gates"), y(row));
-            all.last_mut().into_iter().for_each(|series| {
-                series.points.push(Point {
-                    x: number(row, x),
-                    y: y(row),
-                    title: title.clone(),
-                    label: format!("B = {}", row["bucket_size"]),
-                    marked: false,
-                })
-            });
-        }
-        all
+        let point = |row: &Value| Point {
+            x: number(row, x),
+            y: y(row),
+            title: format!(
+                "{}, {:.1e} AND gates: {:.3}",
+                text(row, "component"),
+                number(row, "and_gates"),
+                y(row)
+            ),
+            label: format!("B = {}", row["bucket_size"]),
+            marked: false,
+        };
+        let components = rows.chunk_by(|a, b| a["component"] == b["component"]);
+        components
+            .map(|rows| Series {
+                name: text(&rows[0], "component"),
+                points: rows.iter().map(point).collect(),
+            })
+            .collect()
     };
     let per_gate = |row: &Value| 1e9 * number(row, "seconds") / number(row, "and_gates");
     let mut time = by_component("and_gates", &per_gate);
@@ -188,30 +174,20 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
         points: vec![Point {
             x: number(row, "and_gates"),
             y: per_gate(row),
-            title: format!("measured: {}", row["key"].as_str().unwrap_or_default()),
+            title: format!("measured: {}", text(row, "key")),
             label: "measured".into(),
             marked: true,
         }],
     }));
     let copies = by_component("slots", &|row| number(row, "copies_a_slot"));
-    let chart = |title: &str, x: &str, y: Axis, series| Chart {
+    let chart = |title: &str, x: &str, y: &str, series| Chart {
         title: title.into(),
         x: Axis::logarithmic(x),
-        y,
+        y: Axis::logarithmic(y),
         series,
     };
     vec![
-        chart(
-            "Copies of a slot; 2 are the limit of cut-and-choose",
-            "slots",
-            Axis::logarithmic("copies a slot"),
-            copies,
-        ),
-        chart(
-            "Time of an AND gate, by the model and measured (red)",
-            "AND gates",
-            Axis::logarithmic("nanoseconds"),
-            time,
-        ),
+        chart("Copies of a slot; 2 are the limit of cut-and-choose", "slots", "copies a slot", copies),
+        chart("Time of an AND gate, by the model and measured (red)", "AND gates", "nanoseconds", time),
     ]
 }

@@ -1,9 +1,6 @@
 //! `brickwork bench garbling --scheme …`: the schemes of JustGarble, as in its figures 1, 8 and 9.
 
-use brickwork_cli::parts::{Failure, Report, programs};
-use brickwork_report::words::{plural, thousands};
 use std::hint::black_box;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,11 +8,15 @@ use brickwork::justgarble::{
     Cipher, Circuit, Evaluator, Garbled, Garbler, Method, Opening, Scheme, Shape, library,
 };
 use brickwork::random::Rng;
-use brickwork_kernels::{Aes128, Kernel};
+use brickwork_cli::parts::{Failure, Report, programs};
+use brickwork_kernels::Kernel;
+use brickwork_report::words::{plural, thousands};
 use serde_json::{Value, json};
 
-use crate::measured::{BLOCKS, Figure, Measured, time};
-use crate::median::median;
+use crate::garbling::Arguments;
+use crate::measured::{Figure, Measured, aes_ns, time};
+use crate::runs::median;
+use crate::table::{Column, Form, table};
 
 /// A circuit of the paper.
 #[derive(Clone, Copy)]
@@ -102,23 +103,11 @@ const FIGURES: [&str; 16] = [
 /// The largest size of rows that are kept in memory.
 const MOST_ROW_BYTES: u64 = 8 << 30;
 
-/// The parameters of a measurement.
-pub struct Bench<'a> {
-    /// A program, measured as one circuit.
-    pub file: Option<&'a Path>,
-    /// The circuit that is measured if there is no program.
-    pub circuit: Option<OfPaper>,
-    pub copies: u32,
-    pub rounds: u32,
-    pub kernel: Kernel,
-    pub schemes: &'a [Named],
-}
-
 /// Measures garbling and evaluating with schemes of JustGarble.
-pub fn run(bench: &Bench<'_>) -> Result<Report, Failure> {
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let start = Instant::now();
     let mut schemes = Vec::new();
-    for &name in bench.schemes {
+    for &name in &arguments.scheme {
         match name {
             Named::One(scheme) => schemes.push(scheme),
             Named::Figures => {
@@ -135,40 +124,37 @@ pub fn run(bench: &Bench<'_>) -> Result<Report, Failure> {
             }
         }
     }
-    let (name, circuit) = circuit(bench)?;
-    let mut human = format!(
-        "{name}: {} gates, {} of them XORs; {} side by side, kernel {}, one thread; CPU time, median of {}\n\
-         ns a gate            garble  AES alone  ratio   evaluate  AES alone  ratio   XORs alone   \
-         table bytes a gate\n",
+    let (name, circuit) = circuit(arguments)?;
+    let (kernel, copies, rounds) = (arguments.kernel().name(), arguments.copies, arguments.rounds);
+    let taken = schemes.into_iter().map(|scheme| measure(arguments, scheme, &circuit));
+    let taken = taken.collect::<Result<Vec<_>, _>>()?;
+    let human = format!(
+        "{name}: {} gates, {} of them XORs; {} side by side, kernel {kernel}, one thread; CPU time in \
+         nanoseconds a gate, median of {}\n\n{}",
         thousands(circuit.gates().len() as u64),
         thousands(circuit.xor_gates() as u64),
-        plural(bench.copies.into(), "copy"),
-        bench.kernel.name(),
-        plural(bench.rounds.into(), "round"),
+        plural(copies.into(), "copy"),
+        plural(rounds.into(), "round"),
+        table(&COLUMNS, &taken),
     );
-    let mut measured = Vec::new();
-    for scheme in schemes {
-        let one = measure(bench, scheme, &circuit)?;
-        human.push_str(&one.line());
-        measured.push(one.json());
-    }
     let json = json!({
         "circuit": name,
         "gates": circuit.gates().len(),
         "xor_gates": circuit.xor_gates(),
-        "kernel": bench.kernel.name(),
-        "copies": bench.copies,
-        "rounds": bench.rounds,
-        "schemes": measured,
+        "kernel": kernel,
+        "copies": copies,
+        "rounds": rounds,
+        "schemes": taken,
         "seconds": start.elapsed().as_secs_f64(),
     });
     Ok(Report::new(json, human))
 }
 
-fn circuit(bench: &Bench<'_>) -> Result<(String, Circuit), Failure> {
-    match bench.file {
+/// Returns the circuit to measure, with its name: a program as one circuit, or one of the paper.
+fn circuit(arguments: &Arguments) -> Result<(String, Circuit), Failure> {
+    match &arguments.file {
         None => {
-            let of_paper = bench.circuit.unwrap_or(OfPaper::Aes);
+            let of_paper = arguments.circuit.unwrap_or(OfPaper::Aes);
             Ok((of_paper.name(), of_paper.circuit()?))
         }
         Some(file) => {
@@ -178,50 +164,17 @@ fn circuit(bench: &Bench<'_>) -> Result<(String, Circuit), Failure> {
     }
 }
 
-/// The time of a scheme on a circuit, per gate of a copy.
-struct Taken {
-    scheme: Scheme,
-    garble: Figure,
-    evaluate: Figure,
-    /// True if the calls are AES-128 calls, the only ones whose time alone is known.
-    has_aes: bool,
-    free: Option<f64>,
-    bytes: f64,
-}
-
-impl Taken {
-    fn line(&self) -> String {
-        let beside = |figure: &Figure| match self.has_aes {
-            true => format!("{:9.2}{:11.2}{:7.2}", figure.ns, figure.aes, figure.ratio),
-            false => format!("{:9.2}{:>11}{:>7}", figure.ns, "", ""),
-        };
-        let free = self.free.map_or(String::new(), |ns| format!("{ns:.2}"));
-        format!(
-            "{:18}{}  {}{free:>13}{:21.2}\n",
-            self.scheme.to_string(),
-            beside(&self.garble),
-            beside(&self.evaluate),
-            self.bytes
-        )
-    }
-
-    fn json(&self) -> Value {
-        let figure = |figure: &Figure| {
-            json!({
-                "ns_per_gate": figure.ns,
-                "aes_ns_per_gate": self.has_aes.then_some(figure.aes),
-                "ratio_to_aes": self.has_aes.then_some(figure.ratio),
-            })
-        };
-        json!({
-            "scheme": self.scheme.to_string(),
-            "garble": figure(&self.garble),
-            "evaluate": figure(&self.evaluate),
-            "xors_ns_per_gate": self.free,
-            "row_bytes_per_gate": self.bytes,
-        })
-    }
-}
+const COLUMNS: [Column; 9] = [
+    ("scheme", "/scheme", Form::Word),
+    ("garble", "/garble/ns_per_gate", Form::Scaled(1.0, 2)),
+    ("AES alone", "/garble/aes_ns_per_gate", Form::Scaled(1.0, 2)),
+    ("ratio", "/garble/ratio_to_aes", Form::Scaled(1.0, 2)),
+    ("evaluate", "/evaluate/ns_per_gate", Form::Scaled(1.0, 2)),
+    ("AES alone", "/evaluate/aes_ns_per_gate", Form::Scaled(1.0, 2)),
+    ("ratio", "/evaluate/ratio_to_aes", Form::Scaled(1.0, 2)),
+    ("XORs alone", "/xors_ns_per_gate", Form::Scaled(1.0, 2)),
+    ("table bytes a gate", "/row_bytes_per_gate", Form::Scaled(1.0, 2)),
+];
 
 /// Returns the AES calls for a gate with rows: at the garbler, including those that draw tokens, and at the
 /// evaluator.
@@ -235,12 +188,14 @@ fn calls(method: Method) -> [usize; 2] {
     }
 }
 
-fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken, Failure> {
-    let (copies, kernel) = (bench.copies as usize, bench.kernel);
+/// Returns the time of a scheme on a circuit, per gate of a copy.
+fn measure(arguments: &Arguments, scheme: Scheme, circuit: &Circuit) -> Result<Value, Failure> {
+    let (copies, kernel) = (arguments.copies as usize, arguments.kernel());
     let shape = Shape::of(scheme.method(), circuit);
-    let row_bytes = shape.rows() as u64 * 16 * u64::from(bench.copies);
+    let row_bytes = shape.rows() as u64 * 16 * u64::from(arguments.copies);
     if row_bytes > MOST_ROW_BYTES {
-        let why = format!("the rows of {} would take {row_bytes} bytes", plural(bench.copies.into(), "copy"));
+        let why =
+            format!("the rows of {} would take {row_bytes} bytes", plural(arguments.copies.into(), "copy"));
         return Err(Failure::usage(why, "choose fewer --copies, or a smaller circuit"));
     }
     let cells = (circuit.gates().len() * copies) as f64;
@@ -251,18 +206,13 @@ fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken
     let mut free = Free::new(kernel, scheme, &shape, copies)?;
     let input: Vec<bool> = (0..circuit.inputs()).map(|i| i % 3 == 1).collect();
     let expected = circuit.evaluate(&input);
-    let (aes, mut blocks) = (Aes128::with_kernel(kernel, 1), vec![0; BLOCKS]);
     let [mut garble, mut evaluate] = [(); 2].map(|()| Measured::default());
     let mut frees = Vec::new();
-    for _ in 0..bench.rounds {
+    for _ in 0..arguments.rounds {
         // The same number of calls at a time as garbling makes.
-        let runs = (calls(scheme.method())[0] * with_rows).div_ceil(BLOCKS).clamp(1, 1 << 12);
-        let block = time((runs * BLOCKS) as f64, || {
-            (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
-            Ok(())
-        })?;
+        let call = aes_ns(kernel, calls(scheme.method())[0] * with_rows)?;
         let [of_garbler, of_evaluator] =
-            calls(scheme.method()).map(|calls| (calls * with_rows) as f64 * block / cells);
+            calls(scheme.method()).map(|calls| (calls * with_rows) as f64 * call / cells);
         garble.add(
             of_garbler,
             time(cells, || {
@@ -290,14 +240,23 @@ fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken
             frees.push(free.time(cells)?);
         }
     }
-    Ok(Taken {
-        scheme,
-        garble: garble.medians(),
-        evaluate: evaluate.medians(),
-        has_aes: !matches!(scheme.cipher(), Cipher::Aes256 | Cipher::Sha1),
-        free: free.is_some().then(|| median(frees)),
-        bytes: (shape.rows() * scheme.cipher().length().bytes()) as f64 / circuit.gates().len() as f64,
-    })
+    // Only the time of AES-128 calls alone is known.
+    let has_aes = !matches!(scheme.cipher(), Cipher::Aes256 | Cipher::Sha1);
+    let figure = |figure: Figure| {
+        json!({
+            "ns_per_gate": figure.ns,
+            "aes_ns_per_gate": has_aes.then_some(figure.aes),
+            "ratio_to_aes": has_aes.then_some(figure.ratio),
+        })
+    };
+    let bytes = (shape.rows() * scheme.cipher().length().bytes()) as f64;
+    Ok(json!({
+        "scheme": scheme.to_string(),
+        "garble": figure(garble.medians()),
+        "evaluate": figure(evaluate.medians()),
+        "xors_ns_per_gate": free.is_some().then(|| median(frees)),
+        "row_bytes_per_gate": bytes / circuit.gates().len() as f64,
+    }))
 }
 
 /// A circuit with only the gates without rows: the results of gates with rows are inputs. The time for

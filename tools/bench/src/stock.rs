@@ -4,8 +4,6 @@
 //! loopback interface. The connection exists before the first program, because process start, handshake and
 //! comparison of the stores happen only once for any number of programs.
 
-use brickwork_cli::parts::{Failure, ProgramArguments, Report, programs, security};
-use brickwork_report::words::{bytes, plural};
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,15 +14,18 @@ use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Step, Stocked};
 use brickwork::engine::role;
 use brickwork::random::Rng;
+use brickwork::resources;
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
+use brickwork_cli::parts::{Failure, ProgramArguments, Report, programs, security};
+use brickwork_report::words::{bytes, plural};
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
-use crate::median::median;
-use brickwork::resources;
+use crate::runs::{OfBoth, PARTIES, folder, median};
 
 /// Time making stock on disk and in memory, programs that use stock over one connection, steps of a session
 /// in memory, and verifying the store
@@ -45,25 +46,25 @@ pub struct Arguments {
     security: u32,
 }
 
-const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
-
-/// Wall-clock and CPU time of both parties.
-#[derive(Clone, Copy)]
+/// Wall-clock time, and CPU time of both parties.
+#[derive(Clone, Copy, Serialize)]
 struct Time {
     seconds: f64,
-    cpu_seconds: f64,
+    cpu_seconds_of_both: f64,
 }
 
-impl Time {
-    fn since(start: Instant, cpu_before: f64) -> Self {
-        Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu_before }
+/// The begin of a measurement.
+struct Begun(Instant, f64);
+
+impl Begun {
+    fn now() -> Self {
+        Begun(Instant::now(), resources::cpu_seconds())
     }
-}
 
-fn timed<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<(T, Time), Failure> {
-    let (start, cpu) = (Instant::now(), resources::cpu_seconds());
-    let done = work()?;
-    Ok((done, Time::since(start, cpu)))
+    fn time(&self) -> Time {
+        let (seconds, cpu) = (self.0.elapsed().as_secs_f64(), resources::cpu_seconds());
+        Time { seconds, cpu_seconds_of_both: cpu - self.1 }
+    }
 }
 
 /// Two parties with keys.
@@ -104,23 +105,13 @@ impl Parties {
             let first = scope.spawn(move || work(Party::Garbler, listener.accept()?));
             let channel = tls::connect(&address, evaluator, garbler.public_key(), &options(Party::Evaluator));
             let second = channel.map_err(Failure::from).and_then(|channel| work(Party::Evaluator, channel));
-            (
-                first.join().unwrap_or_else(|_| {
-                    Err(brickwork::ProtocolError::Resource("the garbler's thread failed".into()).into())
-                }),
-                second,
-            )
+            (first.join().unwrap_or_else(|_| Err(Failure::fault("the garbler's thread failed"))), second)
         });
         Ok([first?, second?])
     }
 }
 
-/// Makes a temporary folder, which is deleted when this is dropped.
-pub fn folder() -> Result<tempfile::TempDir, Failure> {
-    tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))
-}
-
-/// Both parties' stores, in a folder that is deleted when this value is dropped.
+/// Both parties' stores, in a folder that is deleted when this is dropped.
 pub struct Folders {
     folder: tempfile::TempDir,
     key: StoreKey,
@@ -139,42 +130,57 @@ impl Folders {
         self.folder.path().join(role(party))
     }
 
+    /// Fills both stores.
+    fn fill(&self, parties: &Parties, request: &Request) -> Result<(), Failure> {
+        let filled = parties.connect(|party, channel| {
+            let store = self.open(party)?;
+            let session = Stocked::open(party, channel, &store, &parties.terms, Unobserved)?;
+            Ok(session.preprocess(std::slice::from_ref(request))?.1.close().map(drop)?)
+        });
+        filled.map(drop)
+    }
+
     /// Opens a party's store.
     pub fn open(&self, party: Party) -> Result<Store, brickwork::ProtocolError> {
         Store::open(&self.place(party), &self.key)
     }
 
     /// Counts the bytes of both stores.
-    pub fn bytes(&self) -> Result<[u64; 2], Failure> {
-        Ok([folder_bytes(&self.place(BOTH[0]))?, folder_bytes(&self.place(BOTH[1]))?])
+    pub fn bytes(&self) -> Result<OfBoth<u64>, Failure> {
+        let [garbler, evaluator] = PARTIES.map(|party| folder_bytes(&self.place(party)));
+        Ok([garbler?, evaluator?].into())
     }
 }
 
 /// The time of one execution at the evaluator: the median and the minimum.
+#[derive(Serialize)]
 struct Online {
-    seconds: f64,
+    #[serde(flatten)]
+    middle: Time,
     least_seconds: f64,
-    cpu_seconds: f64,
+    /// Bytes of both parties, if they are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 impl Online {
-    fn of(runs: &[Time]) -> Self {
+    fn of(runs: &[Time], bytes: Option<u64>) -> Self {
         let middle = |of: fn(&Time) -> f64| median(runs.iter().map(of).collect());
-        let least_seconds = runs.iter().map(|time| time.seconds).fold(f64::INFINITY, f64::min);
-        Online { seconds: middle(|time| time.seconds), least_seconds, cpu_seconds: middle(|t| t.cpu_seconds) }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "seconds": self.seconds, "least_seconds": self.least_seconds,
-            "cpu_seconds_of_both": self.cpu_seconds,
-        })
+        Online {
+            middle: Time {
+                seconds: middle(|time| time.seconds),
+                cpu_seconds_of_both: middle(|time| time.cpu_seconds_of_both),
+            },
+            least_seconds: runs.iter().map(|time| time.seconds).fold(f64::INFINITY, f64::min),
+            bytes,
+        }
     }
 }
 
 impl Display for Online {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        let [seconds, least, cpu] = [self.seconds, self.least_seconds, self.cpu_seconds].map(|s| 1e3 * s);
+        let times = [self.middle.seconds, self.least_seconds, self.middle.cpu_seconds_of_both];
+        let [seconds, least, cpu] = times.map(|seconds| 1e3 * seconds);
         write!(f, "{seconds:.2} ms (least {least:.2} ms), CPU time of both parties {cpu:.2} ms")
     }
 }
@@ -186,7 +192,7 @@ impl Inputs {
     fn random(program: &Program, executions: usize) -> Result<Self, Failure> {
         let mut rng = Rng::new("brickwork bench inputs")?;
         let mut bits = |party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>();
-        Ok(Inputs((0..executions).map(|_| BOTH.map(&mut bits)).collect()))
+        Ok(Inputs((0..executions).map(|_| PARTIES.map(&mut bits)).collect()))
     }
 
     /// Runs the program in a session on each of the inputs, and checks every output.
@@ -199,10 +205,10 @@ impl Inputs {
     ) -> Result<(Vec<Time>, S), brickwork::ProtocolError> {
         let mut times = Vec::new();
         for input in &self.0 {
-            let (start, cpu) = (Instant::now(), resources::cpu_seconds());
+            let begun = Begun::now();
             let outputs;
             (outputs, session) = run(session, &input[party as usize])?;
-            times.push(Time::since(start, cpu));
+            times.push(begun.time());
             if outputs != program.output_bits(party, &program.simulate(&input[0], &input[1])) {
                 return Err(brickwork::ProtocolError::Resource(
                     "an output is not that of the simulation".into(),
@@ -216,56 +222,28 @@ impl Inputs {
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
     let executions = usize::from(arguments.executions);
-    let one = Request::of(&program);
+    let Request { components, garbler_wires, .. } = Request::of(&program);
     let request = Request {
-        components: one
-            .components
-            .into_iter()
-            .map(|(component, slots)| (component, slots * executions))
-            .collect(),
-        garbler_wires: one.garbler_wires * executions,
+        components: components.into_iter().map(|(of, slots)| (of, slots * executions)).collect(),
+        garbler_wires: garbler_wires * executions,
         ots: Some(program.input_width(Party::Evaluator) * executions),
     };
     let parties = Parties::new(arguments.security, arguments.threads.into())?;
-    let folders = Folders::new()?;
-
     let inputs = Inputs::random(&program, executions)?;
     let (steps, in_memory) = in_memory(&parties, &request, &program, &inputs)?;
-    let (_, on_disk) = timed(|| {
-        parties.connect(|party, channel| {
-            let (store, observer) = (folders.open(party)?, Unobserved);
-            let session = Stocked::open(party, channel, &store, &parties.terms, observer)?;
-            session.preprocess(std::slice::from_ref(&request))?.1.close()?;
-            Ok(())
-        })
-    })?;
-    let sizes = folders.bytes()?;
-    let [_, (runs, sent)] = programs(&parties, &program, &inputs, &folders)?;
+    let folders = Folders::new()?;
+    let begun = Begun::now();
+    folders.fill(&parties, &request)?;
+    let (on_disk, sizes) = (begun.time(), folders.bytes()?);
+    let [_, (runs, sent)] = run_from(&parties, &program, &inputs, &folders)?;
     // Used items are deleted, so another store of the original size is verified.
     let second = Folders::new()?;
-    parties.connect(|party, channel| {
-        let (store, observer) = (second.open(party)?, Unobserved);
-        let session = Stocked::open(party, channel, &store, &parties.terms, observer)?;
-        session.preprocess(std::slice::from_ref(&request))?.1.close()?;
-        Ok(())
-    })?;
+    second.fill(&parties, &request)?;
     let store = second.open(Party::Evaluator)?;
-    let (verified, verify) = timed(|| Ok(store.verify()?))?;
+    let begun = Begun::now();
+    let rate = store.verify()? as f64 / begun.time().seconds;
 
-    let (online, step) = (Online::of(&runs), Online::of(&steps));
-    let mut online_json = online.json();
-    online_json["bytes"] = json!(sent);
-    let rate = verified as f64 / verify.seconds;
-    let json = json!({
-        "executions": executions,
-        "online": online_json,
-        "step": step.json(),
-        "preprocess_in_memory": { "seconds": in_memory.seconds,
-            "cpu_seconds_of_both": in_memory.cpu_seconds },
-        "preprocess_on_disk": { "seconds": on_disk.seconds, "cpu_seconds_of_both": on_disk.cpu_seconds },
-        "disk_bytes": { "garbler": sizes[0], "evaluator": sizes[1] },
-        "verify_bytes_per_second": rate,
-    });
+    let (online, step) = (Online::of(&runs, Some(sent)), Online::of(&steps, None));
     let human = format!(
         "{}: stock for {}.\nOne execution from stock over an open connection: {online}, {}.\nOne further \
          step of a session in memory: {step}.\nMaking the stock: in memory {:.3} s (CPU {:.3} s), on disk \
@@ -274,13 +252,22 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         plural(executions as u64, "execution"),
         bytes(sent),
         in_memory.seconds,
-        in_memory.cpu_seconds,
+        in_memory.cpu_seconds_of_both,
         on_disk.seconds,
-        on_disk.cpu_seconds,
-        bytes(sizes[0]),
-        bytes(sizes[1]),
+        on_disk.cpu_seconds_of_both,
+        bytes(sizes.garbler),
+        bytes(sizes.evaluator),
         bytes(rate as u64),
     );
+    let json = json!({
+        "executions": executions,
+        "online": online,
+        "step": step,
+        "preprocess_in_memory": in_memory,
+        "preprocess_on_disk": on_disk,
+        "disk_bytes": sizes,
+        "verify_bytes_per_second": rate,
+    });
     Ok(Report::new(json, human))
 }
 
@@ -293,13 +280,13 @@ fn in_memory(
     inputs: &Inputs,
 ) -> Result<(Vec<Time>, Time), Failure> {
     let step = &Step::new(program, &[], &[])?;
-    let (start, cpu) = (Instant::now(), resources::cpu_seconds());
+    let begun = Begun::now();
     let [_, (steps, made)] = parties.connect(|party, channel| {
         // The two are similar, but have different types.
         macro_rules! session {
             ($party:ident) => {{
                 let session = $party::setup(channel, &parties.terms, Unobserved)?.fill(request)?;
-                let made = Time::since(start, cpu);
+                let made = begun.time();
                 let (steps, session) = inputs.each(program, party, session, |session, input| {
                     let (report, session) = session.run(step.clone(), input)?;
                     Ok((report.outputs, session))
@@ -316,8 +303,8 @@ fn in_memory(
     Ok((steps, made))
 }
 
-/// Runs the program on stock over one connection.
-fn programs(
+/// Runs the program on stock over one connection. Returns the times, and the bytes of an execution.
+fn run_from(
     parties: &Parties,
     program: &Arc<Program>,
     inputs: &Inputs,

@@ -8,26 +8,27 @@
 mod rows;
 mod show;
 
-use brickwork_cli::parts::{Both, Choice, Failure, Report, Resources};
-use brickwork_report::words::{bytes, thousands};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use brickwork::cut::{Cut, CutChoice};
-use brickwork::duplo;
+use brickwork::circuit::Program;
+use brickwork::cut::Cut;
 use brickwork::engine::machine;
-use brickwork::engine::request::{Parameters, Protocol, RunRequest};
+use brickwork::engine::request::{Parameters, Protocol};
 use brickwork::program::repeated;
-use brickwork::resources;
-use brickwork::system;
+use brickwork::{duplo, resources, system};
+use brickwork_cli::parts::{Choice, Failure, Report, Resources};
 use brickwork_report::chart;
+use brickwork_report::words::{bytes, thousands};
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use self::rows::{Row, Table, rows, table_name};
-use self::show::{COMPARISON_HEAD, HEAD, charts, comparison, line, point, table_4};
-use crate::protocol::measure;
+use self::show::{COLUMNS, COLUMNS_OF_BYTES, COLUMNS_OF_PLAN, Done, charts, table_4};
+use crate::runs::{Measured, Setting};
+use crate::table::{say, skipped, table};
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -56,9 +57,24 @@ pub struct Arguments {
     choice: Choice,
 }
 
+/// A measured row, as a line of the file of results.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Kept {
+    pub key: String,
+    pub measured: Measured,
+}
+
+impl Kept {
+    /// Reads the lines of a file. A line that was incomplete when the measurement was interrupted is left
+    /// out.
+    pub fn lines(text: &str) -> Vec<Kept> {
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
 /// The rows that were measured before.
 struct Results {
-    kept: Vec<Value>,
+    kept: Vec<Kept>,
     file: File,
 }
 
@@ -66,110 +82,84 @@ impl Results {
     fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::cannot_write(path, &e);
         let kept = match fs::read_to_string(path) {
-            // A line that was incomplete when the measurement was interrupted is measured again.
-            Ok(text) => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            Ok(text) => Kept::lines(&text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Failure::cannot_read(&path.display().to_string(), &e)),
         };
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-        // After such a line, the next one still begins on a new line.
+        // After an incomplete line, the next one still begins on a new line.
         file.write_all(b"\n").map_err(failed)?;
         Ok(Results { kept, file })
     }
 
-    fn find(&self, key: &str) -> Option<Value> {
-        self.kept.iter().find(|row| row["key"] == key).cloned()
-    }
-
-    fn keep(&mut self, row: &Value) -> Result<(), Failure> {
-        let line = format!("{row}\n");
+    /// Returns the row of this key; measures and keeps it if it is not there. An error in the inner result is
+    /// the reason why it is skipped.
+    fn row(
+        &mut self,
+        key: String,
+        measure: impl FnOnce() -> Result<Result<Measured, String>, Failure>,
+    ) -> Result<Result<Measured, String>, Failure> {
+        if let Some(kept) = self.kept.iter().find(|kept| kept.key == key) {
+            return Ok(Ok(kept.measured.clone()));
+        }
+        let measured = match measure()? {
+            Ok(measured) => measured,
+            Err(why) => return Ok(Err(why)),
+        };
+        let line = format!("{}\n", json!(Kept { key, measured }));
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
             Failure::other(
                 format!("cannot write the results: {}", system::explained(&e).0),
                 "check the space on their disk; what is in the file stays",
             )
-        })
+        })?;
+        // The numbers are those that will be read the next time.
+        self.kept.extend(Kept::lines(&line));
+        let kept = self.kept.last().ok_or_else(|| Failure::fault("a row cannot be read again"))?;
+        Ok(Ok(kept.measured.clone()))
     }
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let wanted = |table: Table| arguments.tables.is_empty() || arguments.tables.contains(&table);
     let mut results = Results::open(&arguments.results)?;
-    let (mut done, mut skipped) = (Vec::new(), Vec::new());
-    for row in rows().iter().filter(|row| wanted(row.table)) {
-        let key = row.key(arguments.rounds, &arguments.resources, &arguments.choice);
-        let measured = match results.find(&key) {
-            Some(measured) => measured,
-            None => match measured(row, arguments)? {
-                Ok(mut measured) => {
-                    measured["key"] = key.clone().into();
-                    results.keep(&measured)?;
-                    results.kept.push(measured.clone());
-                    if !quiet {
-                        say(&shown(row, &measured));
-                    }
-                    measured
-                }
-                Err(why) => {
-                    skipped.push(json!({ "table": row.table_name(), "row": row.name(), "why": why }));
-                    continue;
-                }
-            },
-        };
-        done.push((row.table, shown(row, &measured), point(row, &measured)));
+    let (mut done, mut left_out) = (Vec::new(), Vec::new());
+    for row in rows().into_iter().filter(|row| wanted(row.table)) {
+        let key = row.key(arguments.rounds, &arguments.resources, arguments.choice.buckets);
+        match results.row(key, || measured(&row, arguments))? {
+            Ok(measured) => {
+                say(quiet, &format!("{}: {:.1} ms", row.name(), 1e3 * measured.seconds));
+                done.push(Done { row, measured });
+            }
+            Err(why) => left_out.push(json!({ "row": row.name(), "why": why })),
+        }
     }
     let bytes = if wanted(Table::Table4) { table_4()? } else { Vec::new() };
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::document(&charts(&done))).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let mut human = String::new();
-    for &table in Table::value_variants() {
-        let lines: Vec<&String> =
-            done.iter().filter(|(of, ..)| *of == table).map(|(_, line, _)| line).collect();
-        if !lines.is_empty() {
-            human += &match table {
-                Table::Plan => COMPARISON_HEAD.into(),
-                table => {
-                    format!("{}: milliseconds and megabytes of one execution\n{HEAD}", table_name(table))
-                }
-            };
-            lines.into_iter().for_each(|line| human += &format!("{line}\n"));
+    for &of in Table::value_variants() {
+        let rows: Vec<_> = done.iter().filter(|done| done.row.table == of).map(Done::shown).collect();
+        let (name, columns) = match of {
+            Table::Plan => ("milliseconds of a run, and predicted by measured", &COLUMNS_OF_PLAN[..]),
+            _ => ("milliseconds and megabytes of one execution", &COLUMNS[..]),
+        };
+        if !rows.is_empty() {
+            human += &format!("{}: {name}\n\n{}\n", table_name(of), table(columns, &rows));
         }
     }
     if !bytes.is_empty() {
-        human +=
-            "table4: bytes to the evaluator of one AES-128\n     N   MB before   kB after   the paper's\n";
+        human += "table4: bytes to the evaluator of one AES-128, and the paper's\n\n";
+        human += &table(&COLUMNS_OF_BYTES, &bytes);
     }
-    for row in &bytes {
-        let number = |field: &str| row[field].as_f64().unwrap_or_default();
-        human += &format!(
-            "  {:>4} {:>11.3} {:>10.3}   {:.2} MB, {:.2} kB\n",
-            row["executions"],
-            number("before_bytes") / 1e6,
-            number("after_bytes") / 1e3,
-            number("paper_before_megabytes"),
-            number("paper_after_kilobytes")
-        );
-    }
-    for row in &skipped {
-        human += &format!(
-            "skipped {}: {}: {}\n",
-            row["table"].as_str().unwrap_or(""),
-            row["row"].as_str().unwrap_or(""),
-            row["why"].as_str().unwrap_or("")
-        );
-    }
-    let rows: Vec<Value> = done.into_iter().map(|(_, _, row)| row).collect();
-    Ok(Report::new(json!({ "rows": rows, "bytes": bytes, "skipped": skipped }), human))
-}
-
-/// Formats a row for its table.
-fn shown(row: &Row, measured: &Value) -> String {
-    if row.table == Table::Plan { comparison(row, measured) } else { line(row, measured) }
+    human += &skipped(&left_out);
+    let rows: Vec<_> = done.iter().map(Done::json).collect();
+    Ok(Report::new(json!({ "rows": rows, "bytes": bytes, "skipped": left_out }), human))
 }
 
 /// Returns a row's measurement, or the reason why it is skipped.
-fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
+fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Measured, String>, Failure> {
     let gates = row.workload.and_gates() * u64::from(row.executions);
     if arguments.largest.is_some_and(|largest| gates > largest) {
         return Ok(Err(format!("{} AND gates", thousands(gates))));
@@ -179,58 +169,48 @@ fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Value, String>, F
         return Ok(Err(format!("{} AND gates are beyond the memory of one machine", thousands(gates))));
     }
     let program = row.workload.program()?;
+    if let Some(why) = too_much(row, &program, arguments)? {
+        return Ok(Err(why));
+    }
     let executions = (row.executions > 1).then_some(row.executions);
-    let repeated = repeated(&program, executions)?;
-    let machine = machine::measured(false, || {})?.with_threads(arguments.resources.threads);
-    let link = row.link.with_lanes(arguments.resources.lanes);
-    let parameters = match arguments.choice.buckets.choose(&repeated, 40, &machine, &link) {
-        Ok(parameters) => parameters,
-        // The program has more wires than one session can have.
-        Err(failure) => return Ok(Err(failure.message().into())),
-    };
-    let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);
-    drop(repeated);
-    let need = cost.garbler_memory_bytes + cost.evaluator_memory_bytes;
-    let limit = [arguments.resources.max_ram, resources::available_bytes()].into_iter().flatten().min();
-    if let Some(limit) = limit.filter(|&limit| need > limit / 10 * 9) {
-        return Ok(Err(format!(
-            "both parties need some {} of memory, and there are {}",
-            bytes(need),
-            bytes(limit)
-        )));
-    }
-    let place = std::env::temp_dir();
-    if let Some(free) = brickwork::stock::free_bytes(&place).filter(|&free| cost.disk_bytes > free / 10 * 9) {
-        return Ok(Err(format!(
-            "tables need {} of disk, and {} has {}",
-            bytes(cost.disk_bytes),
-            place.display(),
-            bytes(free)
-        )));
-    }
-    if cost.seconds() * f64::from(arguments.rounds) > f64::from(arguments.longest) {
-        return Ok(Err(format!(
-            "it would take some {:.0} seconds",
-            cost.seconds() * f64::from(arguments.rounds)
-        )));
-    }
-    let mut parameters = Parameters::new(Protocol::Duplo);
-    (parameters.security, parameters.executions) = (Some(40), executions);
-    let request = RunRequest {
-        resources: arguments.resources.of_request(),
-        line: row.link,
-        buckets: arguments.choice.buckets,
-        cut: CutChoice::Fixed(Cut::Given),
-        ..RunRequest::new(parameters)
-    };
-    let program = program.into();
-    let both = Both::of(&program, &request);
-    let measured =
-        measure(&both, arguments.rounds, true).map_err(|failure| failure.within(&row.workload.name()))?;
-    Ok(Ok(json!({ "measured": measured })))
+    let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::Duplo) };
+    let Arguments { resources, choice, rounds, .. } = arguments;
+    let setting = Setting { resources, line: row.link, buckets: choice.buckets, rounds: *rounds };
+    setting.measure(&program.into(), parameters, &Cut::Given).map(Ok)
 }
 
-fn say(text: &str) {
-    // If stderr is closed, the benchmark goes on.
-    let _ = writeln!(std::io::stderr(), "{text}");
+/// Returns the reason why a row cannot run on this machine, or not within the time that is allowed.
+fn too_much(row: &Row, program: &Program, arguments: &Arguments) -> Result<Option<String>, Failure> {
+    let Arguments { resources: own, choice, rounds, longest, .. } = arguments;
+    let repeated = repeated(program, Some(row.executions))?;
+    let machine = machine::measured(false, || {})?.with_threads(own.threads);
+    let link = row.link.with_lanes(own.lanes);
+    let parameters = match choice.buckets.choose(&repeated, 40, &machine, &link) {
+        Ok(parameters) => parameters,
+        // It has more wires than one session can have.
+        Err(failure) => return Ok(Some(failure.message().into())),
+    };
+    let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);
+    let memory = cost.garbler_memory_bytes + cost.evaluator_memory_bytes;
+    let place = std::env::temp_dir();
+    let seconds = cost.seconds() * f64::from(*rounds);
+    let is_short = |need: u64, there: &u64| need > there / 10 * 9;
+    let limit = [own.max_ram, resources::available_bytes()].into_iter().flatten().min();
+    let limit = limit.filter(|limit| is_short(memory, limit));
+    let free = brickwork::stock::free_bytes(&place).filter(|free| is_short(cost.disk_bytes, free));
+    Ok(match (limit, free) {
+        (Some(limit), _) => Some(format!(
+            "both parties need some {} of memory, and there are {}",
+            bytes(memory),
+            bytes(limit)
+        )),
+        (None, Some(free)) => {
+            let (need, free) = (bytes(cost.disk_bytes), bytes(free));
+            Some(format!("tables need {need} of disk, and {} has {free}", place.display()))
+        }
+        (None, None) if seconds > f64::from(*longest) => {
+            Some(format!("it would take some {seconds:.0} seconds"))
+        }
+        (None, None) => None,
+    })
 }

@@ -1,11 +1,11 @@
 //! The rows: the program, the number of executions, the network, and the paper's measurements.
 
-use brickwork_cli::parts::{Choice, Resources};
 use std::time::Duration;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
 use brickwork::engine::request::{Buckets, LinkSpeed};
+use brickwork_cli::parts::Resources;
 use clap::ValueEnum;
 
 /// A table or figure of the paper.
@@ -90,6 +90,7 @@ const WAN: LinkSpeed = LinkSpeed { bits_per_second: Some(200_000_000), rtt: Dura
 
 /// A row of a table, with the paper's milliseconds of an execution: before its inputs are known, and from
 /// then on.
+#[derive(Clone, Copy)]
 pub struct Row {
     pub table: Table,
     pub workload: Workload,
@@ -143,13 +144,8 @@ pub fn rows() -> Vec<Row> {
     for (link, paper) in [(LAN, lan), (WAN, wan)] {
         for (workload, times) in paper {
             for (executions, times) in [1, 32, 128, 1024].into_iter().zip(times) {
-                row(
-                    Table::Table2,
-                    workload,
-                    executions,
-                    link,
-                    Some(times).filter(|times| !times[0].is_nan()),
-                );
+                let paper = Some(times).filter(|times| !times[0].is_nan());
+                row(Table::Table2, workload, executions, link, paper);
             }
         }
     }
@@ -189,13 +185,10 @@ pub const BYTES: [(u32, [f64; 2]); 4] =
     [(1, [12.94, 19.36]), (32, [2.60, 18.97]), (128, [1.96, 18.96]), (1024, [1.59, 18.96])];
 
 impl Row {
-    pub fn table_name(&self) -> String {
-        table_name(self.table)
-    }
-
     /// Returns a name for people.
     pub fn name(&self) -> String {
-        format!("{}, N = {}, {}", self.workload.name(), self.executions, self.link_name())
+        let (table, link) = (table_name(self.table), self.link_name());
+        format!("{table}: {}, N = {}, {link}", self.workload.name(), self.executions)
     }
 
     pub fn link_name(&self) -> &'static str {
@@ -207,19 +200,16 @@ impl Row {
     }
 
     /// Returns the key by which a row with this number of rounds is found in the file of results.
-    pub fn key(&self, rounds: u32, resources: &Resources, choice: &Choice) -> String {
+    pub fn key(&self, rounds: u32, resources: &Resources, buckets: Buckets) -> String {
         let threads = resources.threads.map_or("all".into(), |threads| threads.to_string());
-        let rest = format!("{rounds} rounds, {threads} threads, {} lanes", resources.lanes);
-        let version = env!("CARGO_PKG_VERSION");
+        let buckets = if buckets == Buckets::Standard { "standard" } else { "fastest" };
         format!(
-            "{version}, {}, N = {}, {}, {rest}, {}",
+            "{}, {}, N = {}, {}, {rounds} rounds, {threads} threads, {} lanes, --buckets={buckets}",
+            env!("CARGO_PKG_VERSION"),
             self.workload.name(),
             self.executions,
             self.link_name(),
-            match choice.buckets {
-                Buckets::Fastest => "--buckets=fastest",
-                Buckets::Standard => "--buckets=standard",
-            }
+            resources.lanes,
         )
     }
 }
@@ -238,12 +228,8 @@ mod tests {
         for row in rows() {
             if row.workload.and_gates() < 1 << 14 && !seen.contains(&row.workload) {
                 seen.push(row.workload);
-                assert_eq!(
-                    row.workload.program().unwrap().and_gates(),
-                    row.workload.and_gates(),
-                    "{}",
-                    row.workload.name()
-                );
+                let gates = row.workload.program().unwrap().and_gates();
+                assert_eq!(gates, row.workload.and_gates(), "{}", row.workload.name());
             }
         }
         assert_eq!(seen.len(), 16);

@@ -3,197 +3,206 @@
 use brickwork::circuit::library::aes;
 use brickwork::{duplo, plan};
 use brickwork_cli::parts::Failure;
+use brickwork_report::chart::{Axis, Chart, Point, Series};
 use serde_json::{Value, json};
 
-use super::rows::{BYTES, Row, Table, WHOLE, Workload};
-use brickwork_report::chart::{Axis, Chart, Point, Series};
+use super::rows::{BYTES, Row, Table, WHOLE, Workload, table_name};
+use crate::runs::{Measured, Phase};
+use crate::table::{Column, Form, MS};
 
 const BEFORE: [&str; 4] = ["setup", "preprocess", "prepare", "build"];
 
-/// Returns, for one execution, the milliseconds before the inputs are known and after that, and the garbler's
-/// bytes before and after.
-fn split(measured: &Value) -> ([f64; 2], [f64; 2]) {
-    let (mut milliseconds, mut sent) = ([0.0; 2], [0.0; 2]);
-    for phase in measured["measured"]["phases"].as_array().map(Vec::as_slice).unwrap_or_default() {
-        let part = usize::from(!BEFORE.iter().any(|name| phase["name"] == *name));
-        milliseconds[part] += 1e3 * phase["seconds"].as_f64().unwrap_or_default();
-        sent[part] += phase["garbler_sent_bytes"].as_f64().unwrap_or_default();
+/// A row and its measurement.
+pub struct Done {
+    pub row: Row,
+    pub measured: Measured,
+}
+
+pub const COLUMNS: [Column; 7] = [
+    ("program", "/program", Form::Word),
+    ("link", "/link", Form::Word),
+    ("paper", "/paper_milliseconds", Form::Made(paper)),
+    ("N", "/executions", Form::Count),
+    ("before inputs", "/before_inputs_milliseconds", Form::Scaled(1.0, 2)),
+    ("after", "/after_inputs_milliseconds", Form::Scaled(1.0, 2)),
+    ("MB", "/megabytes", Form::Scaled(1.0, 2)),
+];
+
+/// Returns the paper's times of a row.
+fn paper(row: &Value) -> String {
+    match (&row["paper_milliseconds"][0], &row["paper_milliseconds"][1]) {
+        (Value::Null, _) => String::new(),
+        (whole, after) if after.as_f64() == Some(WHOLE) => format!("{whole} in all"),
+        (before, after) => format!("{before} and {after}"),
     }
-    (milliseconds, sent)
 }
 
-pub const HEAD: &str = "  program                   N  link   before inputs   after      MB   the paper's\n";
-
-pub fn line(row: &Row, measured: &Value) -> String {
-    let ([before, after], [offline, online]) = split(measured);
-    let paper = match row.paper {
-        Some([whole, WHOLE]) => format!("{whole} in all"),
-        Some([before, after]) => format!("{before} and {after}"),
-        None => String::new(),
-    };
-    format!(
-        "  {:22} {:>4}  {}  {before:>14.2} {after:>7.2} {:>7.2}   {paper}",
-        row.workload.name(),
-        row.executions,
-        row.link_name(),
-        (offline + online) / 1e6
-    )
-}
-
-pub fn point(row: &Row, measured: &Value) -> Value {
-    let ([before, after], [offline, online]) = split(measured);
-    let program = match row.workload {
-        Workload::Random { n, t } => json!({ "and_gates_log2": n, "slot_log2": t }),
-        Workload::CbcMac { blocks, each } => json!({ "blocks": blocks, "blocks_a_component": each }),
-        Workload::Matrix { block } => json!({ "block": block }),
-        Workload::Aes => json!({ "kinds": 1 }),
-        Workload::AesIn(kinds) => json!({ "kinds": kinds }),
-    };
-    json!({
-        "table": row.table_name(),
-        "program": row.workload.name(),
-        "cut": program,
-        "executions": row.executions,
-        "link": row.link_name(),
-        "before_inputs_milliseconds": before,
-        "after_inputs_milliseconds": after,
-        "garbler_sent_bytes": [offline, online],
-        "and_gates": row.workload.and_gates(),
-        "phases": measured["measured"]["phases"],
-        "predicted": measured["measured"]["predicted"],
-        "seconds": measured["measured"]["seconds"],
-        "cpu_seconds": measured["measured"]["cpu_seconds"],
-        "peak_rss_bytes": measured["measured"]["peak_rss_bytes"],
-        "paper_milliseconds": row.paper,
-    })
-}
-
-/// Returns the predicted and measured seconds of a run and of its phases, and memory.
-pub fn comparison(row: &Row, measured: &Value) -> String {
-    let (took, expected) = (&measured["measured"], &measured["measured"]["predicted"]);
-    let number = |of: &Value| of.as_f64().unwrap_or_default();
-    let (seconds, n) = (number(&took["seconds"]), f64::from(row.executions));
-    let phases = took["phases"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|phase| {
-        let of = |all: &Value| {
-            all["phases"]
-                .as_array()
-                .and_then(|all| all.iter().find(|other| other["name"] == phase["name"]))
-                .cloned()
-        };
-        let (predicted, real) =
-            (number(&of(expected).unwrap_or_default()["seconds"]), n * number(&phase["seconds"]));
-        // The ratio of two very short times is meaningless.
-        if real.max(predicted) < LEAST_SHARE * seconds {
-            "    -".into()
-        } else {
-            format!("{:>5.2}", predicted / real)
-        }
-    });
-    let memory =
-        |party: &str| number(&expected["memory_bytes"][party]) / number(&took["peak_rss_bytes"][party]);
-    format!(
-        "  {:22} {:>5}  {:8} {:>11.1} {:>11.1} {:>7.2}  {}   {:>7.2} {:>9.2}",
-        row.workload.name(),
-        row.executions,
-        row.link_name(),
-        1e3 * number(&expected["seconds"]),
-        1e3 * seconds,
-        number(&expected["seconds"]) / seconds,
-        phases.collect::<Vec<_>>().join("  "),
-        memory("garbler"),
-        memory("evaluator")
-    )
-}
+/// The columns of the comparison of predictions and runs. Ratios are of the predicted by the measured.
+pub const COLUMNS_OF_PLAN: [Column; 14] = [
+    ("program", "/program", Form::Word),
+    ("link", "/link", Form::Word),
+    ("N", "/executions", Form::Count),
+    ("predicted", "/predicted/seconds", MS),
+    ("measured", "/seconds", MS),
+    ("ratio", "/ratios/all", Form::Scaled(1.0, 2)),
+    ("setup", "/ratios/setup", Form::Scaled(1.0, 2)),
+    ("preprocess", "/ratios/preprocess", Form::Scaled(1.0, 2)),
+    ("prepare", "/ratios/prepare", Form::Scaled(1.0, 2)),
+    ("build", "/ratios/build", Form::Scaled(1.0, 2)),
+    ("evaluate", "/ratios/evaluate", Form::Scaled(1.0, 2)),
+    ("decode", "/ratios/decode", Form::Scaled(1.0, 2)),
+    ("memory, G", "/ratios/garbler", Form::Scaled(1.0, 2)),
+    ("E", "/ratios/evaluator", Form::Scaled(1.0, 2)),
+];
 
 /// The smallest part of the whole that a phase must have to be compared.
 const LEAST_SHARE: f64 = 0.03;
 
-/// The heading of the lines of [`comparison`].
-pub const COMPARISON_HEAD: &str = "\
-    plan: milliseconds of a run, and predicted by measured: all, phases, memory\n\
-    \x20 program                    N  link       predicted    measured   ratio\
-    \x20 setup  prepr  prepa  build  evalu  decod   garbler evaluator\n";
+impl Done {
+    /// Returns the sums of a number of each phase before the inputs are known, and after that.
+    fn split(&self, of: impl Fn(&Phase) -> f64) -> [f64; 2] {
+        let mut sums = [0.0; 2];
+        for phase in &self.measured.phases {
+            sums[usize::from(!BEFORE.contains(&&*phase.name))] += of(phase);
+        }
+        sums
+    }
+
+    fn milliseconds(&self) -> [f64; 2] {
+        self.split(|phase| 1e3 * phase.seconds)
+    }
+
+    /// Returns the row for a table: that of the JSON, and the numbers that only a table has.
+    pub fn shown(&self) -> Value {
+        let Done { row, measured } = self;
+        let mut shown = self.json();
+        shown["megabytes"] = json!(self.split(|phase| phase.garbler_sent_bytes).iter().sum::<f64>() / 1e6);
+        let Some(predicted) = &measured.predicted else { return shown };
+        let ratios = &mut shown["ratios"];
+        ratios["all"] = json!(predicted.seconds() / measured.seconds);
+        for (expected, real) in predicted.phases.iter().zip(&measured.phases) {
+            let real = f64::from(row.executions) * real.seconds;
+            // The ratio of two very short times is meaningless.
+            if real.max(expected.seconds) >= LEAST_SHARE * measured.seconds {
+                ratios[&*expected.name] = json!(expected.seconds / real);
+            }
+        }
+        let peak = measured.peak_rss_bytes;
+        let by = |expected: u64, real: Option<u64>| real.map(|real| expected as f64 / real as f64);
+        ratios["garbler"] = json!(by(predicted.garbler_memory_bytes, peak.garbler));
+        ratios["evaluator"] = json!(by(predicted.evaluator_memory_bytes, peak.evaluator));
+        shown
+    }
+
+    /// Returns the row for the JSON of the command.
+    pub fn json(&self) -> Value {
+        let Done { row, measured } = self;
+        let [before, after] = self.milliseconds();
+        let cut = match row.workload {
+            Workload::Random { n, t } => json!({ "and_gates_log2": n, "slot_log2": t }),
+            Workload::CbcMac { blocks, each } => json!({ "blocks": blocks, "blocks_a_component": each }),
+            Workload::Matrix { block } => json!({ "block": block }),
+            Workload::Aes => json!({ "kinds": 1 }),
+            Workload::AesIn(kinds) => json!({ "kinds": kinds }),
+        };
+        json!({
+            "table": table_name(row.table),
+            "program": row.workload.name(),
+            "cut": cut,
+            "executions": row.executions,
+            "link": row.link_name(),
+            "before_inputs_milliseconds": before,
+            "after_inputs_milliseconds": after,
+            "garbler_sent_bytes": self.split(|phase| phase.garbler_sent_bytes),
+            "and_gates": row.workload.and_gates(),
+            "phases": measured.phases,
+            "predicted": measured.predicted,
+            "seconds": measured.seconds,
+            "cpu_seconds": measured.cpu_seconds,
+            "peak_rss_bytes": measured.peak_rss_bytes,
+            "paper_milliseconds": row.paper,
+        })
+    }
+}
+
+/// The columns of bytes to the evaluator of one AES-128.
+pub const COLUMNS_OF_BYTES: [Column; 5] = [
+    ("N", "/executions", Form::Count),
+    ("MB before", "/before_bytes", Form::Scaled(1e-6, 3)),
+    ("kB after", "/after_bytes", Form::Scaled(1e-3, 3)),
+    ("paper, MB before", "/paper_before_megabytes", Form::Scaled(1.0, 2)),
+    ("kB after", "/paper_after_kilobytes", Form::Scaled(1.0, 2)),
+];
 
 /// Computes the table exactly, with the standard buckets; nothing runs.
 pub fn table_4() -> Result<Vec<Value>, Failure> {
     let program = aes::aes_128()?;
-    let mut rows = Vec::new();
-    for (executions, [before, after]) in BYTES {
+    let row = |(executions, [before, after]): (u32, [f64; 2])| {
         let repeated = program.repeat(executions as usize)?;
-        let parameters = brickwork::duplo::Parameters::choose(&repeated, 40)?;
-        let cost =
-            duplo::cost::predict(&repeated, &parameters, &plan::Machine::free(), &plan::Link::LOOPBACK);
+        let parameters = duplo::Parameters::choose(&repeated, 40)?;
+        let (machine, link) = (plan::Machine::free(), plan::Link::LOOPBACK);
+        let cost = duplo::cost::predict(&repeated, &parameters, &machine, &link);
         let sent = |is_before: bool| -> f64 {
             let phases = cost.phases.iter().filter(|phase| BEFORE.contains(&&*phase.name) == is_before);
             phases.map(|phase| phase.garbler_sent_bytes).sum::<u64>() as f64 / f64::from(executions)
         };
-        rows.push(json!({
+        Ok(json!({
             "executions": executions,
             "before_bytes": sent(true),
             "after_bytes": sent(false),
             "paper_before_megabytes": before,
             "paper_after_kilobytes": after,
-        }));
-    }
-    Ok(rows)
+        }))
+    };
+    BYTES.into_iter().map(row).collect()
 }
 
 /// Returns the figures: time by the size of a component.
-pub fn charts(done: &[(Table, String, Value)]) -> Vec<Chart> {
-    let number = |row: &Value, field: &str| row[field].as_f64().unwrap_or_default();
-    let milliseconds =
-        |row: &Value| number(row, "before_inputs_milliseconds") + number(row, "after_inputs_milliseconds");
-    let rows = |table: Table| done.iter().filter(move |(of, ..)| *of == table).map(|(_, _, row)| row);
-    let at = |row: &Value, x: f64| Point {
-        x,
-        y: milliseconds(row),
-        title: format!("{}: {:.1} ms", row["program"].as_str().unwrap_or_default(), milliseconds(row)),
-        label: format!("{:.1} ms", milliseconds(row)),
-        marked: false,
-    };
-    let series = |table: Table, by: &dyn Fn(&Value) -> Option<(String, f64)>| -> Vec<Series> {
-        let mut all: Vec<Series> = Vec::new();
-        for row in rows(table) {
-            let Some((name, x)) = by(row) else { continue };
-            let place = all.iter().position(|series| series.name == name).unwrap_or_else(|| {
-                all.push(Series { name, points: Vec::new() });
-                all.len() - 1
-            });
-            all[place].points.push(at(row, x));
+pub fn charts(done: &[Done]) -> Vec<Chart> {
+    let chart = |title: &str, x: Axis, table: Table, by: &dyn Fn(&Row) -> Option<(String, u32)>| {
+        let mut series: Vec<Series> = Vec::new();
+        for done in done.iter().filter(|done| done.row.table == table) {
+            let Some((name, at)) = by(&done.row) else { continue };
+            let milliseconds: f64 = done.milliseconds().iter().sum();
+            let point = Point {
+                x: at.into(),
+                y: milliseconds,
+                title: format!("{}: {milliseconds:.1} ms", done.row.workload.name()),
+                label: format!("{milliseconds:.1} ms"),
+                marked: false,
+            };
+            match series.iter_mut().find(|series| series.name == name) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series { name, points: vec![point] }),
+            }
         }
-        all
+        Chart { title: title.into(), x, y: Axis::logarithmic("milliseconds of an execution"), series }
     };
-    let executions = |row: &Value| format!("N = {}", row["executions"]);
-    let of = |title: &str, x: Axis, series: Vec<Series>| Chart {
-        title: title.into(),
-        x,
-        y: Axis::logarithmic("milliseconds of an execution"),
-        series,
+    let executions = |row: &Row| format!("N = {}", row.executions);
+    let random = |row: &Row| match row.workload {
+        Workload::Random { n, t } => Some((format!("2^{n} AND gates"), t)),
+        _ => None,
     };
-    let random = |row: &Value| {
-        let cut = &row["cut"];
-        Some((format!("2^{} AND gates", cut["and_gates_log2"]), cut["slot_log2"].as_f64()?))
+    let kinds = |row: &Row| match row.workload {
+        Workload::Aes => Some((executions(row), 1)),
+        Workload::AesIn(kinds) => Some((executions(row), kinds)),
+        _ => None,
     };
-    let cbc = |row: &Value| Some((executions(row), row["cut"]["blocks_a_component"].as_f64()?));
-    let product = |row: &Value| Some((executions(row), row["cut"]["block"].as_f64()?));
-    let kinds = |row: &Value| Some((executions(row), row["cut"]["kinds"].as_f64()?));
+    let cbc = |row: &Row| match row.workload {
+        Workload::CbcMac { each, .. } => Some((executions(row), each)),
+        _ => None,
+    };
+    let product = |row: &Row| match row.workload {
+        Workload::Matrix { block } => Some((executions(row), block)),
+        _ => None,
+    };
+    let slots = Axis::linear("t: 2^t AND gates a slot");
+    let sides = Axis::linear("side of a block");
     vec![
-        of(
-            "Figure 1: random programs",
-            Axis::linear("t: 2^t AND gates a slot"),
-            series(Table::Figure1, &random),
-        ),
-        of(
-            "AES-128 in 1, 3 and 5 kinds of components",
-            Axis::linear("kinds"),
-            series(Table::Figure2, &kinds),
-        ),
-        of("Figure 2: CBC-MAC-16", Axis::linear("blocks a component"), series(Table::Figure2, &cbc)),
-        of(
-            "Figure 3 and table 1: product of 16 x 16 matrices",
-            Axis::linear("side of a block"),
-            series(Table::Table1, &product),
-        ),
+        chart("Figure 1: random programs", slots, Table::Figure1, &random),
+        chart("AES-128 in 1, 3 and 5 kinds of components", Axis::linear("kinds"), Table::Figure2, &kinds),
+        chart("Figure 2: CBC-MAC-16", Axis::linear("blocks a component"), Table::Figure2, &cbc),
+        chart("Figure 3 and table 1: product of 16 x 16 matrices", sides, Table::Table1, &product),
     ]
 }
 

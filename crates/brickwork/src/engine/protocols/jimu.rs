@@ -31,11 +31,6 @@ fn unit(wish: &CutChoice, program: &Program, security: u32) -> Result<Unit, Erro
     said(wish).map_or_else(|| Ok(jimu::cost::choose(program, security)?), Ok)
 }
 
-/// Returns the cut of a run if the user names none.
-pub fn cut_of_a_run(program: &Program, security: u32) -> Result<Cut, Error> {
-    Ok(cut_of(unit(&CutChoice::Fastest, program, security)?))
-}
-
 /// Returns the cut of this unit.
 fn cut_of(unit: Unit) -> Cut {
     match unit {

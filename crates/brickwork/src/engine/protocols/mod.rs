@@ -26,7 +26,6 @@ use super::sessions::Begin;
 use crate::failure::Error;
 
 pub use duplo::Proposed;
-pub use jimu::cut_of_a_run;
 pub use seam::{Done, Only, Played, Ready, says_nothing};
 
 /// Returns the contents of a store, of all protocols, oldest first.
