@@ -211,3 +211,21 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error>
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(stock_checks(security)?.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row 25: a batch of another version, or with a cut that nobody would choose, is refused.
+    #[test]
+    fn row_25_a_header_of_another_version_or_cut_is_refused() {
+        let of = |bucket| {
+            let cut = CutAndChoose::Inputs(Bucketing { slots: 8, bucket, opened: 4 });
+            Header::new(40, vec![Origin { serial: 1, cut }])
+        };
+        assert!(Header::decode(&of(3).encode()).is_ok());
+        assert!(Header::decode(&of(0).encode()).is_err());
+        let other = Header { version: VERSION + 1, ..of(3) };
+        assert!(Header::decode(&other.encode()).is_err());
+    }
+}
