@@ -1,4 +1,4 @@
-//! Rows 4, 6 and 20 of the table of attacks (docs/concepts/security.md, section 14): a broken connection
+//! Rows 4, 6 and 20 of the table of attacks (docs/concepts/security.md, section 14). A broken connection
 //! counts as an attempt only if the party that went away may have seen that its cheat would be caught. While
 //! stock is made, one party dies before each message in turn.
 
