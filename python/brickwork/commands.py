@@ -1,4 +1,4 @@
-"""Keys, plans, stores, examples and the doctor: the other commands, under the same names."""
+"""Functions for keys, plans, stores, examples and the doctor. Most have the name of their command."""
 
 from __future__ import annotations
 

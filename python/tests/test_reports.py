@@ -1,8 +1,9 @@
 """Pages of `--report`, opened in a real browser.
 
 The command makes most of them. `BRICKWORK` is its path, if it is not in `target/release`. These tests need
-Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe. They name a
-missing one and are skipped, or fail if `BRICKWORK_CI` is set. Each page is opened once at each width.
+Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe. If one
+of these programs is missing, the tests name it and are skipped; if `BRICKWORK_CI` is set, they fail. Each
+page is opened once at each width.
 """
 
 import importlib.util

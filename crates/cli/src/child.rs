@@ -34,7 +34,7 @@ pub fn message(
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let _erasing = Erasing::begin();
     let bytes = postcard::to_stdvec(&(task, program, pem, input));
-    let bytes = Zeroizing::new(bytes.map_err(|e| Failure::fault(format!("a task has no form: {e}")))?);
+    let bytes = Zeroizing::new(bytes.map_err(|e| Failure::fault(format!("cannot encode a task: {e}")))?);
     let mut message = Zeroizing::new(Vec::with_capacity(8 + bytes.len()));
     message.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
     message.extend_from_slice(&bytes);

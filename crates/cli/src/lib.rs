@@ -103,7 +103,7 @@ pub fn main() -> ExitCode {
     execute_with(<Cli>::command(), execute)
 }
 
-/// Reads the command line as one of this command, and executes it.
+/// Parses the command line with the definition in `command`, and executes it.
 #[doc(hidden)]
 pub fn execute_with<C: Subcommand>(
     command: clap::Command,
@@ -144,7 +144,7 @@ pub fn execute_with<C: Subcommand>(
     }
 }
 
-/// Reads the command line as one of this command.
+/// Parses the command line with the definition in `command`.
 fn parse<C: Subcommand>(mut command: clap::Command) -> Result<Cli<C>, clap::Error> {
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))

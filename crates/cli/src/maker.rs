@@ -204,8 +204,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let Arguments { listen, identity, party, peer_listen, resources } = arguments;
     let (identity, party) = (files::identity(identity)?, files::public_key(party)?);
     if identity.public_key() == party {
-        let hint =
-            "`brickwork keygen` makes a key for this maker; its party's is told to it when it is called";
+        let hint = "`brickwork keygen` makes a key for this maker; the party sends its own key when it \
+                    connects";
         return Err(Failure::usage("--identity is the party's own key", hint));
     }
     let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: resources.timeout() };

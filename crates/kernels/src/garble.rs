@@ -776,7 +776,7 @@ impl GarbleOne<'_> {
     /// Garbles gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`garble_gates`]; the gates belong to the section.
+    /// The conditions of [`garble_gates`] hold. In addition, all gates of `few` belong to `section`.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(
         &self,
@@ -836,7 +836,7 @@ impl EvaluateOne<'_> {
     /// Evaluates gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`evaluate_gates`]; the gates belong to the section.
+    /// The conditions of [`evaluate_gates`] hold. In addition, all gates of `few` belong to `section`.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(&self, key: &V::Keys, few: Few<'_>) {
         // SAFETY: as in `Evaluate`, with `L` = 1.

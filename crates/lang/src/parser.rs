@@ -281,7 +281,8 @@ impl Parser<'_> {
             Tok::Sym(";") => "remove it: neither directives nor a `typedef` or a function end with `;`",
             Tok::Sym("}") => "remove it: every block is closed already",
             Tok::Sym("#") => {
-                "directives are `#define`, `#include`, `#input`, `#output` and `#parties`, without a blank"
+                "directives are `#define`, `#include`, `#input`, `#output` and `#parties`; no space is \
+                 allowed after `#`"
             }
             _ => "statements belong into a function; is the function before this closed too early?",
         };

@@ -24,7 +24,7 @@ impl Poison {
     /// Checks that there is no reason.
     ///
     /// # Errors
-    /// [`Error::Stock`] with the reason, if there is one.
+    /// [`Error::Stock`] with the reason, if the store is poisoned.
     pub fn none(&self) -> Result<(), Error> {
         match self.0.get() {
             Some(why) => Err(Error::Stock(why.clone())),

@@ -1,5 +1,5 @@
-//! Sessions whose items are all made when they begin: they lie in memory, and steps use them one after
-//! another.
+//! Sessions that make all their items at the start. The items stay in memory, and the steps use the items one
+//! after another.
 
 use brickwork_authenticated::{self as authenticated, Authenticated};
 use brickwork_base::Error as ProtocolError;

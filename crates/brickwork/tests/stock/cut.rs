@@ -1,6 +1,6 @@
-//! The connection is cut before any message. Either party's error tells the phase, whether its input had
-//! left, and whether the peer may have its outputs. A relay between the parties records the messages that
-//! were really sent.
+//! The connection is cut before each message in turn. The error of each party tells in which phase the
+//! connection was cut. It also tells whether this party's input had been sent, and whether the peer may have
+//! the peer's outputs. A relay between the parties records the messages that were really sent.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;

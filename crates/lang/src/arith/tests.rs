@@ -283,7 +283,7 @@ fn costs_meet_the_reference() {
     }
 }
 
-/// Any bits of both operands may be known.
+/// The result is right when any bits of both operands are constants.
 #[test]
 fn operators_agree_with_known_bits() {
     let mut random = Random(23);

@@ -88,8 +88,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the text between the parenthesis `ahead` tokens from here and its closing one. For a hint, the
-    /// text must be on one line.
+    /// Returns the text between an opening parenthesis, which is `ahead` tokens after the current one, and
+    /// the parenthesis that closes it. For a hint, the text must be on one line.
     fn in_parentheses(&self, ahead: usize) -> String {
         let (first, mut open, mut at) = (self.at + ahead, 0u32, self.at + ahead);
         while let Some(token) = self.tokens.get(at) {

@@ -9,7 +9,7 @@
 //! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or
 //!   "the lowest bit of this sum is this". Claims themselves send nothing. [`Sender::prove`] and
 //!   [`Receiver::verify`] verify any number of claims at once, by random combinations whose seed the receiver
-//!   draws after all values are fixed (design decision 4).
+//!   draws after all values are fixed.
 //! * A receiver may read shares that are not proven yet. A [`Pending`] becomes [`Shares`] only with the
 //!   [`Proof`] of a successful verification that included it. An opened value is [`Claimed`] until its claims
 //!   are proven. A proof names everything that it covers, and is valid for nothing else.

@@ -204,8 +204,9 @@ fn claims_are_counted_item_after_item() {
     }
 }
 
-/// Returns a sum of commitments for each of `count` claims, in two ways: by adding up columns, and in the
-/// order of the commitments. The first of `heads` are part of many claims.
+/// Makes the same claims twice: each of `values` is the value of a sum of commitments. The first result uses
+/// [`Claims::known`], which adds up each sum by itself. The second result uses [`Claims::each`], which adds
+/// up in the order of the commitments. A commitment of `heads` is part of many sums.
 pub(super) fn two_ways<'a>(
     [wires, offsets, heads, ka]: [&'a Shares; 4],
     values: &'a [Label],

@@ -2,7 +2,7 @@
 
 use brickwork_kernels::{Aes128, HashKeys, Kernel, SECTION};
 
-/// The largest number of hash calls under one key (decision 2 of the design).
+/// The largest number of hash calls under one key.
 pub(super) const MAX_CALLS: usize = 1 << 15;
 
 /// The largest number of hash calls for an AND gate of a copy.

@@ -205,8 +205,8 @@ pub trait CotReceiver: Sized + Send {
         Ok((choices, labels))
     }
 
-    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, whose
-    /// last bit is the choice. `rng` is used as in [`CotReceiver::random`].
+    /// Makes an OT with a random choice for each place of `macs`, and writes the receiver's label to that
+    /// place. The label's last bit becomes the choice. `rng` is used as in [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].

@@ -553,9 +553,9 @@ impl ReceiverSide {
     }
 
     /// Makes OTs of this flavour, and overwrites `labels` with the labels of the choices. The choices are the
-    /// bits of `x`, from the lowest one on, followed by a random block. If a tree makes the choices, they are
-    /// written into `x`. `alter` changes each chunk of corrections before it is sent and hashed; only tests
-    /// change anything.
+    /// bits of `x`, from the lowest one on, followed by a random block. If `flavour` is `random`, the choices
+    /// come from the first tree, and are written into `x`. `alter` changes each chunk of corrections before
+    /// it is sent and hashed; only tests change anything.
     pub fn call(
         &mut self,
         channel: &mut Channel,

@@ -58,7 +58,7 @@ pub(super) struct Evaluated {
     pub indicators: Vec<u8>,
 }
 
-/// Receives f and returns it.
+/// Receives f, which is the evaluator's input masked with its choice bits, and returns it.
 pub(super) fn garbler_receives<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -129,7 +129,7 @@ fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut C
     }
 }
 
-/// The evaluator's input, masked with the choice bits of its OTs: f.
+/// The message f: the evaluator's input, masked with the choice bits of its OTs.
 pub(super) struct Masked(Vec<u8>);
 
 /// Sends f. It depends on no message of the garbler, and reveals nothing, because the choice bits are random

@@ -600,7 +600,7 @@ impl Prices {
 }
 
 /// kappa = 128, minus 15 bits for the hash calls under one key, and minus one bit each for the indicator and
-/// the colour (design decision 2).
+/// the colour.
 const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// Returns the batches of a request: components in order, then plain and input authenticators.

@@ -10,7 +10,8 @@ cheats! {
         /// Section 5.1, step 0(b): the offset Δ or the offset of a copy is 0, so all labels stand for both
         /// bits.
         Offset = "an offset is 0",
-        /// Section 5.1, step 3(a)i: a difference of permutation messages is not that of the hashed ones.
+        /// Section 5.1, step 3(a)i: a difference of permutation messages does not match the hashes that were
+        /// sent before.
         Permutation = "a difference of permutation messages is not the hashed one",
         /// Section 5.1, step 3(a)ii: a soldering is not the difference of the hashed labels or offsets.
         Soldering = "a soldering is not the difference of what is hashed",

@@ -1,12 +1,11 @@
-//! The garbling hash: decision 2 of the design, applied to compressed labels, with as many blocks of output
-//! as a label has.
+//! The garbling hash. It is applied to compressed labels, and its output has as many blocks as a label.
 //!
 //! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves at most 2^15 calls.
 
 use brickwork_base::stop::look;
 use brickwork_kernels::{Aes128, Secrets, encrypt_each};
 
-/// The largest number of calls of the hash under one key (decision 2 of the design).
+/// The largest number of calls of the hash under one key.
 const MAX_CALLS: usize = 1 << 15;
 
 /// Up to this number of labels, each label is encrypted by itself, even if all share a key.

@@ -119,8 +119,8 @@ impl Scheme {
         let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
         if is_half && matches!(cipher, Cipher::A2(d) | Cipher::A4(d) if d != Doubling::D1) {
             return Err(Error::Usage(format!(
-                "{method:?} is defined, and its security shown, with multiplication in the field, which is \
-                 D1; take that, or another method"
+                "{method:?} is defined and proven only with multiplication in the field, which is D1; choose \
+                 D1, or another method"
             )));
         }
         match method.has_free_xor() && !cipher.bears_free_xor() {

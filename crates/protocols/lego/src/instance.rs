@@ -19,7 +19,7 @@ pub(super) type CotReceiver = extension::Receiver;
 /// Returns the level of the commitments for this security.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no such level.
+/// [`Error::Usage`] if the commitments do not support this security.
 pub(super) fn level(security: u32) -> Result<Level, Error> {
     Commitments::level(security).ok_or_else(|| {
         Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))

@@ -67,7 +67,8 @@ impl<'p> Layout<'p> {
             first_and.push(ands);
             ands += program.component(slot.component).circuit.and_gates();
             if ands > 1 << 24 {
-                return Err(Error::Limit("a program may have 2^24 AND gates here; cut it in parts".into()));
+                let limit = "with `lego`, a program can have at most 2^24 AND gates; cut it in parts";
+                return Err(Error::Limit(limit.into()));
             }
         }
         Ok(Layout { program, own, garbler, evaluator, ands, first_and, outputs })

@@ -37,7 +37,9 @@ impl<P: StockProtocol> Stocked<P> {
         mut make: impl FnMut(&mut Making<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
     ) -> Result<(Preprocessed, Self), Error> {
         if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
-            return Err(Error::Usage("stock is added to the epoch that `open_epoch` has just leased".into()));
+            let why =
+                "stock is added only to the epoch that `open_epoch` has just leased; this is another epoch";
+            return Err(Error::Usage(why.into()));
         }
         let (held, mut session) = self.session(epoch)?;
         let (job, of) = (job_digest(steps), steps.len() as u32);

@@ -9,10 +9,10 @@
 //!                a hash over where all stand now
 //! ```
 //!
-//! Before that, no message depends on an input or on stock. Stores that do not belong together are a user's
-//! mistake: they are refused and stay unchanged. Stores of a pair may differ by a crash between two writes.
-//! Any other difference means that one party has restored an old copy or lies. Then the differing epochs are
-//! burned, and the run is refused.
+//! Before both parties have agreed on the state of their stores, no message depends on an input or on stock.
+//! Stores that do not belong together are a user's mistake: they are refused and stay unchanged. Stores of a
+//! pair may differ by a crash between two writes. Any other difference means that one party has restored an
+//! old copy or lies. Then the differing epochs are burned, and the run is refused.
 //!
 //! A pair's identifier is a hash over the identifier of the session in which the stores first met. Both
 //! parties contribute to that. A party stores the identifier on disk before it reports the positions of its

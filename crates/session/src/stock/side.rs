@@ -115,7 +115,7 @@ pub trait StockProtocol: Protocol {
     /// has used the epoch, and on the steps that were given up. Existing items stay usable.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such level.
+    /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error>;
 
     /// Returns the level of stock for these terms in words: ` for --security 40`. It is empty if the protocol
@@ -128,7 +128,7 @@ pub trait StockProtocol: Protocol {
     /// of 2^-128. If the peer fails a check, this risk counts as a failed attempt.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such level.
+    /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
     fn fixed(terms: &Terms) -> Result<u128, Error>;
 
     /// Returns a probability in units of 2^-128. A peer that cheats this role may break off early whenever it
@@ -137,7 +137,7 @@ pub trait StockProtocol: Protocol {
     /// [exposed](Metered::expose).
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such level.
+    /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
     fn early_risk(role: Party, terms: &Terms) -> Result<u128, Error>;
 
     /// Returns a digest of the program, which must be the same at both parties.

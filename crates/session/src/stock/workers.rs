@@ -211,7 +211,8 @@ impl<P: StockProtocol> Workers<P> {
         let idle = self.workers.split_off(shares.len());
         let lends = self.workers.iter().any(|worker| matches!(worker, Worker::Away(_)));
         if lends {
-            // A maker has no store in which it could record the exposure before it sends a challenge.
+            // A maker has no store, so it cannot record the exposure before it sends a challenge. So this
+            // party records the exposure before any maker starts.
             store.expose(epoch)?;
             let _ = store.append(epoch, &Entry::Lent)?;
         }

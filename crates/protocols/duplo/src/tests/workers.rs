@@ -276,9 +276,9 @@ fn exchange() -> [RangesHook; 2] {
     })
 }
 
-/// Row 16: two workers of a cheater exchange their ranges, against their announcement on the connections.
-/// Their streams do not match the peer's, and the epoch is burned. (With OTs, a cheating garbler's own check
-/// would fail first, so this case makes none.)
+/// Row 16: two workers of a cheater swap their ranges, although they announced the right ranges on their
+/// connections. Their streams do not match the peer's, and the epoch is burned. (With OTs, a cheating
+/// garbler's own check would fail first, so this case makes none.)
 #[test]
 fn row_16_workers_that_exchange_their_ranges_are_refused() {
     for (cheater, cheat) in [(Party::Garbler, Cheat::Commitment), (Party::Evaluator, Cheat::OtExtension)] {

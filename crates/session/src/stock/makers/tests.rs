@@ -242,8 +242,8 @@ fn row_16_a_program_takes_what_makers_made() {
 #[test]
 fn rows_16_and_21_a_maker_that_is_lost_without_a_word_burns_the_epoch() {
     for role in 0..2 {
-        // The messages are: the greeting; a batch, its record and its end; stored; made; the same for the
-        // second step; the phases.
+        // The maker's messages in order: the greeting (0); a batch, its record and its end (1 to 3); `Stored`
+        // (4); `Made` (5); the same five for the second step (6 to 10); the phases (11).
         let (first, last) = (1, 11);
         for at in 0..=last {
             let both = Together::new(0, 0);
