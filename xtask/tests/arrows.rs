@@ -1,6 +1,6 @@
 //! Tests that the modules of a crate have no cyclic dependencies. (Between crates, cargo refuses cycles.)
 //!
-//! A module depends on another one if it imports or names an item that is defined there. An item that a
+//! A module depends on another module if it imports or names an item that is defined there. An item that a
 //! module re-exports (`pub use`) is followed to its definition. Code of cheaters counts, too, and so does
 //! code in calls and definitions of macros; tests do not count.
 

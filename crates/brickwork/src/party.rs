@@ -44,7 +44,7 @@ enum Transport {
 /// A party of a computation: its role and key, its peer, and its connection.
 ///
 /// Both parties must name the same security, and accept a protocol in common. A run ends the connection, and
-/// the next run makes another one, except over a [connection of the caller's](Party::over).
+/// the next run makes another connection, except over a [connection of the caller's](Party::over).
 ///
 /// ```
 /// use brickwork::{Identity, Inputs, Party, Program};

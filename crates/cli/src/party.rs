@@ -89,7 +89,7 @@ pub struct PartyTask {
     /// The public key of the peer.
     pub peer: [u8; 32],
     pub place: Endpoint,
-    /// True if a listener that refuses a peer waits for another one.
+    /// True if a listener that refuses a peer waits for another peer.
     pub keep: bool,
     pub request: RunRequest<Protocols>,
     pub stock: Option<StoreArguments>,

@@ -31,7 +31,7 @@ fn orders_of(entry: &Entry) -> Vec<Order> {
 /// The largest number of entries of one proposal, and so the largest lead of the leader's ledger.
 pub const MAX_PROPOSED: usize = 64;
 
-/// The largest number of news of one message; the rest goes with the next one.
+/// The largest number of news in one message; the rest goes with the next message.
 pub const MAX_NEWS: usize = 256;
 
 /// The settings of a coordinator.

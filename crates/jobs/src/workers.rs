@@ -170,8 +170,8 @@ impl Workers {
         }
     }
 
-    /// Returns whether there may be news about an attempt: the lane's last one, or the next one, which one
-    /// party knows before the other.
+    /// Returns whether there may be news about `attempt`. This is so for the last attempt of `lane`, and for
+    /// the next attempt, which one party knows before the other.
     pub(crate) fn expects(&self, lane: Lane, attempt: u32) -> bool {
         let next = |last: u32| attempt == last || last.checked_add(1) == Some(attempt);
         self.at.get(lane as usize).is_some_and(|(last, _)| next(*last))

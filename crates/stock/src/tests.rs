@@ -311,7 +311,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Row 23: the segment of a used batch is removed when the store is opened again. An unknown file is moved
-/// aside, and so is another one with the same name.
+/// aside, and so is another unknown file with the same name.
 #[test]
 fn row_23_an_unknown_file_is_moved_aside() {
     let directory = tempfile::tempdir().unwrap();

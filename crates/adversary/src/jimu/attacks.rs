@@ -278,7 +278,7 @@ fn hashes(all: &mut Catalogue) {
         "The garbler names combined words that do not belong to its hashed words.",
         |words| words.iter_mut().for_each(|byte| *byte ^= 1),
     );
-    // A label that differs from another one only in its first symbol agrees in at most ℓ − 1 symbols of the
+    // A label that differs from another label only in the first symbol agrees in at most ℓ − 1 symbols of the
     // code.
     let weak = Parameters::new(96, 48, 8, 3).expect("sizes of a hash");
     let level = Level { labels: weak, ..Level::of(40).expect("a level") };

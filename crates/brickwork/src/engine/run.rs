@@ -107,7 +107,7 @@ enum Served {
 
 /// Runs a party. The party connects to the peer, settles the protocol, compares both parties' descriptions of
 /// the run, and runs the protocol on its input. `open` opens the store, if the request names one. With
-/// `keep`, a listener refuses a peer that does not fit and waits for another one.
+/// `keep`, a listener refuses a peer that does not fit and waits for another peer.
 ///
 /// # Errors
 /// Those of the meeting and of the protocol.

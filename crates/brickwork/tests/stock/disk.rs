@@ -496,8 +496,8 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
     }
 }
 
-/// Row 23: a segment that is missing, or replaced by another one, is detected before anything is taken. If a
-/// record of a segment was altered, both parties leave it out, and the program runs.
+/// Row 23: a segment that is missing, or replaced by another segment, is detected before anything is taken.
+/// If a record of a segment was altered, both parties leave it out, and the program runs.
 #[test]
 fn row_23_segments_that_are_not_what_they_were() {
     let program = program(0, Recipient::Both);

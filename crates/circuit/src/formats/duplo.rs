@@ -215,7 +215,7 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
 /// Returns the program for DUPLO, without names and types, and without components that have no slot.
 ///
 /// DUPLO's own reader takes the inputs of a call grouped by producer, so it would change the order of inputs
-/// where wires of one producer surround wires of another one.
+/// where wires of one producer surround wires of another producer.
 ///
 /// # Errors
 /// [`Error::Input`] if the program has more wires than the format's 32-bit numbers can name, or outputs for

@@ -1,4 +1,5 @@
-//! Workers that are processes of `brickwork worker`, on this machine or started on another one by a command.
+//! Workers that are processes of `brickwork worker`, on this machine, or on another machine where a command
+//! starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};

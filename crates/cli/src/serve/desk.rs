@@ -36,7 +36,7 @@ pub enum Why {
     NotAllowed,
     /// The program's total number of runs is used up.
     Spent,
-    /// The program's runs in an hour are used up; another one is allowed after this many seconds.
+    /// The program's runs in an hour are used up; another run is allowed after this many seconds.
     SpentForNow(u64),
     /// Too many requests are waiting.
     Full,

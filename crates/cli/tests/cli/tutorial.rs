@@ -171,7 +171,7 @@ fn every_command_of_the_tutorial_works() {
         }
     }
     assert_eq!(checked, 2, "outputs that the page shows");
-    // Without a flag the run uses the cut of the file, or another one, which it then names.
+    // Without a flag the run uses the cut of the file, or another cut, which the run then names.
     let default = done(&[
         "run",
         "inner.wir",

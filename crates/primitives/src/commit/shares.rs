@@ -513,7 +513,7 @@ impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
     }
 
     /// Adds the weights of another list, if it refers to the same selection of single commitments. Returns
-    /// false if it refers to another one.
+    /// false if that list refers to another selection.
     fn also(&mut self, shares: &Shares, weigh: &W) -> bool {
         let (Listed::Made(made, mine), Form::Picked(_, theirs)) = (self, &shares.0) else { return false };
         let same = std::ptr::eq(*mine, &**theirs);

@@ -203,7 +203,7 @@ impl Level {
     /// whole blocks.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are no such hashes.
+    /// [`Error::Usage`] if no hashes reach `security`.
     pub fn solved(security: u32) -> Result<Self, Error> {
         let limit = |margin: u32| Upper::limit(-f64::from(security + margin));
         let labels = Parameters::cheapest(limit(LABEL_MARGIN), HIDDEN, COMPRESSED + 1, |parameters| {
@@ -324,7 +324,7 @@ impl Level {
     /// Returns the bucketing with the fewest copies for this many slots and an error of at most 2^`log2`.
     ///
     /// # Errors
-    /// [`Error::Limit`] if there is no such bucketing.
+    /// [`Error::Limit`] if no bucketing has so small an error.
     pub fn bucketing(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         let limit = Upper::limit(log2);
         // The error of comparing depends slightly on the opened fraction.

@@ -20,7 +20,8 @@ use brickwork_stock::{Counted, Range, Ranges, SERIALS, Secrets, Serial, State, W
 /// Version of the saved secrets.
 const VERSION: u32 = 1;
 
-/// Such a protocol. The descriptions of [`StockProtocol`] apply to members of the same name.
+/// A protocol whose stock consists only of correlated OTs. The descriptions of [`StockProtocol`] apply to
+/// members of the same name.
 pub trait Plain: Protocol {
     /// A step of preprocessing.
     type FillStep: Asked + Sync;
@@ -45,8 +46,8 @@ pub trait Plain: Protocol {
     fn choose(job: &Self::Execution<'_>, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error>;
 }
 
-/// One role of such a protocol, in a session. The descriptions of [`StockSession`] apply to members of the
-/// same name.
+/// One role of a [`Plain`] protocol, in a session. The descriptions of [`StockSession`] apply to members of
+/// the same name.
 pub trait Member<P: Plain>: Sized + Send + 'static {
     /// This party's end of the OTs.
     type Ots: OtEnd;

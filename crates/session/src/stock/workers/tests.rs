@@ -119,7 +119,7 @@ fn row_16_a_program_takes_what_several_workers_made() {
         let heard = runs(both.open([Fate::Lives; 2]), part, Lacking::Refuse).map(Result::unwrap);
         assert_eq!(heard[1].0, part);
     }
-    // After a program the epoch gets no more stock, so the next filling begins another one.
+    // After a program the epoch gets no more stock, so the next filling begins another epoch.
     let _ = fill(&both, &Crew::of(2), &[vec![1, 1]]).map(Result::unwrap);
     assert_eq!(both.stores[0].epochs().unwrap().len(), 2);
 }
