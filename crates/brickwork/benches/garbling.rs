@@ -2,8 +2,8 @@
 //! of many runs counts.
 //!
 //! `cargo bench --bench garbling [-- KERNEL [CIRCUIT]]` measures every kernel or the named one, on AES-128 or
-//! the circuit in the file. Here *garble* discards the tables. Checking a copy costs as much as *hash*, which
-//! hashes the tables of each copy. And *keep* collects the tables in memory.
+//! the circuit in the file. The variant *garble* discards the tables. Checking a copy costs as much as
+//! *hash*, which hashes the tables of each copy. And *keep* collects the tables in memory.
 
 use std::time::{Duration, Instant};
 

@@ -143,7 +143,7 @@ fn what_is_freed_by_runs_from_stock_holds_no_secret() {
 }
 
 /// Checks makers of stock, whose memory has the epoch's secrets, and coordinators, which receive the records.
-/// Here the connections within a party are sockets.
+/// In this test the connections within a party are sockets.
 #[test]
 fn what_is_freed_by_makers_holds_no_secret() {
     let home = || {

@@ -1,7 +1,7 @@
 //! BLAKE3 of long inputs that are given in pieces. [`blake3::Hasher`] gives the same result, but is fast only
 //! if pieces begin and end at multiples of large powers of two. A short prefix shifts every later piece away
-//! from such a multiple, and then the crate hashes much of it one or a few chunks at a time. Here, bytes wait
-//! until a whole section has arrived.
+//! from such a multiple, and then the crate hashes much of it one or a few chunks at a time. In this module,
+//! bytes wait until a whole section has arrived.
 
 use blake3::Hasher;
 use brickwork_kernels::Secrets;

@@ -178,8 +178,8 @@ pub fn is_caught() -> bool {
     CATCHING.get()
 }
 
-/// Runs database code. The database panics if it finds some kinds of damage, or has a bug of its own. Here
-/// the panic becomes an error.
+/// Runs database code. The database panics if it finds some kinds of damage, or has a bug of its own. This
+/// function turns the panic into an error.
 fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
     let before = CATCHING.replace(true);
     erase_stack();

@@ -140,7 +140,7 @@ pub fn catalogue() -> Vec<Attack> {
 }
 
 fn ots(all: &mut Catalogue) {
-    // Here the base OTs run, instead of a dealer.
+    // In these attacks the base OTs run, instead of a dealer.
     let real = |rng: &mut Rng| {
         let toy = Toy::new(Unit::Gates);
         Case::new(&toy.program, toy.sizes, rng)

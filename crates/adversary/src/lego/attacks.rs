@@ -47,7 +47,7 @@ fn in_buckets() -> Vec<usize> {
 }
 
 fn ots(all: &mut Catalogue) {
-    // Here the base OTs run, instead of a dealer.
+    // In these attacks the base OTs run, instead of a dealer.
     let real = |rng: &mut Rng| {
         let [gates, authenticators, inputs] = TOY;
         Case::new(&Arc::new(toy()), Some(cuts(gates, authenticators, inputs)), rng)

@@ -13,9 +13,9 @@
 //! offset. For a soldering V the evaluator claims that `C_i ⊕ C_j ⊕ s·D_j` opens to V with lowest bit 0. This
 //! bit binds s, because `lsb(D_j) = 1`. Every offset is linked to Δ_ka by an opened `S_c = Δ_c ⊕ Δ_ka`
 //! (lowest bit 0), so `Δ_i ⊕ Δ_j = S_i ⊕ S_j`, and one opening for each offset serves all solderings.
-//! DEVIATION: the paper solders copies of a bucket to its head, and the head to the authenticator. Here every
-//! copy's output is soldered directly to the authenticator, which needs equally many openings and one step
-//! less.
+//! DEVIATION: the paper solders copies of a bucket to its head, and the head to the authenticator. In
+//! Brickwork every copy's output is soldered directly to the authenticator, which needs equally many openings
+//! and one step less.
 //!
 //! Without the check against the commitments, a garbler could feed a slot from another wire than the program
 //! prescribes.

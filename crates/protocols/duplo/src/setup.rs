@@ -10,9 +10,9 @@
 //! The session's first proof shows that both commitments and S_ot are valid. In a whole run this proof also
 //! covers the other commitments; a session that fills a stock proves the offsets at once.
 //!
-//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, 275 to 429 of them. Here the seeds come from
-//! the OT extension, which is needed anyway, so they cost almost nothing, and setup takes a third of the time
-//! (measured: docs/project/benchmarks.md).
+//! DEVIATION: FJNT16 take the commitments' seeds from base OTs, 275 to 429 of them. In Brickwork the seeds
+//! come from the OT extension, which is needed anyway, so they cost almost nothing, and setup takes a third
+//! of the time (measured: docs/project/benchmarks.md).
 //!
 //! With the delta difference S_ot, whose lowest bit must be 0, the evaluator turns its OT labels into labels
 //! for authenticators. The lowest bit also binds `lsb(Δ_ot)`.

@@ -96,8 +96,8 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
 
 /// The lowest bits of an offset's blocks, together with the watched symbols, reveal little about its
 /// compression. These bits reveal one bit of it rarely, two with probability below 2^-10, and three below
-/// 2^-19. This holds for any symbols that are watched when the points are drawn. Here these are symbols of
-/// the word itself, and none is the first of a block, which would be known anyway.
+/// 2^-19. This holds for any symbols that are watched when the points are drawn. In this test these are
+/// symbols of the word itself, and none is the first of a block, which would be known anyway.
 #[test]
 fn known_bits_of_an_offset_tell_little_of_its_compression() {
     let mut rng = Rng::replayable("test watched symbols");
