@@ -43,7 +43,7 @@ impl ErrorKind {
         ErrorKind::Mismatch,
     ];
 
-    /// Returns the exit code of a command that ends with such an error: 1 to 7.
+    /// Returns the exit code of a command that ends with an error of this kind: 1 to 7.
     pub const fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Machine => 1,

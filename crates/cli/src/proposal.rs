@@ -1,4 +1,4 @@
-//! `brickwork plan --model`: the best protocol among those that are secure against such a peer.
+//! `brickwork plan --model`: the best protocol among those that are secure against a peer of the model.
 
 use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork::engine::protocols;

@@ -175,7 +175,7 @@ impl Stores {
 /// receiver's choices of that entry.
 ///
 /// # Panics
-/// If the store keeps such a key.
+/// If the store keeps a key from which a drawn entry follows.
 #[track_caller]
 pub fn check_keys_went_forward(store: &Store) {
     for (id, _) in store.epochs().expect("a store that can be read") {

@@ -6,7 +6,7 @@ mod common;
 use brickwork_lang::{Directory, compile, std_library};
 use common::*;
 
-/// A program, and the AND count of the old compiler; none if it has no such program.
+/// A program, and the AND count of the old compiler; none if the old compiler does not have the program.
 struct Total {
     name: String,
     reference: u64,

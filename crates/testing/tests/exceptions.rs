@@ -1,5 +1,5 @@
 //! Lists the code that draws from the operating system and cannot be replayed: programs, and a few tests of
-//! such code.
+//! code that draws from it.
 
 use std::path::{Path, PathBuf};
 

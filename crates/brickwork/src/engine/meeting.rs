@@ -36,7 +36,7 @@ use crate::program::{gates_within, repeated};
 /// garbler proposes again.
 pub(super) const SHEET: Tag = Tag(6);
 
-/// The largest size of such a sheet.
+/// The largest size of the sheet that [`SHEET`] carries.
 pub(super) const MAX_SHEET_BYTES: usize = 1 << 16;
 
 /// The tag of the answer to or from a visitor that this party agrees.

@@ -25,7 +25,7 @@ use crate::party::{Host, listen_at, no_address, parsed};
 use crate::report::{Report, hex};
 use crate::{files, programs, worker};
 
-/// The flags of such a coordinator.
+/// The flags of a coordinator for another process.
 #[derive(Args)]
 struct Arguments {
     /// The program; every row is an execution of it

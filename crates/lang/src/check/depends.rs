@@ -25,7 +25,7 @@ pub(super) fn mark_open_shifts(f: &mut Func) {
 struct Open {
     /// For each variable, true if it may depend on a parameter.
     vars: Vec<bool>,
-    /// True if the current round found another such variable.
+    /// True if the current round found another variable that may depend on a parameter.
     found: bool,
 }
 

@@ -55,8 +55,8 @@ use brickwork_stock::{Bulk, Writers};
 /// The number of copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
 
-/// The number of such groups that one task garbles one after another, if all threads have enough to do.
-/// Allocating and wiping the memory of their wires costs a tenth of the garbling.
+/// The number of groups of [`COPIES_A_TASK`] copies that one task garbles one after another, if all threads
+/// have enough to do. Allocating and wiping the memory of their wires costs a tenth of the garbling.
 const TURNS_A_TASK: usize = 4;
 
 /// Garbles the copies `indices` of a batch in parallel. `input` writes the committed values of the input

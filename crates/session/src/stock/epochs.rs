@@ -143,8 +143,8 @@ impl Epochs {
         Owner { protocol: P::NAME, role: self.role, terms: &self.terms }
     }
 
-    /// Leases an epoch, and releases the one that this session held. Returns whether the session now holds
-    /// the new one.
+    /// Leases an epoch, and releases the epoch that this session held. Returns whether the session now holds
+    /// the new epoch.
     fn lease(&mut self, lock: &PeerLock, id: &EpochId) -> bool {
         if self.lease.as_ref().is_some_and(|lease| lease.epoch() == id) {
             return true;

@@ -54,8 +54,8 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     }
 }
 
-/// Chooses parameters for `program` at `security` bits, for two such machines and this link. Among the
-/// [candidates] it takes the one with the fewest bytes whose predicted time is nearly the shortest.
+/// Chooses parameters for `program` at `security` bits, for two machines like `machine`, and for `link`.
+/// Among the [candidates] it takes the one with the fewest bytes whose predicted time is nearly the shortest.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
