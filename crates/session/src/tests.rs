@@ -228,7 +228,7 @@ fn row_19_post_quantum_on_one_side_only_is_named() {
 #[test]
 fn row_19_each_field_of_a_greeting_counts() {
     for (byte, why) in [
-        (0, "no Brickwork"),
+        (0, "does not run Brickwork"),
         (7, "version"),
         (8, "--security"),
         (12, "malformed"),

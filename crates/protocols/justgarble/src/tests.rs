@@ -235,8 +235,12 @@ fn damaged_garbled_circuits_are_refused() {
         (vec![(0, u32::MAX, Opening::Rows)], vec![3], "not before it"),
         (vec![(1, 1, sum)], vec![3], "not before it"),
         (vec![(2, 1, sum)], vec![3], "not before it"),
-        (vec![(0, 1, Opening::Known(Function::AND))], vec![3], "none that the scheme has"),
-        (vec![(0, 1, Opening::Sum { first: true, second: false })], vec![3], "none that the scheme has"),
+        (vec![(0, 1, Opening::Known(Function::AND))], vec![3], "type that the scheme does not have"),
+        (
+            vec![(0, 1, Opening::Sum { first: true, second: false })],
+            vec![3],
+            "type that the scheme does not have",
+        ),
         (vec![(0, 1, sum)], vec![4], "no wire"),
     ] {
         let error = Shape::new(Method::GaXR, 3, gates, outputs).unwrap_err().to_string();

@@ -200,7 +200,7 @@ mod tests {
                     first.append(ots.some(3..7)).unwrap();
                     assert!(first.choices[..] == ots.choices[..] && first.labels[..] == ots.labels[..]);
                 }
-                Err(refused) => assert!(!good && refused.to_string().contains("no bit")),
+                Err(refused) => assert!(!good && refused.to_string().contains("neither 0 nor 1")),
             }
         }
     }
