@@ -45,8 +45,7 @@ _DEFINED: ContextVar[CodeType | None] = ContextVar("defined", default=None)
 
 @contextmanager
 def definition(of: Callable[..., Any]) -> Iterator[None]:
-    """Makes errors name the first line of a function, for a function that takes or returns a wrong type.
-    """
+    """Makes errors name the first line of a function, for a function that takes or returns a wrong type."""
     token = _DEFINED.set(getattr(inspect.unwrap(of), "__code__", None))
     try:
         yield
