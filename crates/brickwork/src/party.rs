@@ -299,7 +299,7 @@ impl Party {
         let mut needs = Needs::default();
         programs.iter().for_each(|(program, times)| needs.add(program.given(), *times as usize));
         let left: Vec<_> = programs.iter().map(|(program, times)| (program.digest(), *times)).collect();
-        let digest = digest(&self.request, self.protocol_of_session(), &left);
+        let digest = digest(&self.request, self.protocol_of_session()?, &left);
         self.session_made(needs, &digest, Some(left), watch)
     }
 
@@ -312,7 +312,7 @@ impl Party {
         left: Option<Vec<([u8; 32], u32)>>,
         watch: &Watch,
     ) -> Result<Session, Error> {
-        let (role, request, protocol) = (self.role, self.request.clone(), self.protocol_of_session());
+        let (role, request, protocol) = (self.role, self.request.clone(), self.protocol_of_session()?);
         let begin = protocols::sessions(protocol)?;
         let (keys, mut place) = self.reach()?;
         let channel = place.meet_alike(digest)?;
@@ -320,8 +320,15 @@ impl Party {
         Ok(Session::made(role, protocol, begin(role, channel, &terms, needs, watch)?, left))
     }
 
-    fn protocol_of_session(&self) -> Protocol {
-        self.request.parameters.protocol.only().unwrap_or(Protocol::OF_NEW_STOCK)
+    /// Returns the accepted protocol that runs a session in memory: DUPLO, or else the first that has such
+    /// sessions.
+    fn protocol_of_session(&self) -> Result<Protocol, Error> {
+        let accepted: Vec<_> = self.request.parameters.protocol.iter().collect();
+        if accepted.contains(&Protocol::OF_NEW_STOCK) {
+            return Ok(Protocol::OF_NEW_STOCK);
+        }
+        let has_sessions = accepted.iter().copied().find(|protocol| protocols::sessions(*protocol).is_ok());
+        has_sessions.map_or_else(|| protocols::sessions(accepted[0]).map(|_| accepted[0]), Ok)
     }
 
     /// Returns how to reach the peer, with the keys of this party and of its peer.
@@ -446,5 +453,25 @@ pub fn run_local(
         // A party that fails closes the connection, so the other party only has an error of the network.
         (Err(error), Err(other)) if error.kind() == ErrorKind::Network => Err(other),
         (garbler, evaluator) => Ok([garbler?, evaluator?]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session in memory takes no protocol that the party does not accept.
+    #[test]
+    fn a_session_takes_an_accepted_protocol() {
+        let (identity, _) = Identity::generate().unwrap();
+        let mut party = Party::garbler(identity);
+        let mut taken = |accepted: &[Protocol]| {
+            party.accept(accepted.iter().copied());
+            party.protocol_of_session().map_err(|error| error.kind())
+        };
+        assert_eq!(taken(&[]), Ok(Protocol::Duplo));
+        assert_eq!(taken(&[Protocol::Lego, Protocol::Duplo]), Ok(Protocol::Duplo));
+        assert_eq!(taken(&[Protocol::Lego, Protocol::Authenticated]), Ok(Protocol::Authenticated));
+        assert_eq!(taken(&[Protocol::Lego, Protocol::Jimu]), Err(ErrorKind::Usage));
     }
 }
