@@ -98,6 +98,7 @@ pub mod program;
 pub mod reading;
 pub mod resources;
 mod steps;
+mod store;
 pub mod system;
 mod values;
 
@@ -111,6 +112,7 @@ pub use prediction::Plan;
 pub use program::{Program, SourceOptions};
 pub use steps::{KeptValue, Session, StepRun};
 pub use stock::{Store, StoreKey};
+pub use store::StoreRequest;
 pub use values::{Inputs, Outputs, Value};
 
 /// Predicts the cost of a run: the constants of the machine and the network, the predicted time, and each

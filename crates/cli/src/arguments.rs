@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use brickwork::StoreRequest;
 use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
 use brickwork::cut::CutChoice;
@@ -12,12 +13,12 @@ use brickwork::engine::request::{self, LinkSpeed, RunRequest};
 use brickwork::ot::Cot;
 use brickwork::reading::{self, Scale};
 use brickwork::session::Model;
+use brickwork::session::stock::Lacking;
 use brickwork::wire::tls;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use zeroize::Zeroizing;
 
-use crate::store::StoreArguments;
 use brickwork::engine::link;
 
 pub use brickwork::compgc::Linking;
@@ -364,15 +365,15 @@ pub fn request(
     choice: &Choice,
     cut: &CutArguments,
     line: LinkSpeed,
-    stock: &StoreArguments,
+    store: Option<&StoreRequest>,
 ) -> RunRequest<Protocols> {
     RunRequest {
         resources: resources.of_request(),
         buckets: choice.buckets,
         cut: cut.cut.clone(),
         line,
-        stored: stock.store.is_some(),
-        lacking: stock.lacking(),
+        stored: store.is_some(),
+        lacking: store.map_or(Lacking::Make, StoreRequest::lacking),
         ..RunRequest::new(parameters.of_request())
     }
 }

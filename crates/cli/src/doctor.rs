@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use brickwork::Program;
 use brickwork::at_most;
 use brickwork::circuit::Party;
 use brickwork::duplo::{self, Inventory, Lacking};
@@ -17,6 +16,7 @@ use brickwork::reading;
 use brickwork::resources;
 use brickwork::stock::{Account, Store};
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
+use brickwork::{Program, StoreRequest};
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use clap::Args;
 use serde_json::{Value, json};
@@ -143,9 +143,10 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
+    let asked = arguments.stock.request();
     let request = {
-        let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
-        request(parameters, resources, choice, cut, arguments.line.line(), stock)
+        let Arguments { parameters, resources, choice, cut, .. } = arguments;
+        request(parameters, resources, choice, cut, arguments.line.line(), asked.as_ref())
     };
     let _ = request.allowed()?;
     let role = arguments.role.map(Party::from);
@@ -159,9 +160,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     check_input(&mut findings, arguments, program.as_ref(), role);
     findings.note("kernel", Ok(((), kernel())));
 
-    let directory = arguments.stock.store.as_deref();
-    let store = match directory {
-        Some(directory) => findings.note("store", check_store(directory, arguments)),
+    let directory = asked.as_ref().map(|store| store.store.as_path());
+    let store = match &asked {
+        Some(asked) => findings.note("store", check_store(asked)),
         None => {
             findings.skip("store", "give --store DIR, if the run takes from one");
             None
@@ -169,7 +170,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
 
     if let Some(store) = store.iter().flatten().next() {
-        let own_stock = arguments.stock.no_top_up;
+        let own_stock = asked.as_ref().is_some_and(|store| store.no_top_up);
         findings.note("attempts", check_attempts(store, peer, own_stock));
     }
 
@@ -344,21 +345,10 @@ fn check_input(
 }
 
 /// Checks the store, if there is one, without changing it.
-fn check_store(directory: &Path, arguments: &Arguments) -> Result<(Option<Store>, String), Failure> {
-    let stock = &arguments.stock;
-    if Store::exists(directory)? {
-        let store = stock.key.view(directory)?;
-        return Ok((Some(store), format!("{} opens with its key", directory.display())));
-    }
-    let words = stock.key.check(directory)?;
-    if stock.no_top_up {
-        return Err(Failure::new(
-            code::STOCK,
-            format!("{} is no store, and --no-top-up makes nothing on the spot", directory.display()),
-            "is it the right folder? `brickwork preprocess` makes stock",
-        ));
-    }
-    Ok((None, words))
+fn check_store(request: &StoreRequest) -> Result<(Option<Store>, String), Failure> {
+    let store = request.view_if_made()?;
+    let does = if store.is_some() { "opens with its key" } else { "is made by the first run" };
+    Ok((store, format!("{} {does}", request.store.display())))
 }
 
 /// Checks that more stock can be made with this peer, or with all peers.
@@ -533,7 +523,7 @@ fn connection(
     let options = arguments.resources.options(work.party);
     // A run without stock may choose a faster cut; the cut of stock is fixed.
     let has_others = work.given.given().slot_count() > 1 || work.given.has_source();
-    let open = proposed.is_some() && arguments.stock.store.is_none() && has_others;
+    let open = proposed.is_some() && arguments.stock.request().is_none() && has_others;
     let sheet = ways.sheet(part, proposed.as_ref().map(Proposed::offer), open)?;
     let mut met = if let Some(address) = &arguments.address.connect {
         tls::visit(address, identity, peer, &options, &sheet.encoded())?

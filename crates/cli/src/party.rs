@@ -13,7 +13,7 @@ use brickwork::engine::ways::{Protocols, RunPart};
 use brickwork::reading;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork::{Program, ProtocolError as Error};
+use brickwork::{Program, ProtocolError as Error, StoreRequest};
 use brickwork_kernels::Secrets;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ pub struct PartyTask {
     /// True if a listener that refuses a peer waits for another peer.
     pub keep: bool,
     pub request: RunRequest<Protocols>,
-    pub stock: Option<StoreArguments>,
+    pub store: Option<StoreRequest>,
     /// The file for the evaluator's notes about recovery.
     pub audit: Option<PathBuf>,
 }
@@ -219,7 +219,8 @@ impl Arguments {
     /// Returns the task of a party with these flags.
     fn task(&self, party: Party, audit: Option<&Path>) -> Result<PartyTask, Failure> {
         let Arguments { parameters, resources, choice, cut, stock, line, address, keep, .. } = self;
-        let request = request(parameters, resources, choice, cut, line.line(), stock);
+        let store = stock.request();
+        let request = request(parameters, resources, choice, cut, line.line(), store.as_ref());
         Ok(PartyTask {
             party,
             peer: files::public_key(&self.peer)?.to_bytes(),
@@ -230,7 +231,7 @@ impl Arguments {
             },
             keep: keep.keep,
             request: RunRequest { audited: audit.is_some(), ..request },
-            stock: stock.store.is_some().then(|| stock.clone()),
+            store,
             audit: audit.map(Path::to_owned),
         })
     }
@@ -261,7 +262,7 @@ pub fn play(
     (identity, input): (&Identity, &[bool]),
     host: &mut Host,
 ) -> Result<PartyRun, Failure> {
-    let PartyTask { party, request, stock, .. } = task;
+    let PartyTask { party, request, store, .. } = task;
     let executions = request.parameters.executions;
     let width = program.given().input_width(*party).checked_mul(executions.unwrap_or(1) as usize);
     if width != Some(input.len()) {
@@ -278,10 +279,7 @@ pub fn play(
         keys: [identity.public_key(), peer],
         warns: !matches!(host, Host::Embedded { warns: false, .. }),
     };
-    let open = || match stock.as_ref().and_then(|stock| Some((stock, stock.store.as_ref()?))) {
-        Some((stock, directory)) => stock.open(directory).map(Some),
-        None => Ok(None),
-    };
+    let open = || store.as_ref().map(StoreRequest::open).transpose();
     let options = request.resources.options(*party);
     let listener;
     let place = match &task.place {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brickwork::StoreRequest;
 use brickwork::circuit::Party;
 use brickwork::cut::Cut;
 use brickwork::engine::protocols;
@@ -153,7 +154,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         identities: keys.map(PublicKey::to_bytes),
         post_quantum: false,
     };
-    let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
+    let max_age = arguments.max_age.max_age;
+    let store = StoreRequest { max_age, ..arguments.key.of(&arguments.store) }.open()?;
     let options = arguments.resources.options(party);
     let connect = connections(&arguments.address, &identity, peer, &options, quiet)?;
     let (done, phases) = match workers {

@@ -18,7 +18,7 @@ use brickwork::stock::Store;
 use brickwork::stop::Stop;
 use brickwork::system;
 use brickwork::wire::tls::{Identity, PublicKey};
-use brickwork::{ErrorKind, Program};
+use brickwork::{ErrorKind, Program, StoreRequest};
 use brickwork_kernels::Secrets;
 use clap::Args;
 use zeroize::Zeroizing;
@@ -97,15 +97,17 @@ fn run_as(
     let Arguments { parameters, resources, choice, cut, stock, .. } = arguments;
     let audited = arguments.audit.audit.is_some();
     let line = arguments.link.line();
-    let request = RunRequest { audited, ..request(parameters, resources, choice, cut, line, stock) };
+    let store = stock.request();
+    let request = request(parameters, resources, choice, cut, line, store.as_ref());
+    let request = RunRequest { audited, ..request };
     let _ = request.allowed()?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process reads the inputs of both parties.
     let inputs = arguments.values.bits(program.given(), executions)?;
-    let stock = arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock));
-    let (request, reason) = fastest(&request, &program, stock)?;
-    let both = Both { program: &program, request: &request, stock, audit: arguments.audit.audit.as_deref() };
+    let store = store.as_ref();
+    let (request, reason) = fastest(&request, &program, store)?;
+    let both = Both { program: &program, request: &request, store, audit: arguments.audit.audit.as_deref() };
     let [garbler, evaluator] = run(&both, inputs)?;
     let outputs = [(Party::Garbler, &garbler.outputs[..]), (Party::Evaluator, &evaluator.outputs[..])];
     // Only the garbler predicts; the evaluator's times include the garbler's work.
@@ -126,15 +128,15 @@ fn run_as(
 pub fn fastest(
     request: &RunRequest<Protocols>,
     given: &Program,
-    stock: Option<(&Path, &StoreArguments)>,
+    stores: Option<&StoreRequest>,
 ) -> Result<(RunRequest, Option<String>), Failure> {
     let (mut store, mut keys) = (None, [PublicKey::from_bytes([0; 32]); 2]);
-    if let (Some((directory, stock)), None) = (stock, request.parameters.protocol.only()) {
-        let folder = directory.join(files::role(Party::Garbler));
-        if Store::exists(&folder)? {
-            store = Some(stock.key.view(&folder)?);
+    if let (Some(stores), None) = (stores, request.parameters.protocol.only()) {
+        let own = stores.within(files::role(Party::Garbler));
+        if Store::exists(&own.store)? {
+            store = Some(own.view()?);
             for party in [Party::Garbler, Party::Evaluator] {
-                let path = directory.join(format!("{}.key", files::role(party)));
+                let path = stores.store.join(format!("{}.key", files::role(party)));
                 keys[party as usize] = files::identity(&path)?.public_key();
             }
         }
@@ -151,8 +153,8 @@ pub struct Both<'a> {
     pub program: &'a Program,
     /// The request, whose network is simulated.
     pub request: &'a RunRequest,
-    /// The folder with both parties' stores and keys, and the flags for using them.
-    pub stock: Option<(&'a Path, &'a StoreArguments)>,
+    /// The folder with both parties' stores and keys.
+    pub store: Option<&'a StoreRequest>,
     /// The file for the evaluator's note about recovery.
     pub audit: Option<&'a Path>,
 }
@@ -160,7 +162,7 @@ pub struct Both<'a> {
 impl<'a> Both<'a> {
     /// Makes a task without a store.
     pub fn of(program: &'a Program, request: &'a RunRequest) -> Self {
-        Both { program, request, stock: None, audit: None }
+        Both { program, request, store: None, audit: None }
     }
 }
 
@@ -263,7 +265,7 @@ impl Both<'_> {
             place,
             keep: false,
             request: RunRequest { audited: audit.is_some(), ..self.request.with(protocol) },
-            stock: self.stock.map(|(directory, stock)| stock.at(directory.join(files::role(party)))),
+            store: self.store.map(|stores| stores.within(files::role(party))),
             audit,
         }
     }
@@ -271,11 +273,12 @@ impl Both<'_> {
     /// Returns a party's key. The key is made for this run. But a store belongs to two keys, so with a store
     /// the keys are kept beside it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
-        let Some((directory, stock)) = self.stock else {
+        let Some(stores) = self.store else {
             let (identity, pem) = Identity::generate()?;
             return Ok((identity, pem));
         };
-        stock.may_be_made(&directory.join(files::role(party)))?;
+        stores.within(files::role(party)).may_be_made()?;
+        let directory = &stores.store;
         let path = directory.join(format!("{}.key", files::role(party)));
         if !path.exists() {
             let made = brickwork::private::create_folders(directory);

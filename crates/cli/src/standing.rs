@@ -10,9 +10,10 @@ use brickwork::engine::stocked::{FromStock, Job, Wishes};
 use brickwork::engine::ways::Protocols;
 use brickwork::reading;
 use brickwork::session::steps::{Secret, Step};
+use brickwork::session::stock::Lacking;
 use brickwork::stock::Store;
 use brickwork::wire::tls::Identity;
-use brickwork::{self as library, Program, Session};
+use brickwork::{self as library, Program, Session, StoreRequest};
 use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
 use serde_json::json;
@@ -55,7 +56,7 @@ pub struct Standing {
     party: Party,
     /// None after the end.
     session: Option<Session>,
-    stock: StoreArguments,
+    store: Option<StoreRequest>,
     programs: Vec<Program>,
     kept: Vec<Secret>,
 }
@@ -99,7 +100,7 @@ impl Standing {
         Ok(Standing {
             party: role,
             session: Some(session),
-            stock: arguments.stock,
+            store: arguments.stock.request(),
             programs: programs.into_iter().map(|(program, _)| program).collect(),
             kept: Vec::new(),
         })
@@ -107,7 +108,7 @@ impl Standing {
 
     /// Adds a program to a session with a store. Returns its number.
     pub fn add(&mut self, file: &str) -> Result<usize, Failure> {
-        if self.stock.store.is_none() {
+        if self.store.is_none() {
             return Err(Failure::usage(
                 "a program that this session was not made for",
                 "name all of them when connecting, or take a store",
@@ -151,8 +152,8 @@ impl Standing {
             false => Job::Step(&step),
         };
         let session = self.session.as_mut().ok_or_else(Session::over)?;
-        let FromStock { outputs, kept, promise, made, .. } =
-            session.play(program, &job, &input, self.stock.lacking())?;
+        let lacking = self.store.as_ref().map_or(Lacking::Make, StoreRequest::lacking);
+        let FromStock { outputs, kept, promise, made, .. } = session.play(program, &job, &input, lacking)?;
         let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
         let names: Vec<&str> = names.map(|output| output.port.name.as_str()).collect();
         let first = self.kept.len();
@@ -226,7 +227,7 @@ fn given(wish: &Wish, step: &Step, program: &Circuit, party: Party) -> Result<Se
 impl Arguments {
     /// Refuses options that have no effect in sessions, and opens the store, if there is one.
     fn checked(&self) -> Result<Option<Store>, Failure> {
-        let Some(folder) = &self.stock.store else {
+        let Some(store) = self.stock.request() else {
             return match self.protocol {
                 Protocol::Duplo | Protocol::Authenticated if self.programs.is_empty() => Err(Failure::usage(
                     "a session needs its programs, and how often each may run",
@@ -250,7 +251,7 @@ impl Arguments {
         }
         let level = self.security.is_some();
         Wishes { level, ..Wishes::new(self.protocol) }.check()?;
-        self.stock.open(folder).map(Some)
+        Ok(Some(store.open()?))
     }
 
     /// Returns the request of the session.

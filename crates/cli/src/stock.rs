@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use brickwork::StoreRequest;
 use brickwork::at_most;
 use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::Upper;
@@ -64,22 +65,17 @@ struct Place {
 }
 
 impl Place {
-    fn path(&self) -> PathBuf {
-        self.directory.clone().or_else(|| self.store.clone()).unwrap_or_default()
+    fn request(&self) -> StoreRequest {
+        self.key.of(self.directory.clone().or_else(|| self.store.clone()).unwrap_or_default())
     }
 
     fn open(&self) -> Result<Store, Failure> {
-        self.key.open_existing(&self.path())
-    }
-
-    /// Opens a store that must exist. Returns none if another process has opened it.
-    fn open_if_free(&self) -> Result<Option<Store>, Failure> {
-        self.key.open_if_free(&self.path())
+        Ok(self.request().open_existing()?)
     }
 
     /// Opens the store for viewing in its present state, even while a party uses it.
     fn view(&self) -> Result<Store, Failure> {
-        self.key.view(&self.path())
+        Ok(self.request().view()?)
     }
 }
 
@@ -204,7 +200,7 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
     let epochs: Vec<Value> = epochs.iter().map(epoch_json).collect();
     let total: u64 = epochs.iter().filter_map(|epoch| epoch["bytes"].as_u64()).sum();
     Ok(json!({
-        "store": place.path().display().to_string(),
+        "store": place.request().store.display().to_string(),
         "bytes": total,
         "pairs": pairs,
         "epochs": epochs,
@@ -360,7 +356,7 @@ const RUNS_MAY_BE_LOST: &str = "It cannot be told how often a service has run wi
 
 fn verify(command: &Verify) -> Result<Report, Failure> {
     let (store, lost) = match command.place.open() {
-        Err(failure) if command.repair => match command.place.key.rebuild(&command.place.path())? {
+        Err(failure) if command.repair => match command.place.request().rebuild()? {
             lost @ Some(_) => (command.place.open()?, lost),
             None => return Err(failure),
         },
@@ -458,7 +454,7 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
 }
 
 fn forgive(command: &Forgive) -> Result<Report, Failure> {
-    let (own, place) = (command.place.open_if_free()?, &command.place);
+    let (own, place) = (command.place.request().open_if_free()?, &command.place);
     let store = own.clone().map_or_else(|| place.view(), Ok)?;
     let mut accounts = store.accounts()?;
     if let Some(key) = &command.peer {
@@ -494,7 +490,7 @@ fn ask_to_forgive(place: &Place, store: &Store, accounts: &[Account]) -> Result<
     while !asked.is_heard() {
         if Instant::now() >= until {
             return Err(Failure::other(
-                format!("{} is in use by a process that does not forgive", place.path().display()),
+                format!("{} is in use by a process that does not forgive", place.request().store.display()),
                 "a service does, while it is up; end any other command, and try again",
             ));
         }

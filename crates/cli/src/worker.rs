@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use brickwork::StoreRequest;
 use brickwork::circuit::{Party, Program};
 use brickwork::jobs::coordinator::{Cause, Evidence};
 use brickwork::jobs::lane::{self, Attempt, Lane, Means};
@@ -183,8 +184,8 @@ pub struct Worker {
     program: Program,
     means: Means,
     reading: Reading,
-    directory: PathBuf,
-    key: KeyArguments,
+    /// The lane's store.
+    store: StoreRequest,
     /// The repeated program for each number of rows of a partition.
     repeated: HashMap<u32, Arc<Program>>,
     met: Option<(Lane, Store)>,
@@ -222,8 +223,7 @@ impl Worker {
             program: (*program).clone(),
             means: Means { threads: arguments.resources.threads(), table_memory: TABLE_MEMORY },
             reading: arguments.reading.clone(),
-            directory: arguments.store.clone(),
-            key: arguments.key.clone(),
+            store: arguments.key.of(&arguments.store),
             repeated: HashMap::new(),
             met: None,
         })
@@ -240,8 +240,8 @@ impl Worker {
         if address.listen.is_none() && address.connect.is_none() {
             return Ok(());
         }
-        let store = self.key.open_when_free(&self.directory, IN_USE)?;
-        let place = place::enter(&self.directory, store, &self.attempt, &self.terms.digest())?;
+        let store = self.store.open_when_free(IN_USE)?;
+        let place = place::enter(&self.store.store, store, &self.attempt, &self.terms.digest())?;
         let channel = match (&address.listen, &address.connect) {
             (Some(address), _) => {
                 let listener = Listener::bind(address, identity, peer, options)?;
@@ -265,7 +265,7 @@ impl Worker {
                 let executions = u64::from(partitions) * u64::from(self.terms.most_rows());
                 let (lane, store) = self.met()?;
                 self.met = Some((lane.fill(&self.program, executions)?, store));
-                Event::Filled { partitions, disk_bytes: folder_bytes(&self.directory) }
+                Event::Filled { partitions, disk_bytes: folder_bytes(&self.store.store) }
             }
             Task::Run { partition, input, output } => self.run(partition, input.as_deref(), &output)?,
             Task::Look { partition } => {
@@ -291,11 +291,11 @@ impl Worker {
     /// the store cannot be read or is gone, or another attempt used it last.
     fn evidence(&self, step: &brickwork::duplo::Step) -> Evidence {
         let found = |store: &Store| {
-            place::evidence(&self.directory, store, &self.attempt, &self.terms.digest(), step)
+            place::evidence(&self.store.store, store, &self.attempt, &self.terms.digest(), step)
         };
         match &self.met {
             Some((_, store)) => found(store),
-            None => self.key.open_existing(&self.directory).map_or(Evidence::PerhapsTaken, |s| found(&s)),
+            None => self.store.open_existing().map_or(Evidence::PerhapsTaken, |s| found(&s)),
         }
     }
 
@@ -497,7 +497,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Ok(())
     };
     let ended = stop.enter(|| work(&mut worker));
-    let (key, directory) = (worker.key.clone(), worker.directory.clone());
+    let own = worker.store.clone();
     // The store is closed before this worker's end can be noticed. The reason, which may be a failed check,
     // is reported before any slow work, so it arrives even if the worker is then killed.
     let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
@@ -510,7 +510,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     };
     let said = print(&format!("{}\n", json!(Event::Gone { cause })));
     // Opening the store again removes used items, which for a completed lane is everything.
-    drop(key.open_existing(&directory));
+    drop(own.open_existing());
     said?;
     ended?;
     let json = json!({

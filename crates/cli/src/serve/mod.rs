@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use brickwork::StoreRequest;
 use brickwork::circuit::Party;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
@@ -98,7 +99,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         protocol: "duplo",
     };
     let trail = Trail::open(arguments.audit.clone(), common)?;
-    let store = arguments.max_age.limits(arguments.key.open(&arguments.store)?);
+    let store =
+        StoreRequest { max_age: arguments.max_age.max_age, ..arguments.key.of(&arguments.store) }.open()?;
     let (book, results) = (Book::open(&store)?, Results::open(&store)?);
     let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results, trail)?);
 
