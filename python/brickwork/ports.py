@@ -90,8 +90,7 @@ def type_from_json(value: Any) -> Type:
     if kind in ("uint", "int"):
         return Integer(what, kind == "int")
     if kind == "fixed":
-        bits, point, signed = what
-        return Integer(bits, signed, point)
+        return Integer(what["width"], what["signed"], what["point"])
     if kind == "array":
         return Array(type_from_json(what[0]), what[1])
     return Struct(tuple((name, type_from_json(field)) for name, field in what))

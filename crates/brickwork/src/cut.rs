@@ -5,11 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
+use serde::{Deserialize, Serialize};
 
 /// A cut of a program into components that both parties can make from the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Cut {
     /// The program's own components.
+    #[default]
     Given,
     /// The whole program as one component.
     Whole,
@@ -96,6 +99,20 @@ impl fmt::Display for Cut {
     }
 }
 
+impl From<Cut> for String {
+    fn from(cut: Cut) -> String {
+        cut.to_string()
+    }
+}
+
+impl TryFrom<String> for Cut {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
 impl FromStr for Cut {
     type Err = String;
 
@@ -128,7 +145,8 @@ impl FromStr for Cut {
 }
 
 /// The cut that a party wants.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum CutChoice {
     /// The garbler takes the cut that is predicted to be fastest. The evaluator accepts the cut that the
     /// garbler proposes.
@@ -143,6 +161,20 @@ impl fmt::Display for CutChoice {
             CutChoice::Fastest => f.write_str("fastest"),
             CutChoice::Fixed(cut) => cut.fmt(f),
         }
+    }
+}
+
+impl From<CutChoice> for String {
+    fn from(cut: CutChoice) -> String {
+        cut.to_string()
+    }
+}
+
+impl TryFrom<String> for CutChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

@@ -1,7 +1,7 @@
-//! Reading files: values, and keys that other users must not know.
+//! Reading and writing files: values, results, and keys that other users must not know.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,6 +76,79 @@ pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Error> {
     let bytes = bytes(path, private)?;
     let text = utf8(&bytes, &path.display().to_string(), "is it the right file?")?;
     Ok(Zeroizing::new(text.to_owned()))
+}
+
+/// Refuses `-`, which stands for stdin in inputs, as an output file: stdout is for the results of the
+/// command.
+pub fn check_output(path: &Path) -> Result<(), Error> {
+    match path == Path::new("-") {
+        true => Err(Error::usage(
+            "- names no file, and stdout is for what the command reports",
+            "give the name of a file, such as ./- if it is to be called so",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether two paths lead to the same file.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    let place = |path: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).map(|data| (data.dev(), data.ino()))
+    };
+    #[cfg(not(unix))]
+    let place = std::fs::canonicalize::<&Path>;
+    one == other || matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Writes a file completely or not at all. An existing file stays until all bytes are written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    check_output(path)?;
+    // A symbolic link stays, and its target is replaced.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = std::fs::metadata(&target).ok();
+    let written = match &before {
+        // A device or a pipe cannot be replaced by a file.
+        Some(data) if !data.is_file() => std::fs::write(path, bytes),
+        _ => replace(&target, bytes, before.map(|data| data.permissions())),
+    };
+    written.map_err(|e| Error::cannot_write(path, &e))
+}
+
+fn replace(target: &Path, bytes: &[u8], permissions: Option<std::fs::Permissions>) -> io::Result<()> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // Errors must not show the name of the temporary file, which the user does not know.
+    let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let mut file = file.map_err(|e| io::Error::from(e.kind()))?;
+    file.as_file_mut().write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.persist(target).map(drop).map_err(|e| e.error)
+}
+
+/// Writes a secret to a new file that only its owner can read.
+pub fn write_secret(path: &Path, secret: &str) -> Result<(), Error> {
+    check_output(path)?;
+    let mut file = brickwork_base::private::options().create_new(true).open(path).map_err(|e| {
+        let error = Error::cannot_write(path, &e);
+        match e.kind() {
+            io::ErrorKind::AlreadyExists => {
+                error.advise("choose another name; a secret is never overwritten")
+            }
+            _ => error,
+        }
+    })?;
+    if let Err(e) = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()) {
+        // A part of a secret is useless, so a failure to remove it needs no message.
+        let _ = std::fs::remove_file(path);
+        return Err(Error::cannot_write(path, &e));
+    }
+    Ok(())
 }
 
 /// The hint how to get the key of a store.

@@ -85,12 +85,20 @@ pub use brickwork_session as session;
 pub use brickwork_stock as stock;
 pub use brickwork_wire as wire;
 
+#[doc(hidden)]
+pub mod compile;
 pub mod cut;
 #[doc(hidden)]
+pub mod description;
+#[doc(hidden)]
 pub mod engine;
+#[doc(hidden)]
+pub mod examples;
 mod failure;
 #[doc(hidden)]
 pub mod files;
+#[doc(hidden)]
+pub mod keygen;
 mod party;
 mod prediction;
 pub mod program;
@@ -100,6 +108,7 @@ pub mod resources;
 mod steps;
 mod store;
 pub mod system;
+mod traced;
 mod values;
 
 pub use brickwork_session::Promise;

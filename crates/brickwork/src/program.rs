@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::cut::Cut;
 use crate::failure::Error;
 use crate::resources;
+use crate::traced::Traced;
 use crate::values::{Inputs, Outputs};
 
 /// Largest program file.
@@ -43,6 +44,7 @@ const BYTES_A_SLOT: u64 = 96;
 
 /// The options of the compiler. Both parties must use the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SourceOptions {
     /// Functions whose calls from `main` are computed as part of it; `*` stands for all.
     pub inline: BTreeSet<String>,
@@ -131,7 +133,8 @@ impl Resolver for Recorder<'_> {
 
 impl Program {
     /// Loads a file: a `.wir` source, or a program in the format `.bwp`, Bristol, SCD or `.GC_duplo`. It
-    /// finds the format by the content.
+    /// finds the format by the content. A program in Python, `FILE.py` or `FILE.py:NAME`, is traced by
+    /// `python3`.
     ///
     /// # Errors
     /// An error of input if the file cannot be read or is malformed.
@@ -145,7 +148,10 @@ impl Program {
     /// # Errors
     /// As [`Program::load`].
     pub fn load_with(path: &Path, map: &InputMap, options: &SourceOptions) -> Result<Self, Error> {
-        Self::read(path, read_all(path)?, map, options)
+        match Traced::named(path) {
+            Some(traced) => Self::read(&traced.path(), traced.source()?.into_bytes(), map, options),
+            None => Self::read(path, read_all(path)?, map, options),
+        }
     }
 
     /// Makes a program from the bytes of a file. `path` need not exist, but the source's included files are

@@ -10,6 +10,7 @@ pub const MAX_TYPE_DEPTH: usize = 64;
 /// The type of a value on wires. Integers are least significant bit first, arrays element 0 first, structs in
 /// the order of their fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Type {
     /// Unsigned integer of this many bits.
     Uint(u32),

@@ -12,6 +12,7 @@ use brickwork_base::{Error, Party, stop};
 
 /// The party that learns an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Recipient {
     /// The garbler alone.
     Garbler,

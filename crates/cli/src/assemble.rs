@@ -1,18 +1,21 @@
 //! `brickwork assemble`: a program of the garbled machine from its source, or the instruction set itself.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use brickwork::circuit::info::Info;
 use brickwork::circuit::{Party, value};
 use brickwork::reading;
 use brickwork_kernels::Erasing;
 use brickwork_machine::{Assembly, Problem, library};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::arguments::Role;
 use crate::failure::Failure;
+use crate::files;
 use crate::report::{Report, plural};
-use crate::{files, info, keygen};
 
 /// Assemble a program of the garbled machine, public or secret, or write its instruction set
 #[derive(Args)]
@@ -54,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
                     let program = assembly.secret(holder).map_err(problem)?;
                     if let Some(path) = &arguments.program_input {
                         let input = holders_input(&assembly, holder, arguments.input.as_deref(), file)?;
-                        keygen::write(path, &format!("{input}\n"))?;
+                        files::write_secret(path, &format!("{input}\n"))?;
                     }
                     program
                 }
@@ -68,22 +71,32 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         return Err(Failure::usage(why, "give another file with --output"));
     }
     files::write_whole(&output, &program.to_bytes())?;
-    let info = program.info();
-    let mut human = format!(
-        "{}: {} in {}, digest {}\n",
-        output.display(),
-        plural(info.and_gates, "AND gate"),
-        plural(info.slots, "slot"),
-        info.digest
-    );
-    let written = arguments.program_input.as_ref().map(|path| path.display().to_string());
-    if let Some(written) = &written {
-        human += &format!("{written}: the secret program, an input that nobody else may see\n");
+    Report::of(&Assembled {
+        info: program.info(),
+        output: output.display().to_string(),
+        program_input: arguments.program_input.as_ref().map(|path| path.display().to_string()),
+    })
+}
+
+/// A program of the garbled machine that was written.
+#[derive(Serialize)]
+struct Assembled {
+    #[serde(flatten)]
+    info: Info,
+    output: String,
+    program_input: Option<String>,
+}
+
+impl fmt::Display for Assembled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Info { and_gates, slots, digest, .. } = &self.info;
+        let (and_gates, slots) = (plural(*and_gates, "AND gate"), plural(*slots, "slot"));
+        writeln!(f, "{}: {and_gates} in {slots}, digest {digest}", self.output)?;
+        match &self.program_input {
+            Some(path) => writeln!(f, "{path}: the secret program, an input that nobody else may see"),
+            None => Ok(()),
+        }
     }
-    let mut json = info::json(info)?;
-    json["output"] = json!(output.display().to_string());
-    json["program_input"] = json!(written);
-    Ok(Report::new(json, human))
 }
 
 fn of_source(file: &Path, problem: Problem) -> Failure {

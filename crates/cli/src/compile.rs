@@ -2,21 +2,16 @@
 
 use std::path::PathBuf;
 
-use brickwork::ProtocolError as Error;
-use brickwork::circuit::formats::{self, bristol, compgc, duplo, scd};
-use brickwork::circuit::{Component, Party, Program, Recipient};
-use brickwork::program::gates_within;
-use clap::{Args, ValueEnum};
-use serde_json::json;
+use brickwork::circuit::Party;
+use brickwork::compile::{CompileRequest, Format};
+use brickwork::cut::Cut;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::arguments::{ProgramArguments, party};
 use crate::failure::Failure;
-use crate::python::Traced;
-use crate::report::{Report, plural};
+use crate::report::Report;
 use crate::source::{self, SourceFlags};
-use crate::{files, info, programs};
-use brickwork::cut::Cut;
-use brickwork::resources;
 
 /// Compile a .wir source into a program, or convert between formats
 #[derive(Args)]
@@ -27,7 +22,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The format to write
-    #[arg(long, value_name = "FORMAT", default_value = "bwp")]
+    #[arg(long, value_name = "FORMAT", default_value = "bwp", value_parser = formats())]
     emit: Format,
     /// The cut into components: as the file has it (given), in one piece (whole), or for a source a list such
     /// as inline:F,component:G; `brickwork plan` shows the cost of each. Stock is made of the components in
@@ -45,72 +40,23 @@ pub struct Arguments {
     source: SourceFlags,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Bwp,
-    GcDuplo,
-    Bristol,
-    #[value(name = "compgc")]
-    CompGc,
-    Scd,
-}
-
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let file = &arguments.program.file;
-    let given = programs::load_with(file, &arguments.program.map.parties(), &arguments.source.options())?;
-    given.warnings().into_iter().for_each(source::warn);
-    let mut program = given.cut(&arguments.cut, gates_within(resources::available_bytes()))?;
-    if let (Some(times), Some(held)) = (arguments.repeat, arguments.hold) {
-        program = program.repeat_holding(times as usize, held)?;
-    }
-    let other_format =
-        |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
-    let (extension, bytes) = match arguments.emit {
-        Format::Bwp => ("bwp", program.to_bytes()),
-        Format::GcDuplo => ("GC_duplo", duplo::write(&program).map_err(other_format)?.into_bytes()),
-        Format::Bristol => ("txt", bristol::write(&program).map_err(other_format)?.into_bytes()),
-        Format::Scd => ("scd", scd::write(&program).map_err(other_format)?),
-        Format::CompGc => ("json", compgc::write(&program).map_err(other_format)?),
+    let request = CompileRequest {
+        file: arguments.program.file.clone(),
+        map: arguments.program.map.parties(),
+        source: arguments.source.options(),
+        output: arguments.output.clone(),
+        emit: arguments.emit,
+        cut: arguments.cut.clone(),
+        repeat: arguments.repeat,
+        hold: arguments.hold,
     };
-    let output = arguments.output.clone().unwrap_or_else(|| file.with_extension(extension));
-    if files::is_same(&output, Traced::named(file).map_or(file, |traced| traced.file())) {
-        return Err(Failure::usage(
-            format!("{} would be overwritten by its own conversion", file.display()),
-            "give another file with --output",
-        ));
-    }
-    files::write_whole(&output, &bytes)?;
-    // A format that cannot express the whole program changes it, so the written file is read again.
-    let name = output.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let written = match arguments.emit {
-        // A CompGC function refers to the components of the program, which are not in its file.
-        Format::CompGc => compgc::read(&bytes, |name| component(&program, name))?,
-        _ => formats::load(&bytes, &name)?,
-    };
-    let info = written.info();
-    let mut human = format!(
-        "{}: {} in {}, digest {}\n",
-        output.display(),
-        plural(info.and_gates, "AND gate"),
-        plural(info.slots, "slot"),
-        info.digest
-    );
-    let private = program.outputs().iter().filter(|output| output.to != Recipient::Both);
-    if matches!(arguments.emit, Format::Bristol | Format::Scd) && private.clone().next().is_some() {
-        let names: Vec<&str> = private.map(|output| output.port.name.as_str()).collect();
-        human += &format!(
-            "This format cannot say whose an output is: whoever runs this file shows {} to both parties.\n",
-            names.join(", ")
-        );
-    }
-    let mut json = info::json(info)?;
-    json["output"] = json!(output.display().to_string());
-    json["warnings"] = json!(given.warnings().map(|w| w.records()).unwrap_or_default());
-    Ok(Report::new(json, human))
+    let program = request.load()?;
+    program.warnings().into_iter().for_each(source::warn);
+    Report::of(&request.write(&program)?)
 }
 
-/// Returns the component with this name.
-fn component(program: &Program, name: &str) -> Result<Component, Error> {
-    let found = program.components().iter().find(|component| component.name == name);
-    found.cloned().ok_or_else(|| Error::Input(format!("the program has no component {name}")))
+/// Reads the name of a format.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
 }

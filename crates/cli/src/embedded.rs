@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use brickwork::circuit::{OutputPort, Party, Port, Recipient, Type};
+use brickwork::circuit::Party;
 use brickwork::reading;
 use brickwork::stop::{Stop, Stopped};
 use brickwork::wire::tls::Identity;
@@ -26,7 +26,7 @@ use crate::commands::{Cli, Command};
 use crate::failure::{Failure, code};
 use crate::party::{self, Host};
 use crate::report::Report;
-use crate::{execute, files, has_the_named_kernel, info, page, plan, programs, run, simulate, terminal};
+use crate::{execute, files, has_the_named_kernel, page, plan, programs, run, simulate, terminal};
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::progress::Progress;
@@ -328,10 +328,8 @@ pub fn simulate(
     }))
 }
 
-/// Reads the program of an `info` command into `keeps`, and describes it. The result has its `digest`, its
-/// number of `and_gates`, and for each of `inputs` and `outputs` the `name`, the `party` (of an output
-/// `garbler`, `evaluator`, `both` or `nobody`) and the `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed":
-/// [bits, bits after the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
+/// Reads the program of an `info` command into `keeps`, and returns its digest, its number of AND gates, and
+/// its inputs and outputs with their types.
 ///
 /// # Errors
 /// As [`call`].
@@ -339,45 +337,9 @@ pub fn ports(arguments: &[String], keeps: &OnceLock<Program>, line: &Line) -> An
     let read = || {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
         let read = programs::program(&arguments.program)?;
-        let program = keeps.get_or_init(|| read).given();
-        let port =
-            |name: &str, party: &str, ty: &Type| json!({ "name": name, "party": party, "type": kind(ty) });
-        let inputs = [Party::Garbler, Party::Evaluator].map(|party| {
-            let of = |own: &Port| port(&own.name, files::role(party), &own.ty);
-            program.input_ports(party).iter().map(of).collect::<Vec<_>>()
-        });
-        let of = |output: &OutputPort| port(&output.port.name, to(output.to), &output.port.ty);
-        let outputs: Vec<Value> = program.outputs().iter().map(of).collect();
-        let json = json!({
-            "digest": crate::report::hex(&program.digest()),
-            "and_gates": program.and_gates(),
-            "inputs": inputs.concat(),
-            "outputs": outputs,
-        });
-        Ok(Report::new(json, String::new()))
+        Ok(Report::new(json!(keeps.get_or_init(|| read).ports()), String::new()))
     };
     answer(line.run(read))
-}
-
-fn to(recipient: Recipient) -> &'static str {
-    match recipient {
-        Recipient::Garbler => "garbler",
-        Recipient::Evaluator => "evaluator",
-        Recipient::Both => "both",
-        Recipient::Nobody => "nobody",
-    }
-}
-
-fn kind(ty: &Type) -> Value {
-    match ty {
-        Type::Uint(bits) => json!({ "uint": bits }),
-        Type::Int(bits) => json!({ "int": bits }),
-        Type::Fixed { width, point, signed } => json!({ "fixed": [width, point, signed] }),
-        Type::Array(element, elements) => json!({ "array": [kind(element), elements] }),
-        Type::Struct(fields) => {
-            json!({ "struct": fields.iter().map(|(name, ty)| json!([name, kind(ty)])).collect::<Vec<_>>() })
-        }
-    }
 }
 
 /// Describes the program of a run or a plan, in the cut of its record, as `info` does. The arguments are
@@ -387,19 +349,19 @@ fn kind(ty: &Type) -> Value {
 /// As [`call`].
 pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line: &Line) -> Answer {
     let describe = || {
-        let cut = Value::from(cut);
+        let cut = cut.parse().map_err(Failure::fault)?;
         let program = match &mut parse(arguments)?.command {
             Command::Info(arguments) => {
                 arguments.program.loaded = program;
-                programs::in_cut(&programs::program(&arguments.program)?, &cut)?
+                programs::program(&arguments.program)?.describe(&cut)?
             }
             Command::Plan(arguments) => {
                 arguments.program.loaded = program;
-                plan::program_in(arguments, &cut)?
+                plan::program_of(arguments)?.describe(&cut)?
             }
             _ => return Err(elsewhere("call")),
         };
-        Ok(Report::new(info::json(program.info())?, String::new()))
+        Report::of(&program)
     };
     answer(line.run(describe))
 }

@@ -37,7 +37,6 @@ mod preprocess;
 mod programs;
 mod progress;
 mod proposal;
-mod python;
 mod report;
 mod requested;
 
@@ -89,12 +88,8 @@ pub mod parts {
     pub use crate::report::Report;
     pub use crate::run::{Both, fastest};
 
-    pub mod keygen {
-        pub use crate::keygen::{make, write};
-    }
-
     pub mod programs {
-        pub use crate::programs::{circuit, load_with, program};
+        pub use crate::programs::{circuit, program};
     }
 }
 

@@ -8,7 +8,6 @@ use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
-use crate::info;
 
 /// The flag for a page.
 #[derive(Args)]
@@ -73,7 +72,8 @@ impl Page {
     fn try_to_write(self, record: &Value, program: Option<Result<Program, Failure>>) -> Result<(), Failure> {
         let mut record = record.clone();
         if let (Some(program), Some(fields)) = (program, record.as_object_mut()) {
-            fields.insert("program".into(), info::json(program?.info())?);
+            let info = serde_json::to_value(program?.info());
+            fields.insert("program".into(), info.map_err(|e| Failure::fault(e.to_string()))?);
         }
         let html = html(&record, self.outputs)?;
         self.put(&html)

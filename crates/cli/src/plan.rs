@@ -173,13 +173,8 @@ fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     Ok(machine)
 }
 
-/// Returns the program of a plan, in the cut of the plan's record.
-pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<circuit::Program, Failure> {
-    programs::in_cut(&program_of(arguments)?, cut)
-}
-
 /// Returns the program of a plan without a cut.
-fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
+pub fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
     programs::read(&arguments.program, &arguments.source.options_without_cut())
 }
 

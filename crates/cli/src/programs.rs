@@ -10,7 +10,6 @@ use brickwork::{Program, SourceOptions, circuit};
 
 use crate::arguments::ProgramArguments;
 use crate::failure::Failure;
-use crate::python::Traced;
 use crate::source;
 
 /// Reads a program or circuit; its content tells the format. Warnings of the compiler are printed on stderr.
@@ -27,13 +26,13 @@ pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
 pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Program, Failure> {
     match &arguments.loaded {
         Some(loaded) if *options == SourceOptions::default() => Ok(loaded.clone()),
-        _ => load_with(&arguments.file, &arguments.map.parties(), options),
+        _ => Ok(Program::load_with(&arguments.file, &arguments.map.parties(), options)?),
     }
 }
 
 /// Reads a [`program`] from a file. `map` assigns the inputs of a circuit to the parties.
 pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
-    let program = load_with(path, map, &SourceOptions::default())?;
+    let program = Program::load_with(path, map, &SourceOptions::default())?;
     program.warnings().into_iter().for_each(source::warn);
     Ok(program)
 }
@@ -41,14 +40,6 @@ pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
 /// Reads a [`program`] for a command that uses it in the cut of its file.
 pub fn circuit(path: &Path, map: &InputMap) -> Result<Arc<circuit::Program>, Failure> {
     Ok(load(path, map)?.given().clone())
-}
-
-/// Does the same as [`load`], but compiles a source with these options, and prints no warnings.
-pub fn load_with(path: &Path, map: &InputMap, options: &SourceOptions) -> Result<Program, Failure> {
-    Ok(match Traced::named(path) {
-        Some(traced) => Program::read(&traced.path(), traced.source()?.into_bytes(), map, options)?,
-        None => Program::load_with(path, map, options)?,
-    })
 }
 
 /// Returns the program in the cut of a record.

@@ -1,9 +1,13 @@
 //! The output of a successful command: one JSON object, or text for people.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use brickwork::circuit::value;
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::failure::Failure;
 
 pub use brickwork_report::words::{bytes, plural, thousands};
 
@@ -18,6 +22,12 @@ impl Report {
     /// Makes the report of a success.
     pub fn new(json: Value, human: String) -> Self {
         Report { json, human, exit: ExitCode::SUCCESS }
+    }
+
+    /// Makes the report of a result that the library gave.
+    pub fn of(result: &(impl Serialize + Display)) -> Result<Self, Failure> {
+        let json = serde_json::to_value(result).map_err(|e| Failure::fault(format!("no JSON: {e}")))?;
+        Ok(Report::new(json, result.to_string()))
     }
 
     /// Returns the text for stdout.

@@ -35,7 +35,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
 use crate::store::StoreArguments;
-use crate::{child, files, keygen, party, programs};
+use crate::{child, files, party, programs};
 use brickwork::engine::link::Relay;
 
 /// Run both parties on this machine, as two processes
@@ -283,7 +283,7 @@ impl Both<'_> {
         if !path.exists() {
             let made = brickwork::private::create_folders(directory);
             made.map_err(|e| Failure::cannot_write(directory, &e))?;
-            keygen::make(&path)?;
+            brickwork::keygen::identity(&path)?;
         }
         Ok(files::identity_and_pem(&path)?)
     }

@@ -11,12 +11,11 @@ use brickwork::jobs::control::{Outcome, coordinate};
 use brickwork::jobs::coordinator::Manner;
 use brickwork::jobs::terms::Terms;
 use brickwork::session::PhaseReport;
-use brickwork::stock::StoreKey;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork::wire::{Channel, memory_pair};
+use brickwork::{files, keygen};
 use brickwork_cli::parts::{
-    Config, Control, Failure, LinkArguments, Processes, ProgramArguments, Report, Workers, keygen, programs,
-    security,
+    Config, Control, Failure, LinkArguments, Processes, ProgramArguments, Report, Workers, programs, security,
 };
 use brickwork_kernels::Kernel;
 use brickwork_report::words::{bytes, plural, thousands};
@@ -111,8 +110,11 @@ fn round(
 ) -> Result<Value, Failure> {
     let folder = folder()?;
     let at = |name: &str| folder.path().join(name);
-    keygen::write(&at("store.key"), &format!("{}\n", *StoreKey::generate()?))?;
-    let [garbler, evaluator] = PARTIES.map(|party| keygen::make(&at(&format!("{}.key", role(party)))));
+    keygen::store_key(&at("store.key"))?;
+    let [garbler, evaluator] = PARTIES.map(|party| {
+        let path = at(&format!("{}.key", role(party)));
+        keygen::identity(&path).and_then(|_| files::identity(&path))
+    });
     let (garbler, evaluator) = (garbler?, evaluator?);
     let keys = [garbler.public_key(), evaluator.public_key()];
     let partitions = lanes * arguments.partitions;

@@ -3,14 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brickwork::SourceOptions;
 use brickwork::circuit::Program;
-use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::library::{aes, matrix, papers};
 use brickwork::engine::cuts::{Decomposition, Pricing, Rivals, rivals};
 use brickwork::engine::machine;
 use brickwork::engine::request::{Parameters, Protocol};
-use brickwork_cli::parts::{Choice, Failure, LinkArguments, Report, Resources, programs, security};
+use brickwork_cli::parts::{Choice, Failure, LinkArguments, Report, Resources, security};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::Args;
@@ -132,7 +130,7 @@ fn timed(cut: &Decomposition, rounds: &[Measured]) -> Value {
 
 /// Returns the predictions and measurements of a program, or the reason why it is skipped.
 fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
-    let program = programs::load_with(file, &InputMap::default(), &SourceOptions::default())?;
+    let program = brickwork::Program::load(file)?;
     let Arguments { resources, security, choice, .. } = arguments;
     let machine = machine::at_hand()?.with_threads(resources.threads);
     let link = arguments.link.line().with_lanes(resources.lanes);

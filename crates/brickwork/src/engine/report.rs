@@ -1,7 +1,7 @@
 //! The report of a run: all that a party may show of it, except its outputs.
 
 use brickwork_session::{PhaseReport, Promise};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::request::Protocol;
 use crate::cut::Cut;
@@ -18,7 +18,6 @@ pub struct Report {
     /// The promise of the run: the kind of adversary, and the statistical security.
     pub promise: Promise,
     /// The cut of the program into components.
-    #[serde(serialize_with = "as_text", deserialize_with = "of_text")]
     pub cut: Cut,
     /// The AND gates of all executions.
     pub and_gates: u64,
@@ -35,12 +34,4 @@ pub struct Report {
     pub cpu_seconds: f64,
     /// The largest memory that this process has used so far, in bytes, if the system tells it.
     pub peak_rss_bytes: Option<u64>,
-}
-
-fn as_text<S: Serializer>(cut: &Cut, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(cut)
-}
-
-fn of_text<'a, D: Deserializer<'a>>(from: D) -> Result<Cut, D::Error> {
-    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }

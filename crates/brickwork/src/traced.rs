@@ -5,17 +5,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::failure::Failure;
+use crate::failure::Error;
 
 /// A program in a Python file.
-pub struct Traced<'p> {
+pub(crate) struct Traced<'p> {
     file: &'p str,
     name: Option<&'p str>,
 }
 
 impl<'p> Traced<'p> {
     /// Returns the program that a path names, if it is one in Python.
-    pub fn named(path: &'p Path) -> Option<Self> {
+    pub(crate) fn named(path: &'p Path) -> Option<Self> {
         let text = path.to_str()?;
         match text.rsplit_once(':') {
             Some((file, name)) if file.ends_with(".py") => Some(Traced { file, name: Some(name) }),
@@ -24,12 +24,12 @@ impl<'p> Traced<'p> {
     }
 
     /// Returns the Python file.
-    pub fn file(&self) -> &'p Path {
+    pub(crate) fn file(&self) -> &'p Path {
         Path::new(self.file)
     }
 
     /// Returns the path for the source, beside the Python file.
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         let path = Path::new(self.file);
         match self.name {
             Some(name) => path.with_file_name(format!("{name}.wir")),
@@ -38,15 +38,15 @@ impl<'p> Traced<'p> {
     }
 
     /// Runs Python, which prints the source.
-    pub fn source(&self) -> Result<String, Failure> {
+    pub(crate) fn source(&self) -> Result<String, Error> {
         let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's \
                     folder, and `python3` of that environment first in PATH";
         let mut python = Command::new("python3");
         python.args(["-m", "brickwork", self.file]).args(self.name);
-        let output = python.output().map_err(|e| Failure::cannot_start("python3", &e).advise(hint))?;
+        let output = python.output().map_err(|e| Error::cannot_start("python3", &e).advise(hint))?;
         if output.status.success() {
             return String::from_utf8(output.stdout)
-                .map_err(|_| Failure::input(format!("{}: python3 gave no text", self.file), hint));
+                .map_err(|_| Error::input(format!("{}: python3 gave no text", self.file), hint));
         }
         // Python's last lines are the error and a hint. If the package is missing, there is only the error.
         let said = String::from_utf8_lossy(&output.stderr);
@@ -59,6 +59,6 @@ impl<'p> Traced<'p> {
             true => last.to_owned(),
             false => format!("{}: {last}", self.file),
         };
-        Err(Failure::input(message, advice))
+        Err(Error::input(message, advice.to_owned()))
     }
 }
