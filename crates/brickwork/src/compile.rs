@@ -133,8 +133,8 @@ impl CompileRequest {
     /// Writes the program of the request, which was loaded before.
     ///
     /// # Errors
-    /// An error of input if the program cannot be cut or written like this; an error of usage if the file
-    /// would be overwritten; an error of the machine if the other file cannot be written.
+    /// An error of input if the program cannot be cut or written like this. An error of usage if it would
+    /// overwrite its own file. An error of the machine if the file cannot be written.
     pub fn write(&self, given: &Program) -> Result<Compiled, Error> {
         let mut program = given.cut(&self.cut, gates_within(resources::available_bytes()))?;
         match (self.repeat, self.hold) {
