@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
@@ -52,6 +53,20 @@ class SessionOptions(TypedDict, total=False):
     store_key: str | os.PathLike[str]
     no_top_up: bool
     max_age: int
+
+
+def as_json(options: Mapping[str, Any]) -> str:
+    """Returns the options of a run in the form of the native part. `map` belongs to the program."""
+    given = {name: one for name, one in options.items() if name != "map" and one is not None}
+    return json.dumps(given, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:

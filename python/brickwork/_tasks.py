@@ -37,12 +37,17 @@ class Deadline(errors.Error, TimeoutError):
 
 @dataclass(frozen=True)
 class Told:
-    """The result of a task: the object of the command's `--json`, and its text for people. Tasks that compute
-    return the bits of their outputs, and not the values.
+    """The result of a task.
+
+    Attributes:
+        json: the object of the command's `--json`.
+        human: the text for people.
+        bits: the output bits of the garbler and of the evaluator, one a byte, if this process has them.
     """
 
     json: Any
     human: str
+    bits: tuple[bytes | None, bytes | None]
 
 
 _END: ContextVar[float | None] = ContextVar("end", default=None)
@@ -120,7 +125,7 @@ def _result(task: _native.Task) -> Told:
         text, human = task.result()
     except _native.Failed as failed:
         raise errors.from_json(failed.args[0]) from None
-    return Told(json.loads(text), human)
+    return Told(json.loads(text or "null"), human, task.bits())
 
 
 _CANCELLED: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)

@@ -30,7 +30,7 @@ def call(*words: str | os.PathLike[str], **options: Any) -> Record:
     line = [*(os.fspath(word) for word in words), *flags(options)]
     if line[:1] == ["bench"]:
         return _by_another("brickwork-bench", "measures", "tools/bench", line[1:])
-    found = wait(_native.Task.call(line)).json
+    found = wait(_native.call(line)).json
     return Record(found if isinstance(found, dict) else {"result": found})
 
 
@@ -91,7 +91,7 @@ class Plan(Record, Page):
     def record(self) -> Mapping[str, Any]:
         """Returns the JSON of the page, with the program in the cut that the plan proposes."""
         cut = self._fields.get("cut", "given")
-        described = wait(_native.Task.describe(self._words, self._program.native, cut)).json
+        described = wait(_native.describe(self._words, self._program.native, cut)).json
         return {**self._fields, "program": described}
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Pl
     program = as_program(program)
     line = {} if link is None else {"bandwidth": link.bandwidth, "rtt": link.rtt}
     words = ["plan", *flags({"map": program.map, **line, **options}), "--", os.fspath(program.path)]
-    told = wait(_native.Task.call(words, program.native))
+    told = wait(_native.call(words, program.native))
     return Plan(told.json, told.human, words, program)
 
 
@@ -143,7 +143,7 @@ def preprocess(
         "listen": listen,
         "connect": connect,
     }
-    task = _native.Task.call(["preprocess", *flags({**peers, "component": words, **options})])
+    task = _native.call(["preprocess", *flags({**peers, "component": words, **options})])
     return Record(wait(task, Watch(deadline=deadline)).json)
 
 
@@ -218,7 +218,7 @@ class Store:
         """
         words = ["stock", "ls", os.fspath(self.path), *flags({"store_key": self._key})]
         files = flags({"program": [in_a_file(as_program(one)) for one in programs]})
-        told = wait(_native.Task.call([*words, *files]))
+        told = wait(_native.call([*words, *files]))
         return Inventory(told.json, told.human)
 
     def fill(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -23,8 +23,10 @@ from .wires import EMPTY, TEXT, Bits, Place, Reading, Scale, integer_bits, to_te
 
 def input_word(
     value: Any, ports: Sequence[Port], executions: int | None, reading: Reading, party: str
-) -> str | None:
-    """Returns a party's input as the value of the command's flag, or None if there is none.
+) -> str | bytes | None:
+    """Returns a party's input: its wire bits, one a byte, or a value in the form of the command's flag.
+
+    Returns None without a value.
 
     Args:
         value: a Python value, an array, a table, a `SecretFile`, a `Secret`, or the path of a file.
@@ -49,8 +51,25 @@ def input_word(
     if kind is None:
         raise InvalidInput(f"{place.who}: the program takes none", "leave it out")
     if executions is None:
-        return _json(_plain(value, kind, place), place)
-    return _json(_executions(value, kind, executions, place), place)
+        plain = _plain(value, kind, place)
+    else:
+        plain = _executions(value, kind, executions, place)
+    bits = _all_bits(plain, kind)
+    return _json(plain, place) if bits is None else bits.tobytes()
+
+
+def _all_bits(plain: Any, kind: Type) -> Bits | None:
+    """Returns the wire bits of a value, if it consists of arrays, tables and numbers with a point."""
+    if isinstance(plain, _Bits):
+        return plain.bits
+    if not isinstance(plain, dict) or not isinstance(kind, Struct) or set(plain) != set(dict(kind.fields)):
+        return None
+    parts = []
+    for name, of in kind.fields:
+        if (part := _all_bits(plain[name], of)) is None:
+            return None
+        parts.append(part.reshape(-1))
+    return np.concatenate(parts)
 
 
 def check_scale(scale: Scale, ports: Sequence[Port]) -> None:
@@ -94,29 +113,28 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
         return _each(value, kind, place)
     if len(rows) != executions:
         raise place.wrong(f"{len(rows)} rows for {executions} executions", "give a row for each")
-    return _text(rows)
+    return _Bits(rows)
 
 
 def _json(value: Any, place: Place) -> str:
     look()
-    if isinstance(value, _Bits):
-        # Wire bits need no escapes, and may be long.
-        return f'"{value}"'
     try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
+        return json.dumps(value, allow_nan=False, default=_Bits.text)
+    except (TypeError, ValueError, AttributeError):
         # The messages of the exceptions may repeat the value, so no exception is chained as the cause.
         pass
     raise place.wrong("a value of a type that is not supported", "give numbers, arrays, tables or dicts")
 
 
-class _Bits(str):
-    """Wire bits in the form that the command reads."""
+@dataclass(frozen=True)
+class _Bits:
+    """Wire bits of a part of a value."""
 
+    bits: Bits = field(repr=False)
 
-def _text(bits: Bits) -> _Bits:
-    """Returns wire bits in the form that the command reads."""
-    return _Bits("bits:" + to_text(bits))
+    def text(self) -> str:
+        """Returns the bits in the form that the command reads."""
+        return "bits:" + to_text(self.bits)
 
 
 def _plain(value: Any, kind: Type, place: Place) -> Any:
@@ -197,7 +215,7 @@ def _number(value: Any, kind: Integer, place: Place) -> _Bits:
     fraction = isinstance(value, (float, np.floating, Decimal, Fraction))
     if fraction and kind.point == 0 and place.digits() is None:
         raise place.wrong("a number with a decimal point", place.how_to_scale())
-    return _text(integer_bits(np.array([value]), kind, replace(place, alone=True)))
+    return _Bits(integer_bits(np.array([value]), kind, replace(place, alone=True)))
 
 
 _MANY = 32
@@ -226,13 +244,13 @@ def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, A
     """Returns the fields of a struct. The native part names unknown and missing values."""
     fields, array = dict(kind.fields), _table_field(kind)
 
-    def field(name: str, one: Any) -> Any:
+    def plain_field(name: str, one: Any) -> Any:
         if name == array:
             return one
         here = place.field(str(name))
         return _plain(one, fields[name], here) if name in fields else _names_no_file(one, here)
 
-    plain = {name: field(name, one) for name, one in value.items()}
+    plain = {name: plain_field(name, one) for name, one in value.items()}
     if array is None or array not in value:
         return plain
     if not _is_array(value[array], fields[array]):
@@ -263,7 +281,7 @@ def _filled(value: Any, kind: Type, place: Place) -> Any:
             raise place.wrong(
                 f"{len(bits)} rows, and the program takes {kind.length}", "give exactly as many"
             )
-        return _text(bits)
+        return _Bits(bits)
     if isinstance(kind, Struct) and (name := _table_field(kind)) is not None:
         array = dict(kind.fields)[name]
         assert isinstance(array, Array)
@@ -274,7 +292,7 @@ def _filled(value: Any, kind: Type, place: Place) -> Any:
             raise place.wrong(f"{len(bits)} rows, and the program takes {array.length} at most", "give fewer")
         padded = np.zeros((array.length, bits.shape[1]), np.uint8)
         padded[: len(bits)] = bits
-        return {name: _text(padded), "count": len(bits)}
+        return {name: _Bits(padded), "count": len(bits)}
     raise place.wrong(
         f"an array or table, and the program takes {kind}", "`Program.inputs` shows what it takes"
     )

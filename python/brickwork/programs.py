@@ -99,19 +99,19 @@ class Program(Page):
 
     def info(self) -> dict[str, Any]:
         """Returns the output of `brickwork info --json` for this program."""
-        return dict(wait(_native.Task.call(self._words(), self.native)).json)
+        return dict(wait(_native.call(self._words(), self.native)).json)
 
     def _words(self) -> list[str]:
         return ["info", *flags({"map": self.map}), "--", os.fspath(self.unchanged().path)]
 
-    def meaning(self, bits: Mapping[str, str], executions: int | None) -> Any:
+    def meaning(self, bits: Mapping[str, bytes], executions: int | None) -> Any:
         """Returns the values of the parties' output bits, in the form of the command's JSON."""
         parties = (bits.get(party) for party in ("garbler", "evaluator"))
         return wait(self.native.outputs(executions, *parties)).json
 
     def described(self, cut: str) -> dict[str, Any]:
         """Returns the output of `info` for this program in another cut, such as one that a run names."""
-        return dict(wait(_native.Task.describe(self._words(), self.native, cut)).json)
+        return dict(wait(_native.describe(self._words(), self.native, cut)).json)
 
     def record(self) -> Mapping[str, Any]:
         return self.info()
@@ -125,7 +125,7 @@ class Program(Page):
         """
         options = {"map": self.map, "output": path, "cut": cut}
         call = ["compile", *flags(options), "--", os.fspath(self.unchanged().path)]
-        wait(_native.Task.call(call))
+        wait(_native.call(call))
         return self._alike(Program(path))
 
     def repeated(self, times: int, hold: str) -> Program:
@@ -139,7 +139,7 @@ class Program(Page):
             hold: the party whose input is the same in all, `garbler` or `evaluator`.
         """
         options = {"map": self.map, "output": new_file(), "repeat": times, "hold": hold}
-        wait(_native.Task.call(["compile", *flags(options), "--", os.fspath(self.unchanged().path)]))
+        wait(_native.call(["compile", *flags(options), "--", os.fspath(self.unchanged().path)]))
         return self._alike(Program(options["output"]))  # type: ignore[arg-type]
 
     def _alike(self, other: Program) -> Program:
@@ -201,8 +201,12 @@ def load(path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> 
     return Program(path, map)
 
 
-def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Program:
-    """Returns a program, given a program or the name of one."""
+def as_program(
+    program: Program | HasProgram | str | os.PathLike[str], map: Mapping[str, str] | None = None
+) -> Program:
+    """Returns a program, given a program or the name of one. With a map, the inputs have these parties."""
+    if map and isinstance(program, Program):
+        return program if {**program.map, **map} == program.map else Program(program.path, map)
     if isinstance(program, Program):
         return program.unchanged()
     if isinstance(program, HasProgram):
@@ -213,7 +217,7 @@ def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Progra
             f"{what} is no program",
             "write @bw.program above its def" if callable(program) else "give a program, or the path of one",
         )
-    return Program(program)
+    return Program(program, map)
 
 
 def in_a_file(program: Program) -> Path:
@@ -245,7 +249,7 @@ def compile(
         "warnings_as_errors": warnings_as_errors,
         "output": new_file(),
     }
-    wait(_native.Task.call(["compile", *flags(options), "--", os.fspath(source)]))
+    wait(_native.call(["compile", *flags(options), "--", os.fspath(source)]))
     return Program(options["output"])  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._flags import Options, flags
+from ._flags import Options, as_json
 from ._tasks import Told, Watch, aside, wait, wait_async
 from .errors import UsageError
 from .inputs import check_scale, input_word
@@ -20,7 +20,7 @@ from .outputs import output_value
 from .pages import Page
 from .programs import HasChecks, HasProgram, Program, as_program
 from .tracing import Fault
-from .wires import Reading, from_text, to_text
+from .wires import Bits, Reading
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -83,19 +83,15 @@ class Run(Page):
         json: the output of `brickwork run --json`, without the outputs of the program.
     """
 
-    def __init__(self, program: Program, told: Told, roles: tuple[str, ...], executions: int | None) -> None:
+    def __init__(self, program: Program, told: Told, executions: int | None) -> None:
         self.program = program
         self.garbler: Any = None
         self.evaluator: Any = None
         self._executions = executions
         self._bits: dict[str, tuple[NDArray[np.uint8], int]] = {}
-        texts = told.json.pop("output_bits", {})
-        told.json.pop("outputs", None)
-        for role in roles:
-            if (text := texts.get(role)) is not None:
-                bits = from_text(text)
-                self._bits[role] = np.packbits(bits), len(bits)
-                setattr(self, role, output_value(bits, program.outputs_of(role), executions))
+        for role, bits in outputs_of(told).items():
+            self._bits[role] = np.packbits(bits), len(bits)
+            setattr(self, role, output_value(bits, program.outputs_of(role), executions))
         self.json: dict[str, Any] = told.json
 
     def record(self) -> Mapping[str, Any]:
@@ -104,10 +100,10 @@ class Run(Page):
         return {**self.json, "outputs": None, "program": described}
 
     def _outputs_of_record(self) -> Any:
-        texts = {
-            role: to_text(np.unpackbits(bits, count=count)) for role, (bits, count) in self._bits.items()
+        bits = {
+            role: np.unpackbits(packed, count=count).tobytes() for role, (packed, count) in self._bits.items()
         }
-        return self.program.meaning(texts, self._executions)
+        return self.program.meaning(bits, self._executions)
 
     @property
     def promise(self) -> Record:
@@ -135,12 +131,20 @@ class Run(Page):
         return f"<brickwork.Run {self.json['protocol']}: {self.bytes:,} bytes, {self.seconds:.3f} s{promise}>"
 
 
+BOTH = ("garbler", "evaluator")
+
+
+def outputs_of(told: Told) -> dict[str, Bits]:
+    """Returns the output bits of a task, by role."""
+    found = zip(BOTH, told.bits)
+    return {role: np.frombuffer(bits, np.uint8) for role, bits in found if bits is not None}
+
+
 @dataclass(frozen=True)
 class _Ready:
     """A call with complete arguments that has not begun."""
 
     program: Program
-    roles: tuple[str, ...]
     executions: int | None
     start: Callable[[], _native.Task]
 
@@ -151,10 +155,7 @@ class _Ready:
         return self.run(await wait_async(self.start(), watch))
 
     def run(self, told: Told) -> Run:
-        return Run(self.program, told, self.roles, self.executions)
-
-
-BOTH = ("garbler", "evaluator")
+        return Run(self.program, told, self.executions)
 
 
 def run(
@@ -180,7 +181,7 @@ def run(
         Error: for each error of the command; its class and `code` tell the kind.
     """
     watch = Watch(progress, deadline=deadline)
-    return watch.prepare(_both, _native.Task.both, "run", program, garbler, evaluator, options).wait(watch)
+    return watch.prepare(_both, program, garbler, evaluator, options).wait(watch)
 
 
 async def run_async(
@@ -194,7 +195,7 @@ async def run_async(
 ) -> Run:
     """Runs both parties, as `run` does, while the event loop continues. Cancelling it stops the run."""
     watch = Watch(progress, deadline=deadline)
-    ready = await aside(watch.prepare, _both, _native.Task.both, "run", program, garbler, evaluator, options)
+    ready = await aside(watch.prepare, _both, program, garbler, evaluator, options)
     return await ready.wait_async(watch)
 
 
@@ -229,19 +230,16 @@ def simulate(
     # The input is taken once for both simulations, because a `Secret` cannot be taken a second time.
     words = watch.prepare(_words, own, garbler, evaluator, options)
 
-    def bits_of(of: Program) -> dict[str, str]:
-        ready = watch.prepare(_both_words, _native.Task.simulate, "simulate", of, words, options)
-        bits: dict[str, str] = wait(ready.start(), watch).json["output_bits"]
-        return bits
+    def bits_of(of: Program) -> dict[str, Bits]:
+        task = watch.prepare(_native.simulate, of.native, as_json(options), *words)
+        return outputs_of(wait(task, watch))
 
     bits = bits_of(own)
-    outputs = Outputs(
-        *(output_value(from_text(bits[role]), own.outputs_of(role), executions) for role in BOTH)
-    )
+    outputs = Outputs(*(output_value(bits[role], own.outputs_of(role), executions) for role in BOTH))
     if checked is None:
         return outputs
     of, faults = checked
-    found = from_text(bits_of(of)["garbler"]).reshape(-1, len(faults))
+    found = bits_of(of)["garbler"].reshape(-1, len(faults))
     met = tuple(fault for number, fault in enumerate(faults) if found[:, number].any())
     if met:
         warnings.warn("\n".join(map(str, met)), Faulty, stacklevel=2)
@@ -262,41 +260,20 @@ def _checkable(program: AnyProgram, check: bool) -> tuple[Program, tuple[Program
     return as_program(program), program.checked() if check and isinstance(program, HasChecks) else None
 
 
-def _both(
-    start: Callable[[list[str], _native.Program, str | None, str | None], _native.Task],
-    command: str,
-    program: AnyProgram,
-    garbler: Any,
-    evaluator: Any,
-    options: Options,
-) -> _Ready:
-    program = as_program(program)
-    return _both_words(start, command, program, _words(program, garbler, evaluator, options), options)
+def _both(program: AnyProgram, garbler: Any, evaluator: Any, options: Options) -> _Ready:
+    program, json = as_program(program, options.get("map")), as_json(options)
+    words = _words(program, garbler, evaluator, options)
+    native = program.native
+    return _Ready(program, options.get("executions"), lambda: _native.run_both(native, json, *words))
 
 
-def _words(program: Program, garbler: Any, evaluator: Any, options: Options) -> list[str | None]:
-    """Takes the inputs of both parties in the form of the command."""
+def _words(program: Program, garbler: Any, evaluator: Any, options: Options) -> list[str | bytes | None]:
+    """Takes the inputs of both parties in the form of the native part."""
     check_scale(options.get("scale", {}), program.inputs)
     return [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
 
 
-def _both_words(
-    start: Callable[[list[str], _native.Program, str | None, str | None], _native.Task],
-    command: str,
-    program: Program,
-    words: list[str | None],
-    options: Options,
-) -> _Ready:
-    call = [command, *_flags(program, options), "--", os.fspath(program.path)]
-    native = program.native
-    return _Ready(program, BOTH, options.get("executions"), lambda: start(call, native, *words))
-
-
-def _flags(program: Program, options: Mapping[str, Any]) -> list[str]:
-    return flags({**options, "map": {**program.map, **options.get("map", {})}})
-
-
-def _word(value: Any, program: Program, role: str, options: Options) -> str | None:
+def _word(value: Any, program: Program, role: str, options: Options) -> str | bytes | None:
     if value is None and program.inputs_of(role):
         raise UsageError(
             f"the program needs an input of the {role}", "give it; `Program.inputs` shows what it takes"
@@ -323,16 +300,17 @@ def _party(
 ) -> _Ready:
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
-    program = as_program(program)
+    program = as_program(program, options.get("map"))
     check_scale(options.get("scale", {}), program.inputs_of(role))
     key = identity if isinstance(identity, _native.Identity) else None
-    words: dict[str, Any] = {"listen": listen, "connect": connect, "keep": keep, "peer": peer}
+    peers = {"listen": listen, "connect": connect, "keep": keep, "peer": peer}
     # A key that is not in memory is in a file.
-    words["identity"] = None if key is not None else identity
-    call = [*flags(words), *_flags(program, options), "--", os.fspath(program.path)]
+    json = as_json({**options, **peers, "identity": None if key is not None else identity})
     word = _word(value, program, role, options)
-    start, native = _native.Task.party, program.native
-    return _Ready(program, (role,), options.get("executions"), lambda: start(role, call, native, key, word))
+    native = program.native
+    return _Ready(
+        program, options.get("executions"), lambda: _native.run_party(role, native, json, key, word)
+    )
 
 
 def garbler(

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _native
-from ._flags import SessionOptions, flags
+from ._flags import SessionOptions, as_json
 from ._tasks import Told, Watch, aside, wait, wait_async
 from .commands import count_words
 from .errors import UsageError
 from .inputs import check_scale, input_word
 from .outputs import output_value
 from .ports import Port
-from .programs import Program, as_program, in_a_file
-from .runs import AnyProgram, Key, Record
-from .wires import Reading, Scale, from_text
+from .programs import Program, as_program
+from .runs import AnyProgram, Key, Record, outputs_of
+from .wires import Reading, Scale
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -69,7 +68,7 @@ class _Wish:
 
     program: Program
     number: int
-    word: str | None
+    word: str | bytes | None
     executions: int | None
     carried: list[tuple[str, str, int]]
     keep: list[str]
@@ -173,8 +172,7 @@ class Session:
         found = as_program(program)
         reading = replace(reading, raw=found.is_raw)
         if found not in self._numbers:
-            told = wait(self._native.add(os.fspath(in_a_file(found))))
-            self._numbers[found] = told.json["number"]
+            self._numbers[found] = wait(self._native.add(found.native)).json
         carried = []
         for name, kept in carry.items():
             port = next((port for port in found.inputs if port.name == name), None)
@@ -201,7 +199,7 @@ class Session:
         learned = [port for port in wish.program.outputs_of(self.role) if port.name not in wish.keep]
         ports = {port.name: port for port in wish.program.outputs}
         kept = {name: Kept(self, ports[name], number) for name, number in told.json["kept"]}
-        output = output_value(from_text(told.json["output_bits"]), learned, wish.executions)
+        output = output_value(outputs_of(told)[self.role], learned, wish.executions)
         return Step(output, kept, Record(told.json["promise"]), told.json["made_on_the_spot"])
 
     def close(self) -> None:
@@ -249,7 +247,7 @@ def _connect(
     listen: str | None,
     connect: str | None,
     options: Mapping[str, Any],
-) -> tuple[Session, list[str], _native.Identity | None]:
+) -> tuple[Session, Callable[[], _native.Task]]:
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     times: dict[Program, int] = {}
@@ -258,15 +256,11 @@ def _connect(
         found = as_program(program)
         times[found] = times.get(found, 0) + count
     key = identity if isinstance(identity, _native.Identity) else None
-    call = {
-        "listen": listen,
-        "connect": connect,
-        "peer": peer,
-        "identity": None if key is not None else identity,
-        "program": count_words(times),
-        **options,
-    }
-    return Session(role, list(times)), flags(call), key
+    peers = {"listen": listen, "connect": connect, "peer": peer}
+    json = as_json({**options, **peers, "identity": None if key is not None else identity})
+    natives = [(program.native, count) for program, count in times.items()]
+    session = Session(role, list(times))
+    return session, lambda: session._native.connect(role, json, natives, key)
 
 
 def connect(
@@ -302,10 +296,8 @@ def connect(
             `lanes`, `max_ram`, `timeout`, as for `brickwork garbler`.
     """
     watch = Watch(progress, listening, deadline)
-    session, words, key = watch.prepare(
-        _connect, role, programs or {}, identity, peer, listen, connect, options
-    )
-    wait(session._native.connect(role, words, key), watch)
+    session, begin = watch.prepare(_connect, role, programs or {}, identity, peer, listen, connect, options)
+    wait(begin(), watch)
     return session
 
 
@@ -358,10 +350,10 @@ def connect_async(
 
     async def begin() -> Session:
         watch = Watch(progress, listening, deadline)
-        session, words, key = await aside(
+        session, start = await aside(
             watch.prepare, _connect, role, programs or {}, identity, peer, listen, connect, options
         )
-        await wait_async(session._native.connect(role, words, key), watch)
+        await wait_async(start(), watch)
         return session
 
     return Connecting(begin())

@@ -2,7 +2,7 @@
 python/measure/calls.py`.
 
 Both calls run both parties on two threads, in turn. The argument is the number of rounds, and the output has
-medians. The calls from Rust are `cargo build --release -p brickwork-cli --example calls`. The output has the
+medians. The calls from Rust are `cargo build --release -p brickwork --example calls`. The output has the
 time and the CPU time of all threads for each call. CPU time is more reliable on a machine with other load. It
 also has the costs of Python itself: the time of a call without the time in which it waits for the native
 part.
@@ -33,20 +33,19 @@ class Rust:
     """A process that does the same call for each line."""
 
     def __init__(self, program: bw.Program, inputs: list[Any], executions: int | None) -> None:
-        words, self._files = [], []
+        names, self._files = [], []
         for role, given in zip(("garbler", "evaluator"), inputs):
             word = input_word(given, program.inputs_of(role), executions, Reading(), role)
+            assert word is not None
             # The input is in a file, because a command line has no room for rows of a table.
-            file = tempfile.NamedTemporaryFile("w", suffix=".json")
-            file.write(str(word))
+            file = tempfile.NamedTemporaryFile("wb")
+            file.write(word.encode() if isinstance(word, str) else word)
             file.flush()
             self._files.append(file)
-            words.append(f"@{file.name}")
-        command: list[Any] = [ROOT / "target/release/examples/calls", *words, "run"]
-        command += [] if executions is None else ["--executions", str(executions)]
-        self._process = subprocess.Popen(
-            [*command, "--", program.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            names.append(file.name)
+        options = json.dumps({} if executions is None else {"executions": executions})
+        command: list[Any] = [ROOT / "target/release/examples/calls", program.path, options, *names]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def call(self) -> tuple[float, float]:
         """Calls once. Returns the seconds and the CPU seconds that it took."""

@@ -186,11 +186,11 @@ def test_what_runs_is_its_process_s_own() -> None:
     from brickwork import _native
     from brickwork._tasks import wait
 
-    task = _native.Task.call(["examples"])
+    task = _native.call(["examples"])
     wait_for = _native.Session()
     with forked(lambda: wait(task)) as said:
         assert said.startswith("UsageError: a session belongs"), said
-    with forked(lambda: wait(wait_for.connect("garbler", [], None))) as said:
+    with forked(lambda: wait(wait_for.connect("garbler", "{}", [], None))) as said:
         assert said.startswith("UsageError: a session belongs"), said
     assert wait(task).json["examples"]
     # A session that a fork begins belongs to the fork.

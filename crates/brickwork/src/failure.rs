@@ -1,6 +1,7 @@
 //! The error of the library: its kind, a message, and a hint about the remedy.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::path::Path;
 use brickwork_base::stop::Stopped;
 use brickwork_base::{Cheat, Error as ProtocolError, Standing};
 use brickwork_lang::Diagnostics;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::system;
 
@@ -211,6 +213,29 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Writes the object under `error` of `--json`: the exit code, the message, the hint, and the details that
+/// are known.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("code", &self.exit_code())?;
+        fields.serialize_entry("message", self.message())?;
+        fields.serialize_entry("hint", self.hint())?;
+        match self.cause.as_deref() {
+            Some(Cause::Source(diagnostics)) => {
+                fields.serialize_entry("diagnostics", &diagnostics.records())?;
+            }
+            Some(Cause::Check(cheat)) => {
+                let check = BTreeMap::from([("part", cheat.part()), ("name", cheat.check())]);
+                fields.serialize_entry("check", &check)?;
+            }
+            Some(Cause::Ended(standing)) => fields.serialize_entry("standing", standing)?,
+            None => {}
+        }
+        fields.end()
+    }
+}
 
 impl From<ProtocolError> for Error {
     fn from(error: ProtocolError) -> Self {

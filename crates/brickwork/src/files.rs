@@ -5,10 +5,11 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use brickwork_base::private;
 use brickwork_base::stop::look;
 use brickwork_kernels::Erasing;
 use brickwork_stock::StoreKey;
-use brickwork_wire::tls::Identity;
+use brickwork_wire::tls::{Identity, PublicKey};
 use zeroize::Zeroizing;
 
 use crate::failure::Error;
@@ -134,7 +135,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<std::fs::Permissions
 /// Writes a secret to a new file that only its owner can read.
 pub fn write_secret(path: &Path, secret: &str) -> Result<(), Error> {
     check_output(path)?;
-    let mut file = brickwork_base::private::options().create_new(true).open(path).map_err(|e| {
+    let mut file = private::options().create_new(true).open(path).map_err(|e| {
         let error = Error::cannot_write(path, &e);
         match e.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -225,6 +226,38 @@ fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static
              make a new one",
         )),
     }
+}
+
+/// Opens a file with secrets to append to it; a new one can be read only by its owner.
+pub fn append_private(path: &Path) -> Result<File, Error> {
+    let file = private::options().append(true).create(true).open(path);
+    let file = file.map_err(|e| Error::cannot_write(path, &e))?;
+    check_private(&file, path)?;
+    Ok(file)
+}
+
+/// Reads a public key, given inline or as `@FILE`.
+pub fn public_key(text: &str) -> Result<PublicKey, Error> {
+    let hint = "ask the other party for the public key that its own `brickwork keygen` printed";
+    let Some(path) = text.strip_prefix('@') else {
+        return text.parse().map_err(|e: brickwork_base::Error| {
+            let error = Error::usage(format!("--peer: {e}"), hint);
+            match Path::new(text).is_file() {
+                true => error.advise("this is the name of a file: write an @ before it, as in --peer @FILE"),
+                false => error,
+            }
+        });
+    };
+    let bytes = read_all(File::open(path), MAX_KEY_BYTES, path).map_err(|e| e.within("--peer"))?;
+    let key = utf8(&bytes, path, hint).map_err(|e| e.within("--peer"))?;
+    if key.contains("PRIVATE KEY") {
+        return Err(Error::input(
+            format!("--peer: {path} holds a private key, and the public one is needed"),
+            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one \
+             is not yours, tell its owner to make another one",
+        ));
+    }
+    key.trim().parse().map_err(|e: brickwork_base::Error| Error::input(format!("--peer: {path}: {e}"), hint))
 }
 
 #[cfg(all(test, unix))]

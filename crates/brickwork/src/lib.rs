@@ -87,6 +87,8 @@ pub use brickwork_wire as wire;
 
 #[doc(hidden)]
 pub mod compile;
+#[doc(hidden)]
+pub mod control;
 pub mod cut;
 #[doc(hidden)]
 pub mod description;
@@ -99,6 +101,8 @@ mod failure;
 pub mod files;
 #[doc(hidden)]
 pub mod keygen;
+#[doc(hidden)]
+pub mod options;
 mod party;
 mod prediction;
 pub mod program;

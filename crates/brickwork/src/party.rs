@@ -16,7 +16,8 @@ use crate::engine::report::Report;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Place};
 use crate::engine::sessions::Needs;
-use crate::engine::stocked::Stocked;
+use crate::engine::stocked::{Stocked, Wishes};
+use crate::engine::task::Endpoint;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
 use crate::program::Program;
@@ -118,6 +119,15 @@ impl Party {
     pub fn connect(mut self, address: impl Into<String>) -> Self {
         self.line = Some(Transport::Connect(address.into()));
         self
+    }
+
+    /// Reaches the peer in this way.
+    #[doc(hidden)]
+    pub fn at(self, place: Endpoint) -> Self {
+        match place {
+            Endpoint::Listen(address) => self.listen(address),
+            Endpoint::Connect(address) => self.connect(address),
+        }
     }
 
     /// Uses a connection that the caller made, for one run. The connection must be private and authenticated:
@@ -246,6 +256,7 @@ impl Party {
             let hint = "call `store` with a store, or call `session_of` with the programs";
             return Err(Error::usage("a session needs a store", hint));
         };
+        check_stocked_session(&request)?;
         let (keys, mut place) = self.reach()?;
         // No protocol of the store's that this party does not accept.
         let ways = request.from_stock(Some(&store), &ordered(role, keys))?;
@@ -373,6 +384,21 @@ impl fmt::Debug for Party {
     }
 }
 
+/// Refuses parameters that have no effect in a session from stock.
+pub(crate) fn check_stocked_session(request: &RunRequest<Protocols>) -> Result<(), Error> {
+    let parameters = &request.parameters;
+    if parameters.post_quantum {
+        return Err(Error::usage(
+            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \
+             curve",
+            "leave the store or --post-quantum out",
+        ));
+    }
+    let level = parameters.security.is_some();
+    let wishes = parameters.protocol.only().map(|protocol| Wishes { level, ..Wishes::new(protocol) });
+    wishes.map_or(Ok(()), |wishes| wishes.check())
+}
+
 /// Returns the terms of a session between these parties.
 fn terms(request: &RunRequest<Protocols>, identities: [[u8; 32]; 2]) -> Terms {
     Terms {
@@ -404,8 +430,7 @@ fn run_at(
     input: &[bool],
     watch: &Watch,
 ) -> Result<Run, Error> {
-    let open = || Ok::<_, Error>(store.clone());
-    let PartyRun { outputs, report, .. } = run::run(part, &open, place, false, input, watch)?;
+    let PartyRun { outputs, report, .. } = run::run(part, store, place, false, input, watch)?;
     Ok(Run { outputs: Outputs::decode(&part.given.outputs(part.party), &outputs), report })
 }
 

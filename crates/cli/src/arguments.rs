@@ -10,6 +10,7 @@ use brickwork::circuit::Party;
 use brickwork::circuit::formats::InputMap;
 use brickwork::cut::CutChoice;
 use brickwork::engine::request::{self, LinkSpeed, RunRequest};
+use brickwork::engine::task::Endpoint;
 use brickwork::ot::Cot;
 use brickwork::reading::{self, Scale};
 use brickwork::session::Model;
@@ -21,8 +22,12 @@ use zeroize::Zeroizing;
 
 use brickwork::engine::link;
 
+use crate::failure::Failure;
+
 pub use brickwork::compgc::Linking;
-pub use brickwork::engine::request::{Buckets, Parameters, Protocol, SECURITY, cot};
+pub use brickwork::engine::request::{
+    Buckets, HalfGates, Parameters, Protocol, SECURITY, cot, scheme, security, size,
+};
 pub use brickwork::engine::ways::Protocols;
 
 /// The program that a command works on.
@@ -139,7 +144,7 @@ pub struct ParameterArguments {
     #[arg(long, value_name = "NAME", value_parser = cot)]
     pub cot: Option<Cot>,
     /// The garbling scheme; every protocol uses half-gates, and `brickwork garble` has others
-    #[arg(long, value_name = "half-gates", value_parser = garbling)]
+    #[arg(long, value_name = "half-gates", value_parser = scheme)]
     pub scheme: Option<HalfGates>,
     /// The commitment scheme of duplo and lego; the default is split
     #[arg(long, value_name = "NAME")]
@@ -184,40 +189,10 @@ pub fn secret(text: &str) -> Result<Zeroizing<String>, Infallible> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-pub fn security(text: &str) -> Result<u32, String> {
-    match text {
-        "40" => Ok(40),
-        "64" => Ok(64),
-        "80" => Ok(80),
-        _ => Err("the statistical security is 40, 64 or 80 bits".into()),
-    }
-}
-
 /// Reads the kind of adversary against which a protocol must be secure.
 pub fn model(name: &str) -> Result<Model, String> {
     let named = [Model::SemiHonest, Model::Malicious].into_iter().find(|model| model.name() == name);
     named.ok_or_else(|| "a model is semi-honest or malicious".into())
-}
-
-/// Half-gates: the garbling scheme of every protocol.
-#[derive(Clone, Copy)]
-pub struct HalfGates;
-
-/// Returns the scheme of this name, for clap.
-pub fn garbling(name: &str) -> Result<HalfGates, String> {
-    match name {
-        "half-gates" => Ok(HalfGates),
-        "ga" | "gax" | "gaxr" => Err(format!(
-            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a \
-             cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates \
-             and their one offset"
-        )),
-        "privacy-free" => Err("privacy-free shows the evaluator every bit of the inputs, so that no \
-                               protocol garbles with it; it is for research, with `brickwork garble \
-                               --scheme privacy-free`"
-            .into()),
-        _ => Err("protocols garble with half-gates, and with nothing else".into()),
-    }
 }
 
 impl ParameterArguments {
@@ -339,25 +314,6 @@ impl Resources {
     }
 }
 
-/// Returns a number of bytes.
-pub fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        "kB" => 1000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        other => return Err(format!("{other} is no unit of bytes; expected a size such as 4GiB or 500MB")),
-    };
-    let bytes =
-        digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).filter(|&bytes| bytes > 0);
-    bytes.ok_or_else(|| "expected a size such as 4GiB or 500MB".into())
-}
-
 /// Returns the request of a party with these flags.
 pub fn request(
     parameters: &ParameterArguments,
@@ -406,6 +362,25 @@ pub struct Address {
     /// Connect to the peer, which listens at this address
     #[arg(long, value_name = "HOST:PORT")]
     pub connect: Option<String>,
+}
+
+impl Address {
+    /// Returns the way to reach the peer.
+    pub fn endpoint(&self) -> Result<Endpoint, Failure> {
+        match (&self.listen, &self.connect) {
+            (Some(address), _) => Ok(Endpoint::Listen(address.clone())),
+            (None, Some(address)) => Ok(Endpoint::Connect(address.clone())),
+            (None, None) => Err(no_address()),
+        }
+    }
+}
+
+/// Returns the error for a party without an address.
+pub fn no_address() -> Failure {
+    Failure::usage(
+        "one of --listen and --connect is needed",
+        "one party gives --listen HOST:PORT, the other one --connect with that address",
+    )
 }
 
 /// The flag that makes a listener wait on after a refusal.

@@ -127,7 +127,9 @@ fn holders_input(
                 "leave --input out",
             ));
         }
-        (Some(text), _) => reading::step_bits(text, &ports, holder, &Default::default())?,
+        (Some(text), _) => {
+            reading::step_bits(reading::Given::Text(text), &ports, holder, &Default::default())?
+        }
     };
     let other = value::decode(&ports, &other);
     let mut all = match (other, &names[..]) {

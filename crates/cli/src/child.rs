@@ -5,18 +5,22 @@
 //! ends the child, so that no child outlives its parent.
 
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 
 use brickwork::Program;
 use brickwork::bits::pack;
 use brickwork::engine::run::PartyRun;
+use brickwork::engine::task::{Host, PartyTask};
 use brickwork::wire::tls::Identity;
 use brickwork_kernels::{Erasing, Secrets};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, code};
-use crate::party::{self, Host, PartyTask, Said};
+use crate::party::Said;
+use crate::progress::watch;
 use crate::report::Report;
+use crate::terminal::print;
 
 /// The name of the command for a child.
 pub const COMMAND: &str = "child";
@@ -72,8 +76,12 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
     let input = Secrets::new(input);
     let (program, identity) = (Program::from_bytes(program)?, Identity::from_pem(pem)?);
     drop((bytes, erasing));
-    let PartyRun { outputs, report, .. } =
-        party::play(&task, &program, (&identity, &input), &mut Host::Child { quiet })?;
+    let mut listens = |address: SocketAddr| {
+        let said = json!(Said::Listening(address.to_string()));
+        print(&format!("{said}\n")).map_err(Failure::into_error)
+    };
+    let mut host = Host { listens: &mut listens, watch: &watch(quiet), warns: true };
+    let PartyRun { outputs, report, .. } = task.run(&program, (&identity, &input), &mut host)?;
     let said = Said::Done {
         bits: outputs.len(),
         outputs: pack(outputs.iter().map(|bit| u8::from(*bit))),

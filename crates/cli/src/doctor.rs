@@ -153,7 +153,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));
     let peer = findings.of_flag("peer", "--peer PUBKEY", arguments.peer.as_ref(), |text| {
-        files::public_key(text).map(|key| (key, key.to_string()))
+        let key = files::public_key(text)?;
+        Ok((key, key.to_string()))
     });
     let program = findings
         .of_flag("program", "FILE", arguments.file.as_ref(), |path| check_program(path, &arguments.map));

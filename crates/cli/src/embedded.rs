@@ -1,89 +1,38 @@
 //! The commands as functions within another process, on its own threads: the basis of the Python package.
 //! Nothing is printed, neither results nor progress, and stdin is not read.
 //!
-//! Waiting and computing end when the [`Stop`] is requested. [`Progress`] shows how far a run is.
+//! A [`Control`] stops the work, and shows how far it is.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use brickwork::circuit::Party;
+use brickwork::circuit::formats::InputMap;
+use brickwork::engine::stocked;
 use brickwork::reading;
-use brickwork::stop::{Stop, Stopped};
-use brickwork::wire::tls::Identity;
 use brickwork::{
-    Cheat, Malformed, Program, Session, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot,
-    semi_honest,
+    Cheat, Malformed, Program, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest,
 };
-use brickwork_kernels::Erasing;
 use clap::{CommandFactory, Parser};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
-use crate::failure::{Failure, code};
-use crate::party::{self, Host};
+use crate::failure::Failure;
 use crate::report::Report;
-use crate::{execute, files, has_the_named_kernel, page, plan, programs, run, simulate, terminal};
+use crate::requested::Requested;
+use crate::{execute, files, has_the_named_kernel, page, plan, programs, terminal};
 
 pub use crate::cluster::foreign::Hands;
-pub use crate::progress::Progress;
-pub use crate::standing::{Standing, Wish};
 pub use crate::worker::Embedded as Worker;
+pub use brickwork::control::Control;
 
 /// The result of a command: the object of its `--json`, and its text for people. Commands that compute return
 /// `output_bits` instead of `outputs` ([`outputs`] converts them). An error is the object under `error`.
 pub type Answer = Result<(Value, String), Value>;
-
-/// A control for one piece of work: another thread can stop it and see its progress.
-#[derive(Default)]
-pub struct Line {
-    stop: Stop,
-    /// The progress, which another thread reads.
-    pub progress: Arc<Progress>,
-    /// Present from the request to stop until the work has ended.
-    erasing: Mutex<Option<Erasing>>,
-}
-
-impl Line {
-    /// Asks the work to stop, from another thread. Until the work [has ended](Line::ended), all freed memory
-    /// is erased. Unwinding alone would erase only values with a destructor for it.
-    pub fn ask_to_stop(&self) {
-        self.erasing.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Erasing::begin);
-        self.stop.ask();
-    }
-
-    /// Notes that all work has ended.
-    pub fn ended(&self) {
-        self.erasing.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// Runs work; if another thread asks to stop, the work ends at once.
-    fn run<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        match self.stop.run(|| self.progress.enter(work)) {
-            Ok(done) => self.told(done),
-            Err(stopped) => Err(Failure::stopped(stopped)),
-        }
-    }
-
-    /// Runs work; if another thread asks to stop, the work ends when it next waits for the peer. So a check
-    /// that is about to fail is completed.
-    fn see<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        self.told(self.stop.enter(|| self.progress.enter(work)))
-    }
-
-    /// Returns the result of work that has ended. After a request to stop, any error becomes "stopped",
-    /// because a party may see first that the other stopped party has closed the connection. Only a peer's
-    /// cheat is reported in any case.
-    fn told<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
-        match done {
-            Err(failure) if self.stop.is_asked() && !failure.is(code::PEER) => Err(Failure::stopped(Stopped)),
-            done => done,
-        }
-    }
-}
 
 /// Starts a process that is not the command: nothing is printed on stderr, and messages go to `log`, as one
 /// line of JSON each.
@@ -120,7 +69,7 @@ impl<F: Fn(&str)> std::io::Write for Log<F> {
 ///
 /// # Errors
 /// Those of the command.
-pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answer {
+pub fn call(arguments: &[String], program: Option<Program>, line: &Control) -> Answer {
     answer(line.run(|| {
         let mut cli = parse(arguments)?;
         cli.quiet = true;
@@ -142,110 +91,13 @@ pub fn call(arguments: &[String], program: Option<Program>, line: &Line) -> Answ
     }))
 }
 
-/// Runs this party, according to its flags. The key is in PEM form, and the input is a value for `--input`.
-/// Without them, the flags must name files. `listens` receives the address if the party listens.
+/// Reads the programs in arguments of the form `FILE[:NAME]=COUNT`.
 ///
 /// # Errors
-/// As [`call`].
-pub fn take_part(
-    role: Party,
-    flags: &[String],
-    program: Option<Program>,
-    [pem, input]: [Option<Zeroizing<String>>; 2],
-    line: &Line,
-    listens: &mut dyn FnMut(SocketAddr),
-) -> Answer {
-    answer(line.run(|| {
-        let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let (flags, input) =
-            (flags.iter().map(OsString::from).collect(), input.as_ref().map(|input| input.as_str()));
-        party::take_part(role, flags, program, identity, input, listens)
-    }))
-}
-
-/// Runs both parties on two threads, as `run` does in two processes. These inputs replace the inputs of the
-/// flags.
-///
-/// # Errors
-/// As [`call`].
-pub fn run_both(
-    arguments: &[String],
-    program: Option<Program>,
-    inputs: [Option<Zeroizing<String>>; 2],
-    line: &Line,
-) -> Answer {
-    answer(line.run(|| match &mut parse(arguments)?.command {
-        Command::Run(arguments) => {
-            arguments.program.loaded = program;
-            arguments.give(inputs);
-            run::run_here(arguments, &line.stop, &line.progress)
-        }
-        _ => Err(elsewhere("call")),
-    }))
-}
-
-/// Begins a session in which programs run one by one, as the flags describe it. The flags are those of
-/// [`take_part`] for the peer, the protocol, this machine and the store. Without a store, `--program
-/// FILE=TIMES` names each program and how often it may run.
-///
-/// # Errors
-/// As [`call`].
-pub fn connect(
-    role: Party,
-    flags: &[String],
-    pem: Option<Zeroizing<String>>,
-    line: &Line,
-    listens: &mut dyn FnMut(SocketAddr),
-) -> Result<Standing, Value> {
-    let begin = || {
-        let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let mut host = Host::Embedded { listens, warns: true };
-        Standing::begin(role, flags.iter().map(OsString::from).collect(), identity, &mut host)
-    };
-    line.run(begin).map_err(|failure| failure.value())
-}
-
-/// Runs one of the session's programs once.
-///
-/// # Errors
-/// As [`call`]; after an error of a step that had begun, the session has ended.
-pub fn step(session: &mut Standing, wish: &Wish, line: &Line) -> Answer {
-    answer(line.run(|| session.step(wish)))
-}
-
-/// Adds a program to a session with a store; returns its `number`.
-///
-/// # Errors
-/// As [`call`].
-pub fn add(session: &mut Standing, file: &str, line: &Line) -> Answer {
-    let added = |number| Report::new(json!({ "number": number }), String::new());
-    answer(line.run(|| session.add(file).map(added)))
-}
-
-/// Makes stock in a session with a store. The arguments have the form `FILE[:NAME]=COUNT`.
-///
-/// # Errors
-/// As [`step`].
-pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
-    answer(line.run(|| session.fill(words)))
-}
-
-/// Returns the error for using a session that has ended.
-pub fn session_is_over() -> Value {
-    Failure::from(Session::over()).value()
-}
-
-/// Returns the error for an object that was made before this process was forked.
-pub fn forked() -> Value {
-    Failure::from(Session::forked()).value()
-}
-
-/// Ends the session.
-///
-/// # Errors
-/// As [`call`].
-pub fn close(session: &mut Standing, line: &Line) -> Answer {
-    answer(line.run(|| session.close()))
+/// If an argument has another form, or its program cannot be read.
+pub fn requested(words: &[String]) -> Result<Vec<stocked::Requested>, brickwork::Error> {
+    let read = words.iter().map(|word| Requested::parse(word)?.load(&InputMap::new()));
+    read.collect::<Result<_, _>>().map_err(Failure::into_error)
 }
 
 /// Makes a worker for one lane of a job, with the flags of `brickwork worker`. The worker has not connected
@@ -279,10 +131,10 @@ pub enum WorkerTask {
 pub fn work(
     worker: &mut Worker,
     task: WorkerTask,
-    line: &Line,
+    line: &Control,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    answer(line.see(|| match task {
+    answer(line.run_to_next_wait(|| match task {
         WorkerTask::Meet => worker.meet(listens),
         WorkerTask::Fill(partitions) => worker.fill(partitions),
         WorkerTask::Run(partition, input) => {
@@ -301,39 +153,21 @@ pub fn work(
 pub fn coordinate(
     flags: &[String],
     hands: &mut dyn Hands,
-    line: &Line,
+    line: &Control,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    let mut host = Host::Embedded { listens, warns: true };
     let flags = flags.iter().map(OsString::from).collect();
-    answer(line.run(|| foreign::run(flags, hands, &mut host)))
+    answer(line.run(|| foreign::run(flags, hands, listens)))
 }
 
-/// Simulates a program. These inputs replace the inputs of the flags.
+/// Reads the program of an `info` command into `keeps`, and describes it. The result has its `digest`, its
+/// number of `and_gates`, and for each of `inputs` and `outputs` the `name`, the `party` (of an output
+/// `garbler`, `evaluator`, `both` or `nobody`) and the `type`: `{"uint": bits}`, `{"int": bits}`, `{"fixed":
+/// [bits, bits after the point, signed]}`, `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].
-pub fn simulate(
-    arguments: &[String],
-    program: Option<Program>,
-    inputs: [Option<Zeroizing<String>>; 2],
-    line: &Line,
-) -> Answer {
-    answer(line.run(|| {
-        let mut cli = parse(arguments)?;
-        let Command::Simulate(arguments) = &mut cli.command else { return Err(elsewhere("call")) };
-        arguments.program.loaded = program;
-        arguments.give(inputs);
-        simulate::bits(arguments)
-    }))
-}
-
-/// Reads the program of an `info` command into `keeps`, and returns its digest, its number of AND gates, and
-/// its inputs and outputs with their types.
-///
-/// # Errors
-/// As [`call`].
-pub fn ports(arguments: &[String], keeps: &OnceLock<Program>, line: &Line) -> Answer {
+pub fn ports(arguments: &[String], keeps: &OnceLock<Program>, line: &Control) -> Answer {
     let read = || {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
         let read = programs::program(&arguments.program)?;
@@ -347,7 +181,7 @@ pub fn ports(arguments: &[String], keeps: &OnceLock<Program>, line: &Line) -> An
 ///
 /// # Errors
 /// As [`call`].
-pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line: &Line) -> Answer {
+pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line: &Control) -> Answer {
     let describe = || {
         let cut = cut.parse().map_err(Failure::fault)?;
         let program = match &mut parse(arguments)?.command {
@@ -370,7 +204,12 @@ pub fn describe(arguments: &[String], program: Option<Program>, cut: &str, line:
 ///
 /// # Errors
 /// As [`call`]; also if the number of bits is wrong.
-pub fn outputs(program: &Program, executions: Option<u32>, bits: [Option<&str>; 2], line: &Line) -> Answer {
+pub fn outputs(
+    program: &Program,
+    executions: Option<u32>,
+    bits: [Option<&str>; 2],
+    line: &Control,
+) -> Answer {
     let read = || {
         let program = program.given();
         let of = |party, bits: &str| {
@@ -452,31 +291,4 @@ fn elsewhere(function: &str) -> Failure {
 
 fn answer(result: Result<Report, Failure>) -> Answer {
     result.map(|report| (report.json, report.human)).map_err(|failure| failure.value())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use brickwork::stop;
-
-    /// If a worker is asked to stop during a check, the check is completed and its failure is reported. Any
-    /// other failure counts as stopped.
-    #[test]
-    fn a_check_that_has_begun_is_looked_at_to_its_end() {
-        let line = Line::default();
-        let fails = |kind| {
-            line.see(|| {
-                line.ask_to_stop();
-                stop::look();
-                Err::<(), _>(Failure::new(kind, "it failed", ""))
-            })
-        };
-        for (which, said) in
-            [(code::PEER, code::PEER), (code::NETWORK, code::NETWORK), (code::STOCK, code::NETWORK)]
-        {
-            assert!(fails(which).is_err_and(|failure| failure.is(said)), "{which:?}");
-        }
-        assert!(line.see(|| Ok(())).is_ok());
-        line.ended();
-    }
 }

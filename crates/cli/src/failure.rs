@@ -98,6 +98,11 @@ impl Failure {
         self
     }
 
+    /// Returns the error of the library, without further fields.
+    pub fn into_error(self) -> Error {
+        self.error
+    }
+
     /// Adds further fields for the JSON form.
     pub fn with_fields(self, fields: Value) -> Self {
         let human = self.human();
@@ -170,21 +175,9 @@ impl Failure {
 
     /// Returns the fields of the JSON form.
     pub fn value(&self) -> Value {
-        let mut value =
-            json!({ "code": self.error.exit_code(), "message": self.message(), "hint": self.hint() });
-        if let Some(fields) = value.as_object_mut() {
-            if let Some(diagnostics) = self.error.diagnostics() {
-                fields.insert("diagnostics".into(), json!(diagnostics.records()));
-            }
-            if let Some(details) = &self.details {
-                fields.extend(details.1.as_object().cloned().unwrap_or_default());
-            }
-            if let Some(cheat) = self.error.check() {
-                fields.insert("check".into(), json!({ "part": cheat.part(), "name": cheat.check() }));
-            }
-            if let Some(standing) = self.error.standing() {
-                fields.insert("standing".into(), json!(standing));
-            }
+        let mut value = json!(self.error);
+        if let (Some(fields), Some(details)) = (value.as_object_mut(), &self.details) {
+            fields.extend(details.1.as_object().cloned().unwrap_or_default());
         }
         value
     }
@@ -206,6 +199,12 @@ impl Failure {
             }
             (None, None) => format!("error: {}\nhint: {}\n", self.message(), self.hint()),
         }
+    }
+}
+
+impl brickwork::control::Kinded for Failure {
+    fn kind(&self) -> ErrorKind {
+        self.error.kind()
     }
 }
 

@@ -46,7 +46,6 @@ mod serve;
 mod session;
 mod simulate;
 mod source;
-mod standing;
 mod stock;
 mod store;
 mod terminal;
@@ -86,7 +85,7 @@ pub mod parts {
     pub use crate::outcome::promise_text;
     pub use crate::page::PageArguments;
     pub use crate::report::Report;
-    pub use crate::run::{Both, fastest};
+    pub use crate::run::in_processes;
 
     pub mod programs {
         pub use crate::programs::{circuit, program};

@@ -21,19 +21,16 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     outputs.iter().map(line).collect()
 }
 
-/// Returns the report of a run: with the output bits of one party or of both, and with the values of these
-/// outputs unless the caller reads the bits.
+/// Returns the report of a run, with the outputs of one party or of both, as bits and as values.
 pub fn of_run(
     (program, executions): (&Program, Option<u32>),
     outputs: &[(Party, &[bool])],
     report: &RunReport,
-    (values, quiet): (bool, bool),
+    quiet: bool,
 ) -> Report {
     let mut json = json!(report);
-    let value = |(party, bits): &(Party, &[bool])| match values {
-        true => reading::output_value(program.given(), *party, executions, bits),
-        false => Value::Null,
-    };
+    let value =
+        |(party, bits): &(Party, &[bool])| reading::output_value(program.given(), *party, executions, bits);
     let shown: Vec<Value> = outputs.iter().map(value).collect();
     let named: Vec<_> = outputs.iter().zip(&shown).map(|((party, _), value)| (role(*party), value)).collect();
     let human = outputs_text(&named)

@@ -16,9 +16,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{
-    Address, HalfGates, Map, Protocol, Resources, Role, SECURITY, cot, garbling, security,
-};
+use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, Role, SECURITY, cot, scheme, security};
 use crate::failure::Failure;
 use crate::files;
 use crate::maker::{self, Caller, Hired};
@@ -83,7 +81,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = cot)]
     cot: Option<Cot>,
     /// The garbling scheme; every protocol uses half-gates, and `brickwork garble` has others
-    #[arg(long = "scheme", value_name = "half-gates", value_parser = garbling)]
+    #[arg(long = "scheme", value_name = "half-gates", value_parser = scheme)]
     _scheme: Option<HalfGates>,
     /// Statistical security of duplo, lego, jimu and authenticated in bits; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]

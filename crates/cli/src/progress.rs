@@ -1,44 +1,10 @@
 //! Progress bars on stderr, if it is a terminal.
 
-use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use brickwork::control::Furthest;
 use brickwork::session::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-/// The progress of a run, which another thread can read.
-#[derive(Debug, Default)]
-pub struct Progress(Mutex<(&'static str, u64, u64)>);
-
-thread_local! {
-    /// The observer of this thread's work.
-    static SEEN: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
-}
-
-impl Progress {
-    /// Returns the phase, the bytes that have passed, and their expected total.
-    pub fn now(&self) -> (&'static str, u64, u64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls `work`; progress bars that it makes on this thread also report here.
-    pub(crate) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
-        /// Restores the previous observer, even if `work` is stopped.
-        struct Back(Option<Arc<Progress>>);
-        impl Drop for Back {
-            fn drop(&mut self) {
-                SEEN.set(self.0.take());
-            }
-        }
-        let _back = Back(SEEN.replace(Some(self.clone())));
-        work()
-    }
-
-    fn set(&self, change: impl FnOnce(&mut (&'static str, u64, u64))) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
 
 /// Returns a function that makes bars, which are hidden with `--quiet`.
 pub fn watch(quiet: bool) -> impl Fn(&'static [&'static str]) -> Box<dyn Observer> {
@@ -48,38 +14,7 @@ pub fn watch(quiet: bool) -> impl Fn(&'static [&'static str]) -> Box<dyn Observe
 /// Shows the running phase.
 pub struct Bar {
     bar: ProgressBar,
-    /// The phases of the protocol, in their order.
-    phases: &'static [&'static str],
-    far: Far,
-    seen: Option<Arc<Progress>>,
-}
-
-/// The displayed progress of a run. A run alternates between phases, because they share flights. But the
-/// displayed progress never goes back.
-#[derive(Default)]
-struct Far {
-    /// The index of the furthest phase so far, counted from 1.
-    phase: usize,
-    /// Bytes that have passed, and their expected total.
-    bytes: (u64, u64),
-}
-
-impl Far {
-    /// Returns whether this phase comes after all phases so far.
-    fn enters(&mut self, phases: &[&str], name: &str) -> bool {
-        let place = phases.iter().position(|phase| *phase == name).map_or(0, |place| place + 1);
-        let further = place > self.phase;
-        self.phase = self.phase.max(place);
-        further
-    }
-
-    /// Returns the bytes to display. More bytes may pass than were announced, but the display never exceeds
-    /// the total.
-    fn passes(&mut self, done: u64, total: u64) -> (u64, u64) {
-        let (before, all) = self.bytes;
-        self.bytes = (before.max(done), all.max(total).max(done));
-        self.bytes
-    }
+    furthest: Furthest,
 }
 
 impl Bar {
@@ -90,8 +25,7 @@ impl Bar {
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        let seen = SEEN.with_borrow(Clone::clone);
-        let bar = Bar { bar, phases, far: Far::default(), seen };
+        let bar = Bar { bar, furthest: Furthest::new(phases) };
         bar.style("{msg:10} {spinner} {elapsed}");
         bar
     }
@@ -106,14 +40,13 @@ impl Bar {
 
 impl Observer for Bar {
     fn phase(&mut self, name: &'static str) {
-        if self.far.enters(self.phases, name) {
+        if self.furthest.enters(name) {
             self.bar.set_message(name);
-            self.seen.iter().for_each(|seen| seen.set(|far| far.0 = name));
         }
     }
 
     fn progress(&mut self, done: u64, total: u64) {
-        let (done, total) = self.far.passes(done, total);
+        let (done, total) = self.furthest.passes(done, total);
         if total > 0 && self.bar.length() != Some(total) {
             self.bar.set_length(total);
             // The speed of earlier phases would make the estimate wrong.
@@ -121,7 +54,6 @@ impl Observer for Bar {
             self.style("{msg:10} {bar:30} {binary_bytes}/{binary_total_bytes}, {eta} left");
         }
         self.bar.set_position(done);
-        self.seen.iter().for_each(|seen| seen.set(|far| (far.1, far.2) = (done, total)));
     }
 }
 

@@ -26,13 +26,6 @@ pub struct Arguments {
     values: Values,
 }
 
-impl Arguments {
-    /// Replaces the inputs of the flags by these values.
-    pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
-        self.values.give(inputs);
-    }
-}
-
 /// The inputs of both parties.
 #[derive(clap::Args)]
 pub struct Values {
@@ -48,11 +41,6 @@ pub struct Values {
 }
 
 impl Values {
-    /// Replaces the inputs of the flags by these values.
-    pub fn give(&mut self, [garbler, evaluator]: [Option<Zeroizing<String>>; 2]) {
-        (self.garbler, self.evaluator) = (garbler, evaluator);
-    }
-
     /// Returns the bits of both values, including tables that they name.
     pub fn bits(&self, program: &Program, executions: Option<u32>) -> Result<[Secrets<bool>; 2], Failure> {
         let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
@@ -70,12 +58,6 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     // The values are moved and not copied, because one may have a million rows.
     (json["outputs"]["garbler"], json["outputs"]["evaluator"]) = (garbler, evaluator);
     Ok(Report::new(json, human))
-}
-
-/// Does the same as [`run`], for a caller that needs the output bits.
-pub fn bits(arguments: &Arguments) -> Result<Report, Failure> {
-    let Simulated { bits, and_gates, .. } = simulated(arguments)?;
-    Ok(Report::new(bits_json(&bits, and_gates), String::new()))
 }
 
 fn bits_json(bits: &[Vec<bool>; 2], and_gates: u64) -> Value {

@@ -539,7 +539,7 @@ def _coordinate(
             with open(rows_path, "w") as rows_file:
                 json.dump(list(rows), rows_file)
             crew = _Crew(plan, rows, stands)
-            task = _native.Task.coordinate([*flags({**call, "rows": rows_path}), "--", path], crew)
+            task = _native.coordinate([*flags({**call, "rows": rows_path}), "--", path], crew)
             return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
     except errors.Error as error:
         if crew.refused is not None:

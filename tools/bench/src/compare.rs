@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
 use brickwork::engine::request::{Protocol, RunRequest};
 use brickwork::session::Model;
 use brickwork_cli::parts::{
-    Both, Executions, Failure, LinkArguments, PageArguments, ProgramArguments, Report, Resources, programs,
+    Executions, Failure, LinkArguments, PageArguments, ProgramArguments, Report, Resources, programs,
     security,
 };
 use brickwork_kernels::Kernel;
@@ -17,7 +18,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::each::{Probes, stock};
-use crate::runs::{Line, OfBoth, Rounds, Trial};
+use crate::runs::{Line, OfBoth, Rounds, Trial, cpu_seconds};
 use crate::table::{Column, Form, MS, say, table};
 
 /// Run every protocol on the same program and inputs, in turn, and compare their costs and promises
@@ -151,7 +152,7 @@ fn row(
     let (said, from) = (&rounds.0[0][1], protocol.online_from());
     let online = said.phases.iter().position(|phase| phase.name == from);
     let online = online.ok_or_else(|| Failure::fault(format!("there was no phase {from}")))?;
-    let cpu = OfBoth::from([0, 1].map(|party| rounds.median(|round| round[party].cpu_seconds)));
+    let cpu = OfBoth::from([0, 1].map(|party| rounds.median(|round| cpu_seconds(&round[party]))));
     let bound = said.promise.bound_log2;
     Ok(json!({
         "protocol": way.protocol.name(),

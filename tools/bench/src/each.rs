@@ -3,12 +3,13 @@
 
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::cut::{Cut, CutChoice};
+use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
 use brickwork::engine::request::{Buckets, Protocol, RunRequest};
 use brickwork::engine::stocked::{Asked, Requested, Stocked, Wishes};
 use brickwork::session::Unobserved;
 use brickwork::{ProtocolError as Error, Report};
-use brickwork_cli::parts::{Both, Failure};
+use brickwork_cli::parts::Failure;
 use serde::Serialize;
 
 use crate::runs::{OfBoth, Trial};

@@ -1,9 +1,10 @@
 //! `brickwork bench protocol`: both parties, as `brickwork run` runs them.
 
+use brickwork::engine::both::{Both, fastest};
 use brickwork::engine::request::RunRequest;
 use brickwork_cli::parts::{
-    Both, Choice, CutArguments, Failure, LinkArguments, ParameterArguments, ProgramArguments, Report,
-    Resources, fastest, programs, promise_text,
+    Choice, CutArguments, Failure, LinkArguments, ParameterArguments, ProgramArguments, Report, Resources,
+    programs, promise_text,
 };
 use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;

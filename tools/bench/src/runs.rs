@@ -2,6 +2,7 @@
 
 use brickwork::circuit::{self, Party, value};
 use brickwork::cut::{Cut, CutChoice};
+use brickwork::engine::both::Both;
 use brickwork::engine::request::{Buckets, LinkSpeed, Parameters, RunRequest};
 use brickwork::engine::role;
 use brickwork::plan::Cost;
@@ -10,7 +11,7 @@ use brickwork::random::Rng;
 use brickwork::reading::output_value;
 use brickwork::session::{PhaseReport, Promise};
 use brickwork::{Program, Report};
-use brickwork_cli::parts::{Both, Failure, Resources};
+use brickwork_cli::parts::{Failure, Resources, in_processes};
 use brickwork_kernels::{Kernel, Secrets};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +65,11 @@ pub struct Trial {
     pub outputs: [Value; 2],
 }
 
+/// Returns the CPU seconds of a party's process.
+pub fn cpu_seconds(report: &brickwork::Report) -> f64 {
+    report.usage.map_or(0.0, |usage| usage.cpu_seconds)
+}
+
 impl Trial {
     /// Draws inputs for all executions.
     pub fn draw(program: &circuit::Program, executions: Option<u32>) -> Result<Self, Failure> {
@@ -94,7 +100,7 @@ impl Trial {
 
     /// Runs both parties on these inputs. Every output must be the same as without a protocol.
     pub fn run(&self, both: &Both, quiet: bool) -> Result<[Report; 2], Failure> {
-        let ran = both.run(&self.inputs, quiet)?;
+        let ran = in_processes(both, &self.inputs, quiet)?;
         match PARTIES.into_iter().find(|&party| ran[party as usize].outputs != self.expected[party as usize])
         {
             None => Ok(ran.map(|ran| ran.report)),
@@ -140,7 +146,7 @@ impl Rounds {
 
     /// Returns the largest peak of memory of each party.
     pub fn peak_rss_bytes(&self) -> OfBoth<Option<u64>> {
-        [0, 1].map(|party| self.0.iter().filter_map(|round| round[party].peak_rss_bytes).max()).into()
+        [0, 1].map(|party| self.0.iter().filter_map(|round| round[party].usage?.peak_rss_bytes).max()).into()
     }
 }
 
@@ -196,7 +202,7 @@ pub fn measure(both: &Both, count: u32, quiet: bool) -> Result<Measured, Failure
         evaluator_sent_bytes: phase.evaluator_sent_bytes as f64 / n,
     };
     let after_setup = rounds.seconds(evaluator.phases.get(1..).unwrap_or_default());
-    let cpu_seconds = rounds.median(|[garbler, evaluator]| garbler.cpu_seconds + evaluator.cpu_seconds);
+    let cpu = rounds.median(|[garbler, evaluator]| cpu_seconds(garbler) + cpu_seconds(evaluator));
     let per_and = |value: f64| (and_gates > 0).then_some(value);
     let resources = both.request.resources;
     Ok(Measured {
@@ -209,8 +215,8 @@ pub fn measure(both: &Both, count: u32, quiet: bool) -> Result<Measured, Failure
         seconds_after_setup: after_setup,
         and_gates,
         and_per_second: per_and(and_gates as f64 / after_setup),
-        cpu_us_per_and: per_and(cpu_seconds * 1e6 / and_gates as f64),
-        cpu_seconds,
+        cpu_us_per_and: per_and(cpu * 1e6 / and_gates as f64),
+        cpu_seconds: cpu,
         peak_rss_bytes: rounds.peak_rss_bytes(),
         promise: evaluator.promise.clone(),
         kernel: Kernel::best().name().into(),

@@ -6,6 +6,8 @@
 //! [ready](protocols::Ready). The parties compare their [`meeting::Sheet`]s, and the run gives a
 //! [`protocols::Done`].
 
+pub mod audit;
+pub mod both;
 pub mod cuts;
 pub mod link;
 pub mod machine;
@@ -17,6 +19,7 @@ pub mod run;
 pub mod sessions;
 pub mod stocked;
 pub mod stocks;
+pub mod task;
 pub mod ways;
 pub mod work;
 

@@ -30,6 +30,15 @@ pub struct Report {
     /// For a run from stock: the items that were lacking and were made for it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_on_the_spot: Option<Option<String>>,
+    /// The use of this machine, unless one report describes both parties.
+    #[serde(flatten)]
+    pub usage: Option<Usage>,
+}
+
+/// The use of this machine by a party's process.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
     /// Seconds of CPU time that this process used meanwhile.
     pub cpu_seconds: f64,
     /// The largest memory that this process has used so far, in bytes, if the system tells it.

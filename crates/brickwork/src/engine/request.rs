@@ -95,6 +95,76 @@ pub fn cot(name: &str) -> Result<Cot, String> {
     named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
 }
 
+/// Returns the linking of this name.
+pub fn linking(name: &str) -> Result<Linking, String> {
+    let named = Linking::ALL.into_iter().find(|linking| linking.name() == name);
+    named.ok_or_else(|| format!("linkings are {}", Linking::ALL.map(Linking::name).join(", ")))
+}
+
+/// Reads the name of a commitment scheme; there is one.
+pub fn commitments(name: &str) -> Result<(), String> {
+    if name == "split" { Ok(()) } else { Err("the only commitments are split".into()) }
+}
+
+/// Reads the choice of buckets.
+pub fn buckets(name: &str) -> Result<Buckets, String> {
+    match name {
+        "fastest" => Ok(Buckets::Fastest),
+        "standard" => Ok(Buckets::Standard),
+        _ => Err("buckets are fastest or standard".into()),
+    }
+}
+
+/// Reads the statistical security in bits.
+pub fn security(text: &str) -> Result<u32, String> {
+    match text {
+        "40" => Ok(40),
+        "64" => Ok(64),
+        "80" => Ok(80),
+        _ => Err("the statistical security is 40, 64 or 80 bits".into()),
+    }
+}
+
+/// Half-gates: the garbling scheme of every protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct HalfGates;
+
+/// Returns the garbling scheme of this name.
+pub fn scheme(name: &str) -> Result<HalfGates, String> {
+    match name {
+        "half-gates" => Ok(HalfGates),
+        "ga" | "gax" | "gaxr" => Err(format!(
+            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a \
+             cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates \
+             and their one offset"
+        )),
+        "privacy-free" => Err("privacy-free shows the evaluator every bit of the inputs, so that no \
+                               protocol garbles with it; it is for research, with `brickwork garble \
+                               --scheme privacy-free`"
+            .into()),
+        _ => Err("protocols garble with half-gates, and with nothing else".into()),
+    }
+}
+
+/// Returns a number of bytes.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        "kB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        other => return Err(format!("{other} is no unit of bytes; expected a size such as 4GiB or 500MB")),
+    };
+    let bytes =
+        digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "expected a size such as 4GiB or 500MB".into())
+}
+
 /// Statistical security in bits, if a request does not name one.
 pub const SECURITY: u32 = 40;
 

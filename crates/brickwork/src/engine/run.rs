@@ -9,7 +9,7 @@ use brickwork_wire::tls::{self, Identity, Listener, Met, Options, PublicKey};
 use super::Watch;
 use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
 use super::protocols::{self, Done, Ready};
-use super::report::Report;
+use super::report::{Report, Usage};
 use super::ways::{RunPart, Ways};
 use super::work::Work;
 use crate::failure::Error;
@@ -106,20 +106,19 @@ enum Served {
 }
 
 /// Runs a party. The party connects to the peer, settles the protocol, compares both parties' descriptions of
-/// the run, and runs the protocol on its input. `open` opens the store, if the request names one. With
-/// `keep`, a listener refuses a peer that does not fit and waits for another peer.
+/// the run, and runs the protocol on its input. There is a store if the request names one. With `keep`, a
+/// listener refuses a peer that does not fit and waits for another peer.
 ///
 /// # Errors
 /// Those of the meeting and of the protocol.
-pub fn run<E: From<Error>>(
+pub fn run(
     part: &RunPart,
-    open: &dyn Fn() -> Result<Option<Store>, E>,
+    store: Option<Store>,
     mut place: Place,
     keep: bool,
     input: &[bool],
     watch: &Watch,
-) -> Result<PartyRun, E> {
-    let mut store = open()?;
+) -> Result<PartyRun, Error> {
     let ways = part.ways(store.as_ref())?;
     let play = Runner { part, ways: &ways, keep, input, watch };
     let (mut way, mut met) = match (part.party, ways.requests.len()) {
@@ -137,7 +136,7 @@ pub fn run<E: From<Error>>(
             protocols::warn(protocol);
         }
         let work = part.work(request)?;
-        let mut ready = protocols::played(protocol).ready(&work, store.take())?;
+        let mut ready = protocols::played(protocol).ready(&work, store.clone())?;
         match play.on(&work, &mut *ready, (way, met.take()), &mut place)? {
             Served::Done(done, cpu_seconds) => {
                 let reason = match (part.party, way, ways.requests.len()) {
@@ -158,15 +157,12 @@ pub fn run<E: From<Error>>(
                     protocol_reason: reason,
                     post_quantum,
                     made_on_the_spot: made,
-                    cpu_seconds,
-                    peak_rss_bytes: peak_rss_bytes(),
+                    usage: Some(Usage { cpu_seconds, peak_rss_bytes: peak_rss_bytes() }),
                 };
                 return Ok(PartyRun { outputs, report, program, recovered });
             }
             Served::Other(other, peer) => (way, met) = (other, Some(*peer)),
         }
-        drop(ready);
-        store = open()?;
     }
 }
 

@@ -5,6 +5,8 @@
 //! times that the planner predicts for this machine, connection and stock. The run takes the first protocol
 //! in the garbler's order that the evaluator accepts.
 
+use std::str::FromStr;
+
 use brickwork_circuit::Party;
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork_report::words::seconds;
@@ -51,6 +53,14 @@ impl Protocols {
     /// Returns the protocols in the order in which users see them.
     pub fn iter(&self) -> impl Iterator<Item = Protocol> {
         self.0.iter().copied()
+    }
+}
+
+impl FromStr for Protocols {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name == "auto" { Ok(Protocols::auto()) } else { name.parse::<Protocol>().map(Protocols::from) }
     }
 }
 

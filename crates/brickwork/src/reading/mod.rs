@@ -17,27 +17,51 @@ use crate::engine::role;
 use crate::failure::Error;
 use crate::files::{one_from_stdin, utf8, value_bytes};
 
-/// Returns the bits of a party's value. The text is JSON or a bare number, a file (`@file`), stdin (`-`), or
-/// a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`). JSON may also name tables where an
-/// array is expected.
-pub fn bits(
-    text: Option<&str>,
+/// A party's value, as a caller gives it.
+#[derive(Clone, Copy)]
+pub enum Given<'g> {
+    /// No value.
+    Nothing,
+    /// A text: JSON or a bare number, a file (`@file`), stdin (`-`), or a table in a file (`@file.csv`,
+    /// `csv:file`) or on stdin (`csv:-`). JSON may also name tables where an array is expected.
+    Text(&'g str),
+    /// The bits of its wires, for all executions one after another.
+    Bits(&'g [bool]),
+}
+
+impl<'g> From<Option<&'g str>> for Given<'g> {
+    fn from(text: Option<&'g str>) -> Self {
+        text.map_or(Given::Nothing, Given::Text)
+    }
+}
+
+/// Returns the bits of a party's value.
+pub fn bits<'g>(
+    given: impl Into<Given<'g>>,
     program: &Program,
     party: Party,
     executions: Option<u32>,
     reading: &Reading,
 ) -> Result<Secrets<bool>, Error> {
     table::check_scales(reading, program, &[party])?;
-    read_bits(text, program, party, executions, reading)
+    read_bits(given.into(), program, party, executions, reading)
 }
 
 /// Returns the [`bits`] of a party's value for these ports, for one execution.
 pub fn step_bits(
-    text: &str,
+    given: Given,
     ports: &[Port],
     party: Party,
     reading: &Reading,
 ) -> Result<Secrets<bool>, Error> {
+    let text = match given {
+        Given::Text(text) => text,
+        Given::Bits(bits) => {
+            let width: u64 = ports.iter().map(|port| port.ty.width()).sum();
+            return of_width(bits, usize::try_from(width).unwrap_or(usize::MAX));
+        }
+        Given::Nothing => "null",
+    };
     let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
     let _erasing = Erasing::begin();
     let (mut value, folder) = parse(text, reading.private).map_err(within)?;
@@ -46,34 +70,51 @@ pub fn step_bits(
 }
 
 /// Returns the [`bits`] of both parties.
-pub fn bits_of_both(
-    texts: [Option<&str>; 2],
+pub fn bits_of_both<'g>(
+    given: [impl Into<Given<'g>>; 2],
     program: &Program,
     executions: Option<u32>,
     reading: &Reading,
 ) -> Result<[Secrets<bool>; 2], Error> {
-    if texts.iter().all(|text| matches!(text, Some("-" | "csv:-"))) {
+    let given = given.map(Into::into);
+    if given.iter().all(|given| matches!(given, Given::Text("-" | "csv:-"))) {
         return Err(one_from_stdin());
     }
     let [garbler, evaluator] = [Party::Garbler, Party::Evaluator];
     table::check_scales(reading, program, &[garbler, evaluator])?;
     Ok([
-        read_bits(texts[0], program, garbler, executions, reading)?,
-        read_bits(texts[1], program, evaluator, executions, reading)?,
+        read_bits(given[0], program, garbler, executions, reading)?,
+        read_bits(given[1], program, evaluator, executions, reading)?,
     ])
 }
 
 fn read_bits(
-    text: Option<&str>,
+    given: Given,
     program: &Program,
     party: Party,
     executions: Option<u32>,
     reading: &Reading,
 ) -> Result<Secrets<bool>, Error> {
+    let text = match given {
+        Given::Bits(bits) => {
+            let times = executions.unwrap_or(1) as usize;
+            return of_width(bits, program.input_width(party).saturating_mul(times));
+        }
+        Given::Text(text) => Some(text),
+        Given::Nothing => None,
+    };
     // Libraries do not erase the memory that they use.
     let _erasing = Erasing::begin();
     let value = read_value(text, program, party, executions, reading)?;
     input_bits(program, party, executions, &value)
+}
+
+/// Copies the bits of wires, of which there must be so many.
+fn of_width(bits: &[bool], width: usize) -> Result<Secrets<bool>, Error> {
+    match bits.len() == width {
+        true => Ok(Secrets::new(bits.to_vec())),
+        false => Err(Error::fault(format!("{} input bits of another program", bits.len()))),
+    }
 }
 
 /// Reads a value; a missing value is [`Value::Null`].
@@ -227,7 +268,7 @@ mod tests {
         let wire = |number: u32| (0..32).map(move |bit| char::from(b'0' + (number >> bit & 1) as u8));
         let wires: String = "bits:".chars().chain(wire(5)).chain(wire(7)).collect();
         let read = |text: &str| {
-            bits(Some(text), &program, Party::Garbler, Some(2), &Reading::default())
+            bits(Given::Text(text), &program, Party::Garbler, Some(2), &Reading::default())
                 .unwrap_or_else(|e| panic!("{e}"))
         };
         let expected: Vec<bool> = wire(5).chain(wire(7)).map(|bit| bit == '1').collect();
@@ -246,7 +287,7 @@ mod tests {
             (format!("bits:{}", "0".repeat(63)), "expected 64 wire bits"),
             (format!("bits:{}2", "0".repeat(63)), "wire bits are 0 and 1 only"),
         ] {
-            let read = bits(Some(&text), &program, Party::Garbler, Some(2), &Reading::default());
+            let read = bits(Given::Text(&text), &program, Party::Garbler, Some(2), &Reading::default());
             let failure = read.err().expect("they are refused");
             assert!(failure.message().contains(words), "{failure}");
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,16 +13,16 @@ use brickwork::jobs::control::{Crew, coordinate};
 use brickwork::jobs::coordinator::{Evidence, Manner, News, Order};
 use brickwork::jobs::ledger::State;
 use brickwork::jobs::terms::{JobId, Lane, Partition, Terms};
-use brickwork::wire::tls::{self, PublicKey};
+use brickwork::wire::tls::{self, Listener, PublicKey};
 use clap::Args;
 use serde_json::Value;
 
 use super::crew::left_behind;
 use super::{Progress, summary};
-use crate::arguments::Role;
 use crate::arguments::{Address, SECURITY, security};
+use crate::arguments::{Role, no_address};
 use crate::failure::Failure;
-use crate::party::{Host, listen_at, no_address, parsed};
+use crate::party::parsed;
 use crate::report::{Report, hex};
 use crate::{files, programs, worker};
 
@@ -137,9 +138,13 @@ impl Crew for Foreign<'_> {
     }
 }
 
-/// Coordinates a job to its end, as these flags describe it; `host` receives the address if this party
+/// Coordinates a job to its end, as these flags describe it; `listens` receives the address if this party
 /// listens.
-pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Result<Report, Failure> {
+pub fn run(
+    flags: Vec<OsString>,
+    hands: &mut dyn Hands,
+    listens: &mut dyn FnMut(SocketAddr),
+) -> Result<Report, Failure> {
     let arguments: Arguments = parsed(flags)?;
     let party = Party::from(arguments.role);
     let program = programs::circuit(&arguments.file, &InputMap::new())?;
@@ -161,7 +166,11 @@ pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Resu
     terms.share()?;
     let options = tls::Options { party, lanes: 1, timeout: Duration::from_secs(arguments.timeout.into()) };
     let channel = match (&arguments.address.listen, &arguments.address.connect) {
-        (Some(address), _) => listen_at(address, &identity, peer, &options, host)?.accept()?,
+        (Some(address), _) => {
+            let listener = Listener::bind(address, &identity, peer, &options)?;
+            listens(listener.local_addr()?);
+            listener.accept()?
+        }
         (None, Some(address)) => tls::connect(address, &identity, peer, &options)?,
         (None, None) => return Err(no_address()),
     };

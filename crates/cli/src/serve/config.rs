@@ -285,7 +285,7 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
             None => text,
         };
         reading::step_bits(
-            &text,
+            reading::Given::Text(&text),
             program.input_ports(party),
             party,
             &reading::Reading { private: true, ..Default::default() },

@@ -15,7 +15,7 @@ use brickwork::engine::request::RunRequest;
 use brickwork::engine::sessions::Needs;
 use brickwork::engine::stocked::Job;
 use brickwork::engine::ways::Protocols;
-use brickwork::reading;
+use brickwork::reading::{self, Given};
 use brickwork::resources;
 use brickwork::session::stock::Lacking;
 use brickwork::session::{PhaseReport, Promise};
@@ -29,10 +29,9 @@ use crate::arguments::{Address, Parameters, Protocol, Resources, Role, security}
 use crate::failure::Failure;
 use crate::files;
 use crate::outcome::{outputs_text, phases_text};
-use crate::party::Host;
 use crate::progress::watch;
 use crate::report::{Report, plural};
-use crate::standing::{joining, listens};
+use crate::terminal::announce;
 
 /// Compute in steps with the peer: later steps depend on earlier outputs, and on values that were kept secret
 #[derive(Args)]
@@ -104,7 +103,9 @@ impl Inputs {
                     "leave it out",
                 )),
                 (Some(texts), false) => {
-                    let bits = |text: &&str| reading::step_bits(text, &ports, party, &Default::default());
+                    let bits = |text: &&str| {
+                        reading::step_bits(Given::Text(text), &ports, party, &Default::default())
+                    };
                     let all: Result<_, brickwork::Error> = texts.iter().map(bits).collect();
                     Ok(all.map_err(|failure| failure.within(&format!("step {name}")))?)
                 }
@@ -140,7 +141,7 @@ fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets
     let _erasing = Erasing::begin();
     loop {
         let line = ask(step, ports)?;
-        match reading::step_bits(line.trim(), ports, party, &Default::default()) {
+        match reading::step_bits(Given::Text(line.trim()), ports, party, &Default::default()) {
             Ok(bits) => return Ok(bits),
             Err(failure) => eprint!("{}", Failure::from(failure).human()),
         }
@@ -177,8 +178,15 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let request = RunRequest { resources: arguments.resources.of_request(), ..RunRequest::new(parameters) };
     let digest = course::digest(&steps, protocol, arguments.security);
     let Arguments { address, identity, peer, .. } = arguments;
-    let mut joining = joining(party, address, None, Some(identity), peer, request)?;
-    listens(&mut joining, address, &mut Host::Command { quiet })?;
+    let identity = {
+        let _erasing = Erasing::begin();
+        files::identity(identity)?
+    };
+    let joining = brickwork::Party::with_request(party, identity, request);
+    let mut joining = joining.peer(files::public_key(peer)?).at(address.endpoint()?);
+    if address.listen.is_some() {
+        announce(joining.bind()?, quiet);
+    }
     let session = joining.session_made(needs, &digest, None, &watch(quiet))?;
 
     let (log, human, interactive) = (Vec::new(), String::new(), arguments.interactive);

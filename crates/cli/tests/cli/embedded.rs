@@ -4,15 +4,14 @@
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::control::Control;
 use brickwork::jobs::terms::Terms;
 use brickwork::wire::tls::{self, Identity, Options};
 use brickwork::wire::{Channel, Tag};
-use brickwork_cli::embedded::{self, Answer, Line};
-use zeroize::Zeroizing;
+use brickwork_cli::embedded::{self, Answer};
 
 use super::*;
 
@@ -36,73 +35,25 @@ fn program(folder: &Path) -> String {
 }
 
 /// Each computation checks for a stop before it begins, so an early stop prevents the result of compiling,
-/// simulating, measuring, planning, and running.
+/// measuring and planning.
 #[test]
 fn everything_that_computes_looks() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path());
     let output = folder.path().join("p.bwp").display().to_string();
-    let values = || [Some(Zeroizing::new("3".to_owned())), Some(Zeroizing::new("4".to_owned()))];
-    type Call<'a> = &'a dyn Fn(&Line) -> Answer;
-    let calls: [(&str, Call); 6] = [
+    type Call<'a> = &'a dyn Fn(&Control) -> Answer;
+    let calls: [(&str, Call); 4] = [
         ("compile", &|line| embedded::call(&words(&["compile", &program, "-o", &output]), None, line)),
-        ("simulate", &|line| embedded::simulate(&words(&["simulate", &program]), None, values(), line)),
         ("calibrate", &|line| embedded::call(&words(&["plan", "--calibrate", &program]), None, line)),
         ("plan", &|line| embedded::call(&words(&["plan", &program]), None, line)),
         ("ports", &|line| embedded::ports(&words(&["info", &program]), &OnceLock::new(), line)),
-        ("run", &|line| embedded::run_both(&words(&["run", &program]), None, values(), line)),
     ];
     for (what, call) in calls {
-        let line = Line::default();
+        let line = Control::default();
         line.ask_to_stop();
         is_stopped(call(&line), what);
         line.ended();
         assert!(!Path::new(&output).exists(), "{what}");
-    }
-    let line = Line::default();
-    assert!(embedded::simulate(&words(&["simulate", &program]), None, values(), &line).is_ok(), "it is fine");
-}
-
-/// In every protocol, a run ends in the phase in which it is asked to stop, and gives no result.
-#[test]
-fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
-    // The runs are long enough that the test sees most of their phases.
-    let protocols = [
-        ("duplo", 2_000),
-        ("authenticated", 500),
-        ("lego", 50),
-        ("jimu", 20),
-        ("semi-honest", 5_000),
-        ("compgc", 5_000),
-    ];
-    let folder = tempfile::tempdir().unwrap();
-    let program = program(folder.path());
-    for (protocol, times) in protocols {
-        let value = |number: u32| Some(Zeroizing::new(format!("{:?}", vec![number; times])));
-        let mut stopped = 0;
-        for phase in ["setup", "preprocess", "prepare", "build", "evaluate"] {
-            let (line, over) = (Line::default(), AtomicBool::new(false));
-            let answer = std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    while line.progress.now().0 != phase && !over.load(Ordering::Relaxed) {
-                        std::thread::yield_now();
-                    }
-                    line.ask_to_stop();
-                });
-                let times = format!("--executions={times}");
-                let call = ["run", &program, "--protocol", protocol, &times, "--threads", "1"];
-                let answer = embedded::run_both(&words(&call), None, [value(3), value(4)], &line);
-                over.store(true, Ordering::Relaxed);
-                answer
-            });
-            line.ended();
-            // Some protocols lack a phase, and some phases are too short to be seen.
-            if answer.is_err() {
-                is_stopped(answer, &format!("{protocol}, {phase}"));
-                stopped += 1;
-            }
-        }
-        assert!(stopped > 0, "{protocol}");
     }
 }
 
@@ -130,7 +81,7 @@ impl OneLane {
         let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
         let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
         let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
-        assert!(embedded::call(&words_of, None, &Line::default()).is_ok());
+        assert!(embedded::call(&words_of, None, &Control::default()).is_ok());
         let digest = Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
         let identities = [&here, &there].map(|key| key.public_key().to_bytes());
         let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };
@@ -175,7 +126,7 @@ impl OneLane {
 fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
     let lane = OneLane::new();
     let mut worker = embedded::worker(&[&lane.flags[..], &words(&["--", &lane.program])].concat()).unwrap();
-    let (line, (says, hears)) = (Line::default(), std::sync::mpsc::channel::<std::net::SocketAddr>());
+    let (line, (says, hears)) = (Control::default(), std::sync::mpsc::channel::<std::net::SocketAddr>());
     let (asks, lane) = (&line, &lane);
     let answer = std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -1,0 +1,97 @@
+//! One party's part in a run, as the command, its child processes, services and Python start it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use brickwork_circuit::Party;
+use brickwork_wire::tls::{Identity, Listener, PublicKey};
+use serde::{Deserialize, Serialize};
+
+use super::Watch;
+use super::audit::Audit;
+use super::request::RunRequest;
+use super::run::{self, PartyRun, Place};
+use super::ways::{Protocols, RunPart};
+use crate::failure::Error;
+use crate::program::Program;
+use crate::store::StoreRequest;
+
+/// The task of a party: everything but the program, its key and its input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PartyTask {
+    /// The role of the party.
+    pub party: Party,
+    /// The public key of the peer.
+    pub peer: [u8; 32],
+    /// The way to reach the peer.
+    pub place: Endpoint,
+    /// True if a listener that refuses a peer waits for another peer.
+    pub keep: bool,
+    /// The protocols, the parameters and the resources.
+    pub request: RunRequest<Protocols>,
+    /// The store, if the request takes items from one.
+    pub store: Option<StoreRequest>,
+    /// The file for the evaluator's notes about recovery.
+    pub audit: Option<PathBuf>,
+}
+
+/// The way to reach the peer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Endpoint {
+    /// This party listens at this address.
+    Listen(String),
+    /// The peer listens at this address.
+    Connect(String),
+}
+
+/// The process around a run: it learns the address of a listener, and sees the progress.
+pub struct Host<'h> {
+    /// Learns the address at which this party listens.
+    pub listens: &'h mut dyn FnMut(SocketAddr) -> Result<(), Error>,
+    /// Sees the progress.
+    pub watch: &'h Watch<'h>,
+    /// True if the warning about a weak protocol is logged here. Of two parties in one process, one warns.
+    pub warns: bool,
+}
+
+impl PartyTask {
+    /// Runs the party with its key and the bits of its input.
+    ///
+    /// # Errors
+    /// Errors of usage, before the party listens; those of the meeting and of the protocol.
+    pub fn run(
+        &self,
+        program: &Program,
+        (identity, input): (&Identity, &[bool]),
+        host: &mut Host,
+    ) -> Result<PartyRun, Error> {
+        let PartyTask { party, ref request, .. } = *self;
+        let executions = request.parameters.executions.unwrap_or(1);
+        if program.given().input_width(party).checked_mul(executions as usize) != Some(input.len()) {
+            return Err(Error::fault(format!("{} input bits of another program", input.len())));
+        }
+        // A mistake in the request is reported before the party listens.
+        let _ = request.allowed()?;
+        let audit = self.audit.as_deref().map(Audit::open).transpose()?;
+        let store = self.store.as_ref().map(StoreRequest::open).transpose()?;
+        let peer = PublicKey::from_bytes(self.peer);
+        let keys = [identity.public_key(), peer];
+        let part = RunPart { party, request, given: program, keys, warns: host.warns };
+        let options = request.resources.options(party);
+        let listener;
+        let place = match &self.place {
+            Endpoint::Listen(address) => {
+                listener = Listener::bind(address, identity, peer, &options)?;
+                (host.listens)(listener.local_addr()?)?;
+                Place::Listener(&listener)
+            }
+            Endpoint::Connect(address) => Place::Peer { address, identity, peer, options },
+        };
+        let ran = run::run(&part, store, place, self.keep, input, host.watch)?;
+        if let Some(audit) = audit {
+            // The connection is closed: neither this nor how long it takes can be seen from there.
+            audit.note(peer, &ran.program, ran.recovered);
+        }
+        Ok(ran)
+    }
+}

@@ -1,0 +1,108 @@
+//! If another thread asks a run to stop, the run ends, in whatever phase it is, and gives no result.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use brickwork::circuit::Party;
+use brickwork::control::Control;
+use brickwork::engine::both::{Both, fastest};
+use brickwork::engine::run::PartyRun;
+use brickwork::options::{Options, from_json};
+use brickwork::{Error, ErrorKind, Program, reading};
+
+fn program() -> Program {
+    let text = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n\
+                function void main() { output1 = input1 < input2; }\n";
+    Program::from_source("p.wir", text).unwrap()
+}
+
+/// Runs both parties with these options, so many times side by side.
+fn run(options: &str, times: usize, control: &Control) -> Result<[PartyRun; 2], Error> {
+    let options: Options = from_json(options)?;
+    let (program, request) = (program(), options.request()?);
+    let values = [3, 4].map(|number| format!("{:?}", vec![number; times]));
+    let given = values.each_ref().map(|text| Some(text.as_str()));
+    control.run(|| {
+        let reading = options.reading()?;
+        let inputs = reading::bits_of_both(given, program.given(), options.executions(), &reading)?;
+        let (request, _) = fastest(&request, &program, None)?;
+        Both::of(&program, &request).run(inputs, control)
+    })
+}
+
+fn is_stopped(error: &Error) -> bool {
+    error.kind() == ErrorKind::Network && error.message().contains("stopped")
+}
+
+#[test]
+fn a_run_that_is_asked_to_stop_early_does_not_begin() {
+    let control = Control::default();
+    control.ask_to_stop();
+    assert!(run(r#"{"executions": 1}"#, 1, &control).is_err_and(|error| is_stopped(&error)));
+    control.ended();
+    let ran = run(r#"{"executions": 1}"#, 1, &Control::default()).unwrap();
+    assert_eq!(ran.map(|ran| ran.outputs), [vec![true], vec![]]);
+}
+
+/// In every protocol, a run ends in the phase in which it is asked to stop.
+#[test]
+fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
+    // The runs are long enough that the test sees most of their phases.
+    let protocols = [
+        ("duplo", 2_000),
+        ("authenticated", 500),
+        ("lego", 50),
+        ("jimu", 20),
+        ("semi-honest", 5_000),
+        ("compgc", 5_000),
+    ];
+    for (protocol, times) in protocols {
+        let options = format!(r#"{{"protocol": "{protocol}", "executions": {times}, "threads": 1}}"#);
+        let mut stopped = 0;
+        for phase in ["setup", "preprocess", "prepare", "build", "evaluate"] {
+            let (control, over) = (Control::default(), AtomicBool::new(false));
+            let ran = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while control.progress.now().0 != phase && !over.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    control.ask_to_stop();
+                });
+                let ran = run(&options, times, &control);
+                over.store(true, Ordering::Relaxed);
+                ran
+            });
+            control.ended();
+            // Some protocols lack a phase, and some phases are too short to be seen.
+            if let Err(error) = ran {
+                assert!(is_stopped(&error), "{protocol}, {phase}: {error}");
+                stopped += 1;
+            }
+        }
+        assert!(stopped > 0, "{protocol}");
+    }
+}
+
+/// Options with a mistake are refused with the name of the option.
+#[test]
+fn a_wrong_option_is_named() {
+    for (options, named) in [
+        (r#"{"secruity": 40}"#, "there is no option `secruity`"),
+        (r#"{"security": 41}"#, "security: "),
+        (r#"{"protocol": "dulpo"}"#, "protocol: "),
+        (r#"{"protocol": "duplo", "accept": ["lego"]}"#, "exclude each other"),
+        (r#"{"cut": "inline"}"#, "cut: "),
+        (r#"{"max_ram": "4GigaBytes"}"#, "max_ram: "),
+        (r#"{"bandwidth": "fast"}"#, "bandwidth: "),
+        (r#"{"threads": 0}"#, "threads: "),
+        (r#"{"executions": 0}"#, "executions: "),
+        (r#"{"scheme": "privacy-free"}"#, "scheme: "),
+        (r#"{"timeout": 0}"#, "timeout: "),
+        (r#"{"lanes": 0}"#, "lanes: "),
+    ] {
+        let refused = from_json::<Options>(options).and_then(|options| options.request()).map(drop);
+        let error = refused.expect_err(options);
+        assert!(error.kind() == ErrorKind::Usage && error.message().contains(named), "{options}: {error}");
+    }
+    let party = |options: &str| from_json::<Options>(options)?.task(Party::Garbler).map(drop);
+    assert!(party("{}").is_err_and(|error| error.message().contains("peer")));
+}

@@ -1,0 +1,187 @@
+//! Runs: both parties on threads of this process, or one of them; and simulations.
+
+use brickwork::circuit::Party;
+use brickwork::engine::both::{Both, fastest, merged};
+use brickwork::engine::role;
+use brickwork::engine::run::PartyRun;
+use brickwork::engine::task::Host;
+use brickwork::options::{Options, from_json};
+use brickwork::program::repeated;
+use brickwork::reading::{self, Given};
+use brickwork::wire::tls::Identity as Key;
+use brickwork::{Error, Program, Report};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use crate::objects::{Identity, Program as PyProgram};
+use crate::task::{Answer, Shared, Task};
+
+/// An input of a party, as Python gives it.
+#[derive(FromPyObject)]
+pub enum Input {
+    /// The bits of its wires, one a byte.
+    Bits(PyBackedBytes),
+    /// A value in the form of the command's flag.
+    Text(String),
+}
+
+/// An input in the memory of this library.
+pub enum Held {
+    /// The bits of its wires.
+    Bits(brickwork_kernels::Secrets<bool>),
+    /// A value in the form of the command's flag.
+    Text(Zeroizing<String>),
+    /// No input.
+    Nothing,
+}
+
+impl Held {
+    /// Takes an input that Python gave.
+    pub fn of(input: Option<Input>) -> Self {
+        match input {
+            Some(Input::Bits(bytes)) => {
+                Held::Bits(brickwork_kernels::Secrets::new(bytes.iter().map(|byte| *byte == 1).collect()))
+            }
+            Some(Input::Text(text)) => Held::Text(Zeroizing::new(text)),
+            None => Held::Nothing,
+        }
+    }
+
+    /// Returns the input as text.
+    pub fn text(self) -> Option<Zeroizing<String>> {
+        match self {
+            Held::Bits(bits) => {
+                let bits = bits.iter().map(|bit| if *bit { '1' } else { '0' });
+                Some(Zeroizing::new("\"bits:".chars().chain(bits).chain(['"']).collect()))
+            }
+            Held::Text(text) => Some(text),
+            Held::Nothing => None,
+        }
+    }
+
+    /// Returns the input in the form that the library reads.
+    pub fn given(self: &Held) -> Given<'_> {
+        match self {
+            Held::Bits(bits) => Given::Bits(bits),
+            Held::Text(text) => Given::Text(text),
+            Held::Nothing => Given::Nothing,
+        }
+    }
+}
+
+/// Returns the party of this role.
+pub fn party(role: &str) -> PyResult<Party> {
+    match role {
+        "garbler" => Ok(Party::Garbler),
+        "evaluator" => Ok(Party::Evaluator),
+        _ => Err(PyTypeError::new_err("a role is garbler or evaluator")),
+    }
+}
+
+/// The report of a run, and the role of the party if it is the report of one.
+#[derive(Serialize)]
+struct Ran<'r> {
+    #[serde(flatten)]
+    report: &'r Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+}
+
+fn loaded(program: &PyProgram) -> PyResult<Program> {
+    program.get().ok_or_else(|| PyRuntimeError::new_err("the program has not been read"))
+}
+
+/// Starts both parties on threads of this process.
+#[pyfunction]
+#[pyo3(signature = (program, options, garbler, evaluator))]
+pub fn run_both(
+    program: &PyProgram,
+    options: String,
+    garbler: Option<Input>,
+    evaluator: Option<Input>,
+) -> PyResult<Task> {
+    let (program, inputs) = (loaded(program)?, [garbler, evaluator].map(Held::of));
+    // The parties' threads look for a stop by themselves.
+    Task::start(move |shared| both(&program, &from_json(&options)?, &inputs, shared))
+}
+
+fn both(program: &Program, options: &Options, inputs: &[Held; 2], shared: &Shared) -> Result<Answer, Error> {
+    let request = options.request()?;
+    let _ = request.allowed()?;
+    let given = inputs.each_ref().map(Held::given);
+    let inputs = reading::bits_of_both(given, program.given(), options.executions(), &options.reading()?)?;
+    let stores = options.store();
+    let (request, reason) = fastest(&request, program, stores.as_ref())?;
+    let both = Both { program, request: &request, stores: stores.as_ref(), audit: options.audit.as_deref() };
+    let ran = both.run(inputs, &shared.control)?;
+    let report = merged(&ran[0].report, &ran[1].report, reason);
+    Ok(Answer { bits: ran.map(|ran| Some(ran.outputs)), ..Answer::of(&Ran { report: &report, role: None })? })
+}
+
+/// Starts one party, `garbler` or `evaluator`.
+#[pyfunction]
+#[pyo3(signature = (role, program, options, identity, input))]
+pub fn run_party(
+    role: &str,
+    program: &PyProgram,
+    options: String,
+    identity: Option<&Identity>,
+    input: Option<Input>,
+) -> PyResult<Task> {
+    let (of, program, input) = (party(role)?, loaded(program)?, Held::of(input));
+    let pem = identity.map(|identity| identity.pem.clone());
+    Task::start(move |shared| one(of, &program, &from_json(&options)?, pem, &input, shared))
+}
+
+fn one(
+    party: Party,
+    program: &Program,
+    options: &Options,
+    pem: Option<Zeroizing<String>>,
+    input: &Held,
+    shared: &Shared,
+) -> Result<Answer, Error> {
+    let task = options.task(party)?;
+    let reading = options.reading()?;
+    let input = reading::bits(input.given(), program.given(), party, options.executions(), &reading)?;
+    let identity = match pem {
+        Some(pem) => Key::from_pem(&pem)?,
+        None => options.identity()?,
+    };
+    let watch = shared.control.progress.watch();
+    let mut listens = |address| {
+        shared.listens(address);
+        Ok(())
+    };
+    let mut host = Host { listens: &mut listens, watch: &watch, warns: true };
+    let PartyRun { outputs, report, .. } = task.run(program, (&identity, &input), &mut host)?;
+    let mut answer = Answer::of(&Ran { report: &report, role: Some(role(party)) })?;
+    answer.bits[party as usize] = Some(outputs);
+    Ok(answer)
+}
+
+/// Starts a computation in the clear.
+#[pyfunction]
+#[pyo3(signature = (program, options, garbler, evaluator))]
+pub fn simulate(
+    program: &PyProgram,
+    options: String,
+    garbler: Option<Input>,
+    evaluator: Option<Input>,
+) -> PyResult<Task> {
+    let (program, inputs) = (loaded(program)?, [garbler, evaluator].map(Held::of));
+    Task::start(move |_| {
+        let options: Options = from_json(&options)?;
+        let (program, executions) = (program.given(), options.executions());
+        let given = inputs.each_ref().map(Held::given);
+        let [garbler, evaluator] = reading::bits_of_both(given, program, executions, &options.reading()?)?;
+        let repeated = repeated(program, executions)?;
+        let outputs = repeated.simulate(&garbler, &evaluator);
+        let bits =
+            [Party::Garbler, Party::Evaluator].map(|party| Some(repeated.output_bits(party, &outputs)));
+        Ok(Answer { bits, ..Answer::of(&())? })
+    })
+}
