@@ -7,6 +7,8 @@ use std::str::FromStr;
 use brickwork_duplo::MAX_DECOMPOSITION_BYTES;
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Error;
+
 /// A cut of a program into components that both parties can make from the same file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -160,6 +162,24 @@ impl fmt::Display for CutChoice {
         match self {
             CutChoice::Fastest => f.write_str("fastest"),
             CutChoice::Fixed(cut) => cut.fmt(f),
+        }
+    }
+}
+
+impl CutChoice {
+    /// Joins the two ways to name a cut: `--cut`, and the cut by the flags `--inline` and `--component`.
+    ///
+    /// # Errors
+    /// An error of usage if both name a cut.
+    #[doc(hidden)]
+    pub fn with_flags(&self, flags: Cut) -> Result<CutChoice, Error> {
+        match (flags, self) {
+            (Cut::Given, choice) => Ok(choice.clone()),
+            (flags, CutChoice::Fastest) => Ok(CutChoice::Fixed(flags)),
+            (flags, _) => {
+                let both = format!("--cut and {} both say how to cut the program", flags.flags());
+                Err(Error::usage(both, "leave one of them out"))
+            }
         }
     }
 }

@@ -103,6 +103,8 @@ pub mod files;
 pub mod keygen;
 #[doc(hidden)]
 pub mod options;
+#[doc(hidden)]
+pub mod page;
 mod party;
 mod prediction;
 pub mod program;

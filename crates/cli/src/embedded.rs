@@ -24,7 +24,7 @@ use crate::commands::{Cli, Command};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::requested::Requested;
-use crate::{execute, files, has_the_named_kernel, page, plan, programs, terminal};
+use crate::{execute, files, has_the_named_kernel, plan, programs, terminal};
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::worker::Embedded as Worker;
@@ -239,9 +239,9 @@ pub fn outputs(
 pub fn page(record: &str, outputs: bool, path: Option<&Path>) -> Result<String, Value> {
     let made = || {
         let record: Value = serde_json::from_str(record).map_err(|e| Failure::fault(e.to_string()))?;
-        let html = page::html(&record, outputs)?;
+        let html = brickwork::page::html(&record, outputs)?;
         if let Some(path) = path {
-            page::Page::begin(path)?.put(&html)?;
+            brickwork::page::Page::begin(path, outputs)?.put(&html)?;
         }
         Ok(html)
     };

@@ -36,7 +36,6 @@ mod plan;
 mod preprocess;
 mod programs;
 mod progress;
-mod proposal;
 mod report;
 mod requested;
 

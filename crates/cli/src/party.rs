@@ -123,7 +123,7 @@ pub fn run(
     let mut report = of_run((&program, executions), &[(party, &ran.outputs[..])], &ran.report, quiet);
     report.json["role"] = role(party).into();
     if let Some(page) = page {
-        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
+        page.write(&report.json, Some(&program));
     }
     Ok(report)
 }

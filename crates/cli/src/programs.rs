@@ -4,8 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brickwork::circuit::formats::InputMap;
-use brickwork::program::gates_within;
-use brickwork::resources;
 use brickwork::{Program, SourceOptions, circuit};
 
 use crate::arguments::ProgramArguments;
@@ -40,10 +38,4 @@ pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
 /// Reads a [`program`] for a command that uses it in the cut of its file.
 pub fn circuit(path: &Path, map: &InputMap) -> Result<Arc<circuit::Program>, Failure> {
     Ok(load(path, map)?.given().clone())
-}
-
-/// Returns the program in the cut of a record.
-pub fn in_cut(program: &Program, cut: &serde_json::Value) -> Result<circuit::Program, Failure> {
-    let cut = cut.as_str().unwrap_or("given").parse().map_err(Failure::fault)?;
-    Ok(program.cut(&cut, gates_within(resources::available_bytes()))?)
 }

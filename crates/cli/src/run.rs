@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let merged = merged(&garbler.report, &evaluator.report, reason);
     let report = of_run((&program, executions), &outputs, &merged, quiet);
     if let Some(page) = page {
-        page.write(&report.json, Some(programs::in_cut(&program, &report.json["cut"])));
+        page.write(&report.json, Some(&program));
     }
     Ok(report)
 }

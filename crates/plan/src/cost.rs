@@ -66,10 +66,12 @@ struct Shown {
 }
 
 /// The peak memory of both parties, in bytes.
-#[derive(Serialize, Deserialize)]
-struct Memory {
-    garbler: u64,
-    evaluator: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The garbler's.
+    pub garbler: u64,
+    /// The evaluator's.
+    pub evaluator: u64,
 }
 
 impl From<Cost> for Shown {
@@ -78,10 +80,7 @@ impl From<Cost> for Shown {
             seconds: cost.seconds(),
             cpu_seconds: cost.cpu_seconds,
             round_trips: cost.crossings() as f64 / 2.0,
-            memory_bytes: Memory {
-                garbler: cost.garbler_memory_bytes,
-                evaluator: cost.evaluator_memory_bytes,
-            },
+            memory_bytes: cost.memory(),
             disk_bytes: cost.disk_bytes,
             phases: cost.phases,
         }
@@ -112,6 +111,11 @@ impl Cost {
             Party::Garbler => self.garbler_memory_bytes,
             Party::Evaluator => self.evaluator_memory_bytes,
         }
+    }
+
+    /// Returns the peak memory of both parties.
+    pub fn memory(&self) -> Memory {
+        Memory { garbler: self.garbler_memory_bytes, evaluator: self.evaluator_memory_bytes }
     }
 
     /// Returns the same cost with this many additional seconds of other work in a phase.

@@ -12,6 +12,7 @@ pub mod cuts;
 pub mod link;
 pub mod machine;
 pub mod meeting;
+pub mod planning;
 pub mod protocols;
 pub mod report;
 pub mod request;

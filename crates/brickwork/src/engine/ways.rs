@@ -114,11 +114,6 @@ impl Candidate {
         self.cost.phases.iter().skip_while(move |phase| phase.name != first)
     }
 
-    /// Returns the bytes that both parties send in these phases.
-    pub fn online_bytes(&self) -> u64 {
-        self.online().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
-    }
-
     /// Returns the predicted seconds of these phases.
     pub fn online_seconds(&self) -> f64 {
         self.online().map(|phase| phase.seconds).sum()

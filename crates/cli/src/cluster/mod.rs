@@ -4,7 +4,6 @@
 pub mod config;
 pub mod crew;
 pub mod foreign;
-pub mod predicted;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
