@@ -43,7 +43,12 @@ def run_both(
     program: Program, options: str, garbler: str | bytes | None, evaluator: str | bytes | None
 ) -> Task: ...
 def run_party(
-    role: str, program: Program, options: str, identity: Identity | None, input: str | bytes | None
+    role: str,
+    program: Program,
+    options: str,
+    identity: Identity | None,
+    input: str | bytes | None,
+    line: object | None,
 ) -> Task: ...
 def simulate(
     program: Program, options: str, garbler: str | bytes | None, evaluator: str | bytes | None

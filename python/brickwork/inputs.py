@@ -55,6 +55,7 @@ def input_word(
     else:
         plain = _executions(value, kind, executions, place)
     bits = _all_bits(plain, kind)
+    look()
     return _json(plain, place) if bits is None else bits.tobytes()
 
 
@@ -117,7 +118,6 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
 
 
 def _json(value: Any, place: Place) -> str:
-    look()
     try:
         return json.dumps(value, allow_nan=False, default=_Bits.text)
     except (TypeError, ValueError, AttributeError):

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,19 +287,39 @@ def _word(value: Any, program: Program, role: str, options: Options) -> str | by
     return input_word(value, program.inputs_of(role), options.get("executions"), reading, role)
 
 
+class Line(Protocol):
+    """A connection that the caller made, such as a `socket.socket`.
+
+    It must be private and authenticated, because a run over it uses neither TLS nor keys.
+    """
+
+    def recv(self, size: int, /) -> bytes:
+        """Waits for bytes, and returns at most `size` of them; none at the end."""
+
+    def sendall(self, data: bytes, /) -> object:
+        """Sends all of these bytes."""
+
+
 def _party(
     role: str,
     program: AnyProgram,
     value: Any,
-    identity: Key,
-    peer: str,
-    listen: str | None,
-    connect: str | None,
+    identity: Key | None,
+    peer: str | None,
+    ways: tuple[str | None, str | None, Line | None],
     keep: bool,
     options: Options,
 ) -> _Ready:
-    if (listen is None) == (connect is None):
-        raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
+    listen, connect, over = ways
+    if sum(way is not None for way in ways) != 1:
+        raise UsageError(
+            "a party listens, connects, or has a connection",
+            "give one of listen='HOST:PORT', connect='HOST:PORT' and over=connection",
+        )
+    if over is None and (identity is None or peer is None):
+        raise UsageError(
+            "identity or peer is missing", "give this party's key and the public key of the peer"
+        )
     program = as_program(program, options.get("map"))
     check_scale(options.get("scale", {}), program.inputs_of(role))
     key = identity if isinstance(identity, _native.Identity) else None
@@ -308,19 +328,22 @@ def _party(
     json = as_json({**options, **peers, "identity": None if key is not None else identity})
     word = _word(value, program, role, options)
     native = program.native
-    return _Ready(
-        program, options.get("executions"), lambda: _native.run_party(role, native, json, key, word)
-    )
+
+    def start() -> _native.Task:
+        return _native.run_party(role, native, json, key, word, over)
+
+    return _Ready(program, options.get("executions"), start)
 
 
 def garbler(
     program: AnyProgram,
     input: Any = None,
     *,
-    identity: Key,
-    peer: str,
+    identity: Key | None = None,
+    peer: str | None = None,
     listen: str | None = None,
     connect: str | None = None,
+    over: Line | None = None,
     keep: bool = False,
     listening: Callable[[str], None] | None = None,
     progress: bool = False,
@@ -336,6 +359,9 @@ def garbler(
         peer: the peer's public key, or `@FILE`.
         listen: the address at which to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
         connect: the address at which the peer waits.
+        over: a connection that the caller made, such as a socket, for one run. Then nothing else protects
+            it, and `identity` and `peer` are not needed. Set its timeout: a peer that is silent for ever
+            would block the run.
         keep: whether to continue to wait after a peer that does not match.
         listening: called with `HOST:PORT` once this party listens.
         progress: whether to show a bar by `tqdm`.
@@ -344,7 +370,7 @@ def garbler(
     """
     watch = Watch(progress, listening, deadline)
     return watch.prepare(
-        _party, "garbler", program, input, identity, peer, listen, connect, keep, options
+        _party, "garbler", program, input, identity, peer, (listen, connect, over), keep, options
     ).wait(watch)
 
 
@@ -352,10 +378,11 @@ def evaluator(
     program: AnyProgram,
     input: Any = None,
     *,
-    identity: Key,
-    peer: str,
+    identity: Key | None = None,
+    peer: str | None = None,
     listen: str | None = None,
     connect: str | None = None,
+    over: Line | None = None,
     keep: bool = False,
     listening: Callable[[str], None] | None = None,
     progress: bool = False,
@@ -365,7 +392,7 @@ def evaluator(
     """Runs the evaluator; the arguments are those of `garbler`."""
     watch = Watch(progress, listening, deadline)
     return watch.prepare(
-        _party, "evaluator", program, input, identity, peer, listen, connect, keep, options
+        _party, "evaluator", program, input, identity, peer, (listen, connect, over), keep, options
     ).wait(watch)
 
 
@@ -373,10 +400,11 @@ async def garbler_async(
     program: AnyProgram,
     input: Any = None,
     *,
-    identity: Key,
-    peer: str,
+    identity: Key | None = None,
+    peer: str | None = None,
     listen: str | None = None,
     connect: str | None = None,
+    over: Line | None = None,
     keep: bool = False,
     listening: Callable[[str], None] | None = None,
     progress: bool = False,
@@ -386,7 +414,16 @@ async def garbler_async(
     """Runs the garbler, as `garbler` does, while the event loop continues. Cancelling it stops the run."""
     watch = Watch(progress, listening, deadline)
     ready = await aside(
-        watch.prepare, _party, "garbler", program, input, identity, peer, listen, connect, keep, options
+        watch.prepare,
+        _party,
+        "garbler",
+        program,
+        input,
+        identity,
+        peer,
+        (listen, connect, over),
+        keep,
+        options,
     )
     return await ready.wait_async(watch)
 
@@ -395,10 +432,11 @@ async def evaluator_async(
     program: AnyProgram,
     input: Any = None,
     *,
-    identity: Key,
-    peer: str,
+    identity: Key | None = None,
+    peer: str | None = None,
     listen: str | None = None,
     connect: str | None = None,
+    over: Line | None = None,
     keep: bool = False,
     listening: Callable[[str], None] | None = None,
     progress: bool = False,
@@ -408,6 +446,15 @@ async def evaluator_async(
     """Runs the evaluator, as `evaluator` does, while the event loop continues."""
     watch = Watch(progress, listening, deadline)
     ready = await aside(
-        watch.prepare, _party, "evaluator", program, input, identity, peer, listen, connect, keep, options
+        watch.prepare,
+        _party,
+        "evaluator",
+        program,
+        input,
+        identity,
+        peer,
+        (listen, connect, over),
+        keep,
+        options,
     )
     return await ready.wait_async(watch)

@@ -239,6 +239,15 @@ class Session:
             await asyncio.to_thread(self.leave)
 
 
+def _counted(programs: Mapping[Any, int]) -> dict[Program, int]:
+    """Returns the number of runs of each program. Two may be the same, from two files or with two names."""
+    times: dict[Program, int] = {}
+    for program, count in programs.items():
+        found = as_program(program)
+        times[found] = times.get(found, 0) + count
+    return times
+
+
 def _connect(
     role: str,
     programs: Mapping[Any, int],
@@ -250,11 +259,7 @@ def _connect(
 ) -> tuple[Session, Callable[[], _native.Task]]:
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
-    times: dict[Program, int] = {}
-    for program, count in programs.items():
-        # Two programs may be the same, from two files or with two names.
-        found = as_program(program)
-        times[found] = times.get(found, 0) + count
+    times = _counted(programs)
     key = identity if isinstance(identity, _native.Identity) else None
     peers = {"listen": listen, "connect": connect, "peer": peer}
     json = as_json({**options, **peers, "identity": None if key is not None else identity})

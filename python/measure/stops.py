@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import brickwork as bw
 import numpy as np
 from brickwork import _native, runs
+from brickwork._flags import as_json
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parents[2]
@@ -195,7 +196,7 @@ def of_parties() -> dict[str, Stop]:
         for protocol, count in counts.items():
             options: Any = {"executions": count, "protocol": protocol, "timeout": 60}
             given = inputs(program, count)
-            ready = runs._both(_native.Task.both, "run", program, *given, options)
+            ready = runs._both(program, *given, options)
             found[f"run {protocol} {name}"] = of_task(ready.start)
             if name != "aes-128-rounds":
                 # An array is read at once, so the run itself is stopped.
@@ -206,9 +207,9 @@ def of_parties() -> dict[str, Stop]:
                 later = _called(bw.run_async, program, numbers, options)
                 found[f"cancel {protocol} {name}"] = by_cancelling(later)
     aes = programs["aes-128-rounds"]
-    simulated: Any = _native.Task.simulate
-    many = runs._both(simulated, "simulate", aes, *inputs(aes, 20_000), {"executions": 20_000})
-    found["simulate"] = of_task(many.start)
+    options = {"executions": 20_000}
+    words = runs._words(aes, *inputs(aes, 20_000), options)
+    found["simulate"] = of_task(lambda: _native.simulate(aes.native, as_json(options), *words))
     found["plan --calibrate"] = of_command("plan", "--calibrate", str(aes.path))
     return found
 
@@ -219,7 +220,7 @@ def _called(call: Any, program: bw.Program, both: NDArray[np.uint32], options: A
 
 def of_command(*words: str) -> Stop:
     """Returns a command."""
-    return of_task(lambda: _native.Task.call(list(words)))
+    return of_task(lambda: _native.call(list(words)))
 
 
 def of_compiler(folder: Path) -> dict[str, Stop]:

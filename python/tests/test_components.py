@@ -425,15 +425,14 @@ def test_a_program_whose_file_has_changed_is_refused(tmp_path: Path, included: b
 
 
 def test_programs_of_a_session_that_are_one_are_added_up(tmp_path: Path) -> None:
-    from brickwork.session import _connect
+    from brickwork.session import _counted
 
     first, second = tmp_path / "first.bwp", tmp_path / "second.bwp"
     path = tmp_path / "program.wir"
     path.write_text(SOURCE.format("", "1##8"))
     assert bw.load(path).save(first) == bw.load(path).save(second)
-    call: Any = ("garbler", {first: 1, bw.load(second): 2}, bw.keygen(), "key", "127.0.0.1:0", None, {})
-    _, words, _ = _connect(*call)
-    assert [word for word in words if word.startswith("--program")] == [f"--program={first}=3"]
+    counted = _counted({first: 1, bw.load(second): 2})
+    assert [(program.path, count) for program, count in counted.items()] == [(first, 3)]
 
 
 def test_what_is_listed_is_a_program_or_said_to_be_a_library() -> None:

@@ -330,7 +330,7 @@ def test_what_makes_inputs_looks_whether_it_is_to_end(
     ports = millionaires.inputs_of("garbler")
     value = {ports[0].name: value["input1"]} if isinstance(value, dict) else value
 
-    def make() -> str | None:
+    def make() -> str | bytes | None:
         return input_word(value, ports, executions, Reading(), "garbler")
 
     with pytest.raises(bw.Deadline):

@@ -19,7 +19,7 @@ def example(name: str) -> dict[str, Any]:
     return runpy.run_path(str(FOLDER / f"{name}.py"))
 
 
-@pytest.mark.parametrize("name", ["both_here", "tables", "stock_ahead", "session"])
+@pytest.mark.parametrize("name", ["both_here", "tables", "stock_ahead", "session", "own_transport"])
 def test_examples_of_both_parties_run(name: str) -> None:
     if name == "tables":
         pytest.importorskip("pandas")
@@ -44,6 +44,6 @@ def test_two_processes_meet(tmp_path: Path) -> None:
 
 def test_examples_are_short() -> None:
     examples = sorted(FOLDER.glob("*.py"))
-    assert len(examples) == 5
+    assert len(examples) == 6
     for file in examples:
         assert len(file.read_text().splitlines()) <= 40, file

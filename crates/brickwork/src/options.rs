@@ -225,6 +225,11 @@ impl Options {
         }
     }
 
+    /// Returns whether a file with this party's key is named.
+    pub fn has_identity(&self) -> bool {
+        self.identity.is_some()
+    }
+
     /// Returns whether this party listens.
     pub fn listens(&self) -> bool {
         self.listen.is_some()
@@ -260,12 +265,18 @@ impl Options {
         }
     }
 
-    /// Returns the task of a party with these options.
+    /// Returns the task of a party with these options. Over a connection of the caller's, neither an address
+    /// nor the key of the peer is needed.
     ///
     /// # Errors
     /// An error of usage that names the wrong option.
-    pub fn task(&self, party: Party) -> Result<PartyTask, Error> {
-        let (peer, place, audit) = (self.peer()?.to_bytes(), self.place()?, self.audit.clone());
+    pub fn task(&self, party: Party, has_line: bool) -> Result<PartyTask, Error> {
+        let peer = match has_line && self.peer.is_none() && self.store.is_none() {
+            true => [0; 32],
+            false => self.peer()?.to_bytes(),
+        };
+        let place = if has_line { None } else { Some(self.place()?) };
+        let audit = self.audit.clone();
         Ok(PartyTask {
             party,
             peer,

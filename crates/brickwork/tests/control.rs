@@ -103,6 +103,6 @@ fn a_wrong_option_is_named() {
         let error = refused.expect_err(options);
         assert!(error.kind() == ErrorKind::Usage && error.message().contains(named), "{options}: {error}");
     }
-    let party = |options: &str| from_json::<Options>(options)?.task(Party::Garbler).map(drop);
+    let party = |options: &str| from_json::<Options>(options)?.task(Party::Garbler, false).map(drop);
     assert!(party("{}").is_err_and(|error| error.message().contains("peer")));
 }

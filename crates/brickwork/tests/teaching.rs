@@ -17,6 +17,8 @@ mod tables;
 #[path = "../examples/two_processes.rs"]
 #[expect(dead_code, reason = "its `main` reads the command line")]
 mod two_processes;
+#[path = "../examples/websocket.rs"]
+mod websocket;
 
 #[test]
 fn both_parties_run_here() {
@@ -26,6 +28,7 @@ fn both_parties_run_here() {
 #[test]
 fn a_line_of_ones_own_does() {
     own_transport::main().unwrap();
+    websocket::main().unwrap();
 }
 
 #[test]

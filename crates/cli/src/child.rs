@@ -80,7 +80,7 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
         let said = json!(Said::Listening(address.to_string()));
         print(&format!("{said}\n")).map_err(Failure::into_error)
     };
-    let mut host = Host { listens: &mut listens, watch: &watch(quiet), warns: true };
+    let mut host = Host { listens: &mut listens, watch: &watch(quiet), line: None, warns: true };
     let PartyRun { outputs, report, .. } = task.run(&program, (&identity, &input), &mut host)?;
     let said = Said::Done {
         bits: outputs.len(),

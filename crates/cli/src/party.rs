@@ -117,7 +117,7 @@ pub fn run(
     let page = arguments.page.open()?;
     let program = programs::program(&arguments.program)?;
     let (identity, input) = arguments.secrets(party, &program)?;
-    let mut host = Host { listens: &mut listens(quiet), watch: &watch(quiet), warns: true };
+    let mut host = Host { listens: &mut listens(quiet), watch: &watch(quiet), line: None, warns: true };
     let ran = arguments.task(party, audit)?.run(&program, (&identity, &input), &mut host)?;
     let executions = arguments.parameters.executions.executions;
     let mut report = of_run((&program, executions), &[(party, &ran.outputs[..])], &ran.report, quiet);
@@ -151,7 +151,7 @@ impl Arguments {
         Ok(PartyTask {
             party,
             peer: files::public_key(&self.peer)?.to_bytes(),
-            place: address.endpoint()?,
+            place: Some(address.endpoint()?),
             keep: keep.keep,
             request: RunRequest { audited: audit.is_some(), ..request },
             store,

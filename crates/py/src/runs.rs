@@ -1,5 +1,7 @@
 //! Runs: both parties on threads of this process, or one of them; and simulations.
 
+use std::io::{self, Read, Write};
+
 use brickwork::circuit::Party;
 use brickwork::engine::both::{Both, fastest, merged};
 use brickwork::engine::role;
@@ -9,10 +11,12 @@ use brickwork::options::{Options, from_json};
 use brickwork::program::repeated;
 use brickwork::reading::{self, Given};
 use brickwork::wire::tls::Identity as Key;
+use brickwork::wire::{Channel, over};
 use brickwork::{Error, Program, Report};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -121,34 +125,41 @@ fn both(program: &Program, options: &Options, inputs: &[Held; 2], shared: &Share
     Ok(Answer { bits: ran.map(|ran| Some(ran.outputs)), ..Answer::of(&Ran { report: &report, role: None })? })
 }
 
-/// Starts one party, `garbler` or `evaluator`.
+/// Starts one party, `garbler` or `evaluator`. `line` is a connection of the caller's, like a socket.
 #[pyfunction]
-#[pyo3(signature = (role, program, options, identity, input))]
+#[pyo3(signature = (role, program, options, identity, input, line))]
 pub fn run_party(
     role: &str,
     program: &PyProgram,
     options: String,
     identity: Option<&Identity>,
     input: Option<Input>,
+    line: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
     let (of, program, input) = (party(role)?, loaded(program)?, Held::of(input));
     let pem = identity.map(|identity| identity.pem.clone());
-    Task::start(move |shared| one(of, &program, &from_json(&options)?, pem, &input, shared))
+    let line = line.map(|line| -> PyResult<_> {
+        let (reader, writer) = Python::attach(|py| (Line(line.clone_ref(py)), Line(line)));
+        over(reader, writer).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+    });
+    let line = line.transpose()?;
+    Task::start(move |shared| one(of, &program, &from_json(&options)?, (pem, &input, line), shared))
 }
 
 fn one(
     party: Party,
     program: &Program,
     options: &Options,
-    pem: Option<Zeroizing<String>>,
-    input: &Held,
+    (pem, input, line): (Option<Zeroizing<String>>, &Held, Option<Channel>),
     shared: &Shared,
 ) -> Result<Answer, Error> {
-    let task = options.task(party)?;
+    let task = options.task(party, line.is_some())?;
     let reading = options.reading()?;
     let input = reading::bits(input.given(), program.given(), party, options.executions(), &reading)?;
     let identity = match pem {
         Some(pem) => Key::from_pem(&pem)?,
+        // No key protects a connection of the caller's.
+        None if line.is_some() && !options.has_identity() => Key::generate()?.0,
         None => options.identity()?,
     };
     let watch = shared.control.progress.watch();
@@ -156,11 +167,50 @@ fn one(
         shared.listens(address);
         Ok(())
     };
-    let mut host = Host { listens: &mut listens, watch: &watch, warns: true };
+    let mut host = Host { listens: &mut listens, watch: &watch, line, warns: true };
     let PartyRun { outputs, report, .. } = task.run(program, (&identity, &input), &mut host)?;
     let mut answer = Answer::of(&Ran { report: &report, role: Some(role(party)) })?;
     answer.bits[party as usize] = Some(outputs);
     Ok(answer)
+}
+
+/// A connection of Python's: an object with the methods `recv` and `sendall` of a socket.
+struct Line(Py<PyAny>);
+
+impl Line {
+    fn call<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
+        Python::attach(|py| {
+            work(self.0.bind(py)).map_err(|error| {
+                // The message of the exception may repeat what was sent, so only its kind is passed on.
+                let kind = error.get_type(py).name();
+                io::Error::other(kind.map_or_else(|_| "an error".into(), |name| name.to_string()))
+            })
+        })
+    }
+}
+
+impl Read for Line {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.call(|line| {
+            let received: PyBackedBytes = line.call_method1("recv", (to.len(),))?.extract()?;
+            match to.get_mut(..received.len()) {
+                Some(part) => part.copy_from_slice(&received),
+                None => return Err(PyRuntimeError::new_err("recv returned more than was asked for")),
+            }
+            Ok(received.len())
+        })
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call(|line| line.call_method1("sendall", (PyBytes::new(line.py(), bytes),)).map(drop))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Starts a computation in the clear.

@@ -108,7 +108,7 @@ impl<'a> Both<'a> {
         let audit = self.audit.filter(|_| party == Party::Evaluator).map(Path::to_owned);
         let request = RunRequest { audited: audit.is_some(), ..self.request.with(protocol) };
         let store = self.stores.map(|stores| stores.within(role(party)));
-        PartyTask { party, peer: peer.to_bytes(), place, keep: false, request, store, audit }
+        PartyTask { party, peer: peer.to_bytes(), place: Some(place), keep: false, request, store, audit }
     }
 
     /// Starts the relay that simulates the network to this address, unless the network has no limit. Returns
@@ -149,7 +149,7 @@ impl<'a> Both<'a> {
                 Ok(())
             };
             let warns = task.party == Party::Evaluator;
-            let mut host = Host { listens: &mut listens, watch, warns };
+            let mut host = Host { listens: &mut listens, watch, line: None, warns };
             let run = || task.run(self.program, (&identity, &input), &mut host);
             control.stop.run(run).unwrap_or_else(|stopped| Err(Error::stopped(stopped)))
         };

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brickwork_circuit::Party;
+use brickwork_wire::Channel;
 use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +24,8 @@ pub struct PartyTask {
     pub party: Party,
     /// The public key of the peer.
     pub peer: [u8; 32],
-    /// The way to reach the peer.
-    pub place: Endpoint,
+    /// The way to reach the peer, unless the caller brings a connection.
+    pub place: Option<Endpoint>,
     /// True if a listener that refuses a peer waits for another peer.
     pub keep: bool,
     /// The protocols, the parameters and the resources.
@@ -50,6 +51,8 @@ pub struct Host<'h> {
     pub listens: &'h mut dyn FnMut(SocketAddr) -> Result<(), Error>,
     /// Sees the progress.
     pub watch: &'h Watch<'h>,
+    /// A connection that the caller made.
+    pub line: Option<Channel>,
     /// True if the warning about a weak protocol is logged here. Of two parties in one process, one warns.
     pub warns: bool,
 }
@@ -75,17 +78,25 @@ impl PartyTask {
         let audit = self.audit.as_deref().map(Audit::open).transpose()?;
         let store = self.store.as_ref().map(StoreRequest::open).transpose()?;
         let peer = PublicKey::from_bytes(self.peer);
-        let keys = [identity.public_key(), peer];
+        // No key protects a connection of the caller's, unless the caller names the peer.
+        let keys = match host.line.is_some() && self.peer == [0; 32] {
+            true => [peer; 2],
+            false => [identity.public_key(), peer],
+        };
         let part = RunPart { party, request, given: program, keys, warns: host.warns };
         let options = request.resources.options(party);
         let listener;
-        let place = match &self.place {
-            Endpoint::Listen(address) => {
+        let place = match (host.line.take(), &self.place) {
+            (Some(line), _) => Place::Line(Some(line)),
+            (None, Some(Endpoint::Listen(address))) => {
                 listener = Listener::bind(address, identity, peer, &options)?;
                 (host.listens)(listener.local_addr()?)?;
                 Place::Listener(&listener)
             }
-            Endpoint::Connect(address) => Place::Peer { address, identity, peer, options },
+            (None, Some(Endpoint::Connect(address))) => Place::Peer { address, identity, peer, options },
+            (None, None) => {
+                return Err(Error::usage("there is no connection to the peer", "name an address"));
+            }
         };
         let ran = run::run(&part, store, place, self.keep, input, host.watch)?;
         if let Some(audit) = audit {
