@@ -16,7 +16,7 @@ use crate::engine::report::Report;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Place};
 use crate::engine::sessions::Needs;
-use crate::engine::stocked::{Stocked, Wishes};
+use crate::engine::stocked::{Opening, Stocked, Wishes};
 use crate::engine::task::Endpoint;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
@@ -263,7 +263,8 @@ impl Party {
         let protocol = ways.requests[0].parameters.protocol;
         let channel = place.meet_alike(&digest(&request, protocol, &[]))?;
         let (cot, terms) = (request.parameters.cot(), terms(&request, ordered(role, keys)));
-        let line = Stocked::open(protocol, cot, role, channel, &store, &terms, watch)?;
+        let opening = Opening { party: role, channel, store: &store, terms: &terms, cot, watch };
+        let line = Stocked::open(protocol, opening)?;
         Ok(Session::from_stock(role, protocol, line))
     }
 

@@ -135,7 +135,7 @@ impl Session {
             }
         };
         self.line = Some(Line::Stocked(line));
-        Ok((asked.words(), done.resumed))
+        Ok((asked.words, done.resumed))
     }
 
     /// Runs a program with the inputs of this party. Items that are missing in the stock are made, but not in

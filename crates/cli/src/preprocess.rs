@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use brickwork::StoreRequest;
 use brickwork::circuit::Party;
 use brickwork::cut::Cut;
-use brickwork::engine::protocols;
-use brickwork::engine::stocked::{Asked, Stocked, Wishes};
+use brickwork::engine::Watch;
+use brickwork::engine::stocked::{Asked, Opening, Stocked, Wishes};
 use brickwork::ot::Cot;
-use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
+use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::MAX_WORKERS;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, PublicKey};
@@ -119,16 +119,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         build: arguments.build,
         cut: arguments.cut.as_ref(),
         level: arguments.security.is_some(),
+        cot: arguments.cot,
+        workers: arguments.workers.is_some(),
     };
     wishes.check()?;
-    if arguments.cot.is_some() && protocol != Protocol::Authenticated {
-        let why = "it has one kind of correlated OTs";
-        protocols::says_nothing(protocol.name(), &[(true, "--cot", why)])?;
-    }
-    if arguments.workers.is_some() && protocol != Protocol::Duplo {
-        let why = "its stock is made over one connection";
-        protocols::says_nothing(protocol.name(), &[(true, "--workers", why)])?;
-    }
     let map = arguments.map.parties();
     let requested = requested(arguments)?.into_iter().map(|one| one.load(&map));
     let asked = Asked::of(&requested.collect::<Result<Vec<_>, _>>()?, &wishes)?;
@@ -159,13 +153,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let (done, phases) = match workers {
         0 => {
             let cot = arguments.cot.unwrap_or_default();
-            let line =
-                Stocked::open(protocol, cot, party, connect(Coming::First)?, &store, &terms, &watch(quiet))?;
+            let (channel, watch) = (connect(Coming::First)?, &watch(quiet));
+            let opening = Opening { party, channel, store: &store, terms: &terms, cot, watch };
+            let line = Stocked::open(protocol, opening)?;
             let (done, line) = line.make(&asked)?;
             (done, line.close()?)
         }
         _ => {
-            let line = Stocked::open_for_workers(workers, party, connect(Coming::First)?, &store, &terms)?;
+            let (channel, watch): (_, &Watch) = (connect(Coming::First)?, &|_| Box::new(Unobserved));
+            let opening =
+                Opening { party, channel, store: &store, terms: &terms, cot: Cot::default(), watch };
+            let line = Stocked::open_for_workers(protocol, workers, opening)?;
             let Arguments { makers, worker_at, address, resources, .. } = arguments;
             // The addresses of the peer's workers: first the peer's makers, then the peer itself for the
             // other workers.
@@ -184,7 +182,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             (done, together(line.close()?, phases))
         }
     };
-    let made = asked.words();
+    let made = &asked.words;
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
     if done.resumed > 0 {
         human +=
@@ -202,7 +200,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         json["workers"] = workers.into();
     }
     human += &phases_text(&phases, &[], quiet);
-    if let Some(promise) = asked.promise() {
+    if let Some(promise) = &asked.promise {
         human += &promise.to_string();
     }
     Ok(Report::new(json, human))

@@ -3,10 +3,11 @@
 
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::cut::{Cut, CutChoice};
+use brickwork::engine::Watch;
 use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
 use brickwork::engine::request::{Buckets, Protocol, RunRequest};
-use brickwork::engine::stocked::{Asked, Requested, Stocked, Wishes};
+use brickwork::engine::stocked::{Asked, Opening, Requested, Stocked, Wishes};
 use brickwork::session::Unobserved;
 use brickwork::{ProtocolError as Error, Report};
 use brickwork_cli::parts::Failure;
@@ -171,8 +172,9 @@ pub fn stock(
     let parties = Parties::new(way.security(), threads)?;
     parties.connect(|party, channel| {
         let (store, terms) = (folders.open(party)?, &parties.terms);
-        let line =
-            Stocked::open(way.protocol, way.cot(), party, channel, &store, terms, &|_| Box::new(Unobserved))?;
+        let (cot, watch): (_, &Watch) = (way.cot(), &|_| Box::new(Unobserved));
+        let opening = Opening { party, channel, store: &store, terms, cot, watch };
+        let line = Stocked::open(way.protocol, opening)?;
         Ok(line.make(&asked)?.1.close().map(drop)?)
     })?;
     Ok(Some(folders.bytes()?))

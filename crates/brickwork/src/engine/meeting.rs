@@ -562,7 +562,7 @@ impl Work<'_> {
     pub fn has(&self, store: &Store, program: &Program) -> Result<bool, ProtocolError> {
         let executions = self.executions().unwrap_or(1);
         let run = (program, executions, &self.request.cut);
-        self.stocks()?.has(store, self.party, &self.job.terms(), run)
+        self.stocks()?.has((store, self.party, &self.job.terms()), run)
     }
 
     /// Returns why this party cannot run the program on its stock, if it cannot.

@@ -225,21 +225,6 @@ impl<P> Parameters<P> {
     }
 }
 
-impl Parameters {
-    /// Returns the protocol with the flags that both parties must give alike, as text.
-    pub fn way(&self) -> String {
-        let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
-        match self.protocol {
-            Protocol::CompGc => format!("{} --linking {}{base_ots}", CompGc::NAME, self.linking().name()),
-            Protocol::Authenticated => {
-                let cot = self.cot.map_or(String::new(), |cot| format!(" --cot {}", cot.name()));
-                format!("{}{cot}{base_ots}", Authenticated::NAME)
-            }
-            protocol => format!("{protocol}{base_ots}"),
-        }
-    }
-}
-
 /// The buckets that a garbler proposes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Buckets {

@@ -1,30 +1,103 @@
-//! The interface to the stock of a protocol: the contents of its stores, and whether they are enough for a
-//! run.
+//! The interface to the stock of a protocol: what a store holds, how stock is asked for and made, and how
+//! programs run on it.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use brickwork_base::Error as ProtocolError;
-use brickwork_circuit::{Party, Program};
-use brickwork_session::Terms;
-use brickwork_session::stock::inventory::Inventory;
+use brickwork_circuit::{Component, Party, Program};
+use brickwork_duplo::Request;
+use brickwork_primitives::ot::Cot;
+use brickwork_session::steps::Step;
+use brickwork_session::stock::inventory::{Inventory, Kinds, executions, inventory};
+use brickwork_session::stock::{self, Lacking, Preprocessed, StockProtocol, compare_stores};
+use brickwork_session::{PhaseReport, Promise, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 
-use crate::cut::CutChoice;
+use crate::cut::{Cut, CutChoice};
+use crate::engine::Watch;
+use crate::engine::request::Protocol;
+use crate::failure::Error;
 
-/// A protocol that keeps stock.
-pub trait Stocks {
-    /// Returns whether the items that both parties may still use are enough for this program, cut and number
-    /// of executions.
-    ///
-    /// # Errors
-    /// If the store cannot be read or was altered.
-    fn has(
-        &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        run: (&Program, u32, &CutChoice),
-    ) -> Result<bool, ProtocolError>;
+/// A request for stock: a component, or all components of a program.
+#[derive(Clone, Debug)]
+pub struct Requested {
+    /// The name of the program's file, for messages.
+    pub file: String,
+    /// The program.
+    pub program: Arc<Program>,
+    /// The component; all components of the program if there is none.
+    pub name: Option<String>,
+    /// The number of uses of the component, or of runs of the program.
+    pub count: u32,
+}
 
+/// The options for making stock.
+pub struct Wishes<'a> {
+    pub protocol: Protocol,
+    /// True to make no authenticators for inputs and private outputs, and no OTs.
+    pub no_inputs: bool,
+    pub no_ots: bool,
+    /// The number of executions for which programs are built from gates, if they are built ahead of time.
+    pub build: Option<NonZeroU32>,
+    /// The unit of JIMU's buckets: components (given) or AND gates. If there is none, the program is cut into
+    /// gates.
+    pub cut: Option<&'a Cut>,
+    /// True if the user named a security level.
+    pub level: bool,
+    /// The OTs of masks, if the user named them.
+    pub cot: Option<Cot>,
+    /// True if several workers make the stock.
+    pub workers: bool,
+}
+
+impl<'a> Wishes<'a> {
+    /// Makes options that ask for all items that runs by this protocol need.
+    pub fn new(protocol: Protocol) -> Self {
+        Wishes {
+            protocol,
+            no_inputs: false,
+            no_ots: false,
+            build: None,
+            cut: None,
+            level: false,
+            cot: None,
+            workers: false,
+        }
+    }
+
+    /// Returns the row of [`Stocks::without_effect`] about the cut, for a protocol without a choice. The reason
+    /// says which items its stock has.
+    pub(super) fn cut_row(&self, why: &'static str) -> (bool, &'static str, &'static str) {
+        (self.cut.is_some(), "--cut", why)
+    }
+
+    /// Returns the row for a protocol that makes stock of the components that files have.
+    pub(super) fn components_row(&self) -> (bool, &'static str, &'static str) {
+        self.cut_row("its stock is of the components that files have; `brickwork compile` cuts")
+    }
+
+    /// Returns the row for a protocol that builds no programs ahead of time.
+    pub(super) fn build_row(&self) -> (bool, &'static str, &'static str) {
+        (self.build.is_some(), "--build", "it solders within the run")
+    }
+}
+
+/// The stock that is to be made.
+pub struct Asked {
+    /// The stock in words.
+    pub words: Vec<String>,
+    /// The promise of all runs from this stock, if it is known now.
+    pub promise: Option<Promise>,
+    /// The items in the protocol's own terms.
+    pub(super) items: Box<dyn Any + Send + Sync>,
+}
+
+/// The contents of a protocol's stores.
+pub trait Contents {
     /// Compares both stores, and changes nothing. Returns the number of parts that both may use.
     ///
     /// # Errors
@@ -46,69 +119,264 @@ pub trait Stocks {
     /// Counts the executions of a program for which a part of a store has enough items.
     ///
     /// # Errors
-    /// As [`Stocks::inventory`].
+    /// As [`Contents::inventory`].
     fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError>;
+}
+
+impl<P: StockProtocol + Kinds> Contents for P {
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, ProtocolError> {
+        compare_stores::<P>(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
+        inventory::<P>(store)
+    }
+
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
+        executions::<P>(part, store, program)
+    }
+}
+
+/// A store with the role and the terms of its party.
+pub type OwnStore<'a> = (&'a Store, Party, &'a Terms);
+
+/// A program with its number of executions, and the cut that the user wants.
+pub type Wanted<'a> = (&'a Program, u32, &'a CutChoice);
+
+/// A protocol that keeps stock.
+pub trait Stocks: Contents {
+    /// Returns whether the items that both parties may still use are enough for a run.
+    ///
+    /// # Errors
+    /// If the store cannot be read or was altered.
+    fn has(&self, own: OwnStore, wanted: Wanted) -> Result<bool, ProtocolError>;
 
     /// Returns whether stock is made for one level of statistical security.
-    fn has_levels(&self) -> bool;
+    fn has_levels(&self) -> bool {
+        true
+    }
+
+    /// Lists the flags of these wishes that have no effect: whether each was given, its name, and the reason.
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)>;
+
+    /// Returns the stock for these requests.
+    ///
+    /// # Errors
+    /// If a component does not exist, or too much stock is requested.
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error>;
+
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError>;
+
+    /// Returns the function that greets a peer with whom several workers will make stock, if the protocol has
+    /// workers.
+    fn of_workers(&self) -> Option<OpenForWorkers> {
+        None
+    }
 }
 
-/// Implements [`Stocks`] for a protocol. The closure implements [`Stocks::has`]. Without a closure the crate
-/// must have `in_stock`, which takes the program with all executions.
-macro_rules! stocks {
-    ($protocol:ty, $of:ident, levels: $levels:literal) => {
-        stocks!(
-            $protocol,
-            $of,
-            levels: $levels,
-            |store: &Store, party, terms: &Terms, (program, ..): (&Program, u32, &CutChoice)| {
-                $of::in_stock(store, party, terms, program)
-            }
-        );
-    };
-    ($protocol:ty, $of:ident, levels: $levels:literal, $has:expr) => {
-        impl $crate::engine::stocks::Stocks for $protocol {
-            fn has(
-                &self,
-                store: &Store,
-                party: Party,
-                terms: &Terms,
-                run: (&Program, u32, &CutChoice),
-            ) -> Result<bool, ProtocolError> {
-                ($has)(store, party, terms, run)
-            }
+/// A connection to a peer that also has a store, before the greetings.
+pub struct Opening<'a> {
+    pub party: Party,
+    pub channel: Channel,
+    pub store: &'a Store,
+    pub terms: &'a Terms,
+    /// The OTs of masks, for a protocol with a choice.
+    pub cot: Cot,
+    pub watch: &'a Watch<'a>,
+}
 
-            fn compare(
-                &self,
-                channel: &mut Channel,
-                store: Option<&Store>,
-                role: Party,
-                terms: &Terms,
-            ) -> Result<usize, ProtocolError> {
-                brickwork_session::stock::compare_stores::<$protocol>(channel, store, role, terms)
-            }
+/// Greets a peer with whom this number of workers will make stock, and compares both stores.
+pub type OpenForWorkers = fn(usize, Opening) -> Result<Box<dyn StockLine>, ProtocolError>;
 
-            fn inventory(
-                &self,
-                store: &Store,
-            ) -> Result<Vec<brickwork_session::stock::inventory::Inventory>, ProtocolError> {
-                brickwork_session::stock::inventory::inventory::<$protocol>(store)
-            }
+/// The result of a program that ran on stock, with the missing items in words.
+pub type FromStock = stock::FromStock<String>;
 
-            fn executions(
-                &self,
-                part: &brickwork_session::stock::inventory::Inventory,
-                store: &Store,
-                program: &Program,
-            ) -> Result<u64, ProtocolError> {
-                brickwork_session::stock::inventory::executions::<$protocol>(part, store, program)
-            }
+/// A program and its run: executions, if the program does not contain them already, and the cut that the user
+/// wants.
+pub struct ProgramRun<'a> {
+    pub program: &'a Arc<Program>,
+    pub executions: u32,
+    pub cut: &'a CutChoice,
+}
 
-            fn has_levels(&self) -> bool {
-                $levels
+/// The result of an action on a connection, and the connection.
+pub type Next<T> = Result<(T, Box<dyn StockLine>), ProtocolError>;
+
+/// A connection between two parties with stock. After an error it cannot be used any more.
+pub trait StockLine: Send {
+    /// Makes this stock with the peer.
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed>;
+
+    /// Makes this stock with the peer: one worker for each of these connections, and makers of this party on
+    /// connections to them. Returns the time and the bytes of each phase, also by worker.
+    ///
+    /// # Errors
+    /// Those of the protocol; an error of usage if it has no workers.
+    fn make_by(
+        self: Box<Self>,
+        _asked: &Asked,
+        _workers: Vec<Channel>,
+        _makers: Vec<Channel>,
+    ) -> Next<(Preprocessed, Vec<Vec<PhaseReport>>)> {
+        Err(ProtocolError::Usage("this protocol's stock is made over one connection".into()))
+    }
+
+    /// Runs a program on stock.
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock>;
+
+    /// Runs a step of a reactive session, which uses or keeps values on wires.
+    ///
+    /// # Errors
+    /// Those of the protocol; an error of usage if it has no such steps.
+    fn step(self: Box<Self>, _step: &Step, _input: &[bool], _lacking: Lacking) -> Next<FromStock> {
+        Err(ProtocolError::Usage("this protocol's sessions keep nothing".into()))
+    }
+
+    /// Returns the cut of a run with this promise, if the stock decides it.
+    fn cut(&self, _promise: &Promise) -> Option<Cut> {
+        None
+    }
+
+    /// Closes the connection. Returns the time and the bytes of each phase.
+    ///
+    /// # Errors
+    /// If the peer went away.
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError>;
+}
+
+/// Returns a connection behind its interface, after an action on it.
+pub(super) fn next<T, L: StockLine + 'static>(done: Result<(T, L), ProtocolError>) -> Next<T> {
+    done.map(|(done, line)| (done, Box::new(line) as Box<dyn StockLine>))
+}
+
+/// Does the same after a program, and describes the missing items in words.
+pub(super) fn ran<R, L: StockLine + 'static>(
+    done: Result<(stock::FromStock<R>, L), ProtocolError>,
+    words: impl FnOnce(R) -> String,
+) -> Next<FromStock> {
+    let (stock::FromStock { outputs, kept, recovered, promise, made }, line) = done?;
+    Ok((FromStock { outputs, kept, recovered, promise, made: made.map(words) }, Box::new(line)))
+}
+
+impl Asked {
+    /// Makes a request for these items, whose promise is not known yet.
+    pub(super) fn new(words: Vec<String>, items: impl Any + Send + Sync) -> Self {
+        Asked { words, promise: None, items: Box::new(items) }
+    }
+
+    /// Returns the items in the protocol's own terms.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Usage`] if they are another protocol's.
+    pub(super) fn items<T: Any>(&self) -> Result<&T, ProtocolError> {
+        let other = || ProtocolError::Usage("stock of another protocol is asked for".into());
+        self.items.downcast_ref().ok_or_else(other)
+    }
+}
+
+/// The largest number of OTs that one command makes: they take 17 GB at the evaluator.
+const MAX_OTS: usize = 1 << 30;
+
+/// Refuses more OTs than one command makes.
+pub(super) fn not_too_many(ots: usize) -> Result<usize, Error> {
+    match ots <= MAX_OTS {
+        true => Ok(ots),
+        false => Err(Error::usage(
+            format!("more than {MAX_OTS} OTs are asked for"),
+            "ask for fewer executions at a time; what is there stays, and can be added to",
+        )),
+    }
+}
+
+pub(super) fn without_gates() -> Error {
+    Error::usage(
+        "nothing is asked for: the components have no AND gates",
+        "give components with AND gates, or leave --no-inputs out",
+    )
+}
+
+/// Programs by their file, with the requests for each.
+pub(super) type ByFile<'w> = BTreeMap<&'w str, (&'w Arc<Program>, Vec<&'w Requested>)>;
+
+pub(super) fn by_file(requested: &[Requested]) -> ByFile<'_> {
+    let mut by_file = ByFile::new();
+    for one in requested {
+        by_file.entry(&one.file).or_insert_with(|| (&one.program, Vec::new())).1.push(one);
+    }
+    by_file
+}
+
+/// Returns a request for each component, and one for inputs and private outputs.
+pub(super) fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error> {
+    let mut components: Vec<(Component, usize)> = Vec::new();
+    let mut evaluator_inputs = 0;
+    let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    for (file, (program, requested)) in &by_file(requested) {
+        let executions = add(&mut components, file, program, requested)?;
+        evaluator_inputs += executions * program.input_width(Party::Evaluator);
+        prepared.garbler_wires += executions * Request::of(program).garbler_wires;
+    }
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    let mut steps: Vec<Request> =
+        components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
+    if !wishes.no_inputs {
+        prepared.ots = (!wishes.no_ots && evaluator_inputs > 0).then_some(evaluator_inputs);
+        if !prepared.is_empty() {
+            steps.push(prepared);
+        }
+    }
+    Ok(steps)
+}
+
+/// Adds the requested components of a program. Returns the number of executions of the program for which
+/// these components are enough.
+pub(super) fn add(
+    components: &mut Vec<(Component, usize)>,
+    file: &str,
+    program: &Program,
+    requested: &[&Requested],
+) -> Result<usize, Error> {
+    let slots = program.slots_by_component();
+    let mut executions = 0;
+    for w in requested {
+        let count = w.count as usize;
+        let named = program
+            .components()
+            .iter()
+            .zip(&slots)
+            .filter(|(c, _)| w.name.as_ref().is_none_or(|name| c.name == *name));
+        let named: Vec<_> = named.collect();
+        if named.is_empty() {
+            let name = w.name.as_deref().unwrap_or_default();
+            let hint = "`brickwork info FILE` lists a program's components";
+            return Err(Error::input(format!("{} has no component {name}", file), hint));
+        }
+        for (component, &slots) in named {
+            let uses = if w.name.is_some() { count } else { count * slots };
+            executions = executions.max(uses.div_ceil(slots.max(1)));
+            let digest = component.digest();
+            match components.iter_mut().find(|(c, _)| c.digest() == digest) {
+                Some((_, all)) => *all += uses,
+                None => components.push((component.clone(), uses)),
             }
         }
-    };
+    }
+    components.retain(|(_, uses)| *uses > 0);
+    Ok(executions)
 }
-
-pub(super) use stocks;

@@ -1,24 +1,27 @@
 //! The protocol with authenticated masks in the engine: secure against a cheater, and each component is
 //! garbled once.
 
-use brickwork_authenticated::{self as authenticated, Authenticated, Stocked};
+use brickwork_authenticated::{self as authenticated, Authenticated, Lacking, Preprocessed, Stocked};
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::Observer;
-use brickwork_session::{Model, Promise, Protocol, Terms};
+use brickwork_session::steps::Step;
+use brickwork_session::{Model, PhaseReport, Promise, Protocol};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 
-use super::seam::{Done, Member, Only, Played, Ready, Take, Taken, says_nothing};
+use super::seam::{Done, Member, Only, Played, Ready, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
 use crate::engine::request::{Buckets, Parameters, RunRequest};
 use crate::engine::sessions::{self, Begin};
-use crate::engine::stocks::{Stocks, stocks};
+use crate::engine::stocks::{
+    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
+    Wishes, next, ran,
+};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::plan::Cost;
@@ -31,6 +34,14 @@ impl Played for Authenticated {
 
     fn online_from(&self) -> &'static str {
         "build"
+    }
+
+    fn has_cots(&self) -> bool {
+        true
+    }
+
+    fn way(&self, parameters: &Parameters) -> String {
+        parameters.cot.map_or(String::new(), |cot| format!(" --cot {}", cot.name()))
     }
 
     fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
@@ -118,7 +129,7 @@ impl Played for Authenticated {
             executions: 1,
             predicted,
             recovered: |()| false,
-            stock: store.map(|store| (store, take as Take)),
+            stock: store,
         };
         Ok(Box::new(Masked { member, estimate }))
     }
@@ -207,25 +218,50 @@ impl Ready for Masked<'_> {
     }
 }
 
-stocks!(Authenticated, authenticated, levels: true);
+impl Stocks for Authenticated {
+    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+        authenticated::in_stock(store, party, terms, program)
+    }
 
-/// Runs a program on stock.
-fn take(
-    work: &Work,
-    store: &Store,
-    channel: Channel,
-    input: &[bool],
-    observer: Box<dyn Observer>,
-) -> Result<Taken, ProtocolError> {
-    let (terms, cot) = (work.job.terms(), work.request.parameters.cot());
-    let line = Stocked::open(work.party, channel, store, &terms, cot, observer)?;
-    let (done, line) = line.run(&work.job.program, input, work.request.lacking)?;
-    Ok(Taken {
-        outputs: done.outputs,
-        phases: line.close()?,
-        promise: done.promise,
-        recovered: false,
-        made: done.made.map(|made| made.to_string()),
-        cut: None,
-    })
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+        let no_ots = wishes.no_ots && !wishes.no_inputs;
+        let why = "masks of inputs come of the same OTs as all others";
+        vec![wishes.components_row(), wishes.build_row(), (no_ots, "--no-ots", why)]
+    }
+
+    /// Counts the components to make, and the masks for the inputs of both parties.
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+        let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
+        for (file, (program, requested)) in &stocks::by_file(requested) {
+            let executions = stocks::add(&mut components, file, program, requested)?;
+            let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+            all.inputs += if wishes.no_inputs { 0 } else { executions * inputs };
+        }
+        components.iter().for_each(|(component, count)| all.add(component, *count));
+        stocks::not_too_many(all.inputs)?;
+        Ok(Asked::new(vec![format!("{all} for authenticated runs")], all))
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let Opening { party, channel, store, terms, cot, watch } = opening;
+        Ok(Box::new(Stocked::open(party, channel, store, terms, cot, watch(Authenticated::PHASES))?))
+    }
+}
+
+impl StockLine for Stocked {
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+        next(self.preprocess(asked.items()?))
+    }
+
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
+    }
+
+    fn step(self: Box<Self>, step: &Step, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, step.clone(), input, lacking), |made| made.to_string())
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError> {
+        Stocked::close(*self)
+    }
 }

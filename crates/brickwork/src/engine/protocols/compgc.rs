@@ -2,17 +2,19 @@
 //! before the inputs are known.
 
 use brickwork_base::Error as ProtocolError;
-use brickwork_circuit::{Party, Program};
-use brickwork_compgc::{self as compgc, CompGc, Stocked, WARNING};
-use brickwork_session::Observer;
-use brickwork_session::{Model, Protocol, Terms};
+use brickwork_circuit::Program;
+use brickwork_compgc::{self as compgc, CompGc, Lacking, Preprocessed, Stocked, WARNING};
+use brickwork_duplo as duplo;
+use brickwork_session::{Model, PhaseReport, Protocol};
 use brickwork_stock::Store;
-use brickwork_wire::Channel;
 
-use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
+use super::seam::{Member, Only, Played, Ready, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, Parameters, RunRequest};
-use crate::engine::stocks::{Stocks, stocks};
+use crate::engine::stocks::{
+    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
+    Wishes, next, ran,
+};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::program::repeated;
@@ -28,6 +30,10 @@ impl Played for CompGc {
 
     fn online_from(&self) -> &'static str {
         "prepare"
+    }
+
+    fn way(&self, parameters: &Parameters) -> String {
+        format!(" --linking {}", parameters.linking().name())
     }
 
     fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
@@ -120,29 +126,51 @@ impl Played for CompGc {
             executions: 1,
             predicted,
             recovered: |()| false,
-            stock: store.map(|store| (store, take as Take)),
+            stock: store,
         }))
     }
 }
 
-stocks!(CompGc, compgc, levels: false);
+impl Stocks for CompGc {
+    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+        compgc::in_stock(store, party, terms, program)
+    }
 
-/// Runs a program on stock.
-fn take(
-    work: &Work,
-    store: &Store,
-    channel: Channel,
-    input: &[bool],
-    observer: Box<dyn Observer>,
-) -> Result<Taken, ProtocolError> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
-    let (done, line) = line.run(&work.job.program, input, work.request.lacking)?;
-    Ok(Taken {
-        outputs: done.outputs,
-        phases: line.close()?,
-        promise: done.promise,
-        recovered: false,
-        made: done.made.map(|made| made.to_string()),
-        cut: None,
-    })
+    fn has_levels(&self) -> bool {
+        false
+    }
+
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+        vec![wishes.components_row(), wishes.build_row()]
+    }
+
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+        let mut all = compgc::Request::default();
+        for duplo::Request { components, ots, .. } in stocks::steps(requested, wishes)? {
+            components.iter().for_each(|(component, count)| all.add(component, *count));
+            all.ots += ots.unwrap_or(0);
+        }
+        stocks::not_too_many(all.ots)?;
+        let promise = Some(compgc::promise(compgc::Linking::Standard));
+        Ok(Asked { promise, ..Asked::new(vec![format!("{all} for compgc runs")], all) })
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let Opening { party, channel, store, terms, watch, .. } = opening;
+        Ok(Box::new(Stocked::open(party, channel, store, terms, watch(CompGc::PHASES))?))
+    }
+}
+
+impl StockLine for Stocked {
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+        next(self.preprocess(asked.items()?))
+    }
+
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError> {
+        Stocked::close(*self)
+    }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
-use brickwork_duplo::{self as duplo, Duplo, FromStock, Limits, Proposal, Stocked};
-use brickwork_session::Observer;
-use brickwork_session::{Model, Protocol, Terms};
+use brickwork_duplo::{
+    self as duplo, Duplo, Lacking, Limits, Preprocessed, Proposal, Request, Step, Stocked,
+};
+use brickwork_session::{Model, Observer, PhaseReport, Protocol};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
@@ -20,7 +21,10 @@ use crate::engine::hex;
 use crate::engine::meeting::{Offer, Sheet};
 use crate::engine::request::RunRequest;
 use crate::engine::sessions::{self, Begin};
-use crate::engine::stocks::{Stocks, stocks};
+use crate::engine::stocks::{
+    self, Asked, FromStock, Next, OpenForWorkers, Opening, OwnStore, ProgramRun, Requested, StockLine,
+    Stocks, Wanted, Wishes, next, ran,
+};
 use crate::engine::work::{Estimate, Work, fits_memory};
 use crate::failure::Error;
 use crate::plan;
@@ -186,7 +190,61 @@ impl Played for Duplo {
     }
 }
 
-stocks!(Duplo, duplo, levels: true);
+impl Stocks for Duplo {
+    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+        duplo::in_stock(store, party, terms, program)
+    }
+
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+        vec![wishes.components_row(), wishes.build_row()]
+    }
+
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+        let steps = stocks::steps(requested, wishes)?;
+        Ok(Asked::new(steps.iter().map(Request::to_string).collect(), steps))
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let Opening { party, channel, store, terms, watch, .. } = opening;
+        Ok(Box::new(Stocked::open(party, channel, store, terms, watch(Duplo::PHASES))?))
+    }
+
+    fn of_workers(&self) -> Option<OpenForWorkers> {
+        Some(|workers, Opening { party, channel, store, terms, watch, .. }| {
+            let purpose = duplo::purpose_of_workers(workers);
+            Ok(Box::new(Stocked::open_for(purpose, party, channel, store, terms, watch(Duplo::PHASES))?))
+        })
+    }
+}
+
+impl StockLine for Stocked {
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+        next(self.preprocess(asked.items::<Vec<Request>>()?))
+    }
+
+    fn make_by(
+        self: Box<Self>,
+        asked: &Asked,
+        workers: Vec<Channel>,
+        makers: Vec<Channel>,
+    ) -> Next<(Preprocessed, Vec<Vec<PhaseReport>>)> {
+        let (done, phases, line) =
+            self.preprocess_by_makers(asked.items::<Vec<Request>>()?, workers, makers)?;
+        Ok(((done, phases), Box::new(line)))
+    }
+
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
+    }
+
+    fn step(self: Box<Self>, step: &Step, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, step.clone(), input, lacking), |made| made.to_string())
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError> {
+        Stocked::close(*self)
+    }
+}
 
 /// Returns the evaluator's program with all executions, in the cut that the garbler names.
 ///
@@ -333,7 +391,7 @@ fn from_stock(
     input: &[bool],
 ) -> Result<Done, ProtocolError> {
     let (done, session) = session.expect(&program)?.run(&program, input, work.request.lacking)?;
-    let FromStock { outputs, kept: _, recovered, promise, made } = done;
+    let duplo::FromStock { outputs, kept: _, recovered, promise, made } = done;
     let made = Some(made.map(|made| made.to_string()));
     let (and_gates, phases) = (program.and_gates(), session.close()?);
     Ok(Done { cut, and_gates, outputs, phases, promise, predicted: None, recovered, made })

@@ -3,16 +3,18 @@
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
-use brickwork_jimu::{self as jimu, Jimu, Stocked, Unit};
-use brickwork_session::Observer;
-use brickwork_session::{Model, Protocol, Terms};
+use brickwork_duplo as duplo;
+use brickwork_jimu::{self as jimu, Jimu, Lacking, Preprocessed, Stocked, Unit};
+use brickwork_session::{Model, PhaseReport, Promise, Protocol};
 use brickwork_stock::Store;
-use brickwork_wire::Channel;
 
-use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
+use super::seam::{Member, Only, Played, Ready, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, RunRequest};
-use crate::engine::stocks::{Stocks, stocks};
+use crate::engine::stocks::{
+    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
+    Wishes, next, ran,
+};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::program::{fits, repeated};
@@ -150,33 +152,76 @@ impl Played for Jimu {
             executions: 1,
             predicted,
             recovered: |aside| aside.recovered,
-            stock: store.map(|store| (store, take as Take)),
+            stock: store,
         }))
     }
 }
 
-stocks!(Jimu, jimu, levels: true, |store, party, terms, (program, _, cut): (&Program, u32, &CutChoice)| {
-    jimu::in_stock(store, party, terms, program, said(cut))
-});
+impl Stocks for Jimu {
+    fn has(&self, (store, party, terms): OwnStore, (program, _, cut): Wanted) -> Result<bool, ProtocolError> {
+        jimu::in_stock(store, party, terms, program, said(cut))
+    }
 
-/// Runs a program on stock.
-fn take(
-    work: &Work,
-    store: &Store,
-    channel: Channel,
-    input: &[bool],
-    observer: Box<dyn Observer>,
-) -> Result<Taken, ProtocolError> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
-    let (cut, lacking) = (said(&work.request.cut), work.request.lacking);
-    let (done, line) = line.run(&work.job.program, cut, input, lacking)?;
-    let cut = cut_of(Unit::of(&done.promise));
-    Ok(Taken {
-        outputs: done.outputs,
-        phases: line.close()?,
-        promise: done.promise,
-        recovered: done.recovered,
-        made: done.made.map(|made| made.to_string()),
-        cut: Some(cut),
-    })
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+        let cut = matches!(wishes.cut, Some(Cut::Whole | Cut::Flags { .. }));
+        let why = "its stock is of the file's components (given) or of AND gates (gates)";
+        vec![(cut, "--cut", why), wishes.build_row()]
+    }
+
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+        let mut all = jimu::Request::default();
+        for duplo::Request { components, ots, .. } in stocks::steps(requested, wishes)? {
+            let mut more = jimu::Request { ots: ots.unwrap_or(0) as u64, ..Default::default() };
+            for (component, count) in &components {
+                match wishes.cut {
+                    Some(Cut::Given) => more.add(component, *count as u64),
+                    _ => more.gates += (component.circuit.and_gates() * count) as u64,
+                }
+            }
+            all = all.and(&more)?;
+        }
+        for Requested { program, name, count, .. } in requested.iter().filter(|_| !wishes.no_inputs) {
+            let executions = match name {
+                None => *count as usize,
+                Some(_) => executions_of(program, name.as_deref(), *count),
+            };
+            let inputs = program.input_width(Party::Garbler) as u64;
+            let one = jimu::Request { inputs, ..Default::default() };
+            all = all.and(&one.times(executions as u64)?)?;
+        }
+        match all.is_empty() {
+            false => Ok(Asked::new(vec![format!("{all} for jimu runs")], all)),
+            true => Err(stocks::without_gates()),
+        }
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let Opening { party, channel, store, terms, watch, .. } = opening;
+        Ok(Box::new(Stocked::open(party, channel, store, terms, watch(Jimu::PHASES))?))
+    }
+}
+
+/// Returns the largest number of executions of a program for which `count` uses of a component are enough.
+fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
+    let slots = program.components().iter().zip(program.slots_by_component());
+    let named = slots.filter(|(component, _)| name.is_none_or(|name| component.name == name));
+    named.map(|(_, slots)| (count as usize).div_ceil(slots.max(1))).max().unwrap_or(0)
+}
+
+impl StockLine for Stocked {
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+        next(self.preprocess(asked.items()?))
+    }
+
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, run.program, said(run.cut), input, lacking), |made| made.to_string())
+    }
+
+    fn cut(&self, promise: &Promise) -> Option<Cut> {
+        Some(cut_of(Unit::of(promise)))
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError> {
+        Stocked::close(*self)
+    }
 }

@@ -1,17 +1,21 @@
 //! LEGO in the engine: secure against a cheater. It garbles AND gates that fit any program.
 
-use brickwork_base::Error as ProtocolError;
-use brickwork_circuit::{Party, Program};
-use brickwork_lego::{self as lego, Lego, Stocked};
-use brickwork_session::Observer;
-use brickwork_session::{Model, Protocol, Terms};
-use brickwork_stock::Store;
-use brickwork_wire::Channel;
+use std::num::NonZeroU32;
 
-use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
+use brickwork_base::Error as ProtocolError;
+use brickwork_circuit::{Component, Program};
+use brickwork_duplo as duplo;
+use brickwork_lego::{self as lego, Lacking, Lego, Preprocessed, Stocked};
+use brickwork_session::{Model, PhaseReport, Protocol};
+use brickwork_stock::Store;
+
+use super::seam::{Member, Only, Played, Ready, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, RunRequest};
-use crate::engine::stocks::{Stocks, stocks};
+use crate::engine::stocks::{
+    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
+    Wishes, ran,
+};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 use crate::program::repeated;
@@ -95,29 +99,82 @@ impl Played for Lego {
             executions: 1,
             predicted,
             recovered: |aside| aside.recovered,
-            stock: store.map(|store| (store, take as Take)),
+            stock: store,
         }))
     }
 }
 
-stocks!(Lego, lego, levels: true);
+impl Stocks for Lego {
+    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+        lego::in_stock(store, party, terms, program)
+    }
 
-/// Runs a program on stock.
-fn take(
-    work: &Work,
-    store: &Store,
-    channel: Channel,
-    input: &[bool],
-    observer: Box<dyn Observer>,
-) -> Result<Taken, ProtocolError> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
-    let (done, line) = line.run(&work.job.program, input, work.request.lacking)?;
-    Ok(Taken {
-        outputs: done.outputs,
-        phases: line.close()?,
-        promise: done.promise,
-        recovered: done.recovered,
-        made: done.made.map(|made| made.to_string()),
-        cut: None,
-    })
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+        vec![wishes.cut_row("its stock is of AND gates")]
+    }
+
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+        let mut all = lego::Request::default();
+        for duplo::Request { components, garbler_wires, ots } in stocks::steps(requested, wishes)? {
+            let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
+            let gates = components.iter().map(ands).sum::<usize>() as u64;
+            let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
+            all = all.and(&lego::Request { gates, inputs, ots })?;
+        }
+        if all.is_empty() {
+            return Err(stocks::without_gates());
+        }
+        let programs = built(requested, wishes)?;
+        let words = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
+        let words = std::iter::once(format!("{all} for lego runs")).chain(words).collect();
+        Ok(Asked::new(words, GatesAndPrograms(all, programs)))
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let Opening { party, channel, store, terms, watch, .. } = opening;
+        Ok(Box::new(Stocked::open(party, channel, store, terms, watch(Lego::PHASES))?))
+    }
+}
+
+/// Gates, and programs that are built from them, with their numbers of executions.
+struct GatesAndPrograms(lego::Request, Vec<(Program, u32)>);
+
+/// Returns the programs to build from gates, with their numbers of executions.
+fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Error> {
+    let mut programs = Vec::new();
+    for Requested { file, program, name, count } in requested {
+        let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };
+        let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
+        if !whole || !count.is_multiple_of(executions) {
+            return Err(Error::usage(
+                format!("--build={executions} builds whole programs, and {count} is asked for of {}", file),
+                "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
+            ));
+        }
+        // A run computes the program in the same way: with one execution it is the program itself.
+        let program = repeated(program, (executions > 1).then_some(executions))?;
+        programs.push((program, count / executions));
+    }
+    Ok(programs)
+}
+
+impl StockLine for Stocked {
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+        let GatesAndPrograms(request, programs) = asked.items()?;
+        let (done, mut line) = self.preprocess(request)?;
+        for (program, count) in programs {
+            for _ in 0..*count {
+                line = line.build(program, Lacking::Refuse)?.1;
+            }
+        }
+        Ok((done, Box::new(line)))
+    }
+
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError> {
+        Stocked::close(*self)
+    }
 }

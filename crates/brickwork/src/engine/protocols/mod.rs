@@ -63,6 +63,14 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
+impl Parameters {
+    /// Returns the protocol with the flags that both parties must give alike.
+    pub fn way(&self) -> String {
+        let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
+        format!("{}{}{base_ots}", self.protocol, played(self.protocol).way(self))
+    }
+}
+
 /// Returns the function with which a protocol begins a session in memory.
 ///
 /// # Errors
@@ -83,6 +91,9 @@ pub fn warn(protocol: Protocol) {
     }
 }
 
+/// The reason why `--cot` has no effect.
+pub(super) const ONE_COT: &str = "it has one kind of correlated OTs";
+
 /// Refuses flags that have no effect with this protocol or with the other flags, so that no user relies on
 /// them.
 ///
@@ -97,11 +108,10 @@ pub fn allows(request: &RunRequest) -> Result<(), Error> {
         ));
     }
     let protocol = request.parameters.protocol;
-    if request.parameters.cot.is_some() && protocol != Protocol::Authenticated {
-        let why = "it has one kind of correlated OTs";
-        return says_nothing(protocol.name(), &[(true, "--cot", why)]);
-    }
-    played(protocol).allows(request)
+    let played = played(protocol);
+    let cot = request.parameters.cot.is_some() && !played.has_cots();
+    says_nothing(protocol.name(), &[(cot, "--cot", ONE_COT)])?;
+    played.allows(request)
 }
 
 /// Returns all ways in which a protocol can run this number of executions. Protocols that are secure against

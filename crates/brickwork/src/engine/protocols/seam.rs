@@ -3,7 +3,6 @@
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{self as circuit, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::Observer;
 use brickwork_session::{Model, PhaseReport, Promise, Protocol};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
@@ -14,7 +13,7 @@ use crate::engine::Watch;
 use crate::engine::meeting::{Masks, Offer, Sheet};
 use crate::engine::request::{Parameters, RunRequest};
 use crate::engine::sessions::Begin;
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{FromStock, Opening, ProgramRun, Stocks};
 use crate::engine::work::{Estimate, Work};
 use crate::failure::Error;
 use crate::plan::Cost;
@@ -93,6 +92,16 @@ pub trait Played {
         Ok(None)
     }
 
+    /// Returns whether users choose the OTs of masks.
+    fn has_cots(&self) -> bool {
+        false
+    }
+
+    /// Returns the protocol's own flags that both parties must give alike.
+    fn way(&self, _: &Parameters) -> String {
+        String::new()
+    }
+
     /// Returns the functions for its stock, if it keeps one.
     fn stocks(&self) -> Option<&dyn Stocks> {
         None
@@ -146,23 +155,6 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
     }
 }
 
-/// The result of a run from stock.
-pub struct Taken {
-    pub outputs: Vec<bool>,
-    pub phases: Vec<PhaseReport>,
-    /// The promise of the run.
-    pub promise: Promise,
-    /// Like [`Done::recovered`].
-    pub recovered: bool,
-    /// The items that were missing in the stock and were made within the run, in words.
-    pub made: Option<String>,
-    /// The cut into components, if the stock decides it.
-    pub cut: Option<Cut>,
-}
-
-/// Runs a protocol on a store.
-pub type Take = fn(&Work, &Store, Channel, &[bool], Box<dyn Observer>) -> Result<Taken, ProtocolError>;
-
 /// A party that is ready to run a protocol in which the evaluator accepts the garbler's proposal. All items
 /// are made within the run, unless it has stock.
 pub struct Member<'w, P: Protocol, L> {
@@ -180,8 +172,8 @@ pub struct Member<'w, P: Protocol, L> {
     /// Returns whether the evaluator recovered: it detected a cheat and computed the outputs from the
     /// garbler's input.
     pub recovered: fn(&P::Aside) -> bool,
-    /// The store of the run and the function that runs on it, if the run uses stock.
-    pub stock: Option<(Store, Take)>,
+    /// The store of the run, if the run uses stock.
+    pub stock: Option<Store>,
 }
 
 impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
@@ -190,30 +182,32 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
     }
 
     fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, ProtocolError> {
-        let store = self.stock.as_ref().map(|(store, _)| store);
-        self.work.compare(own, met, Some(&self.work.job.program), store)
+        self.work.compare(own, met, Some(&self.work.job.program), self.stock.as_ref())
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
-        let observer = watch(P::PHASES);
-        let Work { party, job, .. } = self.work;
-        let stocked = self.stock.is_some();
-        let Taken { outputs, phases, promise, recovered, made, cut } = match &self.stock {
-            Some((store, take)) => take(self.work, store, channel, input, observer)?,
+        let Work { party, job, request, stocks, .. } = self.work;
+        let (outputs, phases, promise, recovered, made, cut) = match &self.stock {
+            Some(store) => {
+                let none = || ProtocolError::Usage("this protocol keeps no stock".into());
+                let (stocks, cot) = (stocks.ok_or_else(none)?, request.parameters.cot());
+                let (party, terms) = (*party, &job.terms());
+                let line = stocks.open(Opening { party, channel, store, terms, cot, watch })?;
+                let executions = self.work.executions().unwrap_or(1);
+                let run = ProgramRun { program: &job.program, executions, cut: &request.cut };
+                let (done, line) = line.run(&run, input, request.lacking)?;
+                let FromStock { outputs, kept: _, recovered, promise, made } = done;
+                let cut = line.cut(&promise);
+                (outputs, line.close()?, promise, recovered, Some(made), cut)
+            }
             None => {
-                let observer = observer;
+                let observer = watch(P::PHASES);
                 let report = match party {
                     Party::Garbler => P::garbler(channel, job, &self.proposal, input, observer)?,
                     Party::Evaluator => P::evaluator(channel, job, &self.limits, input, observer)?,
                 };
-                Taken {
-                    outputs: report.outputs,
-                    phases: report.phases,
-                    promise: report.promise,
-                    recovered: (self.recovered)(&report.aside),
-                    made: None,
-                    cut: None,
-                }
+                let recovered = (self.recovered)(&report.aside);
+                (report.outputs, report.phases, report.promise, recovered, None, None)
             }
         };
         Ok(Done {
@@ -224,7 +218,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
             cut: cut.unwrap_or_else(|| self.cut.clone()),
             and_gates: job.program.and_gates() * self.executions,
             recovered,
-            made: stocked.then_some(made),
+            made,
         })
     }
 }

@@ -1,20 +1,21 @@
 //! Yao's protocol with half-gates in the engine: for parties that trust each other to follow the protocol.
 
 use brickwork_base::Error as ProtocolError;
-use brickwork_circuit::{Party, Program};
+use brickwork_circuit::Program;
 use brickwork_report::words::plural;
-use brickwork_semi_honest::{self as semi_honest, Executions, Ots, SemiHonest, Stocked, WARNING};
-use brickwork_session::Observer;
-use brickwork_session::stock::compare_stores;
-use brickwork_session::stock::inventory::{Inventory, executions, inventory};
-use brickwork_session::{Model, Protocol, Terms};
+use brickwork_semi_honest::{
+    self as semi_honest, Executions, Lacking, Ots, Preprocessed, SemiHonest, Stocked, WARNING,
+};
+use brickwork_session::{Model, PhaseReport, Protocol};
 use brickwork_stock::Store;
-use brickwork_wire::Channel;
 
-use super::seam::{Member, Only, Played, Ready, Take, Taken, says_nothing};
+use super::seam::{Member, Only, Played, Ready, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{Buckets, RunRequest};
-use crate::engine::stocks::Stocks;
+use crate::engine::stocks::{
+    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
+    Wishes, next, ran,
+};
 use crate::engine::work::{Estimate, Work, fits_here};
 use crate::failure::Error;
 
@@ -112,7 +113,7 @@ impl Played for SemiHonest {
             executions: executions as u64,
             predicted: Some(cost),
             recovered: |()| false,
-            stock: store.map(|store| (store, take as Take)),
+            stock: store,
         }))
     }
 }
@@ -120,54 +121,61 @@ impl Played for SemiHonest {
 impl Stocks for SemiHonest {
     fn has(
         &self,
-        store: &Store,
-        party: Party,
-        terms: &Terms,
-        (program, executions, _): (&Program, u32, &CutChoice),
+        (store, party, terms): OwnStore,
+        (program, executions, _): Wanted,
     ) -> Result<bool, ProtocolError> {
         semi_honest::in_stock(store, party, terms, program, executions as usize)
-    }
-
-    fn compare(
-        &self,
-        channel: &mut Channel,
-        store: Option<&Store>,
-        role: Party,
-        terms: &Terms,
-    ) -> Result<usize, ProtocolError> {
-        compare_stores::<SemiHonest>(channel, store, role, terms)
-    }
-
-    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
-        inventory::<SemiHonest>(store)
-    }
-
-    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
-        executions::<SemiHonest>(part, store, program)
     }
 
     fn has_levels(&self) -> bool {
         false
     }
+
+    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+        vec![
+            wishes.cut_row("its stock is of OTs"),
+            (wishes.no_inputs, "--no-inputs", "OTs are all that is made"),
+            (wishes.no_ots, "--no-ots", "OTs are all that is made"),
+            wishes.build_row(),
+        ]
+    }
+
+    /// Counts the OTs that the executions of these programs use.
+    fn asked(&self, requested: &[Requested], _: &Wishes) -> Result<Asked, Error> {
+        let mut all = 0usize;
+        for Requested { file, program, name, count } in requested {
+            if let Some(name) = name {
+                return Err(Error::usage(
+                    format!("{file}:{name}: no component is made ahead of time with --protocol semi-honest"),
+                    "give FILE=COUNT: the OTs of so many executions of the program are made",
+                ));
+            }
+            // The executions are counted one by one, because each may be a run of its own.
+            let more = semi_honest::ots(program, 1)?.saturating_mul(*count as usize);
+            all = stocks::not_too_many(all.saturating_add(more))?;
+        }
+        let words = vec![format!("{} for semi-honest runs", plural(all as u64, "OT"))];
+        Ok(Asked { promise: Some(semi_honest::promise()), ..Asked::new(words, all) })
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let Opening { party, channel, store, terms, watch, .. } = opening;
+        Ok(Box::new(Stocked::open(party, channel, store, terms, watch(SemiHonest::PHASES))?))
+    }
 }
 
-/// Runs a program with OTs from the store.
-fn take(
-    work: &Work,
-    store: &Store,
-    channel: Channel,
-    input: &[bool],
-    observer: Box<dyn Observer>,
-) -> Result<Taken, ProtocolError> {
-    let line = Stocked::open(work.party, channel, store, &work.job.terms(), observer)?;
-    let executions = work.executions().unwrap_or(1) as usize;
-    let (done, line) = line.run(&work.job.program, executions, input, work.request.lacking)?;
-    Ok(Taken {
-        outputs: done.outputs,
-        phases: line.close()?,
-        promise: done.promise,
-        recovered: false,
-        made: done.made.map(|count| plural(count as u64, "OT")),
-        cut: None,
-    })
+impl StockLine for Stocked {
+    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+        next(self.preprocess(*asked.items()?))
+    }
+
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+        ran(Stocked::run(*self, run.program, run.executions as usize, input, lacking), |made| {
+            plural(made as u64, "OT")
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<Vec<PhaseReport>, ProtocolError> {
+        Stocked::close(*self)
+    }
 }
