@@ -69,8 +69,8 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Returns the row of [`Stocks::without_effect`] about the cut, for a protocol without a choice. The reason
-    /// says which items its stock has.
+    /// Returns the row of [`Stocks::without_effect`] about the cut, for a protocol without a choice. The
+    /// reason says which items its stock has.
     pub(super) fn cut_row(&self, why: &'static str) -> (bool, &'static str, &'static str) {
         (self.cut.is_some(), "--cut", why)
     }

@@ -4,6 +4,7 @@ mod attempts;
 mod crash;
 mod cut;
 mod disk;
+mod greeting;
 mod shares;
 
 use std::sync::Arc;

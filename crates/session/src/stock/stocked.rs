@@ -74,7 +74,8 @@ impl<P: StockProtocol> Stocked<P> {
         Self::open(run, carried, store, terms, &answer.session)
     }
 
-    /// Compares both stores, after the greeting that gave `session`.
+    /// Compares both stores, after the greeting that gave `session`. The store's own terms count: those of
+    /// [`StockProtocol::terms`], also if the caller has not applied it.
     ///
     /// # Errors
     /// [`Error::Strangers`] if the two stores do not belong together; [`Error::Stock`] if one of them is an
@@ -87,7 +88,7 @@ impl<P: StockProtocol> Stocked<P> {
         session: &SessionId,
     ) -> Result<Self, Error> {
         run.no_program();
-        let role = run.role;
+        let (role, terms) = (run.role, &P::terms(terms));
         let owner = Owner { protocol: P::NAME, role, terms };
         let Reconciled { epochs, busy, max_age } = reconcile(&mut run, store, &owner, session)?;
         let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());

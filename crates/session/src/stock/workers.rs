@@ -126,9 +126,9 @@ impl<P: StockProtocol> Workers<P> {
     /// which worker; they may come in any order.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are too few or too many; [`Error::Mismatch`] if the peer has another
-    /// purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if it or a maker goes away. Nothing
-    /// has begun.
+    /// [`Error::Usage`] if there are too few or too many, or one has another role; [`Error::Mismatch`] if the
+    /// peer has another purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if it or a maker
+    /// goes away. Nothing has begun.
     pub fn greet(
         role: Party,
         lines: Vec<(Metered, P::Carried)>,
@@ -139,6 +139,10 @@ impl<P: StockProtocol> Workers<P> {
         let (here, of) = (lines.len(), lines.len() + makers.len());
         if of < 2 || of > MAX_WORKERS as usize {
             return Err(Error::Usage(format!("{of} workers; a step is made by 2 to {MAX_WORKERS}")));
+        }
+        // A worker of the other role would send the other party's messages in this party's name.
+        if lines.iter().any(|(run, _)| run.role != role) {
+            return Err(Error::Usage("a worker has another role than its party".into()));
         }
         // All greetings are sent before any is received, because the peer may use another order.
         let hire = |(number, channel)| Away::hire(channel, P::NAME, role, [number, of], session, terms);

@@ -43,6 +43,18 @@ fn one(party: Party, store: &Store, channel: Channel, what: What) -> Result<Did,
     }
 }
 
+/// A store of this protocol has no statistical security, also if its caller does not say so.
+#[test]
+fn a_store_is_opened_with_its_own_terms() {
+    let folders = Folders::new();
+    let opened = folders.0.meet(memory_pair(), [(), ()], |party, store, channel, ()| {
+        let run = Metered::new::<SemiHonest>(channel, party, Box::new(Unobserved));
+        let line = stocked::Stocked::<SemiHonest>::open(run, (), store, &terms(), &[1; 32])?;
+        Ok(line.terms().security)
+    });
+    assert_eq!(opened.map(Result::unwrap), [Security::of(0); 2]);
+}
+
 impl Folders {
     fn new() -> Self {
         Folders(Stores::empty())

@@ -94,6 +94,19 @@ fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
     store.batches(&id).unwrap().iter().filter(|b| b.left > 0).map(|b| number(b.serial)).collect()
 }
 
+/// A worker whose connection has the other role is refused before anything is sent: its peer is gone, so a
+/// message would be another error.
+#[test]
+fn a_worker_of_the_other_role_is_refused() {
+    let both = Together::new(0, 0);
+    let lines = [Party::Evaluator, Party::Garbler].map(|role| {
+        let run = Metered::new::<Empty>(memory_pair().0, role, Box::new(Unobserved));
+        (run, Carried { fate: Fate::Lives, sent: both.world.sent })
+    });
+    let refused = Workers::<Empty>::greet(Party::Evaluator, lines.into(), Vec::new(), &TERMS, &MET);
+    assert!(matches!(refused, Err(Error::Usage(why)) if why.contains("another role")));
+}
+
 /// Row 16: several workers make a step, in consecutive ranges. Then a program takes items of different
 /// workers, more than any one of them made.
 #[test]
