@@ -359,9 +359,8 @@ def garbler(
         peer: the peer's public key, or `@FILE`.
         listen: the address at which to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
         connect: the address at which the peer waits.
-        over: a connection that the caller made, such as a socket, for one run. Then nothing else protects
-            it, and `identity` and `peer` are not needed. Set its timeout: a peer that is silent for ever
-            would block the run.
+        over: a connection that the caller made, such as a socket with a timeout, for one run; nothing else
+            protects the run, and `identity` and `peer` may be left out;
         keep: whether to continue to wait after a peer that does not match.
         listening: called with `HOST:PORT` once this party listens.
         progress: whether to show a bar by `tqdm`.

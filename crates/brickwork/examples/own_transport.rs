@@ -13,7 +13,7 @@ pub fn main() -> Result<(), brickwork::Error> {
     let (left, right) = UnixStream::pair().expect("two sockets");
     let party = |make: fn(Identity) -> Party, line: UnixStream| -> Result<Party, brickwork::Error> {
         let mut party = make(Identity::generate()?.0).over(line.try_clone().expect("a socket"), line)?;
-        party.protocol(Protocol::Authenticated);
+        party.protocol(Protocol::AUTHENTICATED);
         Ok(party)
     };
     let (mut garbler, mut evaluator) = (party(Party::garbler, left)?, party(Party::evaluator, right)?);

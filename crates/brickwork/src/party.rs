@@ -495,9 +495,9 @@ mod tests {
             party.accept(accepted.iter().copied());
             party.protocol_of_session().map_err(|error| error.kind())
         };
-        assert_eq!(taken(&[]), Ok(Protocol::Duplo));
-        assert_eq!(taken(&[Protocol::Lego, Protocol::Duplo]), Ok(Protocol::Duplo));
-        assert_eq!(taken(&[Protocol::Lego, Protocol::Authenticated]), Ok(Protocol::Authenticated));
-        assert_eq!(taken(&[Protocol::Lego, Protocol::Jimu]), Err(ErrorKind::Usage));
+        assert_eq!(taken(&[]), Ok(Protocol::DUPLO));
+        assert_eq!(taken(&[Protocol::LEGO, Protocol::DUPLO]), Ok(Protocol::DUPLO));
+        assert_eq!(taken(&[Protocol::LEGO, Protocol::AUTHENTICATED]), Ok(Protocol::AUTHENTICATED));
+        assert_eq!(taken(&[Protocol::LEGO, Protocol::JIMU]), Err(ErrorKind::Usage));
     }
 }

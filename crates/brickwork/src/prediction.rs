@@ -25,7 +25,7 @@ use crate::program::Program;
 ///      function void main() { output1 = input1 > input2; output2 = output1; }",
 /// )?;
 /// let link = LinkSpeed { bits_per_second: Some(100_000_000), rtt: Duration::from_millis(20) };
-/// let plans = Plan::of(&program, link, [Protocol::Duplo, Protocol::SemiHonest])?;
+/// let plans = Plan::of(&program, link, [Protocol::DUPLO, Protocol::SEMI_HONEST])?;
 /// assert!(plans[0].seconds <= plans[1].seconds);
 /// assert!(plans.iter().all(|plan| plan.garbler_sent_bytes > 0 && plan.round_trips > 0.0));
 /// # Ok::<(), brickwork::Error>(())

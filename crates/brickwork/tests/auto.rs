@@ -39,15 +39,14 @@ fn meet(garblers: &[Protocol], evaluators: &[Protocol]) -> [Result<Run, Error>; 
 
 #[test]
 fn the_protocol_is_one_that_both_accept() {
-    use Protocol::{Authenticated, CompGc, Duplo, Jimu, Lego, SemiHonest};
     let cases: [(&[Protocol], &[Protocol], &[Protocol]); 7] = [
-        (&[], &[], &[Authenticated, Duplo, Lego, Jimu]),
-        (&[Lego], &[], &[Lego]),
-        (&[], &[Jimu], &[Jimu]),
-        (&[], &[Duplo], &[Duplo]),
-        (&[Duplo, Jimu], &[Jimu, Lego], &[Jimu]),
-        (&[SemiHonest, Duplo], &[SemiHonest], &[SemiHonest]),
-        (&[CompGc], &[CompGc], &[CompGc]),
+        (&[], &[], &[Protocol::AUTHENTICATED, Protocol::DUPLO, Protocol::LEGO, Protocol::JIMU]),
+        (&[Protocol::LEGO], &[], &[Protocol::LEGO]),
+        (&[], &[Protocol::JIMU], &[Protocol::JIMU]),
+        (&[], &[Protocol::DUPLO], &[Protocol::DUPLO]),
+        (&[Protocol::DUPLO, Protocol::JIMU], &[Protocol::JIMU, Protocol::LEGO], &[Protocol::JIMU]),
+        (&[Protocol::SEMI_HONEST, Protocol::DUPLO], &[Protocol::SEMI_HONEST], &[Protocol::SEMI_HONEST]),
+        (&[Protocol::COMPGC], &[Protocol::COMPGC], &[Protocol::COMPGC]),
     ];
     for (garblers, evaluators, possible) in cases {
         let [garbler, evaluator] = meet(garblers, evaluators).map(Result::unwrap);
@@ -73,10 +72,10 @@ fn the_protocol_is_one_that_both_accept() {
 #[test]
 fn without_a_word_no_protocol_runs_that_a_cheater_breaks() {
     for (garblers, evaluators) in [
-        (&[Protocol::SemiHonest][..], &[][..]),
-        (&[], &[Protocol::SemiHonest]),
-        (&[], &[Protocol::CompGc, Protocol::SemiHonest]),
-        (&[Protocol::Lego], &[Protocol::Jimu]),
+        (&[Protocol::SEMI_HONEST][..], &[][..]),
+        (&[], &[Protocol::SEMI_HONEST]),
+        (&[], &[Protocol::COMPGC, Protocol::SEMI_HONEST]),
+        (&[Protocol::LEGO], &[Protocol::JIMU]),
     ] {
         for result in meet(garblers, evaluators) {
             let error = result.unwrap_err();
@@ -122,7 +121,7 @@ fn a_store_chooses_no_protocol_that_is_not_accepted() {
             [garbler.join().unwrap(), evaluator]
         })
     };
-    for model in both(&[Protocol::SemiHonest]) {
+    for model in both(&[Protocol::SEMI_HONEST]) {
         assert_eq!(model.unwrap(), Model::SemiHonest);
     }
     // The store still has stock of this protocol, but nobody accepts the protocol now.
@@ -130,7 +129,7 @@ fn a_store_chooses_no_protocol_that_is_not_accepted() {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Stock, "{error}");
     }
-    for model in both(&[Protocol::SemiHonest, Protocol::Duplo]) {
+    for model in both(&[Protocol::SEMI_HONEST, Protocol::DUPLO]) {
         assert_eq!(model.unwrap(), Model::SemiHonest);
     }
 }

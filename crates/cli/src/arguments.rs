@@ -163,7 +163,7 @@ pub struct ParameterArguments {
 
 /// Reads the name of a protocol, or `auto`.
 pub fn protocols() -> impl TypedValueParser<Value = Protocols> {
-    let names = ["auto"].into_iter().chain(Protocol::ALL.map(Protocol::name));
+    let names = ["auto"].into_iter().chain(Protocol::FAMILY.map(Protocol::name));
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "auto" => Ok(Protocols::auto()),
         name => name.parse::<Protocol>().map(Protocols::from),

@@ -462,7 +462,7 @@ fn stock(
 ) -> Result<(Option<Proposed>, String), Failure> {
     // The garbler proposes a cut that is in stock, if there is one. The evaluator checks the given cut.
     let proposed = match work.party {
-        Party::Garbler if work.request.parameters.protocol == Protocol::Duplo => {
+        Party::Garbler if work.request.parameters.protocol == Protocol::DUPLO => {
             Some(work.proposal(store, None)?)
         }
         // Another protocol has no choice, so nothing is proposed.

@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?;
     let executions = arguments.executions.executions;
     let named = match &*arguments.protocols {
-        [] => &Protocol::ALL,
+        [] => &Protocol::FAMILY,
         named => named,
     };
     let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));

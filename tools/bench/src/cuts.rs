@@ -152,7 +152,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds {
         for (cut, rounds) in [&given, &other].into_iter().zip(&mut rounds) {
-            let parameters = Parameters { security: Some(*security), ..Parameters::new(Protocol::Duplo) };
+            let parameters = Parameters { security: Some(*security), ..Parameters::new(Protocol::DUPLO) };
             rounds.push(setting.measure(&program, parameters, &cut.cut)?);
         }
     }

@@ -106,7 +106,7 @@ impl<'p> Probes<'p> {
             Ok(cost(&trial.run(&Both::of(program, request), true)?[1]))
         };
         let (mut request, mut alone) = (request.clone(), cost(said));
-        if request.parameters.protocol == Protocol::Duplo {
+        if request.parameters.protocol == Protocol::DUPLO {
             // Another cut would be another program, so the given one is compared.
             (request.cut, request.buckets) = (CutChoice::Fixed(Cut::Given), Buckets::Standard);
             alone = play(self.program, &request)?;

@@ -206,7 +206,7 @@ impl Row {
     /// Measures the row on this machine, and lists the paper's values beside it.
     fn measured(&self, program: &brickwork::Program, arguments: &Arguments) -> Result<Value, Failure> {
         let executions = (self.executions > 1).then_some(self.executions);
-        let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::Jimu) };
+        let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::JIMU) };
         let Arguments { resources, link, rounds, .. } = arguments;
         let setting = Setting { resources, line: link.line(), buckets: Buckets::Fastest, rounds: *rounds };
         let runs = setting.measure(program, parameters, &self.cut)?;

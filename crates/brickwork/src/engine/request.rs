@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use brickwork_authenticated::Authenticated;
@@ -17,60 +18,81 @@ use brickwork_semi_honest::SemiHonest;
 use brickwork_session::Protocol as _;
 use brickwork_session::stock::Lacking;
 use brickwork_wire::tls;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cut::CutChoice;
 use crate::failure::Error;
 
-/// A protocol of the family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Protocol {
-    /// Components in buckets, soldered by commitments; secure against a cheater.
-    #[serde(rename = "duplo")]
-    Duplo,
-    /// Yao's protocol with half-gates; secure against a peer that follows it.
-    #[serde(rename = "semi-honest")]
-    SemiHonest,
-    /// Components garbled ahead of time and linked online; secure against a peer that follows it.
-    #[serde(rename = "compgc")]
-    CompGc,
-    /// Gates or components in buckets with hashed wires; secure against a cheater.
-    #[serde(rename = "jimu")]
-    Jimu,
-    /// AND gates in buckets that fit any program; secure against a cheater.
-    #[serde(rename = "lego")]
-    Lego,
-    /// Components with authenticated masks, each garbled once; secure against a cheater.
-    #[serde(rename = "authenticated")]
-    Authenticated,
-}
+/// A protocol of the family, or one that the caller [has registered](super::protocols::register).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Protocol(&'static str);
+
+/// The protocols that the caller has registered.
+static REGISTERED: RwLock<Vec<Protocol>> = RwLock::new(Vec::new());
 
 impl Protocol {
-    /// All protocols, in the order in which users see them.
-    pub const ALL: [Protocol; 6] = [
-        Protocol::Duplo,
-        Protocol::SemiHonest,
-        Protocol::CompGc,
-        Protocol::Jimu,
-        Protocol::Lego,
-        Protocol::Authenticated,
+    /// Components in buckets, soldered by commitments; secure against a cheater.
+    pub const DUPLO: Protocol = Protocol(Duplo::NAME);
+    /// Yao's protocol with half-gates; secure against a peer that follows it.
+    pub const SEMI_HONEST: Protocol = Protocol(SemiHonest::NAME);
+    /// Components garbled ahead of time and linked online; secure against a peer that follows it.
+    pub const COMPGC: Protocol = Protocol(CompGc::NAME);
+    /// Gates or components in buckets with hashed wires; secure against a cheater.
+    pub const JIMU: Protocol = Protocol(Jimu::NAME);
+    /// AND gates in buckets that fit any program; secure against a cheater.
+    pub const LEGO: Protocol = Protocol(Lego::NAME);
+    /// Components with authenticated masks, each garbled once; secure against a cheater.
+    pub const AUTHENTICATED: Protocol = Protocol(Authenticated::NAME);
+
+    /// The protocols of the family, in the order in which users see them.
+    pub const FAMILY: [Protocol; 6] = [
+        Protocol::DUPLO,
+        Protocol::SEMI_HONEST,
+        Protocol::COMPGC,
+        Protocol::JIMU,
+        Protocol::LEGO,
+        Protocol::AUTHENTICATED,
     ];
 
     /// The protocol that makes new stock if the user names none. Both parties must make stock of the same
     /// protocol before a program is known. DUPLO's runs from stock send the fewest bytes.
-    pub const OF_NEW_STOCK: Protocol = Protocol::Duplo;
+    pub const OF_NEW_STOCK: Protocol = Protocol::DUPLO;
+
+    /// Returns the protocols of the family, and behind them those that the caller has registered.
+    pub fn all() -> Vec<Protocol> {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+        Self::FAMILY.into_iter().chain(registered.iter().copied()).collect()
+    }
+
+    /// Adds a protocol with a new name.
+    ///
+    /// # Errors
+    /// An error of usage if a protocol has this name.
+    pub(super) fn add(name: &'static str) -> Result<Protocol, Error> {
+        let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+        let new = Protocol(name);
+        if Self::FAMILY.contains(&new) || registered.contains(&new) {
+            return Err(Error::usage(format!("there is a protocol called {name}"), "choose another name"));
+        }
+        registered.push(new);
+        Ok(new)
+    }
 
     /// Returns the name that users give.
     pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Duplo => Duplo::NAME,
-            Protocol::SemiHonest => SemiHonest::NAME,
-            Protocol::CompGc => CompGc::NAME,
-            Protocol::Jimu => Jimu::NAME,
-            Protocol::Lego => Lego::NAME,
-            Protocol::Authenticated => Authenticated::NAME,
-        }
+        self.0
+    }
+}
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -84,8 +106,10 @@ impl FromStr for Protocol {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|protocol| protocol.name() == name);
-        named.ok_or_else(|| format!("protocols are {}", Self::ALL.map(Self::name).join(", ")))
+        let all = Self::all();
+        let named = all.iter().copied().find(|protocol| protocol.name() == name);
+        let names = || all.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
+        named.ok_or_else(|| format!("protocols are {}", names()))
     }
 }
 

@@ -33,7 +33,7 @@ impl Protocols {
     /// Returns all protocols that hold against a cheater.
     pub fn auto() -> Self {
         let holds = |protocol: &Protocol| protocols::played(*protocol).model() == Model::Malicious;
-        Protocols(Protocol::ALL.into_iter().filter(holds).collect())
+        Protocols(Protocol::all().into_iter().filter(holds).collect())
     }
 
     /// Returns these protocols, or, if the list is empty, all that are secure against a cheater.

@@ -16,7 +16,7 @@ const PROPOSAL: std::ops::Range<usize> = 48..80;
 /// nothing of the meeting. Without the proposal the same parties meet.
 #[test]
 fn a_proposal_is_refused_in_every_protocol() {
-    for protocol in Protocol::ALL {
+    for protocol in Protocol::all() {
         assert!(played(protocol).stocks().is_some(), "{protocol} keeps a stock");
         for cheater in BOTH.into_iter().map(Some).chain([None]) {
             let stores = Stores::empty();

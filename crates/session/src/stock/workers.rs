@@ -126,8 +126,8 @@ impl<P: StockProtocol> Workers<P> {
     /// which worker; they may come in any order.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are too few or too many, or one has another role; [`Error::Mismatch`] if the
-    /// peer has another purpose; [`Error::Peer`] if it names a worker twice; [`Error::Io`] if it or a maker
+    /// [`Error::Usage`] if there are too few or too many, or one has another role. [`Error::Mismatch`] if the
+    /// peer has another purpose. [`Error::Peer`] if it names a worker twice. [`Error::Io`] if it or a maker
     /// goes away. Nothing has begun.
     pub fn greet(
         role: Party,

@@ -173,7 +173,7 @@ fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Measured, String>
         return Ok(Err(why));
     }
     let executions = (row.executions > 1).then_some(row.executions);
-    let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::Duplo) };
+    let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::DUPLO) };
     let Arguments { resources, choice, rounds, .. } = arguments;
     let setting = Setting { resources, line: row.link, buckets: choice.buckets, rounds: *rounds };
     setting.measure(&program.into(), parameters, &Cut::Given).map(Ok)

@@ -173,7 +173,7 @@ impl PlanRequest {
             .find_map(|(flag, given)| given.then_some((flag, "--model", "all protocols are compared")))
         } else if self.job.is_some() {
             [
-                ("--protocol", named && parameters.protocol.only() != Some(Protocol::Duplo), FROM_STOCK),
+                ("--protocol", named && parameters.protocol.only() != Some(Protocol::DUPLO), FROM_STOCK),
                 ("--executions", parameters.executions.is_some(), "say --rows"),
                 ("--svg", self.svg.is_some(), "there is no choice of buckets to draw"),
                 ("--report", self.report.is_some(), "a page is of one run"),

@@ -121,8 +121,8 @@ impl Proposal {
                 "leave --security out, or take --model malicious",
             ));
         }
-        let holding = Protocol::ALL.iter().filter(|&&one| protocols::played(one).model() >= model);
-        let ways = holding.flat_map(|&one| protocols::ways(one, *security, *executions));
+        let holding = Protocol::all().into_iter().filter(|&one| protocols::played(one).model() >= model);
+        let ways = holding.flat_map(|one| protocols::ways(one, *security, *executions));
         let candidates = ways.map(|way| {
             let request = RunRequest { parameters: way.clone(), ..request.with(way.protocol) };
             let allowed = protocols::allows(&request);

@@ -1,5 +1,5 @@
-//! The registry of the protocols, as the engine runs them. A new protocol adds a file to this folder, a name
-//! to [`Protocol`] and a line to [`played`].
+//! The registry of the protocols, as the engine runs them. A new protocol of the family adds a file to this
+//! folder, a name to [`Protocol`] and an element to [`FAMILY`]. Callers [`register`] protocols of their own.
 
 mod authenticated;
 mod compgc;
@@ -8,6 +8,8 @@ mod jimu;
 mod lego;
 mod seam;
 mod semi_honest;
+
+use std::sync::{PoisonError, RwLock};
 
 use brickwork_authenticated::Authenticated;
 use brickwork_base::Error as ProtocolError;
@@ -34,7 +36,7 @@ pub use seam::{Done, Only, Played, Ready, says_nothing};
 /// If the store cannot be read or was altered.
 pub fn inventory(store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
     let mut all = Vec::new();
-    for stocks in Protocol::ALL.into_iter().filter_map(|protocol| played(protocol).stocks()) {
+    for stocks in Protocol::all().into_iter().filter_map(|protocol| played(protocol).stocks()) {
         all.extend(stocks.inventory(store)?);
     }
     all.sort_by_key(|part| part.epoch.created);
@@ -47,19 +49,39 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, ProtocolError> {
 /// As [`inventory`].
 pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError> {
     let made_by = |protocol: &Protocol| protocol.name() == part.epoch.protocol;
-    let stocks = Protocol::ALL.into_iter().find(made_by).and_then(|protocol| played(protocol).stocks());
+    let stocks = Protocol::all().into_iter().find(made_by).and_then(|protocol| played(protocol).stocks());
     stocks.map_or(Ok(0), |stocks| stocks.executions(part, store, program))
 }
 
-/// Returns the protocol of this name.
+/// The protocols of the family.
+static FAMILY: [&dyn Played; 6] = [&Duplo, &SemiHonest, &CompGc, &Jimu, &Lego, &Authenticated];
+
+/// The protocols that the caller has registered.
+static REGISTERED: RwLock<Vec<(Protocol, &'static dyn Played)>> = RwLock::new(Vec::new());
+
+/// Adds a protocol of the caller's: from now on runs, plans and options take it by its name. Both parties
+/// must add it.
+///
+/// # Errors
+/// An error of usage if a protocol has this name.
+pub fn register(name: &'static str, played: &'static dyn Played) -> Result<Protocol, Error> {
+    // The lock is taken first, so whoever finds the name also finds the protocol.
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let protocol = Protocol::add(name)?;
+    registered.push((protocol, played));
+    Ok(protocol)
+}
+
+/// Returns the implementation of a protocol.
 pub fn played(protocol: Protocol) -> &'static dyn Played {
-    match protocol {
-        Protocol::Duplo => &Duplo,
-        Protocol::SemiHonest => &SemiHonest,
-        Protocol::CompGc => &CompGc,
-        Protocol::Jimu => &Jimu,
-        Protocol::Lego => &Lego,
-        Protocol::Authenticated => &Authenticated,
+    let family = Protocol::FAMILY.into_iter().zip(FAMILY);
+    if let Some((_, played)) = family.into_iter().find(|(known, _)| *known == protocol) {
+        return played;
+    }
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    match registered.iter().find(|(known, _)| *known == protocol) {
+        Some((_, played)) => *played,
+        None => unreachable!("only the registry makes protocols"),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::plan::Cost;
 use crate::program::Program;
 
 /// The implementation of a protocol for the engine.
-pub trait Played {
+pub trait Played: Sync {
     /// Returns the kind of adversary against which it is secure.
     fn model(&self) -> Model;
 
