@@ -44,6 +44,7 @@ from .errors import (
     StockError,
     UsageError,
 )
+from .frames import Answer, Schema, Table, private_aggregate, private_join
 from .functions import (
     aes_sub_byte,
     all,
@@ -61,6 +62,8 @@ from .functions import (
     sum,
     where,
 )
+from .kinds import boolean, category, decimal, key, text, timestamp
+from .kinds import day as date
 from .outputs import columns, to_arrow, to_pandas
 from .ports import Port
 from .programs import Program, compile, load
@@ -83,6 +86,7 @@ from .tracing import SecretUsed
 from .types import Array, Both, Evaluator, Garbler, Struct, fixed, short, sint, uint
 
 __all__ = [
+    "Answer",
     "Array",
     "Both",
     "CHEATS",
@@ -95,9 +99,9 @@ __all__ = [
     "Faulty",
     "Garbler",
     "Identity",
-    "Kept",
     "InvalidInput",
     "Inventory",
+    "Kept",
     "Link",
     "PeerCheated",
     "PeerMismatch",
@@ -107,6 +111,7 @@ __all__ = [
     "Record",
     "ResourceError",
     "Run",
+    "Schema",
     "Secret",
     "SecretFile",
     "SecretUsed",
@@ -115,6 +120,7 @@ __all__ = [
     "StockError",
     "Store",
     "Struct",
+    "Table",
     "Traced",
     "UsageError",
     "__version__",
@@ -122,13 +128,17 @@ __all__ = [
     "all",
     "any",
     "array_of",
+    "boolean",
     "call",
+    "category",
     "columns",
     "compile",
     "component",
     "connect",
     "connect_async",
     "count",
+    "date",
+    "decimal",
     "demo_cheat",
     "divide",
     "doctor",
@@ -138,10 +148,11 @@ __all__ = [
     "example",
     "examples",
     "fixed",
-    "harden",
-    "info",
     "garbler",
     "garbler_async",
+    "harden",
+    "info",
+    "key",
     "keygen",
     "load",
     "matmul",
@@ -151,6 +162,8 @@ __all__ = [
     "plan",
     "popcount",
     "preprocess",
+    "private_aggregate",
+    "private_join",
     "program",
     "remainder",
     "run",
@@ -161,6 +174,8 @@ __all__ = [
     "sort",
     "sum",
     "tables",
+    "text",
+    "timestamp",
     "to_arrow",
     "to_pandas",
     "uint",

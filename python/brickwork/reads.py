@@ -63,6 +63,12 @@ def _is_ours(of: type) -> bool:
     return of.__module__.partition(".")[0] == __package__
 
 
+def _is_description(of: type) -> bool:
+    """Returns whether a class is a frozen dataclass of this package, whose values do not change."""
+    parameters = getattr(of, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen and _is_ours(of)
+
+
 @functools.cache
 def _is_known(module: str) -> bool:
     """Returns whether a module belongs to this package or to Python's library, whose functions do not
@@ -82,7 +88,7 @@ class _Reading:
         """Notes a value of these names that code reads, and that the code may ask for attributes of these
         names."""
         kind = type(one)
-        if kind in _CONSTANT or isinstance(one, (Type, Owned, Enum)):
+        if kind in _CONSTANT or isinstance(one, (Type, Owned, Enum)) or _is_description(kind):
             self.found.append((kind, one))
             return
         if isinstance(one, tuple):

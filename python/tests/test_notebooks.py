@@ -42,7 +42,12 @@ def blocks(page: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "page, number",
-    [("README.md", 0), ("docs/reference/python.md", 0), ("docs/guides/python-programs.md", 0)],
+    [
+        ("README.md", 0),
+        ("docs/reference/python.md", 0),
+        ("docs/guides/python-programs.md", 0),
+        ("docs/guides/frames.md", 0),
+    ],
 )
 def test_what_pages_say_is_so(page: str, number: int, tmp_path: Path) -> None:
     """A comment after an expression is the value of that expression."""

@@ -1,0 +1,91 @@
+"""Joins and sums of tables of two parties: `private_join` and `private_aggregate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .queries import Aggregate, Answer, Join
+from .sources import Schema, Table
+
+
+def _as_table(given: Any) -> Table | Schema:
+    return given if isinstance(given, (Table, Schema)) else Table(given)
+
+
+def private_join(
+    left: Any,
+    right: Any,
+    *,
+    on: str | Sequence[str] | Mapping[str, str],
+    how: str = "inner",
+    validate: str = "m:1",
+    agg: Mapping[str, Any] | None = None,
+    group_by: str | Sequence[str] | None = None,
+    min_group: int = 1,
+    to: str = "both",
+    simulate: bool = False,
+    **options: Any,
+) -> Answer:
+    """Joins the tables of two parties on equal keys, and aggregates the joined rows if `agg` is given.
+
+    A party alone gives its own table, and in the place of the other one the peer's `Schema`. The left party
+    is the garbler.
+
+    Args:
+        left: a table, a `Table` with types and bounds, or the peer's `Schema`.
+        right: the same for the other party.
+
+        on: the columns of the key, or a mapping from left to right names.
+
+        how: `inner`, `left`, `semi` (rows of the left table that match) or `anti` (those that do not).
+
+        validate: the table in which each key occurs once: the right one (`m:1`), the left one (`1:m`), or
+            both (`1:1`).
+
+        agg: aggregates: `{"amount": "sum"}`, `{"amount": ["sum", "mean"]}`, or with a name
+            `{"total": ("amount", "sum")}`; `("*", "count")` counts rows.
+
+        group_by: columns of the key or of either table.
+        min_group: a group is left out unless it has this many rows, and this many different keys if keys are
+            no part of the group.
+
+        to: who learns the result: `both`, `left` or `right`.
+        simulate: whether to compute in the clear, without a protocol.
+        options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
+    """
+    tables = _as_table(left), _as_table(right)
+    return Join(tables, on, how, validate, agg, group_by, min_group, to).run(simulate, options)
+
+
+def private_aggregate(
+    left: Any,
+    right: Any,
+    *,
+    agg: Mapping[str, Any],
+    group_by: str | Sequence[str] | None = None,
+    min_group: int = 1,
+    to: str = "both",
+    simulate: bool = False,
+    **options: Any,
+) -> Answer:
+    """Aggregates the rows of both tables together, by group. Both have the columns that are named.
+
+    Args:
+        left: a table, a `Table` with types and bounds, or the peer's `Schema`.
+        right: the same for the other party.
+
+        agg: aggregates, as for `private_join`.
+        group_by: columns of both tables.
+
+        min_group: a group is left out if a party has rows in it, but fewer than this.
+
+        to: who learns the result: `both`, `left` or `right`.
+        simulate: whether to compute in the clear, without a protocol.
+        options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
+    """
+    tables = _as_table(left), _as_table(right)
+    return Aggregate(tables, agg, group_by, min_group, to).run(simulate, options)
+
+
+__all__ = ["Answer", "Schema", "Table", "private_aggregate", "private_join"]

@@ -1,0 +1,672 @@
+"""Circuits that join and aggregate the rows of two parties.
+
+A row is one unsigned integer, and a `Layout` names its bits. Each party sorts its rows in the clear, and puts
+absent rows at the end. The circuit checks the order, merges the two lists by Batcher's odd-even merge, and
+compares neighbours. Rows of the result then move to the front, so that their positions tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from . import tables
+from .arrays import array_of
+from .functions import sum as sum_of
+from .functions import where
+from .integers import Integer, constant
+from .tables import kept
+from .traced import component
+from .tracing import body
+from .types import IntegerType
+from .values import BIT, fold, here
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names for the bits of an unsigned integer, the lowest first."""
+
+    fields: tuple[tuple[str, int], ...]
+
+    @property
+    def width(self) -> int:
+        return sum(width for _, width in self.fields)
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Returns the lowest bit of a field, and its number of bits."""
+        base = 0
+        for field, width in self.fields:
+            if field == name:
+                return base, width
+            base += width
+        raise KeyError(name)
+
+    def has(self, name: str) -> bool:
+        return any(field == name and width for field, width in self.fields)
+
+    def of(self, bits: Integer, name: str) -> Integer:
+        """Returns a field of a secret integer."""
+        return bits.bits(*self.place(name))
+
+    def packed(self, parts: dict[str, Any]) -> Integer:
+        """Returns a secret integer with these fields. Fields that are not given, and bits above a field's
+        value, are 0."""
+        type = IntegerType(self.width)
+        name = body().let(type)
+        for field, one in parts.items():
+            base, width = self.place(field)
+            if width:
+                whole = one if isinstance(one, Integer) else constant(one, IntegerType(width))
+                own = whole.type.width
+                assert own <= width, field
+                body().say(f"{name}{{{base}:{own}}} = {here(whole.bits(0, own))};")
+        return Integer(type, name)
+
+    def pack(self, parts: dict[str, int]) -> int:
+        """Returns a plain integer with these fields."""
+        found = 0
+        for field, one in parts.items():
+            base, width = self.place(field)
+            assert 0 <= one < 1 << width, field
+            found |= one << base
+        return found
+
+    def pack_all(self, parts: Iterable[int]) -> int:
+        """Returns a plain integer with a value for each field."""
+        return self.pack({name: part for (name, _), part in zip(self.fields, parts)})
+
+    def unpack(self, bits: int) -> dict[str, int]:
+        """Returns the fields of a plain integer."""
+        found = {}
+        for field, width in self.fields:
+            found[field] = bits & (1 << width) - 1
+            bits >>= width
+        return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A column that is aggregated.
+
+    Attributes:
+        width: the bits of its codes, or 0 if only their number counts.
+
+        low: the number whose code is 0.
+        needs: the accumulators that the query needs: `count` (of values that are not null), `any` (whether
+            there is one), `sum`, `min` and `max`.
+
+        total: the bits of a sum.
+    """
+
+    name: str
+    width: int
+    low: int
+    needs: tuple[str, ...]
+    total: int
+
+    def accumulators(self, counted: int) -> tuple[Accumulator, ...]:
+        """Returns the accumulators, given the bits of a count."""
+        widths = {"count": counted, "any": 1, "sum": self.total, "min": self.width, "max": self.width}
+        return tuple(Accumulator(f"{self.name}.{need}", need, widths[need]) for need in self.needs)
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """A field that is combined over rows: added, or the greatest. For `min` it is the greatest inverted code.
+    So 0 changes nothing."""
+
+    name: str
+    need: str
+    width: int
+
+    def combined(self, a: Integer, b: Integer) -> Integer:
+        if self.need == "any":
+            return a | b
+        return where(a < b, b, a) if self.need in ("min", "max") else a + b
+
+    def plain(self, a: int, b: int) -> int:
+        """Returns two plain values combined."""
+        if self.need == "any":
+            return a | b
+        return max(a, b) if self.need in ("min", "max") else (a + b) & (1 << self.width) - 1
+
+
+def layout_of(accumulators: Iterable[Accumulator]) -> tuple[tuple[str, int], ...]:
+    """Returns the fields of accumulators."""
+    return tuple((one.name, one.width) for one in accumulators)
+
+
+@component
+def rises(so_far: Any, a: Any, b: Any, strictly: bool) -> Any:
+    """Returns whether keys were in order so far, including these. The highest bit marks absent rows, which
+    are last."""
+    if not strictly:
+        return so_far & (a <= b)
+    return so_far & ((a < b) | b.bits(b.type.width - 1, 1))
+
+
+def in_order(keys: list[Integer], strictly: bool) -> Integer:
+    """Returns whether keys are in order, and whether each occurs once if `strictly`."""
+    found: Integer = BIT(1)
+    for a, b in zip(keys, keys[1:]):
+        found = rises(found, a, b, strictly)
+    return found
+
+
+def top(bits: Integer) -> Integer:
+    """Returns the highest bit."""
+    return bits.bits(bits.type.width - 1, 1)
+
+
+@component
+def swapped(swap: Any, a: Any, b: Any) -> Any:
+    """Returns two rows, in the other order if asked."""
+    change = where(swap, a ^ b, 0)
+    return [a ^ change, b ^ change]
+
+
+def reached(low: Integer | None, length: int) -> list[Integer]:
+    """Returns for each number below `length`, a power of two, whether it is at least `low`."""
+    found: list[Integer] = [BIT(1)]
+    for place in range(length.bit_length() - 1):
+        assert low is not None
+        high = low.bits(place, 1)
+        both = [high & one for one in found]
+        found = [one ^ two for one, two in zip(found, both)] + [~(high ^ two) for two in both]
+    return found
+
+
+@component
+def added(a: Any, b: Any) -> Any:
+    """Returns the sum of two counts, which is one bit wider than the wider one."""
+    type = IntegerType(max(a.type.width, b.type.width) + 1)
+    return a.astype(type) + b.astype(type)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The number of wanted rows in a list, and in its halves."""
+
+    number: Integer
+    halves: tuple[_Wanted, ...]
+
+
+def _wanted(rows: list[Integer]) -> _Wanted:
+    if len(rows) == 1:
+        return _Wanted(top(rows[0]), ())
+    half = len(rows) // 2
+    parts = _wanted(rows[:half]), _wanted(rows[half:])
+    whole = added(parts[0].number, parts[1].number)
+    return _Wanted(whole.bits(0, len(rows).bit_length()), parts)
+
+
+@component
+def directions(ahead: Any, start: Any, half: int) -> Any:
+    """Returns which rows of the two halves of a list change places, a bit each. The bits above are the place
+    at which the wanted rows of the second half begin.
+
+    Args:
+        ahead: the number of wanted rows in the first half.
+        start: the place at which the wanted rows of the whole list begin, or None for 0.
+    """
+    bits = half.bit_length() - 1
+    end = ahead if start is None else ahead + start.bits(0, bits).astype(ahead.type) if bits else ahead
+    turned = top(end) if start is None else top(end) ^ top(start)
+    low = end.bits(0, bits) if bits else None
+    swaps = Layout((("swaps", half), ("low", bits)))
+    found = reached(low, half)
+    name = body().let(IntegerType(swaps.width))
+    for place, one in enumerate(found):
+        body().say(f"{name}{{{place}}} = {here(one ^ turned)};")
+    if low is not None:
+        body().say(f"{name}{{{half}:{bits}}} = {here(low)};")
+    return Integer(IntegerType(swaps.width), name)
+
+
+def _rotated(rows: list[Integer], wanted: _Wanted, start: Integer | None) -> list[Integer]:
+    """Returns the wanted rows one after another, in a circle, from a secret place on. The number of rows is a
+    power of two."""
+    if len(rows) == 1:
+        return rows
+    half = len(rows) // 2
+    bits = half.bit_length() - 1
+    found = directions(wanted.halves[0].number, start, half)
+    first = _rotated(
+        rows[:half], wanted.halves[0], start.bits(0, bits) if start is not None and bits else None
+    )
+    second = _rotated(rows[half:], wanted.halves[1], found.bits(half, bits) if bits else None)
+    pairs = [swapped(found.bits(place, 1), a, b) for place, (a, b) in enumerate(zip(first, second))]
+    return [pair[0] for pair in pairs] + [pair[1] for pair in pairs]
+
+
+@component
+def beginning(ahead: Any, size: int, first: int) -> Any:
+    """Returns the place in a circle of `size` rows that is as far before its last `first` as `ahead` says."""
+    type = IntegerType(size.bit_length() - 1)
+    near = ahead.truncate(type) if ahead.type.width > type.width else ahead.astype(type)
+    # A sum of single bits is their parity.
+    return near ^ (size - first) if type == BIT else near + (size - first)
+
+
+@component
+def behind(ahead: Any, first: int) -> Any:
+    """Returns which of the first rows are at least as far as `ahead`, a bit each."""
+    length = 1 << first.bit_length()
+    type = IntegerType(first.bit_length())
+    near = ahead.truncate(type) if ahead.type.width > type.width else ahead.astype(type)
+    return array_of(reached(near, length)[:first])
+
+
+def _to_front(rows: list[Integer]) -> list[Integer]:
+    size = 1 << (len(rows).bit_length() - 1)
+    if size == len(rows):
+        return _rotated(rows, _wanted(rows), None)
+    first = len(rows) - size
+    ahead = _wanted(rows[:first]).number
+    front = _to_front(rows[:first])
+    # In a circle, the larger part continues where the smaller part ends.
+    back = _rotated(rows[first:], _wanted(rows[first:]), beginning(ahead, size, first))
+    bits = behind(ahead, first)
+    # The last places of the whole list face those of the smaller part.
+    for place in range(first):
+        facing = size - first + place
+        front[place], back[facing] = swapped(bits[place], front[place], back[facing])
+    return front + back
+
+
+def compacted(rows: list[Integer], bound: int) -> list[Integer]:
+    """Returns the rows whose highest bit is 1, in their order, and zeros behind them. There are at most
+    `bound`.
+
+    This is the order-preserving compaction of Sasy, Johnson and Goldberg (Fast Fully Oblivious Compaction and
+    Shuffling, 2022), with about n log n / 2 exchanges.
+    """
+    return [kept(top(row), row) for row in _to_front(rows)[:bound]]
+
+
+@component
+def either(a: Any, b: Any) -> Any:
+    """Returns the one of two rows whose highest bit is 1, or zeros."""
+    return where(top(a), a, where(top(b), b, 0))
+
+
+def halved(rows: list[Integer]) -> list[Integer]:
+    """Returns half as many rows, if of two neighbours only one can be wanted."""
+    pairs = [either(a, b) for a, b in zip(rows[::2], rows[1::2])]
+    return pairs + rows[len(pairs) * 2 :]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The rules for records. A record has accumulators, the bits of its group, and a highest bit that says
+    whether it is there.
+
+    Attributes:
+        group: the bits of the group.
+        smallest: the least count of rows in a group that is shown.
+    """
+
+    group: int
+    accumulators: tuple[Accumulator, ...]
+    smallest: int
+    counts: tuple[str, ...]
+
+    @property
+    def record(self) -> Layout:
+        return Layout((*layout_of(self.accumulators), ("group", self.group), ("there", 1)))
+
+    @property
+    def sums(self) -> Layout:
+        return Layout(layout_of(self.accumulators))
+
+
+@component
+def large_enough(record: Any, grouping: Grouping) -> Any:
+    """Returns a record that is not there if one of its counts is too small."""
+    layout, wanted = grouping.record, top(record)
+    for name in grouping.counts:
+        found = layout.of(record, name)
+        if grouping.smallest > found.type.high:
+            return record & 0
+        wanted = wanted & (found >= grouping.smallest)
+    base, _ = layout.place("there")
+    changed = body().let(record.type, here(record))
+    body().say(f"{changed}{{{base}:1}} = {here(wanted)};")
+    return Integer(record.type, changed)
+
+
+def shown(records: list[Integer], grouping: Grouping) -> list[Integer]:
+    """Returns the records without groups that are too small."""
+    if grouping.smallest <= 1:
+        return records
+    return [large_enough(record, grouping) for record in records]
+
+
+@component
+def merged_sums(a: Any, b: Any, grouping: Grouping) -> Any:
+    """Returns two records combined, which is there if one of them is. Their group is the first one's."""
+    layout = grouping.record
+    parts: dict[str, Any] = {
+        one.name: one.combined(layout.of(a, one.name), layout.of(b, one.name))
+        for one in grouping.accumulators
+    }
+    if grouping.group:
+        parts["group"] = layout.of(a, "group")
+    return layout.packed({**parts, "there": top(a) | top(b)})
+
+
+def total(records: list[Integer], grouping: Grouping) -> list[Integer]:
+    """Returns one record of all, unless there are too few. Without any row, it is of nothing."""
+    whole = fold(records, lambda a, b: merged_sums(a, b, grouping), None)
+    base, _ = grouping.record.place("there")
+    there = body().let(whole.type, here(whole))
+    body().say(f"{there}{{{base}:1}} = 1##1;")
+    return [kept(top(one), one) for one in shown([Integer(whole.type, there)], grouping)]
+
+
+def _same_group(a: Integer, b: Integer, grouping: Grouping) -> Integer:
+    base, _ = grouping.record.place("there")
+    return a.bits(base - grouping.group, grouping.group + 1) == b.bits(
+        base - grouping.group, grouping.group + 1
+    )
+
+
+@component
+def running(before: Any, record: Any, grouping: Grouping) -> Any:
+    """Returns a record combined with the one before if both are of one group."""
+    layout = grouping.record
+    same = _same_group(before, record, grouping)
+    parts: dict[str, Any] = {"group": layout.of(record, "group"), "there": top(record)}
+    for one in grouping.accumulators:
+        own, other = layout.of(record, one.name), layout.of(before, one.name)
+        parts[one.name] = one.combined(own, where(same, other, 0))
+    return layout.packed(parts)
+
+
+@component
+def last_of_group(record: Any, following: Any, grouping: Grouping) -> Any:
+    """Returns a record that is there only if the next one is of another group."""
+    base, _ = grouping.record.place("there")
+    wanted = top(record) & ~_same_group(record, following, grouping)
+    changed = body().let(record.type, here(record))
+    body().say(f"{changed}{{{base}:1}} = {here(wanted)};")
+    return Integer(record.type, changed)
+
+
+def grouped(records: list[Integer], grouping: Grouping) -> list[Integer]:
+    """Returns as many records, of which one of each group is there, with the sums of its group."""
+    # Records that are not there have a highest bit of 0, so they come first.
+    base, _ = grouping.record.place("there")
+    ordered = tables._sorted(records, (base - grouping.group, grouping.group + 1, False))
+    sums = [ordered[0]]
+    for record in ordered[1:]:
+        sums.append(running(sums[-1], record, grouping))
+    ends = [last_of_group(a, b, grouping) for a, b in zip(sums, sums[1:])]
+    return shown([*ends, sums[-1]], grouping)
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join of two lists of rows.
+
+    The highest bits of a row are the bit of absence, the key, and its `blob`, which comes out as it is.
+
+    Attributes:
+        key: the bits of a key.
+        how: `inner`, `semi`, `anti`, `one` (all rows of the list in which each key occurs once) or `many`
+            (all rows of the other list).
+
+        blobs: the bits of both lists' blobs, first those of the list in which each key occurs once.
+        measured: the aggregated columns of both lists.
+        counted: the bits of a count of rows.
+
+        repeats: whether a row of the other list stands for several, and says for how many.
+
+        order: the highest bits of a row of the other list that occur only once: `key`, `blob` (key and blob),
+            or `none`.
+
+        shows_key: whether a key is part of its group.
+        grouping: the accumulators `rows` (all rows) and `keys` (rows of the other list), if they are needed,
+            and those of `measured`.
+    """
+
+    key: int
+    how: str
+    blobs: tuple[int, int]
+    measured: tuple[tuple[Measured, ...], tuple[Measured, ...]]
+    counted: int
+    repeats: bool
+    order: str
+    shows_key: bool
+    grouping: Grouping
+
+    def _row(self, side: int, payload: Iterable[tuple[str, int]]) -> Layout:
+        return Layout((*payload, ("blob", self.blobs[side]), ("key", self.key), ("absent", 1)))
+
+    @property
+    def one(self) -> Layout:
+        """A row of the list in which each key occurs once. Its code counts only if its bit is 1."""
+        parts = [((f"{of.name}.there", 1), (f"{of.name}.code", of.width)) for of in self.measured[0]]
+        return self._row(0, [part for pair in parts for part in pair])
+
+    @property
+    def many(self) -> Layout:
+        """A row of the other list, with the sums of the rows that it stands for."""
+        sums = [one for of in self.measured[1] for one in of.accumulators(self.counted)]
+        return self._row(1, [*layout_of(sums), ("n", self.counted if self.repeats else 0)])
+
+    @property
+    def slot(self) -> Layout:
+        """A merged row. The payload is all of a row but its key."""
+        payload = max(self.one.width, self.many.width) - self.key - 1
+        return Layout((("payload", payload), ("side", 1), ("key", self.key), ("absent", 1)))
+
+    @property
+    def state(self) -> Layout:
+        """The knowledge of a merged row about the rows before it."""
+        return Layout((("payload", self.one.width - self.key - 1), ("same", 1), ("matched", 1)))
+
+    @property
+    def group(self) -> Layout:
+        """The parts of a group: blobs, and whether there is a row of each list, if it is not certain."""
+        flag = int(self.how in ("one", "many"))
+        key = self.key if self.shows_key else 0
+        of = (
+            ("one", self.blobs[0]),
+            ("many", self.blobs[1]),
+            ("of_one", flag),
+            ("of_many", flag),
+            ("key", key),
+        )
+        return Layout(of)
+
+
+def _slot(row: Integer, side: int, join: Join) -> Integer:
+    payload = row.type.width - join.key - 1
+    parts: dict[str, Any] = {"side": side}
+    if payload:
+        parts["payload"] = row.bits(0, payload)
+    return join.slot.packed({**parts, "key": row.bits(payload, join.key), "absent": top(row)})
+
+
+@component
+def followed(before: Any, learned: Any, slot: Any, join: Join) -> Any:
+    """Returns the knowledge of a merged row: a bit if it has the key of the row before it, and a bit if it is
+    a row of the other list that matches. Below them is the payload of the last row of the first list.
+    """
+    layout, state = join.slot, join.state
+    own = slot.bits(0, state.place("payload")[1]) if state.has("payload") else 0
+    if before is None:
+        return state.packed({"payload": own})
+    base, side = layout.place("key")[0], layout.of(slot, "side")
+    same = (before.bits(base, join.key + 1) == slot.bits(base, join.key + 1)) & ~top(slot)
+    matched = same & side & (~layout.of(before, "side") | state.of(learned, "matched"))
+    payload = where(side, state.of(learned, "payload"), own) if state.has("payload") else 0
+    return state.packed({"payload": payload, "same": same, "matched": matched})
+
+
+@component
+def record_of(slot: Any, learned: Any, same_follows: Any, ordered: Any, join: Join) -> Any:
+    """Returns the record of a merged row. Its accumulators are 0 if it is not there."""
+    layout, side = join.slot, join.slot.of(slot, "side")
+    present = ~top(slot) & ordered
+    matched = join.state.of(learned, "matched") & ordered
+    if join.how == "one":
+        alone = present & ~side
+        there = matched | (alone if same_follows is None else alone & ~same_follows)
+        of_one, of_many = there, matched
+    else:
+        found = {"anti": ~matched, "many": BIT(1)}.get(join.how)
+        there = matched if found is None else present & side & found
+        of_one, of_many = matched, there
+
+    def of_first(name: str) -> Integer:
+        return join.state.of(learned, "payload").bits(*join.one.place(name))
+
+    def of_other(name: str) -> Integer:
+        return layout.of(slot, "payload").bits(*join.many.place(name))
+
+    group: dict[str, Any] = {}
+    if join.blobs[0]:
+        group["one"] = where(of_one, of_first("blob"), 0) if join.how == "many" else of_first("blob")
+    if join.blobs[1]:
+        group["many"] = where(of_many, of_other("blob"), 0) if join.how == "one" else of_other("blob")
+    if join.group.has("of_one"):
+        group |= {"of_one": of_one, "of_many": of_many}
+    if join.shows_key:
+        group["key"] = layout.of(slot, "key")
+    parts: dict[str, Any] = {"there": there}
+    if join.group.width:
+        parts["group"] = join.group.packed(group)
+    rows = there.astype(IntegerType(join.counted))
+    if join.repeats:
+        rows = where(of_many, of_other("n"), rows)
+    parts |= {name: of for name, of in (("rows", rows), ("keys", there)) if join.grouping.record.has(name)}
+    for of in join.measured[1]:
+        for one in of.accumulators(join.counted):
+            parts[one.name] = where(of_many, of_other(one.name), 0)
+    for of in join.measured[0]:
+        is_there = of_first(f"{of.name}.there") & of_one
+        times = where(is_there, rows, 0) if join.repeats else is_there
+        for one in of.accumulators(join.counted):
+            code = of_first(f"{of.name}.code") if of.width else times
+            parts[one.name] = _repeated(one, of, code, is_there, times)
+    return join.grouping.record.packed(parts)
+
+
+def _repeated(one: Accumulator, of: Measured, code: Integer, is_there: Integer, times: Integer) -> Any:
+    """Returns an accumulator of a value that occurs some times in the result."""
+    if one.need == "any":
+        return is_there
+    if one.need == "count":
+        return times
+    if one.need != "sum":
+        return where(is_there, ~code if one.need == "min" else code, 0)
+    type = IntegerType(one.width)
+    found = sum_of(where(bit, code, 0).astype(type) << place for place, bit in enumerate(times))
+    return found - (times.astype(type) << (-of.low).bit_length() - 1) if of.low else found
+
+
+def joined(one: Iterable[Integer], many: Iterable[Integer], join: Join) -> list[Integer]:
+    """Returns a record for each row of both lists. Only the records of the join's rows are there.
+
+    If a list is not in order, none is there: other results would tell its party which keys the peer has.
+    """
+    lists = list(one), list(many)
+    lengths = join.key + 1, join.key + 1 + (join.blobs[1] if join.order == "blob" else 0)
+    ordered: Integer = BIT(1)
+    for rows, length, strictly in zip(lists, lengths, (True, join.order != "none")):
+        keys = [row.bits(row.type.width - length, length) for row in rows]
+        ordered = ordered & in_order(keys, strictly)
+    # Of rows with one key, those of the first list come first.
+    sides = [[_slot(row, side, join) for row in rows] for side, rows in enumerate(lists)]
+    slots = tables._merged(sides[0], sides[1], (join.slot.place("side")[0], join.key + 2, False))
+    learned: list[Integer] = []
+    for before, slot in zip([None, *slots], slots):
+        learned.append(followed(before, learned[-1] if learned else None, slot, join))
+    same: list[Any] = [None] * len(slots)
+    if join.how == "one":
+        same[:-1] = [join.state.of(one, "same") for one in learned[1:]]
+    return [record_of(*each, ordered, join) for each in zip(slots, learned, same)]
+
+
+@component
+def is_small(row: Any, grouping: Grouping) -> Any:
+    """Returns whether a party has rows in a group, but too few of them."""
+    rows = grouping.record.of(row, "rows")
+    if grouping.smallest > rows.type.high:
+        return rows != 0
+    return (rows != 0) & (rows < grouping.smallest)
+
+
+@component
+def united(a: Any, b: Any, small: Any, grouping: Grouping, always: bool) -> Any:
+    """Returns the sums of both parties in a group that is known to be the same. It is there `always`, or if
+    there are rows in it."""
+    layout = grouping.record
+    parts: dict[str, Any] = {
+        one.name: one.combined(layout.of(a, one.name), layout.of(b, one.name))
+        for one in grouping.accumulators
+    }
+    there = BIT(1) if small is None else ~small
+    if not always:
+        there = there & (parts["rows"] != 0)
+    return where(there, layout.packed({**parts, "there": there}), 0)
+
+
+def beside(
+    first: Iterable[Integer], second: Iterable[Integer], grouping: Grouping, always: bool
+) -> list[Integer]:
+    """Returns the sums of both parties, whose groups are at the same places."""
+    found = []
+    for a, b in zip(first, second):
+        small = is_small(a, grouping) | is_small(b, grouping) if grouping.smallest > 1 else None
+        found.append(united(a, b, small, grouping, always))
+    return found
+
+
+@component
+def in_one_group(
+    before: Any, row: Any, following: Any, small: Any, next_small: Any, ordered: Any, grouping: Grouping
+) -> Any:
+    """Returns the sums of a group at its first row: those of both parties, or of the only one."""
+    layout = grouping.record
+    there = ordered & ~top(row)
+    if before is not None:
+        there = there & ~_same_group(before, row, grouping)
+    if small is not None:
+        there = there & ~small
+    same = None if following is None else _same_group(row, following, grouping)
+    parts: dict[str, Any] = {"group": layout.of(row, "group")}
+    for one in grouping.accumulators:
+        own = layout.of(row, one.name)
+        if same is not None:
+            own = one.combined(own, where(same, layout.of(following, one.name), 0))
+        parts[one.name] = own
+    if small is not None and same is not None:
+        there = there & ~(same & next_small)
+    return layout.packed({**parts, "there": there})
+
+
+def by_group(first: Iterable[Integer], second: Iterable[Integer], grouping: Grouping) -> list[Integer]:
+    """Returns a record for each row of both lists, in which each group occurs once. A group is there once."""
+    lists = list(first), list(second)
+    base = grouping.record.place("group")[0]
+    length = grouping.group + 1
+    ordered: Integer = BIT(1)
+    for rows in lists:
+        ordered = ordered & in_order([row.bits(base, length) for row in rows], True)
+    slots = tables._merged(lists[0], lists[1], (base, length, False))
+    small: list[Any] = [is_small(row, grouping) if grouping.smallest > 1 else None for row in slots]
+    around = zip([None, *slots[:-1]], slots, [*slots[1:], None], small, [*small[1:], None])
+    return [in_one_group(*each, ordered, grouping) for each in around]
+
+
+def front(records: list[Integer], bound: int, alternate: bool = False) -> list[Integer]:
+    """Returns the records that are there, before zeros.
+
+    Args:
+        alternate: whether no two neighbours are there.
+    """
+    return compacted(halved(records) if alternate else records, bound)

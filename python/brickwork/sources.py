@@ -1,0 +1,155 @@
+"""Tables of a party, and the schemas that the peer sees."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .columns import are_columns, is_lazy, is_table
+from .errors import InvalidInput, UsageError, needed
+from .kinds import Kind, Number, as_kind, kind_of_dtype, kind_of_json
+
+_MOST_ROWS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The public description of a table: everything that the peer learns about it besides the result.
+
+    Attributes:
+        columns: the name and type of each column.
+        rows: the largest number of rows.
+        distinct: the largest number of different keys and groups, of which the computation makes a row each.
+    """
+
+    columns: tuple[tuple[str, Kind], ...]
+    rows: int
+    distinct: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.distinct <= self.rows <= _MOST_ROWS:
+            raise UsageError(
+                f"a table of {self.rows} rows, {self.distinct} of them distinct",
+                f"give at least 1 and at most {_MOST_ROWS} rows, and no more distinct ones",
+            )
+
+    def json(self) -> dict[str, Any]:
+        """Returns the schema as an object of JSON."""
+        columns = [[name, kind.json()] for name, kind in self.columns]
+        return {"columns": columns, "rows": self.rows, "distinct": self.distinct}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the schema to a file of JSON, for the peer."""
+        Path(path).write_text(json.dumps(self.json(), indent=1) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Schema:
+        """Reads the peer's schema. Look at it: it shows the number of rows that the computation takes."""
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            columns = tuple((name, kind_of_json(kind)) for name, kind in found["columns"])
+            rows, distinct = found["rows"], found["distinct"]
+            if not all(isinstance(name, str) for name, _ in columns) or {type(rows), type(distinct)} != {int}:
+                raise ValueError
+            if len(dict(columns)) < len(columns):
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise InvalidInput(f"{os.fspath(path)} is no schema", "ask the peer for `schema.save`") from None
+        return Schema(columns, rows, distinct)
+
+
+class Table:
+    """A party's table, with the types of its columns and the bounds that the peer learns.
+
+    Args:
+        frame: a table of pandas, polars or Arrow, or a dict of columns.
+        types: types of columns, where the table itself does not tell: `bw.u32`, `bw.decimal(9, 2)`,
+            `bw.category([…])` and so on.
+
+        rows: the largest number of rows, by default the number of rows.
+        distinct: the largest number of different keys and groups, by default `rows`.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        types: Mapping[str, Any] | None = None,
+        rows: int | None = None,
+        distinct: int | None = None,
+    ) -> None:
+        found = _read(frame)
+        if unknown := set(types or {}) - set(found):
+            raise UsageError(f"there is no column {min(unknown)!r}", f"there are {', '.join(found)}")
+        self.values = {name: values for name, (values, _) in found.items()}
+        lengths = {len(values) for values in self.values.values()}
+        if len(lengths) != 1:
+            raise InvalidInput("a table without columns, or with columns of different lengths", "correct it")
+        (self.length,) = lengths
+        self.open = rows is None and distinct is None
+        kinds, self.unknown = {}, {}
+        for name, (values, dtype) in found.items():
+            kind = as_kind(types[name]) if types and name in types else kind_of_dtype(dtype, values)
+            if isinstance(kind, str):
+                self.unknown[name] = kind
+            else:
+                float_ = isinstance(kind, Number) and kind.scale > 0 and dtype.lower().startswith("float")
+                kinds[name] = replace(kind, is_float=True) if float_ else kind  # type: ignore[call-arg]
+        bound = max(1, self.length if rows is None else rows)
+        self.schema = Schema(tuple(kinds.items()), bound, bound if distinct is None else distinct)
+
+    def __repr__(self) -> str:
+        return f"<brickwork.Table of {len(self.values)} columns>"
+
+
+def _read(frame: Any) -> dict[str, tuple[list[Any], str]]:
+    """Returns the values of each column, with None for a null, and the name of the column's type."""
+    if is_lazy(frame):
+        raise InvalidInput(f"a {type(frame).__name__}, whose rows are not computed yet", "give its collect()")
+    if isinstance(frame, Mapping) and are_columns(frame):
+        return {str(name): _column(one) for name, one in frame.items()}
+    if not is_table(frame):
+        raise InvalidInput(f"a {type(frame).__name__} is no table", "give a table of pandas, polars or Arrow")
+    if hasattr(frame, "columns") and hasattr(frame, "to_numpy"):  # pandas, polars
+        names = [str(name) for name in frame.columns]
+        columns = (
+            [frame.iloc[:, place] for place in range(len(names))]
+            if hasattr(frame, "iloc")
+            else [frame[name] for name in names]
+        )
+    else:
+        pyarrow = needed("pyarrow", "an Arrow table", "'brickwork[arrow]'")
+        whole = frame if isinstance(frame, pyarrow.Table) else pyarrow.table(frame)
+        names, columns = whole.column_names, whole.columns
+    if len(set(names)) < len(names):
+        raise InvalidInput("two columns have one name", "rename one of them")
+    return {name: _column(one) for name, one in zip(names, columns)}
+
+
+def _column(column: Any) -> tuple[list[Any], str]:
+    if isinstance(column, np.ma.MaskedArray):
+        return [None if hidden else one for one, hidden in zip(column.data, np.ma.getmaskarray(column))], str(
+            column.dtype
+        )
+    if isinstance(column, np.ndarray):
+        whole = column.dtype.kind == "M"
+        values = [
+            None if whole and np.isnat(one) else one for one in (list if whole else np.ndarray.tolist)(column)
+        ]
+        return values, str(column.dtype)
+    if hasattr(column, "isna"):  # pandas
+        values = column.astype(object).tolist()
+        return [None if null else one for one, null in zip(values, column.isna())], str(column.dtype)
+    if hasattr(column, "to_list") and hasattr(column, "dtype"):  # polars
+        if "'ns'" in str(column.dtype) and (column.dt.nanosecond().drop_nulls() % 1000).any():
+            raise InvalidInput("times of polars in nanoseconds", "give the column another unit, such as us")
+        return column.to_list(), str(column.dtype)
+    if hasattr(column, "to_pylist"):  # Arrow
+        return column.to_pylist(), str(column.type)
+    return list(column), "object"

@@ -1,0 +1,539 @@
+"""Joins and aggregates of two parties' tables, against pandas."""
+
+from __future__ import annotations
+
+import random
+import threading
+import unicodedata
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import brickwork as bw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from brickwork import queries, relational
+
+WORDS = [
+    "Zoë",
+    "  zoë ",
+    "ZOE\u0308",
+    "Ångström",
+    "ångström",
+    "straße",
+    "STRASSE",
+    "",
+    "名前",
+    "O'Brien",
+    "0",
+]
+"""Texts of which several have one canonical form."""
+
+
+def canonical(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text.strip()).casefold())
+
+
+def column(draw: random.Random, rows: int, low: int, high: int, nulls: bool) -> Any:
+    return pd.array(
+        [None if nulls and draw.random() < 0.3 else draw.randint(low, high) for _ in range(rows)],
+        dtype="Int64",
+    )
+
+
+TYPES = {"a": bw.i16, "b": bw.u8, "g": bw.category(["red", "green", "blue"]), "w": bw.u8, "k": bw.u8}
+
+
+def tables(draw: random.Random, once: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draws a table with keys that may occur often, and one with each key once, or as `once` says."""
+    sizes = [draw.choice([0, 1, 2, 5, 9, 12]) for _ in range(2)]
+    keys = []
+    for side, size in enumerate(sizes):
+        unique = once in ("1:1", ["1:m", "m:1"][side])
+        keys.append(draw.sample(range(14), size) if unique else draw.choices(range(8), k=size))
+    left = pd.DataFrame(
+        {
+            "k": pd.array(keys[0], dtype="Int64"),
+            "a": column(draw, sizes[0], -9, 9, True),
+            "g": pd.Series(draw.choices(["red", "green", "blue", None], k=sizes[0]), dtype=object),
+        }
+    )
+    right = pd.DataFrame(
+        {
+            "k": pd.array(keys[1], dtype="Int64"),
+            "b": column(draw, sizes[1], 0, 9, True),
+            "w": column(draw, sizes[1], 0, 2, True),
+        }
+    )
+    return left, right
+
+
+def table(frame: pd.DataFrame, **bounds: int) -> bw.Table:
+    return bw.Table(frame, types={name: TYPES[name] for name in frame.columns}, **bounds)
+
+
+def plain(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Returns the rows as tuples with None for null, in one order."""
+    rows = [
+        tuple(
+            None if pd.isna(one) else round(float(one), 9) if isinstance(one, float) else one for one in row
+        )
+        for row in frame.itertuples(index=False)
+    ]
+    return sorted(rows, key=lambda row: [(one is None, str(one)) for one in row])
+
+
+def joined(left: pd.DataFrame, right: pd.DataFrame, how: str) -> pd.DataFrame:
+    if how in ("semi", "anti"):
+        found: pd.DataFrame = left[left["k"].isin(right["k"]) == (how == "semi")]
+        return found
+    return left.merge(right, on="k", how=how)
+
+
+AGG = {
+    "a": ["sum", "mean", "min", "max", "count"],
+    "b": ["sum", "mean", "min", "max", "count"],
+    "rows": ("*", "count"),
+}
+
+
+def aggregated(frame: pd.DataFrame, by: list[str], agg: dict[str, Any], smallest: int = 1) -> pd.DataFrame:
+    """Returns the aggregates as SQL defines them: nulls are one group, and a sum of nothing is null."""
+    groups: list[tuple[Any, pd.DataFrame]] = [((), frame)]
+    if by:
+        groups = list(frame.groupby(by, dropna=False))
+    found = []
+    for key, part in groups:
+        row = dict(zip(by, key))
+        for name, of in agg.items():
+            if of == ("*", "count"):
+                row[name] = len(part)
+                continue
+            for function in of:
+                values = part[name].dropna()
+                row[f"{name}_{function}"] = (
+                    len(values)
+                    if function == "count"
+                    else None
+                    if not len(values)
+                    else getattr(values, function)()
+                )
+        keys = part["k"].nunique() if "k" in part and "k" not in by else smallest
+        if not (smallest > 1 and (len(part) < smallest or keys < smallest)):
+            found.append(row)
+    return pd.DataFrame(found, columns=[*by, *(row_names(agg))])
+
+
+def row_names(agg: dict[str, Any]) -> list[str]:
+    return [
+        one
+        for name, of in agg.items()
+        for one in ([name] if isinstance(of, tuple) else [f"{name}_{function}" for function in of])
+    ]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("validate", ["m:1", "1:m", "1:1"])
+def test_joined_rows_are_those_of_pandas(how: str, validate: str) -> None:
+    for seed in range(6):
+        left, right = tables(random.Random(f"{seed} {how} {validate}"), validate)
+        found = bw.private_join(
+            table(left), table(right), on="k", how=how, validate=validate, simulate=True
+        ).to_pandas()
+        expected = joined(left, right, how)
+        assert list(found.columns) == list(expected.columns)
+        assert plain(found) == plain(expected), (seed, left, right)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("validate", ["m:1", "1:m", "1:1"])
+def test_aggregates_are_those_of_pandas(how: str, validate: str) -> None:
+    agg = AGG if how in ("inner", "left") else {name: of for name, of in AGG.items() if name != "b"}
+    groups = [[], ["k"], ["g"], ["k", "g"], ["w"], ["g", "w"]] if len(agg) == 3 else [[], ["k"], ["g"]]
+    for seed, by in enumerate(groups):
+        for smallest in (1, 2):
+            left, right = tables(random.Random(f"{seed} {how} {validate}"), validate)
+            found = bw.private_join(
+                table(left, rows=13, distinct=12),
+                table(right, rows=12),
+                on="k",
+                how=how,
+                validate=validate,
+                agg=agg,
+                group_by=by,
+                min_group=smallest,
+                simulate=True,
+            ).to_pandas()
+            expected = aggregated(joined(left, right, how), by, agg, smallest)
+            assert plain(found) == plain(expected), (by, smallest, left, right)
+
+
+UNION = {"a": ["sum", "mean", "min", "max", "count"], "rows": ("*", "count")}
+
+
+@pytest.mark.parametrize("by", [[], ["g"], ["k"], ["k", "g"]])
+@pytest.mark.parametrize("smallest", [1, 2])
+def test_sums_over_both_tables_are_those_of_pandas(by: list[str], smallest: int) -> None:
+    types = {**TYPES, "k": bw.i32}
+    for seed in range(4):
+        draw = random.Random(f"{seed} {by}")
+        frames = [tables(draw, "none")[0] for _ in range(2)]
+        both = [bw.Table(one, types={name: types[name] for name in one}, rows=14) for one in frames]
+        answer = bw.private_aggregate(*both, group_by=by, agg=UNION, min_group=smallest, simulate=True)
+        counts = [one.groupby(by, dropna=False).size() if by else pd.Series([len(one)]) for one in frames]
+        expected = aggregated(pd.concat(frames), by, UNION)
+        rows = plain(expected)
+        if smallest > 1:
+            small: set[tuple[Any, ...]] = set()
+            for of in counts:
+                for key, count in of.items():
+                    if 0 < count < smallest:
+                        whole = key if isinstance(key, tuple) else (key,)
+                        small.add(tuple(None if pd.isna(one) else one for one in whole) if by else ())
+            rows = [row for row in rows if row[: len(by)] not in small]
+        assert plain(answer.to_pandas()) == rows, (seed, frames)
+
+
+@pytest.mark.parametrize("how", ["inner", "semi"])
+def test_texts_match_by_their_canonical_form(how: str) -> None:
+    for seed in range(4):
+        draw = random.Random(seed)
+        forms = list({canonical(word): word for word in draw.sample(WORDS, len(WORDS))}.values())
+        left = {"name": draw.choices(WORDS, k=9), "day": draw.choices(["mon", "tue"], k=9)}
+        right: dict[str, Any] = {"name": draw.sample(forms, 5), "b": [draw.randrange(100) for _ in range(5)]}
+        tables = bw.Table(left, types={"day": bw.text(3)}), bw.Table(right, types={"b": bw.u8})
+        answer = bw.private_join(*tables, on="name", how=how, simulate=True)
+        b = {canonical(name): value for name, value in zip(right["name"], right["b"])}
+        expected = [
+            (name, day, *([b[canonical(name)]] if how == "inner" else []))
+            for name, day in zip(left["name"], left["day"])
+            if canonical(name) in b
+        ]
+        found = list(zip(*(answer.columns or {}).values()))
+        # Of several forms of a text, the result shows the first one of its party.
+        first: dict[str, str] = {}
+        for name in left["name"]:
+            first.setdefault(canonical(name), name)
+        assert sorted(found) == sorted((first[canonical(row[0])], *row[1:]) for row in expected)
+        assert answer.collision_log2 is not None and answer.collision_log2 <= -40
+        assert "2^-4" in repr(answer)
+
+
+def test_a_key_of_several_columns_is_compared_as_a_whole() -> None:
+    for text in (False, True):
+        left = {"a": [0, 0, 1, 1], "b": ["x", "y", "x", "y"], "n": [1, 2, 3, 4]}
+        right = {"c": [0, 1, 1], "d": ["Y", "x", "z"], "m": [10, 20, 30]}
+        kind = bw.key() if text else bw.text(1)
+        tables = [
+            bw.Table(left, types={"a": bw.u8, "b": kind, "n": bw.u8}),
+            bw.Table(right, types={"c": bw.i16, "d": kind, "m": bw.u8}),
+        ]
+        on = {"a": "c", "b": "d"}
+        answer = bw.private_join(*tables, on=on, simulate=True)
+        assert answer.columns == {"a": [0, 1], "b": ["y", "x"], "n": [2, 3], "m": [10, 20]}
+        answer = bw.private_join(*tables, on=on, agg={"m": "sum"}, group_by="a", simulate=True)
+        assert answer.columns == {"a": [0, 1], "m": [10, 20]}
+        assert (answer.collision_log2 is None) != text
+
+
+def test_values_come_out_as_they_went_in() -> None:
+    zone = timezone(timedelta(hours=2))
+    values: dict[str, tuple[Any, list[Any]]] = {
+        "date": (bw.date, [date(1, 1, 1), None, date(9999, 12, 31)]),
+        "time": (bw.timestamp("us"), [datetime(1, 1, 1), datetime(2020, 2, 29, 1, 2, 3, 4), None]),
+        "utc": (bw.timestamp("s", utc=True), [datetime(1969, 12, 31, 23, tzinfo=zone), None, None]),
+        "money": (bw.decimal(9, 2), [Decimal("-1234567.89"), Decimal(0), None]),
+        "flag": (bw.boolean, [True, False, None]),
+        "kind": (bw.category(["b", "a"]), ["a", None, "b"]),
+        "text": (bw.text(8), ["naïve", None, ""]),
+        "wide": (bw.i64, [-(2**63), 2**63 - 1, None]),
+        "huge": (bw.uint(200), [2**200 - 1, 0, None]),
+    }
+    columns = {"k": [0, 1, 2], **{name: column for name, (_, column) in values.items()}}
+    left = bw.Table(columns, types={"k": bw.u8, **{name: kind for name, (kind, _) in values.items()}})
+    right = bw.Table({"k": [0, 1, 2]}, types={"k": bw.u8})
+    answer = bw.private_join(left, right, on="k", simulate=True)
+    assert answer.columns == columns
+    # As the other table, the columns take another way through the circuit.
+    answer = bw.private_join(right, left, on="k", how="left", simulate=True)
+    assert answer.columns == columns
+    frame, arrow = answer.to_pandas(), answer.to_arrow()
+    assert str(frame["utc"].dtype) == "datetime64[s, UTC]" and str(frame["wide"].dtype) == "Int64"
+    assert arrow.column("date").to_pylist() == columns["date"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "numpy", "lists"])
+def test_tables_of_every_library_tell_their_types(library: str) -> None:
+    days = [date(2024, 2, 29), date(2024, 3, 1)]
+    times = [datetime(2024, 2, 29, 12, 30), datetime(2024, 3, 1)]
+    arrow = pa.table(
+        {
+            "k": pa.array([0, 7], pa.int32()),
+            "name": ["Zoë", "x"],
+            "flag": [True, False],
+            "day": pa.array(days, pa.date32()),
+            "time": pa.array(times, pa.timestamp("ms")),
+            "money": pa.array([Decimal("1.25"), None], pa.decimal128(8, 2)),
+        }
+    )
+    if library == "lists":
+        frame: Any = {**arrow.to_pydict(), "time": np.array(times, "datetime64[ms]")}
+    elif library == "numpy":
+        frame = {name: np.array(arrow.to_pydict()[name]) for name in ("k", "flag", "name")}
+        frame |= {"time": np.array(times, "datetime64[ms]"), "day": days, "money": [Decimal("1.25"), None]}
+    else:
+        frame = {"arrow": arrow, "polars": pl.from_arrow(arrow), "pandas": arrow.to_pandas()}[library]
+    types: dict[str, Any] = {"money": bw.decimal(8, 2)} if library in ("pandas", "numpy", "lists") else {}
+    types |= {"name": bw.text(4)}
+    answer = bw.private_join(bw.Table(frame, types=types), {"k": [7, 0]}, on="k", simulate=True)
+    assert answer.columns == {**arrow.to_pydict(), "name": ["zoë", "x"]}
+
+
+def test_a_sum_never_overflows() -> None:
+    most, least = 2**63 - 1, -(2**63)
+    left = {"k": [0] * 5, "x": [most] * 4 + [None], "y": [least] * 5}
+    right = {"k": [0], "z": [least], "f": [0.1]}
+    tables = bw.Table(left, types={"x": bw.i64}), bw.Table(right, types={"f": bw.decimal(6, 2)})
+    agg = {"x": ["sum", "mean"], "y": ["sum", "min"], "z": ["sum", "mean", "max"], "f": "sum"}
+    answer = bw.private_join(*tables, on="k", agg=agg, simulate=True)
+    assert answer.columns == {
+        "x_sum": [4 * most],
+        "x_mean": [float(most)],
+        "y_sum": [5 * least],
+        "y_min": [least],
+        "z_sum": [5 * least],
+        "z_mean": [float(least)],
+        "z_max": [least],
+        "f": [0.5],
+    }
+    assert answer.to_pandas()["x_sum"].tolist() == [4 * most]
+
+
+@pytest.mark.parametrize(
+    "left, right, more, message",
+    [
+        ({"k": [4, 5]}, {"k": [3, 3]}, {}, "right table, column k, row 1: it has the key of row 0"),
+        ({"k": [4, 4]}, {"k": [3, 4]}, {"validate": "1:1"}, "left table, column k, row 1: it has the key of"),
+        ({"k": [4, None]}, {"k": [3]}, {}, "left table, column k, row 1: the key is null"),
+        ({"k": [4]}, {"k": [3, None]}, {"how": "semi"}, "right table, column k, row 1: the key is null"),
+        ({"k": [4], "x": [1.5]}, {"k": [3]}, {}, "left table, column x: floats have no exact type"),
+        ({"k": ["Zoë"]}, {"k": [3]}, {}, "the key k is a text key on the left and i64 on the right"),
+        ({"k": [4], "x": [1]}, {"k": [4], "x": [1]}, {"agg": {"x": "sum"}}, "both tables have a column x"),
+        ({"k": ["Zoë"]}, {"k": ["Zoë"]}, {"how": "left"}, "the right party cannot read k"),
+        ({"k": [4], "t": ["Zoë"]}, {"k": [4]}, {}, "the right party cannot read t"),
+        ({"k": [4], "t": ["Zoë"]}, {"k": [4]}, {"agg": {"t": "sum"}}, "sum of t, which is a text key"),
+        ({"k": [4], "t": ["Zoë"]}, {"k": [4]}, {"agg": {"t": "max"}}, "max of t, which is a text key"),
+        ({"k": [4]}, {"k": [4]}, {"agg": {"q": "sum"}}, "the left table has no column 'q'"),
+        ({"k": [4]}, {"k": [4]}, {"min_grop": 5}, "simulate with min_grop"),
+        ({"k": [4]}, {"k": [4]}, {"min_group": 5}, "groups without aggregates"),
+        ({"k": ["Zoë\ud800"]}, {"k": ["x"]}, {"to": "left"}, "left table, column k, row 0: has a character"),
+    ],
+)
+def test_a_wrong_number_is_refused(left: Any, right: Any, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(bw.Error) as refused:
+        bw.private_join(left, right, on="k", simulate=True, **more)
+    assert str(refused.value).startswith(message)
+    assert "Zoë" not in f"{refused.value} {refused.value.hint}" and refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "kind, value, message",
+    [
+        (bw.u8, 256, "does not fit into u8"),
+        (bw.u8, 1.5, "has more than 0 digits"),
+        (bw.decimal(4, 2), 0.125, "has more than 2 digits"),
+        (bw.decimal(4, 2), Decimal("163.84"), "does not fit"),
+        (bw.decimal(4, 2), float("inf"), "is no finite number"),
+        (bw.timestamp("s"), datetime(2020, 1, 1, tzinfo=timezone.utc), "has a time zone, and the column"),
+        (bw.timestamp("s", utc=True), datetime(2020, 1, 1), "has no time zone, and the column"),
+        (bw.timestamp("s"), datetime(2020, 1, 1, 0, 0, 0, 5), "is finer than s"),
+        (bw.date, datetime(2020, 1, 1, 5), "has a time of the day"),
+        (bw.category(["a"]), "secret", "is none of the agreed values"),
+        (bw.text(3), "secret", "has more than 3 bytes"),
+        (bw.boolean, 2, "is neither true nor false"),
+        (bw.key(), 5, "is no text"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_by_its_row(kind: Any, value: Any, message: str) -> None:
+    left = bw.Table({"k": [1, 2, 3], "x": [None, value, value]}, types={"k": bw.u8, "x": kind})
+    with pytest.raises(bw.InvalidInput) as refused:
+        bw.private_join(left, {"k": [1]}, on="k", to="left", simulate=True)
+    assert str(refused.value).startswith(f"left table, column x, row 1: {message}")
+    assert "secret" not in str(refused.value)
+
+
+def test_two_texts_with_one_hash_are_refused() -> None:
+    left = bw.Table({"k": [str(number) for number in range(2000)]}, types={"k": bw.key(16)})
+    with pytest.raises(bw.InvalidInput, match="another value has the same hash"):
+        bw.private_join(left, {"k": ["1"]}, on="k", how="semi", simulate=True)
+
+
+def raw(query: queries.Query, *rows: list[int]) -> list[int]:
+    """Returns the program's records for rows that no check has seen, as a cheater would give them."""
+    program, _ = query.compiled([len(one) for one in rows])
+    learned = bw.simulate(program, *(np.array(one, dtype=object) for one in rows)).garbler
+    return [int(one) for one in learned]
+
+
+@pytest.mark.parametrize("agg", [{"a": "sum"}, None])
+def test_a_table_out_of_order_gives_nothing(agg: Any) -> None:
+    both = bw.Table({"k": [1], "a": [1]}), bw.Table({"k": [1]})
+    query = queries.Join(both, "k", "inner", "m:1", agg, "k" if agg else None, 1, "both")
+    many, one = query.spec().many, query.spec().one
+    sums = {"v0.sum": 3, "v0.any": 1, "n": 1} if agg else {}
+
+    def found(left: list[int], right: list[int]) -> int:
+        rows = (
+            [many.pack({"key": key, **sums}) for key in left],
+            [one.pack({"key": key}) for key in right],
+        )
+        return sum(record != 0 for record in raw(query, *rows))
+
+    assert found([1, 3, 5, 7], [1, 5, 6]) == 2
+    assert found([1, 3, 7, 5], [1, 5, 6]) == 0
+    assert found([1, 3, 5, 7], [5, 1, 6]) == 0
+    # A key that must occur once does not.
+    assert found([1, 3, 5, 7], [1, 5, 5]) == 0
+    assert found([1, 3, 5, 5], [1, 5, 6]) == (0 if agg else 3)
+    # An absent row lies between others.
+    absent = one.pack({"absent": 1})
+    rows = [many.pack({"key": key, **sums}) for key in (1, 3)]
+    assert not any(raw(query, rows, [one.pack({"key": 1}), absent, one.pack({"key": 3})]))
+
+
+def test_sums_out_of_order_give_nothing() -> None:
+    sums_of = queries.Aggregate([bw.Table({"k": [1], "a": [1]})] * 2, {"a": "sum"}, "k", 1, "both")
+    layout = sums_of.grouping.record
+    rows = [layout.pack({"group": 2 * group + 1, "v0.sum": 1, "v0.any": 1}) for group in (1, 2, 3)]
+    assert sum(record != 0 for record in raw(sums_of, rows, rows)) == 3
+    for wrong in ([1, 0, 2], [0, 0, 1]):
+        assert not any(raw(sums_of, rows, [rows[place] for place in wrong]))
+
+
+def test_the_places_of_a_result_tell_nothing() -> None:
+    """The result is at the front, whatever lies between its rows in the peer's table."""
+    found = set()
+    for others in ([], [0], [0, 3, 4], [6, 9], [0, 3, 6, 8, 9]):
+        keys = sorted([2, 5, 7, *others]) + [None] * (6 - len(others))
+        both = bw.Table({"k": [1], "a": [1]}), bw.Table({"k": [1]})
+        query = queries.Join(both, "k", "inner", "m:1", None, None, 1, "both")
+        many, one = query.spec().many, query.spec().one
+        left = [many.pack({"key": key, "blob": 2 * key + 1}) for key in (1, 2, 5, 7, 10)]
+        right = [one.pack({"absent": 1}) if key is None else one.pack({"key": key}) for key in keys]
+        found.add(tuple(raw(query, left, right)))
+    ((*three, fourth, fifth),) = found
+    assert all(three) and not fourth and not fifth
+
+
+@pytest.mark.parametrize("count", range(1, 20))
+def test_compaction_keeps_the_order(count: int) -> None:
+    def moved(a: Any) -> Any:
+        return relational.compacted(list(a), count)
+
+    moved.__annotations__ = {"a": bw.Garbler[bw.u8[count]], "return": bw.Garbler[bw.u8[count]]}
+    program, draw = bw.program(moved), random.Random(count)
+    for _ in range(4):
+        rows = [draw.randrange(256) for _ in range(count)]
+        wanted = [row for row in rows if row >= 128]
+        assert bw.simulate(program, rows, None).garbler.tolist() == wanted + [0] * (count - len(wanted))
+
+
+def parties(tmp_path: Path, *calls: Callable[..., Any]) -> list[Any]:
+    """Calls both parties' functions, each with its key and the peer's, and returns results and errors."""
+    keys = [bw.keygen(), bw.keygen()]
+    address: list[str] = []
+    listening = threading.Event()
+    found: list[Any] = [None, None]
+
+    def said(place: str) -> None:
+        address.append(place)
+        listening.set()
+
+    def party(side: int, **where: Any) -> None:
+        try:
+            found[side] = calls[side](identity=keys[side], peer=keys[1 - side].public_key, **where)
+        except bw.Error as error:
+            found[side] = error
+
+    other = threading.Thread(target=lambda: party(0, listen="127.0.0.1:0", listening=said))
+    other.start()
+    assert listening.wait(60)
+    party(1, connect=address[0])
+    other.join(60)
+    return found
+
+
+def test_each_party_alone(tmp_path: Path) -> None:
+    sales = bw.Table(
+        {"email": ["A@x.org ", "b@x.org", "a@X.ORG"], "amount": [5, 7, 1]}, types={"amount": bw.u16}, rows=6
+    )
+    people = bw.Table({"email": ["a@x.org", "c@x.org"], "vip": [True, False]}, rows=4)
+    for table, name in ((sales, "sales"), (people, "people")):
+        table.schema.save(tmp_path / f"{name}.json")
+        assert bw.Schema.load(tmp_path / f"{name}.json") == table.schema
+    theirs, ours = bw.Schema.load(tmp_path / "people.json"), bw.Schema.load(tmp_path / "sales.json")
+    asked: dict[str, Any] = {
+        "on": "email",
+        "agg": {"amount": "sum", "n": ("*", "count")},
+        "group_by": "email",
+    }
+    left, right = parties(
+        tmp_path,
+        lambda **how: bw.private_join(sales, theirs, **asked, **how),
+        lambda **how: bw.private_join(ours, people, **asked, **how),
+    )
+    # Each party sees its own form of the text.
+    assert left.columns == {"email": ["A@x.org "], "amount": [6], "n": [2]}
+    assert right.columns == {"email": ["a@x.org"], "amount": [6], "n": [2]}
+    assert left.run.promise.statistical_bits == 40
+
+    # Another query is noticed before any input is used.
+    left, right = parties(
+        tmp_path,
+        lambda **how: bw.private_join(sales, theirs, **asked, **how, min_group=3),
+        lambda **how: bw.private_join(ours, people, **asked, **how),
+    )
+    assert isinstance(left, bw.PeerMismatch) and isinstance(right, bw.PeerMismatch)
+    # Another type of a column that the query does not use is noticed, too.
+    (tmp_path / "people.json").write_text((tmp_path / "people.json").read_text().replace("boolean", "date"))
+    other = bw.Schema.load(tmp_path / "people.json")
+    left, right = parties(
+        tmp_path,
+        lambda **how: bw.private_join(sales, other, **asked, **how),
+        lambda **how: bw.private_join(ours, people, **asked, **how),
+    )
+    assert isinstance(left, bw.PeerMismatch) and isinstance(right, bw.PeerMismatch)
+
+
+def test_only_the_named_party_learns() -> None:
+    both = {"k": [0, 1], "x": [3, 4]}, {"k": [1, 2]}
+    answer = bw.private_join(*both, on="k", to="right")
+    assert answer.columns == {"k": [1], "x": [4]}
+    assert answer.run is not None and answer.run.garbler is None and "4" not in repr(answer).partition(";")[0]
+    answer = bw.private_aggregate(both[0], both[0], agg={"x": "sum"}, to="left")
+    assert answer.columns == {"x": [14]} and answer.run is not None and answer.run.evaluator is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+        '{"columns": [], "rows": 0, "distinct": 0}',
+        '{"columns": [["k", {"type": "number", "bits": 1000000000, "signed": true, "scale": 0, '
+        '"is_float": false}]], "rows": 1, "distinct": 1}',
+        '{"columns": [["k", {"type": "text", "octets": true}]], "rows": 1, "distinct": 1}',
+        '{"columns": [["k", {"type": "key"}]], "rows": 1, "distinct": 1}',
+        '{"columns": [["k", {"type": "date"}], ["k", {"type": "date"}]], "rows": 1, "distinct": 1}',
+        '{"columns": [["k", {"type": "date"}]], "rows": 99999999999, "distinct": 1}',
+    ],
+)
+def test_a_schema_of_the_peer_is_checked(text: str, tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text(text)
+    with pytest.raises((bw.InvalidInput, bw.UsageError)):
+        bw.Schema.load(tmp_path / "schema.json")
