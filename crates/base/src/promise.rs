@@ -42,7 +42,15 @@ pub enum Cheater {
     Either,
 }
 
-/// The promise of a run, with its parameters.
+/// The promise of a run, with its parameters. Its text says in sentences what holds, and against whom.
+///
+/// ```
+/// use brickwork_base::promise::{Model, Promise};
+///
+/// let promise = Promise::semi_honest(111.0, "the peer must follow the protocol");
+/// assert_eq!((promise.model, promise.statistical_bits), (Model::SemiHonest, 0));
+/// assert!(!promise.to_string().is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// The kind of peer against which it is secure. A malicious peer may still abort, so that nobody else

@@ -14,6 +14,13 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::system;
 
 /// The kind of an error, named after the party or the thing that is at fault.
+///
+/// ```
+/// use brickwork::{ErrorKind, Program};
+///
+/// let error = Program::load("no/such/file.wir").unwrap_err();
+/// assert_eq!((error.kind(), ErrorKind::Input.exit_code()), (ErrorKind::Input, 3));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -65,25 +65,32 @@
 /// built without it.
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
-pub use brickwork_authenticated as authenticated;
+/// The crates behind this library: protocols, primitives, connections, stores. They serve research and the
+/// project's own programs, and may change in any release.
+pub mod unstable {
+    pub use brickwork_authenticated as authenticated;
+    #[doc(hidden)]
+    pub use brickwork_base::quota;
+    pub use brickwork_base::{
+        Cheat, Error as ProtocolError, Malformed, Security, at_most, bits, error, label, pool, private,
+        process, random, stop,
+    };
+    pub use brickwork_circuit as circuit;
+    pub use brickwork_compgc as compgc;
+    pub use brickwork_duplo as duplo;
+    pub use brickwork_jimu as jimu;
+    pub use brickwork_jobs as jobs;
+    pub use brickwork_justgarble as justgarble;
+    pub use brickwork_lego as lego;
+    pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ihash, ot, solder};
+    pub use brickwork_semi_honest as semi_honest;
+    pub use brickwork_session as session;
+    pub use brickwork_stock as stock;
+    pub use brickwork_wire as wire;
+}
+
 #[doc(hidden)]
-pub use brickwork_base::quota;
-pub use brickwork_base::{
-    Cheat, Error as ProtocolError, Malformed, Security, at_most, bits, error, label, pool, private, process,
-    random, stop,
-};
-pub use brickwork_circuit as circuit;
-pub use brickwork_compgc as compgc;
-pub use brickwork_duplo as duplo;
-pub use brickwork_jimu as jimu;
-pub use brickwork_jobs as jobs;
-pub use brickwork_justgarble as justgarble;
-pub use brickwork_lego as lego;
-pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ihash, ot, solder};
-pub use brickwork_semi_honest as semi_honest;
-pub use brickwork_session as session;
-pub use brickwork_stock as stock;
-pub use brickwork_wire as wire;
+pub use unstable::*;
 
 #[doc(hidden)]
 pub mod compile;

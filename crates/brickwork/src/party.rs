@@ -25,6 +25,18 @@ use crate::steps::Session;
 use crate::values::{Inputs, Outputs};
 
 /// The result of a run at one party.
+///
+/// ```
+/// use brickwork::{Program, run_local};
+///
+/// let text = "#parties 2\n#input 1 uint_t 8\n#input 2 uint_t 8\n#output 1 uint_t 8\n\
+///             function void main() { output1 = input1 + input2; }";
+/// let program = Program::from_source("add.wir", text)?;
+/// let [garbler, evaluator] = run_local(&program, ("input1", 3u8), ("input2", 4u8))?;
+/// assert_eq!(garbler.outputs.get::<u8>("output1")?, 7);
+/// assert_eq!(garbler.report.protocol, evaluator.report.protocol);
+/// # Ok::<(), brickwork::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Run {

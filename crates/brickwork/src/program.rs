@@ -43,6 +43,13 @@ const BYTES_A_WIRE: u64 = 16;
 const BYTES_A_SLOT: u64 = 96;
 
 /// The options of the compiler. Both parties must use the same.
+///
+/// ```
+/// use brickwork::SourceOptions;
+///
+/// let options = SourceOptions { inline: ["*".to_owned()].into(), ..SourceOptions::default() };
+/// assert!(options != SourceOptions::default(), "one component instead of many");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SourceOptions {

@@ -517,6 +517,18 @@ impl<N: Into<String>, V: Into<Value>> From<(N, V)> for Inputs {
 }
 
 /// The outputs of one party, by the name of their ports.
+///
+/// ```
+/// use brickwork::{Program, run_local};
+///
+/// let text = "#parties 2\n#input 1 uint_t 8\n#input 2 uint_t 8\n#output 1 uint_t 8\n\
+///             function void main() { output1 = input1 + input2; }";
+/// let program = Program::from_source("add.wir", text)?;
+/// let [garbler, evaluator] = run_local(&program, ("input1", 3u8), ("input2", 4u8))?;
+/// assert_eq!(garbler.outputs.get::<u8>("output1")?, 7);
+/// assert_eq!(evaluator.outputs.names().count(), 0, "only the garbler learns something");
+/// # Ok::<(), brickwork::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Outputs(Vec<(String, Value)>);
 

@@ -13,7 +13,15 @@ use brickwork_base::Error;
 /// Bytes that sealing adds to a record of a segment.
 pub const TAG_BYTES: usize = 16;
 
-/// The key that seals everything in a store.
+/// The key that seals everything in a store. Its text form has 64 hexadecimal digits.
+///
+/// ```
+/// use brickwork_stock::StoreKey;
+///
+/// let text = StoreKey::generate()?;
+/// assert!(StoreKey::from_hex(&text).is_ok() && StoreKey::from_hex("a password").is_err());
+/// # Ok::<(), brickwork_base::Error>(())
+/// ```
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct StoreKey([u8; 32]);
 

@@ -27,6 +27,19 @@ use brickwork_base::{Error, private};
 /// ([`Store::view`]). Clones of a handle are the same store. Sessions on several threads may share it, each
 /// in an epoch that it has [leased](crate::PeerLock::lease). The folder can be opened again when the last
 /// handle is dropped.
+///
+/// ```
+/// use brickwork_stock::{Store, StoreKey};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("store");
+///
+/// let key = StoreKey::from_hex(&StoreKey::generate()?)?;
+/// let store = Store::open(&path, &key)?;
+/// assert!(Store::open(&path, &key).is_err(), "it is in use");
+/// drop(store);
+/// Store::open(&path, &key)?;
+/// # Ok::<(), brickwork_base::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Store {
     pub(super) shared: Arc<Shared>,

@@ -7,7 +7,20 @@ use super::request::Protocol;
 use crate::cut::Cut;
 use crate::plan::Cost;
 
-/// The report of a run at one party. It has no input and no output.
+/// The report of a run at one party. It has no input and no output, and its JSON form is that of the command.
+///
+/// ```
+/// use brickwork::{Program, run_local};
+///
+/// let text = "#parties 2\n#input 1 uint_t 8\n#input 2 uint_t 8\n#output 1 uint_t 8\n\
+///             function void main() { output1 = input1 + input2; }";
+/// let program = Program::from_source("add.wir", text)?;
+/// let [garbler, evaluator] = run_local(&program, ("input1", 3u8), ("input2", 4u8))?;
+/// let report = &evaluator.report;
+/// assert!(report.phases.iter().map(|phase| phase.evaluator_sent_bytes).sum::<u64>() > 0);
+/// assert!(report.promise.bound_log2 <= -40.0, "a cheater succeeds with at most this probability");
+/// # Ok::<(), brickwork::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {

@@ -24,6 +24,13 @@ use crate::cut::CutChoice;
 use crate::failure::Error;
 
 /// A protocol of the family, or one that the caller [has registered](super::protocols::register).
+///
+/// ```
+/// use brickwork::Protocol;
+///
+/// assert_eq!("duplo".parse(), Ok(Protocol::DUPLO));
+/// assert!(Protocol::all().iter().all(|protocol| protocol.name().parse() == Ok(*protocol)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Protocol(&'static str);
 
@@ -297,6 +304,13 @@ impl Buckets {
 }
 
 /// The network between the parties.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let link = brickwork::LinkSpeed { bits_per_second: Some(100_000_000), rtt: Duration::from_millis(20) };
+/// assert!(!link.is_perfect());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSpeed {
     /// Bits per second in each direction; unlimited if none.

@@ -44,6 +44,14 @@ const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
 const END: &str = "-----END PRIVATE KEY-----";
 
 /// The public key of a party. Its text form is `brickwork1:` and 64 hexadecimal digits.
+///
+/// ```
+/// use brickwork_wire::tls::PublicKey;
+///
+/// let key = PublicKey::from_bytes([7; 32]);
+/// assert_eq!(key.to_string().parse::<PublicKey>()?, key);
+/// # Ok::<(), brickwork_base::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
@@ -111,6 +119,15 @@ impl Serialize for PublicKey {
 }
 
 /// A party's key pair.
+///
+/// ```
+/// use brickwork_wire::tls::Identity;
+///
+/// let (identity, pem) = Identity::generate()?;
+/// // The text of the private key goes to a file of its owner; the public key goes to the peer.
+/// assert_eq!(Identity::from_pem(&pem)?.public_key(), identity.public_key());
+/// # Ok::<(), brickwork_base::Error>(())
+/// ```
 pub struct Identity {
     public: PublicKey,
     certified: Arc<CertifiedKey>,

@@ -1,5 +1,5 @@
 //! The registry of the protocols, as the engine runs them. A new protocol of the family adds a file to this
-//! folder, a name to [`Protocol`] and an element to [`FAMILY`]. Callers [`register`] protocols of their own.
+//! folder, a name to [`Protocol`] and an element to `FAMILY`. Callers [`register`] protocols of their own.
 
 mod authenticated;
 mod compgc;
