@@ -26,15 +26,12 @@ fn main() -> ExitCode {
         ),
         ["constant-time", ref options @ ..] => test::cargo(
             root(),
-            &[
-                &["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "constant-time", "--"],
-                options,
-            ]
-            .concat(),
+            &[&["run", "--release", "-q", "-p", "brickwork-timing", "--bin", "constant-time", "--"], options]
+                .concat(),
         ),
         ["recovery-time", ref runs @ ..] => test::cargo(
             root(),
-            &[&["run", "--release", "-q", "-p", "brickwork-secrets", "--bin", "recovery-time", "--"], runs]
+            &[&["run", "--release", "-q", "-p", "brickwork-timing", "--bin", "recovery-time", "--"], runs]
                 .concat(),
         ),
         ["book"] => book::run(root()),

@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brickwork::circuit::library;
 use brickwork::wire::{Channel, Stream, memory_pair};
-use brickwork_secrets::{
+use brickwork_timing::{
     Shared, evaluator_input, garbler_input, known, play, play_by_makers, play_from_stock,
 };
 

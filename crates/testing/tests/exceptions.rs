@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// The calls of `Rng::new`: the ends of the files' paths, and the beginnings of the purposes.
 const GENERATORS: [(&str, &str, &str); 5] = [
     ("", "brickwork ", "what a party, the command or its measurements draw, also where a test runs them"),
-    ("crates/secrets/src/bin/constant-time/main.rs", "constant time", "a measurement"),
-    ("crates/secrets/src/bin/constant-time/jimu.rs", "constant time", "a measurement"),
-    ("crates/secrets/src/bin/recovery-time/main.rs", "recovery time", "a measurement"),
+    ("tools/timing/src/bin/constant-time/main.rs", "constant time", "a measurement"),
+    ("tools/timing/src/bin/constant-time/jimu.rs", "constant time", "a measurement"),
+    ("tools/timing/src/bin/recovery-time/main.rs", "recovery time", "a measurement"),
     ("crates/base/src/random.rs", "test", "the tests that two generators differ"),
 ];
 
@@ -38,9 +38,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// make keys and play sessions with their own randomness.)
 #[test]
 fn nothing_else_draws_from_the_operating_system() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
-    sources(crates, &mut files);
+    ["crates", "tools"].iter().for_each(|folder| sources(&root.join(folder), &mut files));
     files.retain(|file| !file.ends_with("testing/tests/exceptions.rs"));
     let (mut generators, mut fills) = ([0; GENERATORS.len()], [0; SOURCES.len()]);
     for file in &files {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use brickwork::random::Rng;
 use brickwork_kernels::Kernel;
-use brickwork_secrets::welch::{CERTAIN, Comparison, Times};
+use brickwork_timing::welch::{CERTAIN, Comparison, Times};
 use subjects::{Call, Subject};
 
 /// The number of calls that are prepared before they are timed.

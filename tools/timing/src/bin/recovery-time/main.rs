@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use brickwork::circuit::library;
 use brickwork::random::Rng;
-use brickwork_secrets::welch::{CERTAIN, Comparison, Times};
+use brickwork_timing::welch::{CERTAIN, Comparison, Times};
 use session::Session;
 
 /// The first runs, which warm up caches.

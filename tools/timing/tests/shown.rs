@@ -14,7 +14,7 @@ use brickwork::random::{Rng, SEED_BYTES, Seed};
 use brickwork::stock::{Chain, Forward, Secrets};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork_kernels::Aes128;
-use brickwork_secrets::{Shared, evaluator_input, garbler_input, known, play};
+use brickwork_timing::{Shared, evaluator_input, garbler_input, known, play};
 
 /// The destination of the log.
 #[derive(Clone, Default)]
