@@ -30,9 +30,7 @@ impl BatchKind {
     /// Returns whether a batch may have this bucketing. The sizes must be sensible, and all copies must have
     /// 32-bit numbers.
     pub fn may_have(self, bucketing: &Bucketing) -> bool {
-        bucketing.slots <= MOST_SLOTS
-            && is_sensible(self.rule(), bucketing)
-            && bucketing.copies() <= u64::from(u32::MAX)
+        bucketing.slots <= MOST_SLOTS && is_sensible(self.rule(), bucketing)
     }
 }
 
@@ -61,8 +59,8 @@ pub struct Allocation {
     pub total: Upper,
 }
 
-/// The largest number of slots of a batch, so that its copies can be counted in 32 bits.
-const MOST_SLOTS: u32 = 1 << 24;
+/// The largest number of slots of a batch. Its copies are counted in 32 bits, so buckets of up to 31 fit.
+const MOST_SLOTS: u32 = 1 << 27;
 
 impl Budget {
     /// Returns the budget of a session of which nothing is spent.

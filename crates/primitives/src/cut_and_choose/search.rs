@@ -10,17 +10,20 @@ use super::{Bucketing, Rule, Upper};
 /// themselves.
 const GREATEST_BUCKET: u32 = 255;
 
-/// Returns whether a batch may have this bucketing, whose sizes somebody might choose.
+/// Returns whether a batch may have this bucketing, whose sizes somebody might choose. All copies must have
+/// 32-bit numbers.
 pub fn is_sensible(rule: Rule, bucketing: &Bucketing) -> bool {
     rule.allows(bucketing.bucket)
         && bucketing.bucket <= GREATEST_BUCKET
-        && bucketing.opened <= most_opened(bucketing.slots)
+        && most_opened(bucketing.slots, bucketing.bucket).is_some_and(|most| bucketing.opened <= most)
 }
 
-/// Returns the largest useful number of opened copies for `slots` slots. Beyond it, a larger bucket is
-/// cheaper.
-fn most_opened(slots: u32) -> u32 {
-    slots.saturating_mul(32).saturating_add(1 << 12)
+/// Returns the largest useful number of opened copies for `slots` slots: beyond it, a larger bucket is
+/// cheaper. Fewer are possible if more copies would have no 32-bit numbers. Returns `None` if the buckets
+/// alone have too many copies.
+fn most_opened(slots: u32, bucket: u32) -> Option<u32> {
+    let room = u32::MAX.checked_sub(slots.checked_mul(bucket)?)?;
+    Some(slots.saturating_mul(32).saturating_add(1 << 12).min(room))
 }
 
 /// Returns the smallest number of opened copies that passes, at most `most`. More opened copies never help
@@ -44,9 +47,10 @@ fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     let mut bucketings: Vec<Bucketing> = Vec::new();
     for bucket in (1..=GREATEST_BUCKET).filter(|&bucket| rule.allows(bucket)) {
         let kept = u64::from(slots) * u64::from(bucket);
+        let Some(most) = most_opened(slots, bucket) else { break };
         let most = match bucketings.last() {
-            None => most_opened(slots),
-            Some(best) if kept < best.copies() => most_opened(slots).min((best.copies() - kept) as u32 - 1),
+            None => most,
+            Some(best) if kept < best.copies() => most.min((best.copies() - kept) as u32 - 1),
             Some(_) => break,
         };
         let mut estimate = Estimate::new(rule, slots, bucket);
@@ -73,7 +77,8 @@ fn exact(rule: Rule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
         return Some(estimate);
     }
     // If the estimate was wrong, the exact formula decides.
-    least(most_opened(estimate.slots), |opened| bucketing(opened).is_bounded_by(rule, limit)).map(bucketing)
+    let most = most_opened(estimate.slots, estimate.bucket)?;
+    least(most, |opened| bucketing(opened).is_bounded_by(rule, limit)).map(bucketing)
 }
 
 /// Returns the bucketing with the fewest copies whose bound is at most `limit`. Returns `None` if no sensible

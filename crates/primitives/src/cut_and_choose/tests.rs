@@ -136,7 +136,7 @@ fn bounds_are_those_of_exact_arithmetic() {
 #[test]
 fn absurd_cuts_are_refused_in_bounded_time() {
     let start = std::time::Instant::now();
-    for (slots, bucket, opened) in [(1 << 24, 255, 1), (1 << 24, 3, 1000), (1, 255, 1 << 31)] {
+    for (slots, bucket, opened) in [(1 << 27, 31, 1), (1 << 27, 3, 1000), (1, 255, 1 << 31)] {
         for rule in [Rule::COMPONENT, Rule::KEY_AUTHENTICATOR, Rule::INPUT_AUTHENTICATOR] {
             let bound = Bucketing { slots, bucket, opened }.bound(rule);
             assert!(
@@ -346,12 +346,21 @@ fn what_cannot_be_reached_is_refused() {
         })
     };
     assert!(
-        [u32::MAX, (1 << 24) + 1]
+        [u32::MAX, (1 << 27) + 1]
             .map(allocation)
             .iter()
             .all(|allocation| matches!(allocation, Err(Error::Limit(_))))
     );
-    assert!(allocation(1 << 24).is_ok());
+    for (kind, security) in [(BatchKind::Component, 40), (BatchKind::KeyAuthenticator, 80)] {
+        // A cost that favours many opened copies must not exceed the 32 bits of a copy's number.
+        for cost in [1.0, -1.0] {
+            let batch = BatchSpec { kind, slots: 1 << 27 };
+            let largest = Budget::new(security)
+                .allocate(&[batch], |_, bucketing| cost * bucketing.copies() as f64)
+                .unwrap();
+            assert!(kind.may_have(&largest.batches[0].0), "{:?}", largest.batches);
+        }
+    }
     // An empty batch adds no risk.
     let none = BatchSpec { kind: BatchKind::InputAuthenticator, slots: 0 };
     let allocation = Budget::new(40).allocate(&[none], |_, bucketing| bucketing.copies() as f64).unwrap();
