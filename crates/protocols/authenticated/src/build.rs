@@ -13,46 +13,58 @@ use brickwork_base::Party;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_base::stop::look;
 use brickwork_circuit::Program;
+use brickwork_wire::{Channel, MAX_FRAME_BYTES, Tag};
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
 use crate::components::{Copies, Garbled, Made, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
-use crate::keep::Keep;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::Shares;
+use crate::share::{Share, Shares};
+use crate::shelf::{Paged, Shelf};
 
 /// A program and its soldered components.
 pub(super) struct Connected<'m, C> {
     pub made: &'m Made<C>,
     pub waves: Vec<Wave>,
-    pub masks: Shares,
+    /// The masks of the program's wires.
+    pub masks: Paged<Share>,
+    /// The place of data about the program's wires and ports.
+    pub shelf: Shelf,
 }
 
 impl<'m, C: Copies> Connected<'m, C> {
     /// Takes the items of the program. Also returns the number of the first fresh input it took.
-    fn new(layout: &Layout, made: &'m mut Made<C>, keep: &Keep) -> Result<(Self, usize), Error> {
+    fn new(member: &mut Member, layout: &Layout, made: &'m mut Made<C>) -> Result<(Self, usize), Error> {
         let (waves, first) = made.take(layout)?;
         let made: &'m Made<C> = made;
-        let mut masks = Shares::with_capacity(layout.program.wires());
+        let wires = layout.program.wires();
+        let solderings = if member.own.role == Party::Evaluator { layout.ports } else { 0 };
+        let bytes = size_of::<Share>() * wires + LABEL_BYTES * (wires + solderings);
+        let shelf = made.shelf.another(bytes as u64, &mut member.rng)?;
+        let mut masks = shelf.paged(wires);
         for source in &layout.sources {
             masks.push(match *source {
                 Source::Fresh(number) => made.inputs.at(first + number),
-                Source::Kept(number, k) => keep.of_number(number)?.masks.at(k),
-            });
+                Source::Kept(number, k) => member.keep.of_number(number)?.masks.at(k),
+            })?;
         }
-        for wave in &waves {
-            masks.extend(made.of(wave).outputs().some(wave.each(made.schedule(wave).outputs())));
-        }
-        Ok((Connected { made, waves, masks }, first))
+        Ok((Connected { made, waves, masks, shelf }, first))
     }
 
-    pub fn of_inputs(&self, layout: &Layout, party: Party) -> Shares {
+    /// Adds the masks of a wave's outputs, after those of all waves before it.
+    fn add_outputs(&mut self, wave: &Wave) -> Result<(), Error> {
+        let outputs = self.made.of(wave).outputs();
+        let outputs = outputs.read(wave.each(self.made.schedule(wave).outputs()))?;
+        outputs.each().try_for_each(|share| self.masks.push(share))
+    }
+
+    pub fn of_inputs(&mut self, layout: &Layout, party: Party) -> Result<Shares, Error> {
         self.masks.gathered(layout.inputs(party), layout.input_wires(party))
     }
 }
@@ -60,10 +72,13 @@ impl<'m, C: Copies> Connected<'m, C> {
 /// The evaluator's part of a program whose components are soldered.
 pub(super) struct Soldered {
     /// S of each port.
-    pub solderings: Secrets<Label>,
+    pub solderings: Paged<Label>,
     /// The masks of the evaluator's inputs.
     pub masks: Secrets<u8>,
 }
+
+/// The most ports whose solderings are in memory before they are sent.
+const IN_HAND: usize = 1 << 14;
 
 /// Returns the wires that feed the ports of a wave, in the order of the ports.
 fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize> + 'p {
@@ -76,40 +91,88 @@ pub(super) fn garbler<'m>(
     member: &mut Member,
     layout: &Layout,
     made: &'m mut Made<Garbled>,
-) -> Result<(Connected<'m, Garbled>, Secrets<Label>), Error> {
+) -> Result<(Connected<'m, Garbled>, Paged<Label>), Error> {
     member.run.phase("build");
-    let (connected, first) = Connected::new(layout, made, &member.keep)?;
-    let Connected { made, waves, masks } = &connected;
-    let mut labels = Secrets::with_capacity(layout.program.wires());
+    let (mut connected, first) = Connected::new(member, layout, made)?;
+    let made = connected.made;
+    let mut labels = connected.shelf.paged(layout.program.wires());
     for source in &layout.sources {
         labels.push(match *source {
             Source::Fresh(number) => made.input_labels[first + number],
             Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
-        });
+        })?;
     }
-    let mut solderings = Vec::with_capacity(layout.ports);
-    let mut macs = Secrets::<Label>::with_capacity(layout.ports);
-    for wave in waves {
+    let place = member.place()?;
+    let mut hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
+    let Member { run, own, hooks, .. } = member;
+    let mut message = run.channel.message(msg::SOLDERINGS);
+    let most = layout.ports.min(IN_HAND);
+    let (mut solderings, mut macs) = (Vec::with_capacity(most), Secrets::<Label>::with_capacity(most));
+    let mut send = |solderings: &mut Vec<Label>, macs: &mut Secrets<Label>| {
+        hooks.alter(Point::Solderings, solderings);
+        hash.update(bytemuck::cast_slice(macs));
+        message.push(bytemuck::cast_slice(solderings))?;
+        solderings.clear();
+        macs.clear();
+        Ok::<_, Error>(())
+    };
+    for wave in std::mem::take(&mut connected.waves) {
         look();
-        let (copies, schedule) = (made.of(wave), made.schedule(wave));
-        for (source, port) in sources(layout.program, wave).zip(wave.each(schedule.inputs())) {
-            let mask = masks.at(source) ^ copies.ports.at(port);
-            solderings.push(labels[source] ^ copies.port_labels[port] ^ member.own.own(mask));
+        let (copies, inputs) = (made.of(&wave), made.schedule(&wave).inputs());
+        let ports = copies.ports.read(wave.each(inputs))?;
+        let port_labels = copies.port_labels.read(wave.each(inputs))?;
+        for ((source, port), &label) in
+            sources(layout.program, &wave).zip(ports.each()).zip(port_labels.iter())
+        {
+            if solderings.len() == most {
+                send(&mut solderings, &mut macs)?;
+            }
+            let mask = connected.masks.at(source)? ^ port;
+            solderings.push(labels.at(source)? ^ label ^ own.own(mask));
             macs.push(mask.mac);
         }
-        labels.extend_from_slice(&copies.output_labels[wave.each(schedule.outputs())]);
+        connected.add_outputs(&wave)?;
+        let outputs = copies.output_labels.read(wave.each(made.schedule(&wave).outputs()))?;
+        outputs.iter().try_for_each(|&label| labels.push(label))?;
+        connected.waves.push(wave);
     }
-    member.hooks.alter(Point::Solderings, &mut solderings);
-    let place = member.place()?;
-    let hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
-    let mut message = member.run.channel.message(msg::SOLDERINGS);
-    message.push(bytemuck::cast_slice(&solderings))?;
-    message.push(&hash.of(bytemuck::cast_slice(&macs)))?;
+    send(&mut solderings, &mut macs)?;
+    message.push(&hash.finish())?;
     message.finish()?;
     let place = member.place()?;
-    member.say(Opening::INPUTS, place, connected.of_inputs(layout, Party::Evaluator).all())?;
+    let theirs = connected.of_inputs(layout, Party::Evaluator)?;
+    member.say(Opening::INPUTS, place, theirs.all())?;
     member.run.channel.flush()?;
     Ok((connected, labels))
+}
+
+/// A message of known length that is received frame by frame.
+struct Incoming {
+    tag: Tag,
+    /// The bytes of the message that were not received yet.
+    left: usize,
+    frame: Vec<u8>,
+    /// The bytes of the frame that were read.
+    read: usize,
+}
+
+impl Incoming {
+    /// Reads the next bytes of the message.
+    fn next<const N: usize>(&mut self, channel: &mut Channel) -> Result<[u8; N], Error> {
+        let (mut bytes, mut done) = ([0; N], 0);
+        while done < N {
+            if self.read == self.frame.len() {
+                let next = self.left.min(MAX_FRAME_BYTES);
+                (self.left, self.read) = (self.left - next, 0);
+                self.frame.resize(next, 0);
+                channel.receive_into(self.tag, &mut self.frame)?;
+            }
+            let here = (N - done).min(self.frame.len() - self.read);
+            bytes[done..done + here].copy_from_slice(&self.frame[self.read..self.read + here]);
+            (self.read, done) = (self.read + here, done + here);
+        }
+        Ok(bytes)
+    }
 }
 
 /// Receives the solderings, checks their last bits, and sends the evaluator's shares of the masks of the
@@ -120,32 +183,38 @@ pub(super) fn evaluator<'m>(
     made: &'m mut Made<Received>,
 ) -> Result<(Connected<'m, Received>, Soldered), Error> {
     member.run.phase("build");
-    let (connected, _) = Connected::new(layout, made, &member.keep)?;
-    let Connected { made, waves, masks } = &connected;
-    let ports = layout.ports;
-    let message = member.run.channel.receive(msg::SOLDERINGS, LABEL_BYTES * ports + HASH)?;
-    let (words, told) = message.split_at(LABEL_BYTES * ports);
-    let mut words = words.as_chunks::<LABEL_BYTES>().0.iter();
-    let (mut solderings, mut macs) = (Secrets::with_capacity(ports), Secrets::<Label>::with_capacity(ports));
-    for wave in waves {
+    let (mut connected, _) = Connected::new(member, layout, made)?;
+    let made = connected.made;
+    let mut solderings = connected.shelf.paged(layout.ports);
+    let left = LABEL_BYTES * layout.ports + HASH;
+    let mut message = Incoming { tag: msg::SOLDERINGS, left, frame: Vec::new(), read: 0 };
+    let place = member.place()?;
+    let mut hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
+    for wave in std::mem::take(&mut connected.waves) {
         look();
-        let (copies, inputs) = (made.of(wave), made.schedule(wave).inputs());
-        for ((source, port), word) in sources(layout.program, wave).zip(wave.each(inputs)).zip(words.by_ref())
-        {
-            let mask = masks.at(source) ^ copies.ports.at(port);
-            let soldering = Label::from_bytes(*word) ^ mask.mac;
+        let inputs = made.schedule(&wave).inputs();
+        let ports = made.of(&wave).ports.read(wave.each(inputs))?;
+        let mut macs = Secrets::<Label>::with_capacity(wave.each(inputs).len());
+        for (source, port) in sources(layout.program, &wave).zip(ports.each()) {
+            let mask = connected.masks.at(source)? ^ port;
+            let word = Label::from_bytes(message.next(&mut member.run.channel)?);
+            let soldering = word ^ mask.mac;
             // The garbler's share of the sum of both masks: the soldering's last bit minus the evaluator's
             // share.
             macs.push(member.own.expected(mask.key, soldering.colour() ^ mask.mac.colour()));
-            solderings.push(soldering);
+            solderings.push(soldering)?;
         }
+        hash.update(bytemuck::cast_slice(&macs));
+        connected.add_outputs(&wave)?;
+        connected.waves.push(wave);
     }
+    let told: [u8; HASH] = message.next(&mut member.run.channel)?;
+    member.require(hash.finish()[..].ct_eq(&told), Cheat::Soldering)?;
     let place = member.place()?;
-    let hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
-    member.require(hash.of(bytemuck::cast_slice(&macs))[..].ct_eq(told), Cheat::Soldering)?;
+    let own = connected.of_inputs(layout, Party::Evaluator)?;
+    let own = member.hear(Opening::INPUTS, place, own.all())?;
     let place = member.place()?;
-    let own = member.hear(Opening::INPUTS, place, connected.of_inputs(layout, Party::Evaluator).all())?;
-    let place = member.place()?;
-    member.say(Opening::INPUTS, place, connected.of_inputs(layout, Party::Garbler).all())?;
+    let theirs = connected.of_inputs(layout, Party::Garbler)?;
+    member.say(Opening::INPUTS, place, theirs.all())?;
     Ok((connected, Soldered { solderings, masks: own }))
 }

@@ -11,23 +11,23 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use crate::layout::Layout;
 use crate::secrets::Secrets;
 use crate::share::Shares;
-use crate::shelf::Shelved;
+use crate::shelf::{Shelf, Shelved, ShelvedShares};
 
 /// Copies of one component, at either party. Lists have the order `[copy][wire]` or `[copy][gate]`.
 pub(super) trait Copies {
     fn count(&self) -> usize;
     /// Returns the masks of the output wires.
-    fn outputs(&self) -> &Shares;
+    fn outputs(&self) -> &ShelvedShares;
 }
 
 /// The garbler's part of some copies.
 pub(super) struct Garbled {
     pub count: usize,
-    pub ports: Shares,
+    pub ports: ShelvedShares,
     /// The labels of masked value 0 of the ports.
-    pub port_labels: Secrets<Label>,
-    pub outputs: Shares,
-    pub output_labels: Secrets<Label>,
+    pub port_labels: Shelved<Label>,
+    pub outputs: ShelvedShares,
+    pub output_labels: Shelved<Label>,
     /// The labels of the outputs of AND gates, c bytes each, and spare bytes at the end.
     pub labels: Shelved<u8>,
     /// The MACs M_a, M_b and M_μ of each AND gate.
@@ -40,8 +40,8 @@ pub(super) struct Received {
     /// The keys of the hash, and the first copy's number under these keys.
     pub keys: GarblingKeys,
     pub first: u32,
-    pub ports: Shares,
-    pub outputs: Shares,
+    pub ports: ShelvedShares,
+    pub outputs: ShelvedShares,
     /// The rows W0 and W1 of each AND gate.
     pub tables: Shelved<Label>,
     /// The row W2 of each AND gate.
@@ -55,7 +55,7 @@ impl Copies for Garbled {
         self.count
     }
 
-    fn outputs(&self) -> &Shares {
+    fn outputs(&self) -> &ShelvedShares {
         &self.outputs
     }
 }
@@ -65,13 +65,15 @@ impl Copies for Received {
         self.count
     }
 
-    fn outputs(&self) -> &Shares {
+    fn outputs(&self) -> &ShelvedShares {
         &self.outputs
     }
 }
 
 /// The material that programs run on.
 pub(super) struct Made<C> {
+    /// The place of the data of copies that wait for their program.
+    pub shelf: Shelf,
     /// The masks of the programs' inputs.
     pub inputs: Shares,
     /// At the garbler: the labels of masked value 0 of the inputs.
@@ -89,9 +91,14 @@ pub(super) struct Made<C> {
 
 impl<C: Copies> Made<C> {
     /// Makes empty lists, with room for this many inputs.
-    pub fn new<'c>(components: impl Iterator<Item = (&'c Circuit, [u8; 32])>, inputs: usize) -> Self {
+    pub fn new<'c>(
+        components: impl Iterator<Item = (&'c Circuit, [u8; 32])>,
+        inputs: usize,
+        shelf: Shelf,
+    ) -> Self {
         let (circuits, digests): (Vec<&Circuit>, Vec<[u8; 32]>) = components.unzip();
         Made {
+            shelf,
             inputs: Shares::with_capacity(inputs),
             input_labels: Secrets::with_capacity(inputs),
             copies: circuits.iter().map(|_| Vec::new()).collect(),

@@ -7,18 +7,19 @@ use crate::layout::Layout;
 use crate::openings::Opening;
 use crate::secrets::Masked;
 use crate::setup::Member;
-use crate::share::Shares;
+use crate::share::Share;
+use crate::shelf::Paged;
 
 /// Opens the masks of outputs. Returns this party's outputs.
 pub(super) fn open(
     member: &mut Member,
     layout: &Layout,
-    masks: &Shares,
+    masks: &mut Paged<Share>,
     masked: &Masked,
 ) -> Result<Vec<bool>, Error> {
     member.run.phase("decode");
-    let [garblers, evaluators] = [Party::Garbler, Party::Evaluator]
-        .map(|party| masks.gathered(layout.outputs(party).count(), layout.outputs(party)));
+    let mut of = |party| masks.gathered(layout.outputs(party).count(), layout.outputs(party));
+    let (garblers, evaluators) = (of(Party::Garbler)?, of(Party::Evaluator)?);
     let [of_evaluators, of_garblers] = [member.place()?, member.place()?];
     let values = match member.own.role {
         Party::Garbler => {

@@ -29,6 +29,7 @@ use crate::msg;
 use crate::openings::Opening;
 use crate::secrets::{Masked, Secrets};
 use crate::setup::Member;
+use crate::shelf::Paged;
 use crate::words::{SPARE, colours, put_word, word};
 
 /// Packs the bits of several copies into one word for each place of `each`; the first copy has the lowest
@@ -86,13 +87,14 @@ fn walked(
 pub(super) fn garbler(
     member: &mut Member,
     layout: &Layout,
-    connected: &Connected<'_, Garbled>,
-    labels: &[Label],
+    connected: &mut Connected<'_, Garbled>,
+    labels: &mut Paged<Label>,
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
     let place = member.place()?;
-    let own = member.hear(Opening::INPUTS, place, connected.of_inputs(layout, Party::Garbler).all())?;
+    let own = connected.of_inputs(layout, Party::Garbler)?;
+    let own = member.hear(Opening::INPUTS, place, own.all())?;
     let theirs = layout.inputs(Party::Evaluator);
     let packed = member.run.channel.receive(msg::MASKED_INPUTS, theirs.div_ceil(8))?;
     let mut fresh = Masked::with_capacity(layout.all_inputs());
@@ -107,7 +109,9 @@ pub(super) fn garbler(
     }
     let mut active = Secrets::with_capacity(layout.all_inputs());
     let given = [Party::Garbler, Party::Evaluator].map(|party| layout.input_wires(party));
-    active.extend(given.into_iter().flatten().map(|wire| labels[wire]));
+    for wire in given.into_iter().flatten() {
+        active.push(labels.at(wire)?);
+    }
     crate::words::add_where(&mut active, member.own.delta.label(), &fresh);
     member.hooks.alter(Point::InputLabels, &mut active);
     member.run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
@@ -136,11 +140,12 @@ fn labels_of(
         let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
         let (inputs, ands) = (schedule.inputs(), schedule.and_gates());
         let kept = copies.labels.read(c * wave.copies.start * ands..c * wave.copies.end * ands + SPARE)?;
+        let of_ports = copies.port_labels.read(wave.each(inputs))?;
         let mut all = Secrets::zeros(c * wave.copies.len() * (inputs + ands) + SPARE);
         let (here, behind) = reported.split_at(wave.copies.len() * (inputs + ands));
         let mut at = 0;
-        for (k, copy) in wave.copies.clone().enumerate() {
-            let ports = copies.port_labels[copy * inputs..][..inputs].iter().copied();
+        for k in 0..wave.copies.len() {
+            let ports = of_ports[k * inputs..][..inputs].iter().copied();
             let results = (k * ands..(k + 1) * ands).map(|gate| word(&kept, c, gate));
             for (label, &u) in ports.chain(results).zip(&here[at..]) {
                 put_word(&mut all, c, at, label ^ delta.times(u));
@@ -201,8 +206,9 @@ struct Evaluated {
     labels: Hasher,
     /// The hash of κ of all gates.
     answers: Hasher,
-    /// The active labels of the program's wires.
-    active: Secrets<Label>,
+    /// The active labels of the program's wires, and their masked values.
+    active: Paged<Label>,
+    masked: Masked,
 }
 
 /// Gets the labels of all inputs, evaluates, sends the report, and checks the garbler's digest. Returns the
@@ -211,9 +217,9 @@ pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
     connected: &Connected<'_, Received>,
-    Soldered { solderings, masks }: Soldered,
+    Soldered { mut solderings, masks }: Soldered,
     input: &[bool],
-) -> Result<(Masked, Secrets<Label>), Error> {
+) -> Result<(Masked, Paged<Label>), Error> {
     member.run.phase("evaluate");
     let own: Masked = masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect();
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
@@ -222,22 +228,30 @@ pub(super) fn evaluator(
     let of_own = &inputs[layout.inputs(Party::Garbler)..];
     let differ = colours(of_own).zip(own.iter()).fold(0, |bad, (colour, u)| bad | (colour ^ u));
     member.require(differ == 0, Cheat::InputLabel)?;
-    let Evaluated { mut reported, labels, answers, active } =
-        evaluate_slots(member, layout, connected, &solderings, &inputs)?;
+    let Evaluated { mut reported, labels, answers, active, masked } =
+        evaluate_slots(member, layout, connected, &mut solderings, &inputs)?;
     member.hooks.alter(Point::Report, &mut reported);
     let mut message = pack(reported.iter().copied());
     message.extend_from_slice(&labels.finish());
     member.run.channel.send(msg::REPORT, &message)?;
     let told = member.run.channel.receive(msg::GATES, HASH)?;
     member.require(answers.finish()[..].ct_eq(&told), Cheat::Gates)?;
-    Ok((colours(&active).collect(), active))
+    Ok((masked, active))
+}
+
+impl Evaluated {
+    /// Adds the active label of the next wire.
+    fn add(&mut self, label: Label) -> Result<(), Error> {
+        self.masked.push(label.colour());
+        self.active.push(label)
+    }
 }
 
 fn evaluate_slots(
     member: &mut Member,
     layout: &Layout,
     connected: &Connected<'_, Received>,
-    mut solderings: &[Label],
+    solderings: &mut Paged<Label>,
     inputs: &[Label],
 ) -> Result<Evaluated, Error> {
     let [of_labels, of_gates] = [member.place()?, member.place()?];
@@ -245,43 +259,45 @@ fn evaluate_slots(
         reported: Masked::with_capacity(layout.ports + layout.ands),
         labels: Hasher::new(&member.key, Purpose::Labels, of_labels, Party::Evaluator),
         answers: Hasher::new(&member.key, Purpose::Gates, of_gates, Party::Garbler),
-        active: Secrets::with_capacity(layout.program.wires()),
+        active: connected.shelf.paged(layout.program.wires()),
+        masked: Masked::with_capacity(layout.program.wires()),
     };
     for source in &layout.sources {
-        done.active.push(match *source {
+        done.add(match *source {
             Source::Fresh(number) => inputs[number],
             Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
-        });
+        })?;
     }
+    let mut port = 0..;
     for wave in &connected.waves {
         look();
-        let (here, behind) = solderings.split_at(wave.copies.len() * connected.made.schedule(wave).inputs());
-        evaluate_wave(member, layout, connected, wave, here, &mut done)?;
-        solderings = behind;
+        let mut ports = Secrets::with_capacity(wave.each(connected.made.schedule(wave).inputs()).len());
+        for (&wire, port) in
+            wave.slots.clone().flat_map(|slot| layout.program.slot(slot).inputs).zip(&mut port)
+        {
+            ports.push(done.active.at(wire as usize)? ^ solderings.at(port)?);
+        }
+        evaluate_wave(member, connected, wave, &ports, &mut done)?;
     }
     Ok(done)
 }
 
 fn evaluate_wave(
     member: &mut Member,
-    layout: &Layout,
     connected: &Connected<'_, Received>,
     wave: &Wave,
-    solderings: &[Label],
+    ports: &[Label],
     done: &mut Evaluated,
 ) -> Result<(), Error> {
     let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
     let (count, ands, width) = (wave.copies.len(), schedule.and_gates(), schedule.inputs());
-    let sources = wave.slots.clone().flat_map(|slot| layout.program.slot(slot).inputs);
-    let mut ports = Secrets::with_capacity(count * width);
-    ports.extend(sources.zip(solderings).map(|(&wire, &soldering)| done.active[wire as usize] ^ soldering));
     let tables = copies.tables.read(wave.each(2 * ands))?;
     let mut results = Secrets::with_capacity(count * ands);
     results.extend_from_slice(&copies.words.read(wave.each(ands))?);
     let mut outputs = Secrets::zeros(count * schedule.outputs());
     let numbered = Numbered { keys: &copies.keys, first: copies.first + wave.copies.start as u32, count };
-    masked::evaluate(schedule, numbered, &ports, &tables, &mut results, &mut outputs);
-    done.active.extend_from_slice(&outputs);
+    masked::evaluate(schedule, numbered, ports, &tables, &mut results, &mut outputs);
+    outputs.iter().try_for_each(|&label| done.add(label))?;
     let first = done.reported.len();
     let mut labels = Secrets::zeros(member.level.tag * count * (width + ands) + SPARE);
     let c = member.level.tag;

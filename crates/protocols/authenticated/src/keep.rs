@@ -1,11 +1,13 @@
 //! The values that the steps of a session keep. No party learns them: their wires keep masks, MACs and
 //! labels, and later steps solder them to ports as often as they need.
 
+use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_session::steps;
 
 use crate::secrets::{Masked, Secrets};
-use crate::share::Shares;
+use crate::share::{Share, Shares};
+use crate::shelf::Paged;
 
 /// The kept wires at one party.
 #[derive(Default)]
@@ -17,14 +19,26 @@ pub struct Wires {
     pub(crate) masked: Masked,
 }
 
-impl Wires {
+/// All wires of a program that was computed.
+pub(crate) struct Computed {
+    pub(crate) masks: Paged<Share>,
+    pub(crate) labels: Paged<Label>,
+    pub(crate) masked: Masked,
+}
+
+impl Computed {
     /// Returns the words and labels of some wires.
-    pub fn some(&self, wires: &[u32]) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the wires are in a file that cannot be read.
+    pub fn some(&mut self, wires: &[u32]) -> Result<Wires, Error> {
         let places = || wires.iter().map(|&wire| wire as usize);
-        let mut masks = Shares::with_capacity(wires.len());
-        places().for_each(|wire| masks.push(self.masks.at(wire)));
-        let labels = places().map(|wire| self.labels[wire]).collect();
-        Wires { masks, labels, masked: places().map(|wire| self.masked[wire]).collect() }
+        let masks = self.masks.gathered(wires.len(), places())?;
+        let mut labels = Secrets::with_capacity(wires.len());
+        for wire in places() {
+            labels.push(self.labels.at(wire)?);
+        }
+        Ok(Wires { masks, labels, masked: places().map(|wire| self.masked[wire]).collect() })
     }
 }
 

@@ -256,6 +256,11 @@ impl<'p> Layout<'p> {
         self.program.components().iter().map(|component| &*component.circuit)
     }
 
+    /// Returns the circuit and the number of copies of each component.
+    pub fn counted(&self) -> impl Iterator<Item = (&'p Circuit, usize)> + Clone {
+        self.circuits().zip(self.copies.iter().copied())
+    }
+
     /// Returns the number of input bits that a party gives.
     pub fn inputs(&self, party: Party) -> usize {
         self.given[party as usize].len()
@@ -308,7 +313,7 @@ impl Making {
     /// As [`Making::of`].
     pub fn forced(layout: &Layout, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
         let (level, sizes) = (forced.level_of(security)?, forced.sizes());
-        let mut lots = lots(layout.circuits().zip(layout.copies.iter().copied()), sizes);
+        let mut lots = lots(layout.counted(), sizes);
         lots[0].inputs = layout.all_inputs();
         for lot in &mut lots {
             lot.pool = forced.pool(lot.ands, f64::from(level.security));

@@ -18,16 +18,16 @@
 //! the same for r.
 //!
 //! Leaky ANDs are made in portions. Both parties do the same at the same time, so both directions of the
-//! connection are busy. The messages that a party sends in a step depend on none that it receives in that
-//! step:
+//! connection are busy. Each party is up to `a` portions ahead ([`Draws::ahead`]):
 //!
 //! ```text
-//!   step k, both ways     choices of portion k + 1, ciphertexts of portion k, bits of portion k - 1
+//!   step k, both ways     choices of portion k + a, ciphertexts of portion k, bits of portion k - a
 //! ```
 //!
-//! A party sends choices before the ciphertexts and bits of earlier portions have arrived, so only the first
-//! steps wait for a crossing. docs/protocols/authenticated.md explains why this is secure. A party draws the
-//! hash of a portion after it has checked the peer's choices for this portion.
+//! The messages that a party sends in a step depend on none that the peer sends in its last `a` steps, so a
+//! party waits for a crossing once in `a` steps. A party sends choices before the ciphertexts and bits of
+//! earlier portions have arrived. docs/protocols/authenticated.md explains why this is secure. A party draws
+//! the hash of a portion after it has checked the peer's choices for this portion.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -290,18 +290,19 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
     let mut digest = Hasher::new(&member.key, Purpose::Compared, place, Party::Garbler);
     drawn.begin(draws);
     let count = draws.count();
+    let ahead = draws.ahead(member.cot(), member.level);
     let (mut halved, mut summed) = (VecDeque::new(), VecDeque::new());
-    let (mut chosen, mut room) = (Choices::default(), Vec::new());
-    for step in 0..count + 2 {
+    let (mut chosen, mut room) = (Choices::new(ahead), Vec::new());
+    for step in 0..count + 2 * ahead {
         look();
         if let Some(portion) = chosen.next(member, drawn)? {
             halved.push_back(member.send_half(drawn, portion, room.pop().unwrap_or_default())?);
         }
-        if (1..=count).contains(&step) {
+        if (ahead..ahead + count).contains(&step) {
             let before = halved.pop_front().expect("a step follows the one that queued its portion");
             summed.push_back(member.send_bits(drawn, before)?);
         }
-        if step >= 2 {
+        if step >= 2 * ahead {
             let before = summed.pop_front().expect("a step follows the one that queued its portion");
             room.push(member.multiply(drawn, before, &mut digest)?);
         }
@@ -318,25 +319,30 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
 pub(super) fn others(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Result<(), Error> {
     member.provide(draws.total())?;
     drawn.begin(draws);
-    let mut chosen = Choices::default();
+    let mut chosen = Choices::new(draws.ahead(member.cot(), member.level));
     while chosen.next(member, drawn)?.is_some() {}
     Ok(())
 }
 
-/// The progress of choosing masks: a portion's choices are sent before the previous portion is accepted.
-#[derive(Default)]
+/// The progress of choosing masks: a portion's choices are sent before earlier portions are accepted.
 struct Choices {
+    /// The most portions that are chosen before the one that is accepted next.
+    ahead: usize,
     /// The number of chosen portions, and of accepted ones.
     chosen: usize,
     accepted: usize,
 }
 
 impl Choices {
-    /// Sends choices up to one portion ahead, then receives and checks the peer's choices for the next
+    fn new(ahead: usize) -> Self {
+        Choices { ahead, chosen: 0, accepted: 0 }
+    }
+
+    /// Sends choices up to `ahead` portions ahead, then receives and checks the peer's choices for the next
     /// portion. Returns this portion, or nothing after the last.
     fn next(&mut self, member: &mut Member, drawn: &mut Drawn) -> Result<Option<Portion>, Error> {
         let Drawn { portions, shares } = drawn;
-        while self.chosen < portions.len().min(self.accepted + 2) {
+        while self.chosen < portions.len().min(self.accepted + self.ahead + 1) {
             let portion = &portions[self.chosen];
             member.choose(&mut shares.macs[portion.first..portion.end()])?;
             self.chosen += 1;

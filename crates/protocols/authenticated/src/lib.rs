@@ -65,11 +65,13 @@ use brickwork_session::{Digests, Job, Metered, Observer, Protocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
+use components::{Garbled, Received};
 pub use cost::sent_bytes;
 use hooks::Hooks;
 use layout::{Layout, Making};
 use report::report;
 pub use report::{Authenticated, Report};
+use role::Role as _;
 pub use sessions::{Session, StepReport};
 use setup::Member;
 pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, stock_promise};
@@ -137,10 +139,8 @@ fn garbler_with(
     let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = set_up(run, job, &making, hooks)?;
-    let mut made = preprocess::garbler(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
-    let (connected, labels) = build::garbler(&mut member, &layout, &mut made)?; // 7
-    let masked = evaluate::garbler(&mut member, &layout, &connected, &labels, input)?; // 8, 9, 10, 11
-    let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
+    let mut made = preprocess::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
+    let (outputs, _) = Garbled::execute(&mut member, &layout, &mut made, input)?; // 7 to 12
     Ok(report(outputs, member.close()?, &layout, &making))
 }
 
@@ -171,10 +171,8 @@ fn evaluator_with(
     let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = set_up(run, job, &making, hooks)?;
-    let mut made = preprocess::evaluator(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
-    let (connected, own) = build::evaluator(&mut member, &layout, &mut made)?; // 7, 8
-    let (masked, _) = evaluate::evaluator(&mut member, &layout, &connected, own, input)?; // 8 to 11
-    let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
+    let mut made = preprocess::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
+    let (outputs, _) = Received::execute(&mut member, &layout, &mut made, input)?; // 7 to 12
     Ok(report(outputs, member.close()?, &layout, &making))
 }
 

@@ -10,7 +10,6 @@
 //! best pool.
 
 use brickwork_base::Error;
-use brickwork_primitives::cost::LABEL;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
@@ -30,6 +29,13 @@ pub struct Sizes {
     /// them.
     pub portion: usize,
 }
+
+/// The most bytes of leaky ANDs that a party sends before it reads. A connection that accepts nothing reads
+/// 16 MiB ahead ([`brickwork_wire`]), so two parties that send never wait for each other.
+pub const IN_FLIGHT: usize = 12 << 20;
+
+/// The most portions that a party is ahead of the peer. More would only take more memory.
+const MOST_AHEAD: usize = 16;
 
 /// The sizes of every honest run.
 pub const SIZES: Sizes = Sizes { lot: 1 << 19, part: 1 << 15, portion: 1 << 16 };
@@ -75,13 +81,6 @@ impl Level {
     /// Returns the number of compared bytes of a leaky AND.
     pub fn compared_bytes(&self) -> usize {
         self.compared as usize / 8
-    }
-
-    /// Returns the bytes that the garbler, and the evaluator, keeps for this many AND gates that wait for
-    /// their program.
-    pub fn waiting_bytes(&self, ands: u64) -> [u64; 2] {
-        let tag = self.tag as u64;
-        [4 * tag * ands, 3 * (LABEL + tag) * ands]
     }
 
     /// Returns a mask for the compared bits of a word.
@@ -269,6 +268,17 @@ pub(super) struct Draw {
 }
 
 impl Draws {
+    /// Returns how many portions a party is ahead of the peer's messages, if masks come from these OTs: as
+    /// many as [`IN_FLIGHT`] allows. Both parties take the same number, because it fixes the order of
+    /// messages.
+    pub fn ahead(&self, cot: Cot, level: Level) -> usize {
+        // A portion has three masks for each leaky AND, and at most as many others as leaky ANDs.
+        let choices = (4 * self.portion * cot.rows()).div_ceil(8);
+        let others = (level.compared as usize + 1) * self.portion.div_ceil(8);
+        let ahead = IN_FLIGHT.saturating_sub(choices) / (choices + others);
+        ahead.clamp(1, MOST_AHEAD).min(self.count())
+    }
+
     /// Returns the number of portions.
     pub fn count(&self) -> usize {
         self.leaky.max(self.masks).div_ceil(self.portion)

@@ -17,6 +17,7 @@ use crate::leaky::Drawn;
 use crate::msg;
 use crate::openings::{Opening, Shown};
 use crate::parameters::Sizes;
+use crate::role::Role;
 use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{List, Owner, Shares, View};
@@ -27,6 +28,7 @@ use crate::words::{
 };
 
 /// The fresh masks of a lot, taken one after another.
+#[derive(Clone)]
 pub(super) struct Fresh<'a> {
     views: Vec<View<'a>>,
     /// The first view with masks left, and the number of its used masks.
@@ -182,22 +184,23 @@ pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<
     tags
 }
 
-/// Makes the garbler's part of the components of a run.
+/// Makes a party's part of the components of a run. At most `memory` bytes of data that wait for the program
+/// stay in memory.
 ///
 /// # Errors
 /// As [`garble`].
-pub(super) fn garbler(
+pub(super) fn all<C: Role>(
     member: &mut Member,
     layout: &Layout,
     making: &Making,
     memory: u64,
-) -> Result<Made<Garbled>, Error> {
+) -> Result<Made<C>, Error> {
     member.run.phase("preprocess");
-    let shelf = Shelf::new((4 * member.level.tag * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.components(), layout.all_inputs());
+    let shelf = Shelf::new(C::waiting(member.level.tag, layout.counted()), memory, &mut member.rng)?;
+    let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
     let mut room = Drawn::default();
     for lot in &making.lots {
-        garble(member, lot, making.sizes, &shelf, &mut room, &mut made)?;
+        C::make(member, lot, making.sizes, &mut room, &mut made)?;
     }
     Ok(made)
 }
@@ -211,7 +214,6 @@ pub(super) fn garble(
     member: &mut Member,
     lot: &Lot,
     sizes: Sizes,
-    shelf: &Shelf,
     room: &mut Drawn,
     made: &mut Made<Garbled>,
 ) -> Result<(), Error> {
@@ -229,7 +231,7 @@ pub(super) fn garble(
         let values = half.seen(member, &triples, place, &shown.bits)?;
         member.show(Opening::TRIPLES, &shown)?;
         let masks = half.multiplied(&member.own, &triples, &values);
-        made.copies[part.component].push(send_tables(member, schedule, half, masks, shelf)?);
+        made.copies[part.component].push(send_tables(member, schedule, half, masks, &made.shelf)?);
     }
     *room = triples.room();
     Ok(())
@@ -280,32 +282,14 @@ fn send_tables(
     pack_words(&mut labels, c, results.iter());
     let labels = shelf.keep(labels)?;
     let macs = shelf.keep(three_tags(c, &operands.macs, &mu.macs))?;
+    let (ports, outputs) = (shelf.keep_shares(ports)?, shelf.keep_shares(outputs)?);
+    let (port_labels, output_labels) = (shelf.keep(port_labels)?, shelf.keep(output_labels)?);
     Ok(Garbled { count, ports, port_labels, outputs, output_labels, labels, macs })
 }
 
-/// Makes the evaluator's part of the components of a run.
-///
-/// # Errors
-/// As [`garble`].
-pub(super) fn evaluator(
-    member: &mut Member,
-    layout: &Layout,
-    making: &Making,
-    memory: u64,
-) -> Result<Made<Received>, Error> {
-    member.run.phase("preprocess");
-    let an_and = 3 * (LABEL_BYTES + member.level.tag);
-    let shelf = Shelf::new((an_and * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.components(), layout.all_inputs());
-    let mut room = Drawn::default();
-    for lot in &making.lots {
-        receive(member, lot, making.sizes, &shelf, &mut room, &mut made)?;
-    }
-    Ok(made)
-}
-
-/// Makes the evaluator's part of a lot. The evaluator sends its openings of a part before it receives the
-/// tables of the previous part, so that no party waits for a crossing.
+/// Makes the evaluator's part of a lot. The evaluator sends its openings of all parts before it receives
+/// tables. So the parts of a lot take two crossings, however many they are. The words of most parts are
+/// computed twice, because the words of all parts would take much memory.
 ///
 /// # Errors
 /// As [`garble`].
@@ -313,36 +297,39 @@ pub(super) fn receive(
     member: &mut Member,
     lot: &Lot,
     sizes: Sizes,
-    shelf: &Shelf,
     room: &mut Drawn,
     made: &mut Made<Received>,
 ) -> Result<(), Error> {
     let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     let mut fresh = Fresh::of(&triples);
     fresh.take_to(&mut made.inputs, lot.inputs);
-    let mut before = None;
-    for part in lot.parts.iter().map(Some).chain([None]) {
+    let mut opened = Vec::with_capacity(lot.parts.len());
+    for (k, part) in lot.parts.iter().enumerate() {
         look();
-        let next = part.map(|part| {
-            let schedule = &made.schedules[part.component];
-            let half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
-            let place = member.place()?;
-            let shown = half.shown(member, &triples, place);
-            member.show(Opening::TRIPLES, &shown)?;
-            Ok::<_, Error>((half, place, shown.bits))
-        });
-        let next = next.transpose()?;
-        if let Some((mut half, place, own)) = std::mem::replace(&mut before, next) {
-            let values = half.seen(member, &triples, place, &own)?;
-            let masks = half.multiplied(&member.own, &triples, &values);
-            let component = half.part.component;
-            let received = receive_tables(member, &made.schedules[component], half, masks, shelf)?;
-            made.copies[component].push(received);
-        }
+        let before = fresh.clone();
+        let half = Half::new(&member.own, &made.schedules[part.component], part, &mut fresh, &triples);
+        let place = member.place()?;
+        let shown = half.shown(member, &triples, place);
+        member.show(Opening::TRIPLES, &shown)?;
+        // The garbler makes the tables of this part while the evaluator opens the next one.
+        member.run.channel.flush()?;
+        opened.push((place, shown.bits, if k < KEPT_PARTS { Ok(half) } else { Err(before) }));
+    }
+    for (part, (place, own, half)) in lot.parts.iter().zip(opened) {
+        look();
+        let schedule = &made.schedules[part.component];
+        let again = |mut fresh| Half::new(&member.own, schedule, part, &mut fresh, &triples);
+        let mut half = half.unwrap_or_else(again);
+        let values = half.seen(member, &triples, place, &own)?;
+        let masks = half.multiplied(&member.own, &triples, &values);
+        made.copies[part.component].push(receive_tables(member, schedule, half, masks, &made.shelf)?);
     }
     *room = triples.room();
     Ok(())
 }
+
+/// The number of parts of a lot whose words the evaluator keeps between its openings and the tables.
+const KEPT_PARTS: usize = 2;
 
 /// Receives the tables of a part, and adds the evaluator's words to them.
 fn receive_tables(
@@ -365,6 +352,7 @@ fn receive_tables(
     let mut words = std::mem::take(&mut mu.macs);
     add_where(&mut words, Label::from_bits(1), &colours);
     let (tables, words) = (shelf.keep(tables)?, shelf.keep(words)?);
+    let (ports, outputs) = (shelf.keep_shares(ports)?, shelf.keep_shares(outputs)?);
     member.run.progress((2 * LABEL_BYTES * ands.len()) as u64);
     Ok(Received { count, keys, first: 0, ports, outputs, tables, words, tags })
 }

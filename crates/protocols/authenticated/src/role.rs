@@ -1,22 +1,35 @@
 //! The operations on lots and programs that both roles have.
 
+use brickwork_base::label::LABEL_BYTES;
 use brickwork_base::{Error, Party};
+use brickwork_circuit::Circuit;
 
 use crate::components::{Copies, Garbled, Made, Received};
-use crate::keep::Wires;
+use crate::keep::Computed;
 use crate::layout::{Layout, Lot};
 use crate::leaky::Drawn;
 use crate::parameters::Sizes;
 use crate::setup::Member;
-use crate::shelf::Shelf;
 use crate::{build, decode, evaluate, preprocess};
 
 /// A role, named by the type of its copies.
 pub(super) trait Role: Copies + Sized {
     const ROLE: Party;
 
+    /// The bytes that wait for a program for each wire of a port or an output.
+    const WIRE_BYTES: u64;
+
     /// Returns the bytes that wait for a program for each AND gate, if tags have `c` bytes.
-    fn an_and(c: usize) -> usize;
+    fn and_bytes(c: usize) -> u64;
+
+    /// Returns the bytes of these numbers of copies that wait for a program.
+    fn waiting<'c>(c: usize, copies: impl Iterator<Item = (&'c Circuit, usize)>) -> u64 {
+        let each = |circuit: &Circuit| {
+            let wires = circuit.inputs() + circuit.outputs().len();
+            Self::and_bytes(c) * circuit.and_gates() as u64 + Self::WIRE_BYTES * wires as u64
+        };
+        copies.map(|(circuit, copies)| each(circuit) * copies as u64).sum()
+    }
 
     /// Makes a lot. `room` is the memory of the previous lot's masks.
     ///
@@ -26,7 +39,6 @@ pub(super) trait Role: Copies + Sized {
         member: &mut Member,
         lot: &Lot,
         sizes: Sizes,
-        shelf: &Shelf,
         room: &mut Drawn,
         made: &mut Made<Self>,
     ) -> Result<(), Error>;
@@ -41,25 +53,26 @@ pub(super) trait Role: Copies + Sized {
         layout: &Layout,
         made: &mut Made<Self>,
         input: &[bool],
-    ) -> Result<(Vec<bool>, Wires), Error>;
+    ) -> Result<(Vec<bool>, Computed), Error>;
 }
 
 impl Role for Garbled {
     const ROLE: Party = Party::Garbler;
 
-    fn an_and(c: usize) -> usize {
-        4 * c
+    const WIRE_BYTES: u64 = 3 * LABEL_BYTES as u64;
+
+    fn and_bytes(c: usize) -> u64 {
+        4 * c as u64
     }
 
     fn make(
         member: &mut Member,
         lot: &Lot,
         sizes: Sizes,
-        shelf: &Shelf,
         room: &mut Drawn,
         made: &mut Made<Self>,
     ) -> Result<(), Error> {
-        preprocess::garble(member, lot, sizes, shelf, room, made)
+        preprocess::garble(member, lot, sizes, room, made)
     }
 
     fn execute(
@@ -67,30 +80,31 @@ impl Role for Garbled {
         layout: &Layout,
         made: &mut Made<Self>,
         input: &[bool],
-    ) -> Result<(Vec<bool>, Wires), Error> {
-        let (connected, labels) = build::garbler(member, layout, made)?;
-        let masked = evaluate::garbler(member, layout, &connected, &labels, input)?;
-        let outputs = decode::open(member, layout, &connected.masks, &masked)?;
-        Ok((outputs, Wires { masks: connected.masks, labels, masked }))
+    ) -> Result<(Vec<bool>, Computed), Error> {
+        let (mut connected, mut labels) = build::garbler(member, layout, made)?;
+        let masked = evaluate::garbler(member, layout, &mut connected, &mut labels, input)?;
+        let outputs = decode::open(member, layout, &mut connected.masks, &masked)?;
+        Ok((outputs, Computed { masks: connected.masks, labels, masked }))
     }
 }
 
 impl Role for Received {
     const ROLE: Party = Party::Evaluator;
 
-    fn an_and(c: usize) -> usize {
-        3 * (brickwork_base::label::LABEL_BYTES + c)
+    const WIRE_BYTES: u64 = 2 * LABEL_BYTES as u64;
+
+    fn and_bytes(c: usize) -> u64 {
+        3 * (LABEL_BYTES + c) as u64
     }
 
     fn make(
         member: &mut Member,
         lot: &Lot,
         sizes: Sizes,
-        shelf: &Shelf,
         room: &mut Drawn,
         made: &mut Made<Self>,
     ) -> Result<(), Error> {
-        preprocess::receive(member, lot, sizes, shelf, room, made)
+        preprocess::receive(member, lot, sizes, room, made)
     }
 
     fn execute(
@@ -98,10 +112,10 @@ impl Role for Received {
         layout: &Layout,
         made: &mut Made<Self>,
         input: &[bool],
-    ) -> Result<(Vec<bool>, Wires), Error> {
-        let (connected, own) = build::evaluator(member, layout, made)?;
+    ) -> Result<(Vec<bool>, Computed), Error> {
+        let (mut connected, own) = build::evaluator(member, layout, made)?;
         let (masked, labels) = evaluate::evaluator(member, layout, &connected, own, input)?;
-        let outputs = decode::open(member, layout, &connected.masks, &masked)?;
-        Ok((outputs, Wires { masks: connected.masks, labels, masked }))
+        let outputs = decode::open(member, layout, &mut connected.masks, &masked)?;
+        Ok((outputs, Computed { masks: connected.masks, labels, masked }))
     }
 }

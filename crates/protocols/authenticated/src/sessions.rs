@@ -145,12 +145,11 @@ fn begin<C: Role>(
     let digests = Digests { stock: true, program: Filling::digest_of(&steps, cot), parameters: [0; 32] };
     let mut member = setup::member(run, terms, &digests, level, cot, hooks)?;
     member.run.phase("preprocess");
-    let ands: usize = steps.iter().map(|step| step.lot.ands).sum();
-    let shelf = Shelf::new((C::an_and(level.tag) * ands) as u64, terms.table_memory, &mut member.rng)?;
-    let mut made = Made::new(request.named(), request.inputs);
+    let shelf = Shelf::new(C::waiting(level.tag, request.counted()), terms.table_memory, &mut member.rng)?;
+    let mut made = Made::new(request.named(), request.inputs, shelf);
     let mut room = Drawn::default();
     for step in &steps {
-        C::make(&mut member, &step.lot, step.sizes, &shelf, &mut room, &mut made)?;
+        C::make(&mut member, &step.lot, step.sizes, &mut room, &mut made)?;
     }
     let budget = promised(level, &steps, cot, &forced)?;
     let pools = steps.iter().map(|step| step.lot.pool).collect();
@@ -180,8 +179,8 @@ impl<C: Role> Standing<C> {
         member.run.phase("build");
         member.run.program();
         agree(&mut member.run.channel, &step.digest(), "the peer runs another step of this session")?;
-        let (outputs, wires) = C::execute(member, &layout, made, input)?;
-        member.keep_of(&layout, &wires)?;
+        let (outputs, mut wires) = C::execute(member, &layout, made, input)?;
+        member.keep_of(&layout, &mut wires)?;
         let promise = promise_of(&layout, member.level, *cot, budget, pools.iter().copied());
         Ok(StepReport { outputs, kept: member.keep.last().to_vec(), promise })
     }

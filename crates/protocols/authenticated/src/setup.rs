@@ -6,6 +6,7 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
 use brickwork_primitives::ot::chosen::{self, Receiver, Sender};
 use brickwork_primitives::ot::{BASE_OTS, Cot, Series};
+use brickwork_session::steps::kept;
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 use brickwork_stock::{Forward, Range, Ranges, SERIALS, Secrets};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::cheat::Cheat;
 use crate::hash::{PLACES, Place};
 use crate::hooks::{Hooks, Point};
-use crate::keep::{Keep, Wires};
+use crate::keep::{Computed, Keep, Wires};
 use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
@@ -80,9 +81,12 @@ impl Member {
     /// Keeps the outputs of a step that no party learns. `wires` has all wires of the step.
     ///
     /// # Errors
-    /// [`Error::Limit`] if all numbers of kept values are used up.
-    pub fn keep_of(&mut self, layout: &Layout, wires: &Wires) -> Result<(), Error> {
-        self.keep.keep(&self.id, layout.program, |output| wires.some(&output.wires))
+    /// [`Error::Limit`] if all numbers of kept values are used up, [`Error::Resource`] if the wires are in a
+    /// file that cannot be read.
+    pub fn keep_of(&mut self, layout: &Layout, wires: &mut Computed) -> Result<(), Error> {
+        let kept = kept(layout.program).map(|output| wires.some(&output.wires));
+        let mut kept = kept.collect::<Result<Vec<Wires>, _>>()?.into_iter();
+        self.keep.keep(&self.id, layout.program, |_| kept.next().expect("one value for each kept output"))
     }
 
     /// Returns the kind of OTs that the masks come from.

@@ -19,13 +19,15 @@ use std::ops::{BitXor, Range};
 
 use brickwork_base::Party;
 use brickwork_base::label::{Delta, Label};
+use bytemuck::{Pod, Zeroable};
 use zeroize::Zeroize;
 
 use crate::secrets::Secrets;
 use crate::words::add_where;
 
 /// A party's key and MAC of one mask.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct Share {
     /// The key that checks the peer's bit: the peer's MAC if the bit is 0.
     pub key: Label,
@@ -125,13 +127,6 @@ impl Shares {
     /// Returns the share at this place.
     pub fn at(&self, place: usize) -> Share {
         Share { key: self.keys[place], mac: self.macs[place] }
-    }
-
-    /// Returns the shares at these `count` places.
-    pub fn gathered(&self, count: usize, places: impl Iterator<Item = usize>) -> Shares {
-        let mut shares = Shares::with_capacity(count);
-        places.for_each(|place| shares.push(self.at(place)));
-        shares
     }
 
     /// Appends a share. There must be room, because growing would leave a copy of the secrets in freed

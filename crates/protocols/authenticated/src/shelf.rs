@@ -1,17 +1,19 @@
-//! Lists of secrets that wait for their program. They are in memory or, if they are too large, in a file that
-//! is encrypted under a key of this process.
+//! Lists of secrets that wait for their program, and lists that grow with a program. They are in memory or,
+//! if they are too large, in a file that is encrypted under a key of this process.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brickwork_base::Error;
+use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_kernels::Aes128;
 use brickwork_primitives::spill::SpillFile;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use crate::secrets::Secrets;
+use crate::share::{Share, Shares};
 
 /// The bytes that are encrypted at a time.
 const IN_HAND: usize = 1 << 18;
@@ -59,8 +61,13 @@ impl Encrypted {
     }
 }
 
-/// The place where lists are kept: memory if this is `None`.
-pub(super) struct Shelf(Option<Arc<Encrypted>>);
+/// The place where lists are kept.
+pub(super) struct Shelf {
+    /// The most bytes of lists that are kept in memory.
+    memory: u64,
+    /// The file, or nothing if the lists are in memory.
+    file: Option<Arc<Encrypted>>,
+}
 
 impl Shelf {
     /// Makes a shelf for lists of about `bytes` bytes in all: in memory if this is at most the limit
@@ -69,17 +76,24 @@ impl Shelf {
     /// # Errors
     /// [`Error::Resource`] if the file cannot be made.
     pub fn new(bytes: u64, memory: u64, rng: &mut Rng) -> Result<Self, Error> {
-        if bytes <= memory {
-            return Ok(Shelf(None));
-        }
-        let encrypted =
-            Encrypted { file: SpillFile::new()?, key: Aes128::new(rng.block()), end: AtomicU64::new(0) };
-        Ok(Shelf(Some(Arc::new(encrypted))))
+        let encrypted = || -> Result<_, Error> {
+            let (file, key) = (SpillFile::new()?, Aes128::new(rng.block()));
+            Ok(Arc::new(Encrypted { file, key, end: AtomicU64::new(0) }))
+        };
+        Ok(Shelf { memory, file: (bytes > memory).then(encrypted).transpose()? })
     }
 
     /// Makes a shelf in memory without a limit.
     pub fn memory() -> Self {
-        Shelf(None)
+        Shelf { memory: u64::MAX, file: None }
+    }
+
+    /// Makes another shelf with the same limit, for lists of about `bytes` bytes.
+    ///
+    /// # Errors
+    /// As [`Shelf::new`].
+    pub fn another(&self, bytes: u64, rng: &mut Rng) -> Result<Self, Error> {
+        Shelf::new(bytes, self.memory, rng)
     }
 
     /// Keeps a list.
@@ -87,13 +101,33 @@ impl Shelf {
     /// # Errors
     /// [`Error::Resource`] if the disk is full.
     pub fn keep<T: Pod + Default>(&self, list: Secrets<T>) -> Result<Shelved<T>, Error> {
-        match &self.0 {
+        match &self.file {
             None => Ok(Shelved::Memory(list)),
             Some(file) => Ok(Shelved::File {
                 file: file.clone(),
                 first: file.write(cast_slice(&list))?,
                 len: list.len(),
             }),
+        }
+    }
+
+    /// Keeps shares.
+    ///
+    /// # Errors
+    /// As [`Shelf::keep`].
+    pub fn keep_shares(&self, Shares { keys, macs }: Shares) -> Result<ShelvedShares, Error> {
+        Ok(ShelvedShares { keys: self.keep(keys)?, macs: self.keep(macs)? })
+    }
+
+    /// Begins a list of at most `most` values.
+    pub fn paged<T: Pod + Default>(&self, most: usize) -> Paged<T> {
+        let in_memory = if self.file.is_some() { PAGE } else { most };
+        Paged {
+            file: self.file.clone(),
+            last: Secrets::with_capacity(in_memory),
+            pages: Vec::new(),
+            cache: Vec::new(),
+            hand: 0,
         }
     }
 }
@@ -161,6 +195,150 @@ impl<T: Pod + Default> Shelved<T> {
     }
 }
 
+/// Shares on a shelf.
+pub(super) struct ShelvedShares {
+    keys: Shelved<Label>,
+    macs: Shelved<Label>,
+}
+
+/// Some shares of a list, borrowed or read from the file.
+pub(super) struct SomeShares<'a> {
+    keys: Slice<'a, Label>,
+    macs: Slice<'a, Label>,
+}
+
+impl ShelvedShares {
+    /// Returns all shares.
+    ///
+    /// # Errors
+    /// As [`Shelved::whole`].
+    pub fn whole(self) -> Result<Shares, Error> {
+        Ok(Shares { keys: self.keys.whole()?, macs: self.macs.whole()? })
+    }
+
+    /// Reads the shares at these places.
+    ///
+    /// # Errors
+    /// As [`Shelved::read`].
+    pub fn read(&self, places: Range<usize>) -> Result<SomeShares<'_>, Error> {
+        Ok(SomeShares { keys: self.keys.read(places.clone())?, macs: self.macs.read(places)? })
+    }
+}
+
+impl SomeShares<'_> {
+    /// Visits the shares in order.
+    pub fn each(&self) -> impl Iterator<Item = Share> + '_ {
+        self.keys.iter().zip(self.macs.iter()).map(|(&key, &mac)| Share { key, mac })
+    }
+}
+
+/// The number of values of a page.
+const PAGE: usize = 256;
+
+/// The most bytes of pages that one list keeps in memory.
+pub const CACHE_BYTES: usize = 32 << 20;
+
+/// A list that grows at its end and is read at any place. In a file, it consists of full pages and a last one
+/// that is not full. The pages that were used lately stay in memory.
+pub(super) struct Paged<T: Pod + Default> {
+    file: Option<Arc<Encrypted>>,
+    /// The values that are not in the file: all of a list in memory.
+    last: Secrets<T>,
+    pages: Vec<Page>,
+    cache: Vec<Cached<T>>,
+    /// The cached page that is looked at next if room is needed.
+    hand: usize,
+}
+
+/// A full page: its offset in the file and, if it is in memory, its place in the cache.
+struct Page {
+    offset: u64,
+    cached: Option<u32>,
+}
+
+/// A page in memory.
+struct Cached<T: Pod + Default> {
+    page: usize,
+    /// True if the page was used since the hand passed it.
+    used: bool,
+    values: Secrets<T>,
+}
+
+impl<T: Pod + Default> Paged<T> {
+    /// Appends a value.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the disk is full.
+    pub fn push(&mut self, value: T) -> Result<(), Error> {
+        self.last.push(value);
+        if let (Some(file), PAGE) = (&self.file, self.last.len()) {
+            let offset = file.write(cast_slice(&self.last))?;
+            let values = std::mem::replace(&mut self.last, Secrets::with_capacity(PAGE));
+            self.pages.push(Page { offset, cached: None });
+            let _ = self.admit(self.pages.len() - 1, values);
+        }
+        Ok(())
+    }
+
+    /// Returns the value at a place.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the file cannot be read.
+    ///
+    /// # Panics
+    /// If the list ends before this place.
+    pub fn at(&mut self, place: usize) -> Result<T, Error> {
+        let (page, within) = (place / PAGE, place % PAGE);
+        let Some(file) = self.file.as_ref().filter(|_| page < self.pages.len()) else {
+            return Ok(self.last[place - self.pages.len() * PAGE]);
+        };
+        let cached = match self.pages[page].cached {
+            Some(cached) => cached as usize,
+            None => {
+                let mut values = Secrets::zeros(PAGE);
+                file.read(cast_slice_mut(&mut values), self.pages[page].offset)?;
+                self.admit(page, values)
+            }
+        };
+        self.cache[cached].used = true;
+        Ok(self.cache[cached].values[within])
+    }
+
+    /// Puts a page into the cache, in place of one that was not used lately if the cache is full. Returns the
+    /// place of the page.
+    fn admit(&mut self, page: usize, values: Secrets<T>) -> usize {
+        let place = if self.cache.len() < CACHE_BYTES / (PAGE * size_of::<T>()) {
+            self.cache.push(Cached { page, used: true, values });
+            self.cache.len() - 1
+        } else {
+            while std::mem::take(&mut self.cache[self.hand].used) {
+                self.hand = (self.hand + 1) % self.cache.len();
+            }
+            let place = self.hand;
+            self.hand = (self.hand + 1) % self.cache.len();
+            self.pages[self.cache[place].page].cached = None;
+            self.cache[place] = Cached { page, used: true, values };
+            place
+        };
+        self.pages[page].cached = Some(place as u32);
+        place
+    }
+}
+
+impl Paged<Share> {
+    /// Returns the shares at these `count` places.
+    ///
+    /// # Errors
+    /// As [`Paged::at`].
+    pub fn gathered(&mut self, count: usize, places: impl Iterator<Item = usize>) -> Result<Shares, Error> {
+        let mut shares = Shares::with_capacity(count);
+        for place in places {
+            shares.push(self.at(place)?);
+        }
+        Ok(shares)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +350,7 @@ mod tests {
         let mut rng = Rng::replayable("test lists");
         for memory in [0, u64::MAX] {
             let shelf = Shelf::new(1, memory, &mut rng).unwrap();
-            assert_eq!(shelf.0.is_some(), memory == 0);
+            assert_eq!(shelf.file.is_some(), memory == 0);
             let lists: Vec<Vec<u8>> = [0, 1, 15, 16, 17, 1000, IN_HAND + 5, 3 * IN_HAND]
                 .into_iter()
                 .map(|n| (0..n).map(|_| rng.below(256) as u8).collect())
@@ -194,6 +372,29 @@ mod tests {
                     assert!(same < list.len() / 50 + 20, "{same} of {} bytes in the clear", list.len());
                 }
             }
+        }
+    }
+
+    /// A list gives back its values from any page, whether the page is in the cache or not.
+    #[test]
+    fn pages_come_back() {
+        let mut rng = Rng::replayable("test pages");
+        let value = |place: usize| [Label::from_bits(place as u128), Label::from_bits(!(place as u128))];
+        let in_cache = CACHE_BYTES / size_of::<[Label; 2]>();
+        for (memory, count) in [(0, 5), (0, PAGE), (0, 3 * in_cache + PAGE / 2), (u64::MAX, 3 * PAGE)] {
+            let shelf = Shelf::new(1, memory, &mut rng).unwrap();
+            let mut list = shelf.paged(count);
+            for place in 0..count {
+                list.push(value(place)).unwrap();
+                let earlier = rng.below(place as u64 + 1) as usize;
+                // Most values are read shortly after they were written.
+                let place = if place % 64 == 0 { earlier } else { place - earlier % (place + 1).min(1000) };
+                assert!(list.at(place).unwrap() == value(place), "{place}");
+            }
+            assert!(list.cache.len() * PAGE <= in_cache);
+            assert_eq!(list.pages.len(), if memory == 0 { count / PAGE } else { 0 });
+            let bound = list.pages.iter().filter(|page| page.cached.is_some()).count();
+            assert_eq!(bound, list.cache.len());
         }
     }
 }

@@ -87,11 +87,21 @@ fn over_these(
     inputs: [&[bool]; 2],
     [of_garbler, of_evaluator]: [Hooks; 2],
 ) -> [Result<Report, Error>; 2] {
-    let job = job(program, security);
+    play_job(cot, (left, right), &job(program, security), inputs, [of_garbler, of_evaluator])
+}
+
+/// Runs both parties of a job.
+fn play_job(
+    cot: Cot,
+    (left, right): (Channel, Channel),
+    job: &Job,
+    inputs: [&[bool]; 2],
+    [of_garbler, of_evaluator]: [Hooks; 2],
+) -> [Result<Report, Error>; 2] {
     std::thread::scope(|scope| {
         let garbler =
-            scope.spawn(|| garbler_with(left, &job, cot, inputs[0], Box::new(Unobserved), of_garbler));
-        let evaluator = evaluator_with(right, &job, cot, inputs[1], Box::new(Unobserved), of_evaluator);
+            scope.spawn(|| garbler_with(left, job, cot, inputs[0], Box::new(Unobserved), of_garbler));
+        let evaluator = evaluator_with(right, job, cot, inputs[1], Box::new(Unobserved), of_evaluator);
         [garbler.join().expect("no panic"), evaluator]
     })
 }

@@ -16,12 +16,15 @@ use brickwork_primitives::cost::{
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{GREETING_BYTES, Promise, Protocol, TABLE_MEMORY};
 
+use crate::components::{Garbled, Received};
 use crate::equality::COIN;
 use crate::hash::HASH;
 use crate::layout::{Layout, Lot, Making, Part};
 use crate::leaky::PADS;
-use crate::parameters::{Draw, Level, SIZES, Sizes};
+use crate::parameters::{Draw, IN_FLIGHT, Level, SIZES};
 use crate::report::{Authenticated, promise};
+use crate::role::Role as _;
+use crate::shelf::CACHE_BYTES;
 use crate::stored::Request;
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
@@ -61,7 +64,8 @@ pub fn script(program: &Program, security: u32, cot: Cot) -> Result<Script, Erro
     Ok(steps(&layout, &Making::of(&layout, security, cot)?))
 }
 
-fn steps(layout: &Layout, making: &Making) -> Script {
+/// Returns the steps of a run with these lots.
+pub(super) fn steps(layout: &Layout, making: &Making) -> Script {
     let mut script = Script::new(Authenticated::PHASES);
     set_up(&mut script, making.cot);
     script.phase("preprocess");
@@ -71,16 +75,11 @@ fn steps(layout: &Layout, making: &Making) -> Script {
         preprocess(&mut script, making, lot); // 1 to 7
     }
     online(&mut script, layout); // 7 to 12
-    script.memory_bytes = memory(layout, making.level, &making.lots, making.sizes);
+    script.memory_bytes = memory(layout, making);
     if making.cot == Cot::Pcg {
         script.memory_bytes = script.memory_bytes.map(|bytes| bytes + PROVISION_BYTES);
     }
-    script.disk_bytes = making
-        .level
-        .waiting_bytes(layout.ands as u64)
-        .into_iter()
-        .filter(|&bytes| bytes > TABLE_MEMORY)
-        .sum();
+    script.disk_bytes = disk(layout, making.level);
     script
 }
 
@@ -112,7 +111,9 @@ pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Resul
     agree_to_take(&mut script, "build");
     script.exchange([DIGEST], [DIGEST]); // heads of the logs after the burn
     online(&mut script, &layout); // 7 to 12
-    script.memory_bytes = memory(&layout, level, &[], SIZES);
+    let making = Making { level, cot: Cot::default(), sizes: SIZES, lots: Vec::new() };
+    script.memory_bytes = memory(&layout, &making);
+    script.disk_bytes = disk(&layout, level);
     Ok(script)
 }
 
@@ -158,10 +159,11 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
     let portions: Vec<Draw> = draws.all().collect();
     let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
+    let ahead = draws.ahead(making.cot, making.level);
     // The number of messages that carry the choices of each portion.
     let mut choices = Vec::new();
-    for step in 0..portions.len() + 2 {
-        for k in if step == 0 { 0..2 } else { step + 1..step + 2 } {
+    for step in 0..portions.len() + 2 * ahead {
+        for k in if step == 0 { 0..ahead + 1 } else { step + ahead..step + ahead + 1 } {
             if let Some(draw) = portions.get(k) {
                 let count = draw.total() as u64;
                 choices.push(both.map(|by| script.post(|script| random(script, making.cot, by, count)))[0]);
@@ -181,13 +183,13 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
             }
         }
         for by in both {
-            if let Some(count) = step.checked_sub(1).and_then(at) {
+            if let Some(count) = step.checked_sub(ahead).and_then(at) {
                 script.read(by, 1);
                 script.post(|script| script.message(by, count.div_ceil(8)));
             }
         }
         for by in both {
-            if step.checked_sub(2).and_then(at).is_some() {
+            if step.checked_sub(2 * ahead).and_then(at).is_some() {
                 script.read(by, 1);
             }
         }
@@ -200,24 +202,20 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
     open_and_garble(script, lot);
 }
 
-/// Writes the steps for the parts of a lot. The evaluator opens the masks of a part before it receives the
-/// previous part.
+/// Writes the steps for the parts of a lot. The evaluator opens the masks of all parts before it receives
+/// tables.
 fn open_and_garble(script: &mut Script, Lot { parts, pool, .. }: &Lot) {
     let opened = |part: &Part| {
         let differences = pool.bucket.saturating_sub(1) + 2;
         ((part.ands.len() * differences).div_ceil(8) + HASH) as u64
     };
-    let mut ahead = parts.iter().map(opened);
-    ahead.next().into_iter().for_each(|first| script.message(Evaluator, first));
+    parts.iter().for_each(|part| script.message(Evaluator, opened(part)));
     for part in parts {
         let ands = part.ands.len() as u64;
         [Garbler, Evaluator].into_iter().for_each(|by| script.work(by, &MULTIPLY, ands, 1));
         script.work(Garbler, &GARBLE, ands, 1);
         let garblers = [opened(part), LABEL * (1 + 2 * ands), ands.div_ceil(8)];
-        match ahead.next() {
-            Some(next) => script.exchange(garblers, [next]),
-            None => garblers.into_iter().for_each(|payload| script.message(Garbler, payload)),
-        }
+        garblers.into_iter().for_each(|payload| script.message(Garbler, payload));
     }
 }
 
@@ -230,25 +228,46 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
     script.message(Garbler, HASH as u64); // 11
 }
 
-/// Estimates the peak memory of the garbler and of the evaluator, in bytes. Data that waits for its program
-/// goes to files if it is larger than [`TABLE_MEMORY`].
-fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2] {
+/// Estimates the peak memory of the garbler and of the evaluator, in bytes, while components are made and
+/// while the program runs. Data that waits for its program, and data about the program's wires, goes to files
+/// if it is larger than [`TABLE_MEMORY`].
+fn memory(layout: &Layout, making: &Making) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
-    let wires = program.wires() as u64;
-    let (ports, ands) = (layout.ports as u64, layout.ands as u64);
-    // All masks of a lot, the data of the portions in progress, and a part between both openings.
-    let lot = lots.iter().map(|lot| {
-        let draws = lot.draws(sizes);
+    let (wires, ports, ands) = (program.wires() as u64, layout.ports as u64, layout.ands as u64);
+    let kept = |bytes: u64, in_file: u64| if bytes > TABLE_MEMORY { in_file } else { bytes };
+    let lot = |lot: &Lot| {
+        let draws = lot.draws(making.sizes);
         let portion = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
         let part = lot.parts.iter().map(|part| part.ands.len()).max().unwrap_or(0) as u64;
+        // All masks, the sums of portions in progress, and a part between both openings.
         SHARE * (3 * draws.leaky + draws.masks) as u64
-            + 3 * SHARE * portion
+            + SHARE * portion
+            + LABEL * 2 * (draws.ahead(making.cot, making.level) * draws.portion.min(draws.leaky)) as u64
             + part * (14 + 2 * lot.pool.bucket as u64) * SHARE
-    });
-    let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + lot.max().unwrap_or(0);
-    // A masked value takes one byte until the report is packed.
-    let labels = LABEL * (wires + 2 * ports) + ports + ands;
-    level.waiting_bytes(ands).map(|bytes| of_all + labels + if bytes > TABLE_MEMORY { 0 } else { bytes })
+    };
+    let lot = making.lots.iter().map(lot).max().unwrap_or(0);
+    // A masked value takes one byte, and a bit in the report.
+    let values = wires + (ports + ands) * 9 / 8;
+    let of_wires = [0, ports].map(|ports| kept(LABEL * (3 * wires + ports), 3 * CACHE_BYTES as u64));
+    let slots = 20 * program.slot_count() as u64 + 4 * ports;
+    let of_inputs = (SHARE + LABEL) * layout.all_inputs() as u64;
+    // The connection reads ahead while both parties send leaky ANDs.
+    let of_all = PROCESS_BYTES + circuits + slots + of_inputs + IN_FLIGHT as u64;
+    let waiting = waiting(layout, making.level);
+    [0, 1].map(|party| of_all + kept(waiting[party], 0) + lot.max(values + of_wires[party]))
+}
+
+/// Returns the bytes of temporary files of both parties.
+fn disk(layout: &Layout, level: Level) -> u64 {
+    let (wires, ports) = (layout.program.wires() as u64, layout.ports as u64);
+    let of_wires = [LABEL * 3 * wires, LABEL * (3 * wires + ports)];
+    let all = waiting(layout, level).into_iter().chain(of_wires);
+    all.filter(|&bytes| bytes > TABLE_MEMORY).sum()
+}
+
+/// Returns the bytes that wait for the program at the garbler and at the evaluator.
+fn waiting(layout: &Layout, level: Level) -> [u64; 2] {
+    [Garbled::waiting(level.tag, layout.counted()), Received::waiting(level.tag, layout.counted())]
 }

@@ -13,9 +13,11 @@ use brickwork_session::stock::records::{Batches, Wanted};
 use brickwork_stock::{GivenUp, Serial};
 
 use super::records::Header;
+use crate::components::{Garbled, Received};
 use crate::layout::{Forced, Layout, Lot, can_be_masked, lots};
 use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
 use crate::report::promise_of;
+use crate::role::Role as _;
 
 /// The kind of a batch's items.
 pub(super) const COPIES: u8 = 0;
@@ -84,6 +86,11 @@ impl Request {
         self.components.iter().map(|(component, _)| (&*component.circuit, component.digest()))
     }
 
+    /// Returns the circuit and the number of copies of each component.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (&Circuit, usize)> + Clone {
+        self.components.iter().map(|(component, copies)| (&*component.circuit, *copies))
+    }
+
     /// Adds copies of a component. Components with the same digest share one count.
     pub fn add(&mut self, component: &Component, count: usize) {
         let digest = component.digest();
@@ -106,7 +113,7 @@ impl Request {
     pub(crate) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
         let sizes = forced.sizes.unwrap_or(SIZES);
-        let mut all = lots(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
+        let mut all = lots(self.counted(), sizes);
         let rests = (0..self.inputs).step_by(MASKS_OF_A_STEP).map(|first| self.inputs - first);
         for (k, rest) in rests.enumerate() {
             if k == all.len() {
@@ -258,7 +265,12 @@ impl Asked for Filling<'_> {
     }
 
     fn stored_bytes(&self, role: Party) -> u64 {
-        self.level.waiting_bytes(self.lot.ands as u64)[usize::from(role == Party::Evaluator)]
+        let circuit = |component: usize| &*self.request.components[component].0.circuit;
+        let copies = self.lot.parts.iter().map(|part| (circuit(part.component), part.copies));
+        match role {
+            Party::Garbler => Garbled::waiting(self.level.tag, copies),
+            Party::Evaluator => Received::waiting(self.level.tag, copies),
+        }
     }
 }
 

@@ -63,10 +63,10 @@ impl Recorded for Garbled {
 
     fn lists(self) -> Result<Vec<List>, Error> {
         let Garbled { ports, port_labels, outputs, output_labels, labels, macs, .. } = self;
-        let mut lists: Vec<List> = of_shares(ports).into();
-        lists.push(List::Words(port_labels));
-        lists.extend(of_shares(outputs));
-        lists.push(List::Words(output_labels));
+        let mut lists: Vec<List> = of_shares(ports.whole()?).into();
+        lists.push(List::Words(port_labels.whole()?));
+        lists.extend(of_shares(outputs.whole()?));
+        lists.push(List::Words(output_labels.whole()?));
         lists.extend([List::Bytes(labels.whole()?), List::Bytes(macs.whole()?)]);
         Ok(lists)
     }
@@ -90,10 +90,10 @@ impl Recorded for Garbled {
     fn take(items: &Items, which: Range<usize>, _: Numbered, shelf: &Shelf) -> Result<Self, Error> {
         Ok(Garbled {
             count: which.len(),
-            ports: items.shares(0, &which),
-            port_labels: items.list(2, which.clone(), 0),
-            outputs: items.shares(3, &which),
-            output_labels: items.list(5, which.clone(), 0),
+            ports: shelf.keep_shares(items.shares(0, &which))?,
+            port_labels: shelf.keep(items.list(2, which.clone(), 0))?,
+            outputs: shelf.keep_shares(items.shares(3, &which))?,
+            output_labels: shelf.keep(items.list(5, which.clone(), 0))?,
             labels: shelf.keep(items.list(6, which.clone(), SPARE))?,
             macs: shelf.keep(items.list(7, which, SPARE))?,
         })
@@ -112,8 +112,8 @@ impl Recorded for Received {
 
     fn lists(self) -> Result<Vec<List>, Error> {
         let Received { ports, outputs, tables, words, tags, .. } = self;
-        let mut lists: Vec<List> = of_shares(ports).into();
-        lists.extend(of_shares(outputs));
+        let mut lists: Vec<List> = of_shares(ports.whole()?).into();
+        lists.extend(of_shares(outputs.whole()?));
         lists.extend([List::Words(tables.whole()?), List::Words(words.whole()?), List::Bytes(tags.whole()?)]);
         Ok(lists)
     }
@@ -140,8 +140,8 @@ impl Recorded for Received {
             count: which.len(),
             keys: GarblingKeys::new(start, copies as usize, ands),
             first,
-            ports: items.shares(0, &which),
-            outputs: items.shares(2, &which),
+            ports: shelf.keep_shares(items.shares(0, &which))?,
+            outputs: shelf.keep_shares(items.shares(2, &which))?,
             tables: shelf.keep(items.list(4, which.clone(), 0))?,
             words: shelf.keep(items.list(5, which.clone(), 0))?,
             tags: shelf.keep(items.list(6, which, SPARE))?,
@@ -190,8 +190,8 @@ fn read<C: Recorded>(
     memory: u64,
 ) -> Result<(Made<C>, Vec<Pool>), Error> {
     let c = member.level.tag;
-    let shelf = Shelf::new((C::an_and(c) * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.components(), layout.all_inputs());
+    let shelf = Shelf::new(C::waiting(c, layout.counted()), memory, &mut member.rng)?;
+    let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
     let mut places: HashMap<[u8; 32], usize> = HashMap::new();
     for (k, component) in
         layout.program.components().iter().enumerate().filter(|(k, _)| layout.kinds[*k] == *k)
@@ -217,7 +217,7 @@ fn read<C: Recorded>(
                 let here = at..at + here.len();
                 at = here.end;
                 let numbered = Numbered { keys, first, ands: circuit.and_gates() };
-                made.copies[place].push(C::take(&taken, here, numbered, &shelf)?);
+                made.copies[place].push(C::take(&taken, here, numbered, &made.shelf)?);
             }
         }
         headers.push(header);
@@ -342,9 +342,8 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.member.run.phase("preprocess");
-        let mut made = Made::new(step.request.named(), step.lot.inputs);
-        let (shelf, mut room) = (Shelf::memory(), Drawn::default());
-        C::make(&mut self.member, &step.lot, step.sizes, &shelf, &mut room, &mut made)?;
+        let mut made = Made::new(step.request.named(), step.lot.inputs, Shelf::memory());
+        C::make(&mut self.member, &step.lot, step.sizes, &mut Drawn::default(), &mut made)?;
         self.made = Some(made);
         Ok(())
     }
@@ -383,8 +382,8 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         // Solderings and shares depend on the taken items, so nothing is sent before both parties have burned
         // them.
         stand.confirm(self.run())?;
-        let (outputs, wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
-        self.member.keep_of(job.layout, &wires)?;
+        let (outputs, mut wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
+        self.member.keep_of(job.layout, &mut wires)?;
         let kept = self.member.keep.last().to_vec();
         Ok(Outcome { outputs, kept, pools, cot: self.member.cot() })
     }

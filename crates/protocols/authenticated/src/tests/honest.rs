@@ -7,7 +7,9 @@ use crate::adversary::{Case, Ending, Point, chain};
 use crate::layout::Forced;
 use crate::parameters::{Level, Pool, Sizes};
 use brickwork_circuit::library::aes;
+use brickwork_plan::{Link, Machine, predict};
 use brickwork_testing::Replayable as _;
+use brickwork_wire::counting_pair;
 
 fn is_right(program: &Arc<Program>, security: u32, cot: Cot, rng: &mut Rng) {
     let inputs = random_inputs(program, rng);
@@ -75,6 +77,83 @@ fn programs_of_many_lots_are_computed() {
         for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
             assert_eq!(result.unwrap().outputs, program.output_bits(party, &clear), "{party:?}");
         }
+    }
+}
+
+/// Runs a program of `executions` chains of two AND gates with these sizes, and all data in files. Bytes are
+/// as predicted. Returns the crossings, which are as predicted, too.
+fn crossings(executions: usize, sizes: Sizes, cot: Cot) -> u64 {
+    let program = Arc::new(chain(Recipient::Both).repeat(executions).unwrap());
+    let mut rng = Rng::replayable("test inputs");
+    let (pool, sizes) = (Some(Pool { size: 3, bucket: 3 }), Some(sizes));
+    let layout = Layout::new(&program).unwrap();
+    let making = Making::forced(&layout, 40, cot, &Forced { level: None, pool, sizes }).unwrap();
+    let predicted = predict(&cost::steps(&layout, &making), &Machine::free(), &Link::LOOPBACK);
+    let inputs = random_inputs(&program, &mut rng);
+    let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
+    let job = Job { table_memory: 0, ..job(&program, 40) };
+    let (left, right, [_, crossings]) = counting_pair();
+    let results = play_job(cot, (left, right), &job, [&inputs[0], &inputs[1]], hooks);
+    let clear = program.simulate(&inputs[0], &inputs[1]);
+    for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+        let report = result.unwrap();
+        assert_eq!(report.outputs, program.output_bits(party, &clear), "{party:?}");
+        // The garbler receives the last message of a phase in the next one.
+        for (phase, predicted) in report.phases.iter().zip(&predicted.phases) {
+            let sent = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
+            let expected = [predicted.garbler_sent_bytes, predicted.evaluator_sent_bytes];
+            assert!(
+                party == Party::Garbler || sent == expected,
+                "{}: {sent:?}, not {expected:?}",
+                phase.name
+            );
+        }
+    }
+    assert_eq!(crossings.get(), predicted.crossings(), "{executions} chains, {sizes:?}, {}", cot.name());
+    crossings.get()
+}
+
+/// A lot takes six crossings, however many parts it has, and one more each time a party has sent as many
+/// portions as it may be ahead. The program itself takes four more than setup and lots, whatever its size.
+#[test]
+fn crossings_do_not_grow_with_parts() {
+    let sizes = |lot, part, portion| Sizes { lot, part, portion };
+    let mut all = Vec::new();
+    for cot in [Cot::Extension, Cot::SoftSpoken4] {
+        // One lot: 2 parts or 200; 1 portion, 23, or 86, of which up to 16 are on their way.
+        let [one, parts] = [400, 4].map(|part| crossings(200, sizes(400, part, 1 << 12), cot));
+        assert_eq!(parts, one);
+        let windows = [80, 21].map(|portion| crossings(200, sizes(400, 40, portion), cot));
+        // Twice the program in twice the lots.
+        let lots = [2, 4].map(|times| crossings(200 * times, sizes(400, 40, 1 << 12), cot));
+        all.push([vec![one], windows.to_vec(), lots.to_vec()].concat());
+    }
+    assert_eq!(all, [[12, 13, 17, 18, 30], [13, 14, 18, 19, 31]]);
+}
+
+/// Row 5: a wrong share of an opened difference is noticed in every part of a lot. The evaluator opens all
+/// parts before it receives tables, and computes the words of most parts twice.
+#[test]
+fn row_05_a_wrong_share_in_any_part_is_seen() {
+    let program = Arc::new(chain(Recipient::Both).repeat(20).unwrap());
+    let mut rng = Rng::replayable("test inputs");
+    let inputs = random_inputs(&program, &mut rng);
+    let sizes = Some(Sizes { lot: 40, part: 4, portion: 64 });
+    let pool = Some(Pool { size: 3, bucket: 3 });
+    for (cheater, part) in [0, 1].into_iter().flat_map(|cheater| [0, 1, 2, 9].map(|part| (cheater, part))) {
+        let mut hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
+        let mut opened = 0;
+        hooks[cheater].alter = Some(Box::new(move |point, bytes: &mut [u8]| {
+            if point == Point::Opened {
+                bytes[0] ^= u8::from(opened == part);
+                opened += 1;
+            }
+        }));
+        hooks[cheater].looks_away = true;
+        let both = [&inputs[0][..], &inputs[1]];
+        let results = over_these(Cot::default(), memory_pair(), &program, 40, both, hooks);
+        let seen = results[1 - cheater].as_ref().map(|_| ()).map_err(|error| error.to_string());
+        assert!(seen.as_ref().is_err_and(|why| why.contains("opened share")), "{cheater} {part}: {seen:?}");
     }
 }
 
