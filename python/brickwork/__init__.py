@@ -44,7 +44,7 @@ from .errors import (
     StockError,
     UsageError,
 )
-from .frames import Answer, Schema, Table, private_aggregate, private_join
+from .frames import private_aggregate, private_join
 from .functions import (
     aes_sub_byte,
     all,
@@ -67,6 +67,7 @@ from .kinds import day as date
 from .outputs import columns, to_arrow, to_pandas
 from .ports import Port
 from .programs import Program, compile, load
+from .queries import Answer
 from .runs import (
     Faulty,
     Record,
@@ -81,6 +82,8 @@ from .runs import (
 )
 from .secret import Secret, SecretFile, secret_file
 from .session import Kept, Session, Step, connect, connect_async
+from .sources import Schema, Table
+from .sql import sql
 from .traced import Component, Traced, component, program
 from .tracing import SecretUsed
 from .types import Array, Both, Evaluator, Garbler, Struct, fixed, short, sint, uint
@@ -172,6 +175,7 @@ __all__ = [
     "simulate",
     "sint",
     "sort",
+    "sql",
     "sum",
     "tables",
     "text",

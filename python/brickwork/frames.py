@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .queries import Aggregate, Answer, Join
-from .sources import Schema, Table
-
-
-def _as_table(given: Any) -> Table | Schema:
-    return given if isinstance(given, (Table, Schema)) else Table(given)
+from .sources import as_table
 
 
 def private_join(
@@ -54,7 +50,7 @@ def private_join(
         simulate: whether to compute in the clear, without a protocol.
         options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
     """
-    tables = _as_table(left), _as_table(right)
+    tables = as_table(left), as_table(right)
     return Join(tables, on, how, validate, agg, group_by, min_group, to).run(simulate, options)
 
 
@@ -84,8 +80,5 @@ def private_aggregate(
         simulate: whether to compute in the clear, without a protocol.
         options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
     """
-    tables = _as_table(left), _as_table(right)
+    tables = as_table(left), as_table(right)
     return Aggregate(tables, agg, group_by, min_group, to).run(simulate, options)
-
-
-__all__ = ["Answer", "Schema", "Table", "private_aggregate", "private_join"]

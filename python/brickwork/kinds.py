@@ -50,10 +50,10 @@ class Kind:
         """Returns the value of a code."""
         raise NotImplementedError
 
-    def codes(self, values: Iterable[Any], place: str) -> list[int | None]:
+    def codes(self, values: Iterable[Any], rows: Iterable[int], place: str) -> list[int | None]:
         """Returns the codes of values; a null has none. The error for a value names its row."""
         found: list[int | None] = []
-        for row, one in enumerate(values):
+        for row, one in zip(rows, values):
             try:
                 found.append(None if one is None else self.code(one))
             except Unfit as unfit:

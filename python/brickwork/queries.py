@@ -8,6 +8,7 @@ agree on them stop before any input is used.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -32,7 +33,7 @@ from .kinds import (
     collision_log2,
     hashed,
 )
-from .relational import Accumulator, Grouping, Layout, Measured
+from .relational import Accumulator, Condition, Grouping, Layout, Measured
 from .sources import Schema, Table
 from .traced import Traced
 from .types import ArrayType, IntegerType, Owned
@@ -99,9 +100,54 @@ def _results(agg: Mapping[str, Any], find: Callable[[str], Field]) -> list[Resul
         if field is not None and function in ("min", "max") and not field.kind.has_order:
             raise UsageError(f"{function} of {column}, which is {field.kind}", "its values have no order")
         found.append(Result(name, field, function))
-    if len({one.name for one in found}) < len(found):
-        raise UsageError("two aggregates have one name", 'name them: agg={"total": ("amount", "sum")}')
+    _refuse_twice([one.name for one in found])
     return found
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"two columns of the result are called {name}",
+                'name aggregates: agg={"total": ("amount", "sum")}',
+            )
+
+
+@dataclass(frozen=True)
+class Having:
+    """A condition on an aggregate: at least a number, or `below` it.
+
+    Attributes:
+        column: the aggregated column, or `*`.
+        strict: whether the number itself is below, too.
+    """
+
+    column: str
+    function: str
+    number: Fraction
+    below: bool
+    strict: bool
+
+    def json(self) -> list[Any]:
+        """Returns the condition as an object of JSON."""
+        return [self.column, self.function, str(self.number), self.below, self.strict]
+
+    def condition(self, result: Result, of: Measured | None) -> Condition:
+        """Returns the condition on the accumulators of an aggregate."""
+        scale = 10 ** getattr(result.field.kind, "scale", 0) if result.field else 1
+        exact = self.number * (1 if self.function == "count" else scale)
+        # The numbers below `least` are on one side of the condition, and the others on the other side.
+        least = math.floor(exact) + 1 if self.strict else math.ceil(exact)
+        if of is None:
+            return Condition("rows", "", False, False, least, self.below)
+        known = f"{of.name}.{'count' if 'count' in of.needs else 'any'}"
+        if self.function == "count":
+            return Condition(known, "", False, False, least, self.below)
+        if self.function == "sum":
+            low = 1 << of.total - 1 if of.low < 0 else 0
+            return Condition(f"{of.name}.sum", known, False, of.low < 0, least + low, self.below)
+        name = f"{of.name}.{self.function}"
+        return Condition(name, known, self.function == "min", False, least - of.low, self.below)
 
 
 def _measured(results: Iterable[Result], counted: int) -> dict[Field, Measured]:
@@ -119,6 +165,12 @@ def _measured(results: Iterable[Result], counted: int) -> dict[Field, Measured]:
         width = width if needs - {"count", "any"} else 0
         found[field] = replace(known, width=width, needs=tuple(sorted(needs)))
     return found
+
+
+def _conditions(
+    having: Iterable[tuple[Having, Result]], measured: Mapping[Field, Measured]
+) -> tuple[Condition, ...]:
+    return tuple(one.condition(of, measured[of.field] if of.field else None) for one, of in having)
 
 
 def _own_sums(of: Measured, counted: int, code: int | None, times: int = 1) -> dict[Accumulator, int]:
@@ -189,6 +241,10 @@ class Answer:
             raise UsageError("this party learns no result", "the argument `to` names who learns it")
         return self.columns
 
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Takes new names for columns, each with the old one."""
+        self._kinds = {new: self._kinds[old] for new, old in names.items() if old in self._kinds}
+
     def to_pandas(self) -> Any:
         """Returns the result as a `pandas.DataFrame`."""
         pandas = needed("pandas", "to_pandas", "pandas")
@@ -249,7 +305,7 @@ class _Reader:
         """Returns the code of each value of a column."""
         values = self.table.values[field.name]
         if not isinstance(field.kind, Key):
-            return field.kind.codes(values, self.place(field.name))
+            return field.kind.codes(values, self.table.numbers, self.place(field.name))
         return self.hashes(field.name, [field], field.kind.width)
 
     def hashes(self, name: str, fields: Sequence[Field], bits: int) -> list[int | None]:
@@ -258,7 +314,7 @@ class _Reader:
         for field in fields:
             values = self.table.values[field.name]
             canon = _Canonical() if isinstance(field.kind, Key) else field.kind
-            columns.append(canon.codes(values, self.place(field.name)))
+            columns.append(canon.codes(values, self.table.numbers, self.place(field.name)))
         known: dict[int, tuple[Any, ...]] = {}
         texts = self.texts.setdefault(name, {})
         found: list[int | None] = []
@@ -269,7 +325,7 @@ class _Reader:
             code = hashed(parts, bits, self.salt)
             if known.setdefault(code, parts) != parts:
                 raise InvalidInput(
-                    f"{self.place(name)}, row {row}: another value has the same hash",
+                    f"{self.place(name)}, row {self.table.numbers[row]}: another value has the same hash",
                     "take bw.key of more bits",
                 )
             texts.setdefault(code, tuple(self.table.values[field.name][row] for field in fields))
@@ -498,10 +554,14 @@ class Join(Query):
         group_by: str | Sequence[str] | None,
         min_group: int,
         to: str,
+        select: Sequence[str] | None = None,
+        having: Sequence[Having] = (),
+        text: str = "",
     ) -> None:
         pairs = list(on.items()) if isinstance(on, Mapping) else [(name, name) for name in _listed(on)]
         groups = _listed(group_by)
         asked = {"on": pairs, "how": how, "validate": validate, "group_by": groups, "min_group": min_group}
+        asked |= {"select": select, "having": [one.json() for one in having], "text": text}
         super().__init__(tables, {**asked, "agg": None if agg is None else list(agg.items())}, to)
         if how not in ("inner", "left", "semi", "anti"):
             raise UsageError(f"how={how!r}", "say inner, left, semi or anti")
@@ -529,11 +589,13 @@ class Join(Query):
             self.collision = collision_log2(rows, others, self.key_bits)
         self.has_agg = agg is not None
         self.results = _results(agg or {}, self._column)
+        self.having = [(one, _results({"": (one.column, one.function)}, self._column)[0]) for one in having]
         self.names: list[tuple[str, Field | int]] = []
-        if self.has_agg:
-            self.names = [(name, self._group(name)) for name in groups]
+        if self.has_agg or select is not None:
+            self.names = [(name, self._group(name)) for name in (groups if self.has_agg else select or ())]
         else:
             self.names = self._all()
+        _refuse_twice([*(name for name, _ in self.names), *(one.name for one in self.results)])
         whole = {place for _, place in self.names if isinstance(place, int)}
         self.shows_key = len(whole) == len(self.pairs)
         if not self.shows_key:
@@ -550,7 +612,7 @@ class Join(Query):
         if how == "left" and self.many == 1:
             most += self.schemas[0].rows
         self.counted = max(2, most.bit_length())
-        self.measured = _measured(self.results, self.counted)
+        self.measured = _measured([*self.results, *(of for _, of in self.having)], self.counted)
 
     def _pair(self, left: str, right: str) -> tuple[Field, Field]:
         """Returns a column of the key in both tables, of one type."""
@@ -569,6 +631,8 @@ class Join(Query):
         """Returns the column that a name means."""
         side, dot, rest = name.partition(".")
         if dot and side in SIDES:
+            if self.exists and side == "right":
+                raise UsageError(f"the column {name}", f"a {self.how} join has no columns of the right table")
             return self.find(SIDES.index(side), rest)
         sides = [side for side in range(2) if name in dict(self.schemas[side].columns)]
         if self.exists:
@@ -579,14 +643,11 @@ class Join(Query):
 
     def _group(self, name: str) -> Field | int:
         for place, (left, right) in enumerate(self.pairs):
-            if name in (left.name, right.name) and (left.name == right.name or name == left.name):
+            # In a left join, the right table may have no row with the key.
+            of_right = () if self.how == "left" else (f"right.{right.name}",)
+            if name in (left.name, f"left.{left.name}", *of_right):
                 return place
-        found = self._column(name)
-        if self.exists and found.side == 1:
-            raise UsageError(
-                f"a group by {name} of the right table", f"a {self.how} join has no columns of it"
-            )
-        return found
+        return self._column(name)
 
     def _all(self) -> list[tuple[str, Field | int]]:
         """Returns all columns of the joined rows, named as pandas names them."""
@@ -637,9 +698,8 @@ class Join(Query):
         )
         counts = tuple(["rows"] + ["keys"] * (not self.shows_key)) if self.min_group > 1 else ()
         accumulators = [one for of in (*measured[0], *measured[1]) for one in of.accumulators(self.counted)]
-        names = dict.fromkeys(
-            [*counts, *(["rows"] if any(one.field is None for one in self.results) else [])]
-        )
+        asked = [*self.results, *(of for _, of in self.having)]
+        names = dict.fromkeys([*counts, *(["rows"] if any(one.field is None for one in asked) else [])])
         counters = [Accumulator(name, "sum", self.counted) for name in names]
         order = "key" if self.once or self.has_agg and blobs[1] == 0 else "blob" if self.has_agg else "none"
         join = relational.Join(
@@ -653,7 +713,8 @@ class Join(Query):
             self.shows_key,
             Grouping(0, (), 1, ()),
         )
-        grouping = Grouping(join.group.width, (*counters, *accumulators), self.min_group, counts)
+        conditions = _conditions(self.having, self.measured)
+        grouping = Grouping(join.group.width, (*counters, *accumulators), self.min_group, counts, conditions)
         return replace(join, grouping=grouping)
 
     def bound(self, side: int) -> int:
@@ -666,8 +727,9 @@ class Join(Query):
         for field in fields:
             values = reader.table.values[field.name]
             if None in values:
+                row = reader.table.numbers[values.index(None)]
                 raise InvalidInput(
-                    f"{reader.place(field.name)}, row {values.index(None)}: the key is null",
+                    f"{reader.place(field.name)}, row {row}: the key is null",
                     "leave the row out: a null matches nothing",
                 )
         if self.is_hashed:
@@ -675,7 +737,8 @@ class Join(Query):
             found = reader.hashes(name, fields, self.key_bits)
             return [one for one in found if one is not None]
         columns = [
-            field.kind.codes(reader.table.values[field.name], reader.place(field.name)) for field in fields
+            field.kind.codes(reader.table.values[field.name], reader.table.numbers, reader.place(field.name))
+            for field in fields
         ]
         keys = []
         for parts in zip(*columns):
@@ -725,8 +788,9 @@ class Join(Query):
         for row, key in enumerate(keys):
             if first.setdefault(key, row) != row and not self.exists:
                 name = ", ".join(pair[reader.side].name for pair in self.pairs)
+                of = reader.table.numbers
                 raise InvalidInput(
-                    f"{reader.place(name)}, row {row}: it has the key of row {first[key]}",
+                    f"{reader.place(name)}, row {of[row]}: it has the key of row {of[first[key]]}",
                     "add such rows up, choose one of them, or say which table has each key once: "
                     "validate='m:1' for the right one, '1:m' for the left one",
                 )
@@ -795,8 +859,7 @@ class Join(Query):
         for part, side in zip(("one", "many"), self._sides()):
             fields = self.blobs[side]
             values = _values_of(fields, group[part], reader)
-            there = group[f"of_{part}"] if join.group.has(f"of_{part}") else 1
-            known = {field: value if there else None for field, value in zip(fields, values)}
+            known = dict(zip(fields, values))
             found |= {name: known[of] for name, of in self.names if isinstance(of, Field) and of.side == side}
         if self.shows_key:
             keys = self._key_values(group["key"], reader)
@@ -843,9 +906,13 @@ class Aggregate(Query):
         group_by: str | Sequence[str] | None,
         min_group: int,
         to: str,
+        having: Sequence[Having] = (),
+        text: str = "",
     ) -> None:
         groups = _listed(group_by)
-        super().__init__(tables, {"agg": list(agg.items()), "group_by": groups, "min_group": min_group}, to)
+        asked = {"agg": list(agg.items()), "group_by": groups, "min_group": min_group}
+        conditions_asked = [one.json() for one in having]
+        super().__init__(tables, {**asked, "having": conditions_asked, "text": text}, to)
         self.groups = [self._both(name) for name in groups]
         for of in self.groups:
             if isinstance(of.kind, Key):
@@ -854,15 +921,19 @@ class Aggregate(Query):
                     "give it bw.category or bw.text",
                 )
         self.results = _results(agg, self._both)
+        self.having = [(one, _results({"": (one.column, one.function)}, self._both)[0]) for one in having]
+        _refuse_twice([*groups, *(one.name for one in self.results)])
+        computed = [*self.results, *(of for _, of in self.having)]
         self.counted = max(2, sum(one.rows for one in self.schemas).bit_length())
-        self.measured = _measured(self.results, self.counted)
+        self.measured = _measured(computed, self.counted)
         self.places = prod(_size(of.kind) for of in self.groups)
         self.dense = self.places <= max(_FEW, 2 * sum(one.distinct for one in self.schemas))
-        rows = min_group > 1 or any(one.field is None for one in self.results) or self.dense and self.groups
+        rows = min_group > 1 or any(one.field is None for one in computed) or self.dense and self.groups
         counters = [Accumulator("rows", "sum", self.counted)] if rows else []
         sums = [one for of in self.measured.values() for one in of.accumulators(self.counted)]
         width = 0 if self.dense else _blob(self.groups).width
-        self.grouping = Grouping(width, (*counters, *sums), min_group, ())
+        conditions = _conditions(self.having, self.measured)
+        self.grouping = Grouping(width, (*counters, *sums), min_group, (), conditions)
 
     def _both(self, name: str) -> Field:
         """Returns a column that both tables have."""
@@ -928,8 +999,10 @@ class Aggregate(Query):
 
         def work(left: Any, right: Any) -> Any:
             if self.dense:
-                return relational.beside(left, right, grouping, not self.groups)
-            return relational.front(relational.by_group(left, right, grouping), most)
+                records = relational.beside(left, right, grouping, not self.groups)
+                return relational.cleared(relational.shown(records, grouping))
+            records = relational.by_group(left, right, grouping)
+            return relational.front(relational.shown(records, grouping), most)
 
         program = self.program(layout.width, counts, [layout.width] * 2, most, work)
 

@@ -282,7 +282,7 @@ def compacted(rows: list[Integer], bound: int) -> list[Integer]:
     This is the order-preserving compaction of Sasy, Johnson and Goldberg (Fast Fully Oblivious Compaction and
     Shuffling, 2022), with about n log n / 2 exchanges.
     """
-    return [kept(top(row), row) for row in _to_front(rows)[:bound]]
+    return cleared(_to_front(rows)[:bound])
 
 
 @component
@@ -298,6 +298,28 @@ def halved(rows: list[Integer]) -> list[Integer]:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """A condition on a group, which is left out if it does not hold.
+
+    Attributes:
+        accumulator: the accumulator that is compared.
+        known: the one that is 0 if there is no value, or an empty name. Without a value, no condition holds.
+        inverted: whether the compared number is the inverted accumulator.
+        signed: whether it has a sign.
+
+        least: the smallest number that fulfils the condition, in units from the smallest one of the type.
+        below: whether the numbers below `least` fulfil the condition, and the others do not.
+    """
+
+    accumulator: str
+    known: str
+    inverted: bool
+    signed: bool
+    least: int
+    below: bool
+
+
+@dataclass(frozen=True)
 class Grouping:
     """The rules for records. A record has accumulators, the bits of its group, and a highest bit that says
     whether it is there.
@@ -305,12 +327,16 @@ class Grouping:
     Attributes:
         group: the bits of the group.
         smallest: the least count of rows in a group that is shown.
+
+        counts: the accumulators that must be at least as large.
+        conditions: other conditions on a group that is shown.
     """
 
     group: int
     accumulators: tuple[Accumulator, ...]
     smallest: int
     counts: tuple[str, ...]
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def record(self) -> Layout:
@@ -322,25 +348,55 @@ class Grouping:
 
 
 @component
-def large_enough(record: Any, grouping: Grouping) -> Any:
-    """Returns a record that is not there if one of its counts is too small."""
+def conforming(record: Any, grouping: Grouping) -> Any:
+    """Returns a record that is not there if one of its counts is too small, or a condition does not hold."""
     layout, wanted = grouping.record, top(record)
     for name in grouping.counts:
         found = layout.of(record, name)
         if grouping.smallest > found.type.high:
             return record & 0
         wanted = wanted & (found >= grouping.smallest)
+    for one in grouping.conditions:
+        wanted = wanted & _holds(record, one, layout)
     base, _ = layout.place("there")
     changed = body().let(record.type, here(record))
     body().say(f"{changed}{{{base}:1}} = {here(wanted)};")
     return Integer(record.type, changed)
 
 
+def _holds(record: Integer, condition: Condition, layout: Layout) -> Integer:
+    number = layout.of(record, condition.accumulator)
+    width = number.type.width
+    if condition.inverted:
+        number = ~number
+    if condition.signed:
+        # With inverted sign bits, signed numbers have the order of unsigned numbers.
+        number = _joined([number.bits(0, width - 1), ~top(number)]) if width > 1 else ~number
+    reached: Integer = BIT(int(condition.least <= 0))
+    if 0 < condition.least < 1 << width:
+        words = [condition.least >> place & (1 << 32) - 1 for place in range(0, width, 32)]
+        widths = [min(32, width - place) for place in range(0, width, 32)]
+        reached = number >= _joined([constant(word, IntegerType(of)) for word, of in zip(words, widths)])
+    found = ~reached if condition.below else reached
+    return found & (layout.of(record, condition.known) != 0) if condition.known else found
+
+
+def _joined(parts: list[Integer]) -> Integer:
+    """Returns the bits of some numbers one after another, the lowest first."""
+    layout = Layout(tuple((str(place), of.type.width) for place, of in enumerate(parts)))
+    return layout.packed({str(place): of for place, of in enumerate(parts)})
+
+
 def shown(records: list[Integer], grouping: Grouping) -> list[Integer]:
-    """Returns the records without groups that are too small."""
-    if grouping.smallest <= 1:
+    """Returns the records without groups that are too small, or that do not fulfil a condition."""
+    if not grouping.conditions and (grouping.smallest <= 1 or not grouping.counts):
         return records
-    return [large_enough(record, grouping) for record in records]
+    return [conforming(record, grouping) for record in records]
+
+
+def cleared(records: list[Integer]) -> list[Integer]:
+    """Returns the records with zeros for those that are not there."""
+    return [kept(top(record), record) for record in records]
 
 
 @component
@@ -362,7 +418,7 @@ def total(records: list[Integer], grouping: Grouping) -> list[Integer]:
     base, _ = grouping.record.place("there")
     there = body().let(whole.type, here(whole))
     body().say(f"{there}{{{base}:1}} = 1##1;")
-    return [kept(top(one), one) for one in shown([Integer(whole.type, there)], grouping)]
+    return cleared(shown([Integer(whole.type, there)], grouping))
 
 
 def _same_group(a: Integer, b: Integer, grouping: Grouping) -> Integer:
@@ -469,17 +525,9 @@ class Join:
 
     @property
     def group(self) -> Layout:
-        """The parts of a group: blobs, and whether there is a row of each list, if it is not certain."""
-        flag = int(self.how in ("one", "many"))
+        """The parts of a group. The blob of a missing row is 0."""
         key = self.key if self.shows_key else 0
-        of = (
-            ("one", self.blobs[0]),
-            ("many", self.blobs[1]),
-            ("of_one", flag),
-            ("of_many", flag),
-            ("key", key),
-        )
-        return Layout(of)
+        return Layout((("one", self.blobs[0]), ("many", self.blobs[1]), ("key", key)))
 
 
 def _slot(row: Integer, side: int, join: Join) -> Integer:
@@ -532,8 +580,6 @@ def record_of(slot: Any, learned: Any, same_follows: Any, ordered: Any, join: Jo
         group["one"] = where(of_one, of_first("blob"), 0) if join.how == "many" else of_first("blob")
     if join.blobs[1]:
         group["many"] = where(of_many, of_other("blob"), 0) if join.how == "one" else of_other("blob")
-    if join.group.has("of_one"):
-        group |= {"of_one": of_one, "of_many": of_many}
     if join.shows_key:
         group["key"] = layout.of(slot, "key")
     parts: dict[str, Any] = {"there": there}

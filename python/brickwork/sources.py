@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,7 @@ class Table:
         if len(lengths) != 1:
             raise InvalidInput("a table without columns, or with columns of different lengths", "correct it")
         (self.length,) = lengths
+        self.numbers: Sequence[int] = range(self.length)
         self.open = rows is None and distinct is None
         kinds, self.unknown = {}, {}
         for name, (values, dtype) in found.items():
@@ -103,6 +105,16 @@ class Table:
                 kinds[name] = replace(kind, is_float=True) if float_ else kind  # type: ignore[call-arg]
         bound = max(1, self.length if rows is None else rows)
         self.schema = Schema(tuple(kinds.items()), bound, bound if distinct is None else distinct)
+
+    def filtered(self, wanted: Callable[[dict[str, Any]], bool]) -> Table:
+        """Returns the table with the wanted rows alone. Its schema, and the numbers of its rows, stay."""
+        of = copy(self)
+        names = list(self.values)
+        rows = [dict(zip(names, row)) for row in zip(*self.values.values())]
+        kept = [place for place, row in enumerate(rows) if wanted(row)]
+        of.values = {name: [values[place] for place in kept] for name, values in self.values.items()}
+        of.numbers, of.length = [self.numbers[place] for place in kept], len(kept)
+        return of
 
     def __repr__(self) -> str:
         return f"<brickwork.Table of {len(self.values)} columns>"
@@ -153,3 +165,8 @@ def _column(column: Any) -> tuple[list[Any], str]:
     if hasattr(column, "to_pylist"):  # Arrow
         return column.to_pylist(), str(column.type)
     return list(column), "object"
+
+
+def as_table(given: Any) -> Table | Schema:
+    """Returns a party's table, or the schema of a table that the peer has."""
+    return given if isinstance(given, (Table, Schema)) else Table(given)

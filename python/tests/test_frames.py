@@ -537,3 +537,11 @@ def test_a_schema_of_the_peer_is_checked(text: str, tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(text)
     with pytest.raises((bw.InvalidInput, bw.UsageError)):
         bw.Schema.load(tmp_path / "schema.json")
+
+
+def test_rows_with_and_without_a_match_are_of_one_group() -> None:
+    left = {"k": [1, 2, 3], "g": ["red", "red", None], "x": [1, 2, 4]}
+    tables = bw.Table(left, types={"g": TYPES["g"]}), {"k": [2, 3], "y": [5, 6]}
+    agg = {"x": "sum", "y": "sum", "n": ("*", "count")}
+    answer = bw.private_join(*tables, on="k", how="left", agg=agg, group_by="g", simulate=True)
+    assert answer.columns == {"g": ["red", None], "x": [3, 4], "y": [5, 6], "n": [2, 1]}

@@ -47,6 +47,7 @@ def blocks(page: str) -> list[str]:
         ("docs/reference/python.md", 0),
         ("docs/guides/python-programs.md", 0),
         ("docs/guides/frames.md", 0),
+        ("docs/guides/frames.md", 2),
     ],
 )
 def test_what_pages_say_is_so(page: str, number: int, tmp_path: Path) -> None:
