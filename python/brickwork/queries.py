@@ -696,7 +696,8 @@ class Join(Query):
         measured = tuple(
             tuple(one for field, one in self.measured.items() if field.side == side) for side in self._sides()
         )
-        counts = tuple(["rows"] + ["keys"] * (not self.shows_key)) if self.min_group > 1 else ()
+        rows = "others" if self.how == "left" and self.many == 1 else "rows"
+        counts = tuple([rows] + ["keys"] * (not self.shows_key)) if self.min_group > 1 else ()
         accumulators = [one for of in (*measured[0], *measured[1]) for one in of.accumulators(self.counted)]
         asked = [*self.results, *(of for _, of in self.having)]
         names = dict.fromkeys([*counts, *(["rows"] if any(one.field is None for one in asked) else [])])

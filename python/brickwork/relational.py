@@ -483,8 +483,8 @@ class Join:
             or `none`.
 
         shows_key: whether a key is part of its group.
-        grouping: the accumulators `rows` (all rows) and `keys` (rows of the other list), if they are needed,
-            and those of `measured`.
+        grouping: the accumulators `rows` (all rows), `others` (rows of the other list) and `keys` (different
+            keys that match), if they are needed, and those of `measured`.
     """
 
     key: int
@@ -588,7 +588,10 @@ def record_of(slot: Any, learned: Any, same_follows: Any, ordered: Any, join: Jo
     rows = there.astype(IntegerType(join.counted))
     if join.repeats:
         rows = where(of_many, of_other("n"), rows)
-    parts |= {name: of for name, of in (("rows", rows), ("keys", there)) if join.grouping.record.has(name)}
+    # Rows without a match may be made up, so they count as no key, and as no row of the other list.
+    keys = there if join.how == "anti" else matched
+    counts = {"rows": rows, "others": where(of_many, rows, 0), "keys": keys}
+    parts |= {name: of for name, of in counts.items() if join.grouping.record.has(name)}
     for of in join.measured[1]:
         for one in of.accumulators(join.counted):
             parts[one.name] = where(of_many, of_other(one.name), 0)

@@ -102,7 +102,12 @@ AGG = {
 }
 
 
-def aggregated(frame: pd.DataFrame, by: list[str], agg: dict[str, Any], smallest: int = 1) -> pd.DataFrame:
+def aggregated(
+    frame: pd.DataFrame,
+    by: list[str],
+    agg: dict[str, Any],
+    large: Callable[[pd.DataFrame], bool] = lambda part: True,
+) -> pd.DataFrame:
     """Returns the aggregates as SQL defines them: nulls are one group, and a sum of nothing is null."""
     groups: list[tuple[Any, pd.DataFrame]] = [((), frame)]
     if by:
@@ -123,8 +128,7 @@ def aggregated(frame: pd.DataFrame, by: list[str], agg: dict[str, Any], smallest
                     if not len(values)
                     else getattr(values, function)()
                 )
-        keys = part["k"].nunique() if "k" in part and "k" not in by else smallest
-        if not (smallest > 1 and (len(part) < smallest or keys < smallest)):
+        if large(part):
             found.append(row)
     return pd.DataFrame(found, columns=[*by, *(row_names(agg))])
 
@@ -169,7 +173,17 @@ def test_aggregates_are_those_of_pandas(how: str, validate: str) -> None:
                 min_group=smallest,
                 simulate=True,
             ).to_pandas()
-            expected = aggregated(joined(left, right, how), by, agg, smallest)
+
+            def large(part: pd.DataFrame) -> bool:
+                """Returns whether a group has enough rows and keys, without any that may be made up."""
+                matched = part[part["k"].isin(right["k"])]  # noqa: B023
+                rows = matched if how == "left" and validate == "1:m" else part
+                keys = part["k"] if how == "anti" else matched["k"]
+                return len(rows) >= smallest and ("k" in by or keys.nunique() >= smallest)  # noqa: B023
+
+            expected = aggregated(
+                joined(left, right, how), by, agg, large if smallest > 1 else lambda _: True
+            )
             assert plain(found) == plain(expected), (by, smallest, left, right)
 
 
@@ -545,3 +559,32 @@ def test_rows_with_and_without_a_match_are_of_one_group() -> None:
     agg = {"x": "sum", "y": "sum", "n": ("*", "count")}
     answer = bw.private_join(*tables, on="k", how="left", agg=agg, group_by="g", simulate=True)
     assert answer.columns == {"g": ["red", None], "x": [3, 4], "y": [5, 6], "n": [2, 1]}
+
+
+def test_made_up_rows_fill_no_group() -> None:
+    """The left party gives a group one key of the peer's, twice, and two keys that match nothing."""
+    types = {"g": TYPES["g"], "x": bw.u8}
+    left = bw.Table({"k": [1, 1, 8, 9], "g": ["red"] * 4, "x": [1, 2, 3, 4]}, types=types)
+    right = {"k": [1, 2], "y": [5, 6]}
+    for how in ("inner", "left"):
+        asked: dict[str, Any] = {
+            "on": "k",
+            "how": how,
+            "group_by": "g",
+            "agg": {"y": "sum"},
+            "simulate": True,
+        }
+        assert len(bw.private_join(left, right, **asked)) == 1
+        assert len(bw.private_join(left, right, **asked, min_group=2)) == 0
+    one = bw.Table({"k": [1, 8, 9], "g": ["red"] * 3}, types={"g": TYPES["g"]})
+    many = {"k": [1, 1, 2], "y": [5, 6, 7]}
+    asked = {
+        "on": "k",
+        "how": "left",
+        "validate": "1:m",
+        "group_by": "g",
+        "agg": {"y": "sum"},
+        "simulate": True,
+    }
+    assert len(bw.private_join(one, many, **asked)) == 1
+    assert len(bw.private_join(one, many, **asked, min_group=2)) == 0
