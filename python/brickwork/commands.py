@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from . import _native
-from ._flags import flags
+from ._flags import as_json, flags
 from ._tasks import Watch, wait
 from .errors import UsageError, from_json, needed
 from .pages import Page
-from .programs import Program, as_program, compile, in_a_file
+from .programs import Program, as_program, compile, compiler_options, in_a_file
 from .runs import AnyProgram, Record
 
 
@@ -67,7 +67,7 @@ def keygen(path: str | os.PathLike[str] | None = None) -> _native.Identity | str
     """
     if path is None:
         return _native.Identity.generate()
-    return str(call("keygen", output=path).public_key)
+    return str(wait(_native.new_key(path, False)).json["public_key"])
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,15 @@ class Link:
 class Plan(Record, Page):
     """A prediction; `text` is the output of the command for it."""
 
-    def __init__(self, fields: Mapping[str, Any], text: str, words: list[str], program: Program) -> None:
+    def __init__(self, fields: Mapping[str, Any], text: str, program: _native.Program) -> None:
         super().__init__(fields)
         self.text = text
-        self._words = words
         self._program = program
 
     def record(self) -> Mapping[str, Any]:
         """Returns the JSON of the page, with the program in the cut that the plan proposes."""
         cut = self._fields.get("cut", "given")
-        described = wait(_native.describe(self._words, self._program.native, cut)).json
-        return {**self._fields, "program": described}
+        return {**self._fields, "program": wait(_native.describe(self._program, cut)).json}
 
     def __repr__(self) -> str:
         return self.text.rstrip()
@@ -103,10 +101,20 @@ def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Pl
     names.
     """
     program = as_program(program)
+    native = program.native
+    if source := {name: options.pop(name) for name in _COMPILER if name in options}:
+        native = _native.Program()
+        wait(native.load(os.fspath(program.path), program.map, as_json(compiler_options(**source))))
+    for name in ("workers", "inline", "component", "accept"):
+        if isinstance(options.get(name), (int, str)):
+            options[name] = [options[name]]
     line = {} if link is None else {"bandwidth": link.bandwidth, "rtt": link.rtt}
-    words = ["plan", *flags({"map": program.map, **line, **options}), "--", os.fspath(program.path)]
-    told = wait(_native.call(words, program.native))
-    return Plan(told.json, told.human, words, program)
+    told = wait(_native.plan(native, as_json({**line, **options})))
+    return Plan(told.json, told.human, native)
+
+
+_COMPILER = ("builtin", "aes", "struct_order", "warnings_as_errors")
+"""The options of the compiler that `plan` takes besides those of the cut."""
 
 
 def count_words(programs: Mapping[Any, int] | Iterable[str]) -> list[str]:
@@ -252,21 +260,36 @@ def info(program: AnyProgram) -> Record:
     return Record(as_program(program).info())
 
 
-def doctor(program: AnyProgram | None = None, **options: Any) -> Record:
-    """Finds problems before work starts."""
-    words = ["doctor"] if program is None else ["doctor", os.fspath(as_program(program).path)]
-    return call(*words, **options)
+def doctor(
+    program: AnyProgram | None = None,
+    *,
+    role: str | None = None,
+    input: Any = None,
+    map: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Record:
+    """Finds problems before work starts.
+
+    Args:
+        input: this party's value in the form of the command's flag.
+    """
+    place = None
+    if program is not None:
+        of = as_program(program)
+        place = os.fspath(of.path), {**of.map, **(map or {})}
+    text = None if input is None else str(input)
+    return Record(wait(_native.doctor(place, role, text, as_json(options))).json)
 
 
 def examples() -> list[Record]:
     """Lists the programs that come with the compiler."""
-    return list(call("examples").examples)
+    return list(Record(wait(_native.write_examples()).json).examples)
 
 
 def example(name: str) -> Program:
     """Returns a program that comes with the compiler, from its source."""
     with tempfile.TemporaryDirectory(prefix="brickwork-") as folder:
-        call("examples", name, output=folder)
+        wait(_native.write_examples(name, folder))
         source = Path(folder) / f"{name}.wir"
         if "#parties" not in source.read_text(encoding="utf-8"):
             raise UsageError(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from . import _native
-from ._flags import flags
+from ._flags import as_json
 from ._tasks import wait
 from .errors import InvalidInput, UsageError
 from .pages import Page
@@ -72,7 +72,7 @@ class Program(Page):
         return other
 
     def _read(self, into: _native.Program) -> Any:
-        return wait(into.load(["info", *flags({"map": self.map}), "--", os.fspath(self.path)])).json
+        return wait(into.load(os.fspath(self.path), self.map, "{}")).json
 
     def unchanged(self) -> Program:
         """Returns this program, after a check that its file still holds the program that was loaded.
@@ -99,10 +99,7 @@ class Program(Page):
 
     def info(self) -> dict[str, Any]:
         """Returns the output of `brickwork info --json` for this program."""
-        return dict(wait(_native.call(self._words(), self.native)).json)
-
-    def _words(self) -> list[str]:
-        return ["info", *flags({"map": self.map}), "--", os.fspath(self.unchanged().path)]
+        return self.described("given")
 
     def meaning(self, bits: Mapping[str, bytes], executions: int | None) -> Any:
         """Returns the values of the parties' output bits, in the form of the command's JSON."""
@@ -111,7 +108,7 @@ class Program(Page):
 
     def described(self, cut: str) -> dict[str, Any]:
         """Returns the output of `info` for this program in another cut, such as one that a run names."""
-        return dict(wait(_native.describe(self._words(), self.native, cut)).json)
+        return dict(wait(_native.describe(self.unchanged().native, cut)).json)
 
     def record(self) -> Mapping[str, Any]:
         return self.info()
@@ -123,10 +120,7 @@ class Program(Page):
         Args:
             cut: `whole` for one piece, from which stock is then made, or another value of `--cut`.
         """
-        options = {"map": self.map, "output": path, "cut": cut}
-        call = ["compile", *flags(options), "--", os.fspath(self.unchanged().path)]
-        wait(_native.call(call))
-        return self._alike(Program(path))
+        return self._written(path, cut=cut)
 
     def repeated(self, times: int, hold: str) -> Program:
         """Returns a program that evaluates this one several times, with one input of a party for all
@@ -138,12 +132,13 @@ class Program(Page):
             times: the number of evaluations.
             hold: the party whose input is the same in all, `garbler` or `evaluator`.
         """
-        options = {"map": self.map, "output": new_file(), "repeat": times, "hold": hold}
-        wait(_native.call(["compile", *flags(options), "--", os.fspath(self.unchanged().path)]))
-        return self._alike(Program(options["output"]))  # type: ignore[arg-type]
+        return self._written(new_file(), repeat=times, hold=hold)
 
-    def _alike(self, other: Program) -> Program:
-        """Returns another program whose fixed-point numbers are read like those of this program."""
+    def _written(self, path: str | os.PathLike[str], **options: Any) -> Program:
+        """Returns the program that these options make of this one. Its fixed-point numbers are read alike."""
+        request = as_json({"file": self.unchanged().path, "output": path, **options})
+        wait(_native.compile(request, self.native))
+        other = Program(path)
         return other.raw() if self.is_raw else other
 
     def __eq__(self, other: object) -> bool:
@@ -243,14 +238,28 @@ def compile(
     options = {
         "inline": list(inline),
         "component": list(component),
-        "builtin": builtin,
-        "aes": aes,
-        "struct_order": struct_order,
-        "warnings_as_errors": warnings_as_errors,
-        "output": new_file(),
+        **compiler_options(builtin, aes, struct_order, warnings_as_errors),
     }
-    wait(_native.call(["compile", *flags(options), "--", os.fspath(source)]))
-    return Program(options["output"])  # type: ignore[arg-type]
+    output = new_file()
+    wait(_native.compile(as_json({"file": source, "output": output, "source": options})))
+    return Program(output)
+
+
+def compiler_options(
+    builtin: Mapping[str, str] | None = None,
+    aes: bool = False,
+    struct_order: str | None = None,
+    warnings_as_errors: bool = False,
+) -> dict[str, Any]:
+    """Returns options of the compiler in the form of the native part."""
+    if struct_order not in (None, "declared", "reverse"):
+        raise UsageError(f"struct_order is {struct_order!r}", "it is declared or reverse")
+    return {
+        "builtins": dict(builtin or {}),
+        "aes": aes,
+        "reverse_structs": struct_order == "reverse",
+        "warnings_as_errors": warnings_as_errors,
+    }
 
 
 _NUMBERS = itertools.count(1)

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -210,17 +211,12 @@ def of_parties() -> dict[str, Stop]:
     options = {"executions": 20_000}
     words = runs._words(aes, *inputs(aes, 20_000), options)
     found["simulate"] = of_task(lambda: _native.simulate(aes.native, as_json(options), *words))
-    found["plan --calibrate"] = of_command("plan", "--calibrate", str(aes.path))
+    found["plan --calibrate"] = of_task(lambda: _native.plan(aes.native, as_json({"calibrate": True})))
     return found
 
 
 def _called(call: Any, program: bw.Program, both: NDArray[np.uint32], options: Any) -> Callable[..., Any]:
     return lambda **more: call(program, both, both, **options, **more)
-
-
-def of_command(*words: str) -> Stop:
-    """Returns a command."""
-    return of_task(lambda: _native.call(list(words)))
 
 
 def of_compiler(folder: Path) -> dict[str, Stop]:
@@ -229,8 +225,10 @@ def of_compiler(folder: Path) -> dict[str, Stop]:
     for name, text in SOURCES.items():
         path = folder / f"{name}.wir"
         path.write_text(f"#parties 2\ntypedef uint_t 32 w\n{text}")
-        found[f"compile {name}"] = of_command("compile", str(path), "-o", str(folder / "out.bwp"))
-    found["plan many slots"] = of_command("plan", str(folder / "many slots.wir"))
+        request = as_json({"file": path, "output": folder / "out.bwp"})
+        found[f"compile {name}"] = of_task(partial(_native.compile, request))
+    many = bw.load(folder / "many slots.wir")
+    found["plan many slots"] = of_task(lambda: _native.plan(many.native, "{}"))
     return found
 
 

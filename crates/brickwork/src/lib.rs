@@ -93,12 +93,16 @@ pub mod unstable {
 pub use unstable::*;
 
 #[doc(hidden)]
+pub mod checks;
+#[doc(hidden)]
 pub mod compile;
 #[doc(hidden)]
 pub mod control;
 pub mod cut;
 #[doc(hidden)]
 pub mod description;
+#[doc(hidden)]
+pub mod doctor;
 #[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]

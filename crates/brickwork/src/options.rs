@@ -1,5 +1,8 @@
 //! The options of a run by name, as Python's keyword arguments give them. The names are those of the flags.
 
+mod doctor;
+mod plan;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -21,6 +24,8 @@ use crate::failure::Error;
 use crate::files;
 use crate::party::check_stocked_session;
 use crate::reading::{Reading, Scale};
+
+pub use plan::PlanOptions;
 
 /// The options of a run. Each that is missing has the default of its flag.
 #[derive(Clone, Debug, Default, Deserialize)]

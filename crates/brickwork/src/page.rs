@@ -52,10 +52,7 @@ impl Page {
     }
 
     /// Writes the text. The file gets its name when all of the text is written.
-    ///
-    /// # Errors
-    /// An error of the machine if the file cannot be written.
-    pub fn put(self, html: &str) -> Result<(), Error> {
+    fn put(self, html: &str) -> Result<(), Error> {
         std::fs::write(self.file.path(), html).map_err(|e| Error::cannot_write(&self.path, &e))?;
         self.file.persist(&self.path).map_err(|e| Error::cannot_write(&self.path, &e.error))?;
         Ok(())
@@ -66,11 +63,21 @@ fn json(record: &impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(record).map_err(|e| Error::fault(format!("a result has no JSON form: {e}")))
 }
 
-/// Returns the page about a result in its JSON form. It shows outputs only if `outputs` is true.
+/// Returns the page about a result, given its JSON. It shows outputs only if `outputs` is true. With a path,
+/// the page is written to this file, which only its owner can read.
 ///
 /// # Errors
-/// A fault if there is no page about such a result.
-pub fn html(record: &Value, outputs: bool) -> Result<String, Error> {
+/// A fault if there is no page about such a result. An error of the machine if the file cannot be written.
+pub fn of_json(record: &str, outputs: bool, path: Option<&Path>) -> Result<String, Error> {
+    let record = serde_json::from_str(record).map_err(|e| Error::fault(e.to_string()))?;
+    let html = html(&record, outputs)?;
+    if let Some(path) = path {
+        Page::begin(path, outputs)?.put(&html)?;
+    }
+    Ok(html)
+}
+
+fn html(record: &Value, outputs: bool) -> Result<String, Error> {
     let made = match outputs {
         true => brickwork_report::page_with_outputs(record),
         false => brickwork_report::page(record),

@@ -3,6 +3,10 @@
 
 use std::io::{self, ErrorKind};
 
+use brickwork_kernels::Kernel;
+
+use crate::failure::Error;
+
 /// The error numbers for too many open files, for which the standard library has no kind.
 const TOO_MANY_FILES: [i32; 2] = [23, 24];
 
@@ -82,6 +86,34 @@ const NUMBER: &str = " (os error ";
 
 fn without_number(text: &str) -> String {
     text.split(NUMBER).next().unwrap_or_default().to_owned()
+}
+
+/// Keeps the memory of this process private, because it holds inputs, keys and offsets. It is not dumped when
+/// the process dies, and no other process of this user may read it.
+#[doc(hidden)]
+pub fn keep_memory_private() {
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let limited = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    #[cfg(target_os = "linux")]
+    let limited =
+        limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
+    if let Err(error) = limited {
+        tracing::warn!(
+            "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
+            explained(&error.into()).0
+        );
+    }
+}
+
+/// Refuses a kernel that the environment names and this machine does not have.
+///
+/// # Errors
+/// An error of usage that lists the kernels of this machine.
+#[doc(hidden)]
+pub fn check_kernel() -> Result<(), Error> {
+    Kernel::chosen().map(drop).map_err(|refused| {
+        Error::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
+    })
 }
 
 #[cfg(test)]

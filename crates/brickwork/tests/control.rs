@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::circuit::Party;
+use brickwork::compile::CompileRequest;
 use brickwork::control::Control;
 use brickwork::engine::both::{Both, fastest};
 use brickwork::engine::run::PartyRun;
-use brickwork::options::{Options, from_json};
+use brickwork::options::{Options, PlanOptions, from_json};
 use brickwork::{Error, ErrorKind, Program, reading};
 
 fn program() -> Program {
@@ -41,6 +42,63 @@ fn a_run_that_is_asked_to_stop_early_does_not_begin() {
     control.ended();
     let ran = run(r#"{"executions": 1}"#, 1, &Control::default()).unwrap();
     assert_eq!(ran.map(|ran| ran.outputs), [vec![true], vec![]]);
+}
+
+/// Each computation checks for a stop before it begins, so an early stop prevents the result of loading,
+/// compiling, measuring and planning.
+#[test]
+fn everything_that_computes_looks_for_a_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, output) = (folder.path().join("p.wir"), folder.path().join("p.bwp"));
+    let text = "#parties 2\n#input 1 uint_t 32\n#input 2 uint_t 32\n#output 1 uint_t 1\n\
+                function void main() { output1 = input1 < input2; }\n";
+    std::fs::write(&source, text).unwrap();
+    let compile =
+        CompileRequest { file: source.clone(), output: Some(output.clone()), ..CompileRequest::default() };
+    let plan = |options: &str| {
+        let request = from_json::<PlanOptions>(options)?.request()?;
+        request.plan(&Program::load(&source)?, &mut |_| {}).map(drop)
+    };
+    type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
+    let works: [(&str, Work); 4] = [
+        ("load", &|| Program::load(&source).map(drop)),
+        ("compile", &|| compile.write(&compile.load()?).map(drop)),
+        ("calibrate", &|| plan(r#"{"calibrate": true}"#)),
+        ("plan", &|| plan("{}")),
+    ];
+    for (name, work) in works {
+        let control = Control::default();
+        control.ask_to_stop();
+        assert!(control.run(work).is_err_and(|error| is_stopped(&error)), "{name}");
+        control.ended();
+        assert!(!output.exists(), "{name}");
+    }
+    assert!(compile.load().and_then(|program| compile.write(&program)).is_ok() && output.exists());
+}
+
+/// The options of a plan that exclude each other, or belong to no plan, are named.
+#[test]
+fn a_wrong_option_of_a_plan_is_named() {
+    for (options, named) in [
+        (r#"{"bogus": 1}"#, "bogus"),
+        (r#"{"store": "stock"}"#, "store"),
+        (r#"{"security": 41}"#, "security"),
+        (r#"{"uplink": "fast", "workers": [1], "rows": 9}"#, "uplink"),
+        (r#"{"workers": [2]}"#, "rows"),
+        (r#"{"spread": 0.5}"#, "workers"),
+        (r#"{"workers": [5000], "rows": 9}"#, "--workers"),
+        (r#"{"workers": [2], "rows": 9, "executions": 3}"#, "--executions"),
+        (r#"{"model": "malicious", "protocol": "lego"}"#, "--protocol"),
+        (r#"{"model": "malicious", "workers": [2], "rows": 9}"#, "--workers"),
+        (r#"{"cut": "whole", "inline": ["f"]}"#, "--inline f"),
+        (r#"{"post_quantum": true}"#, "elliptic curve"),
+    ] {
+        let request = from_json::<PlanOptions>(options).and_then(PlanOptions::request);
+        let refused = request.and_then(|request| request.plan(&program(), &mut |_| {}).map(drop));
+        let error = refused.expect_err(options);
+        let text = format!("{error}");
+        assert!(error.kind() == ErrorKind::Usage && text.contains(named), "{options}: {text}");
+    }
 }
 
 /// In every protocol, a run ends in the phase in which it is asked to stop.

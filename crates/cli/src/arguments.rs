@@ -37,9 +37,6 @@ pub struct ProgramArguments {
     pub file: PathBuf,
     #[command(flatten)]
     pub map: Map,
-    /// The program in the file, if this process has read it before.
-    #[arg(skip)]
-    pub loaded: Option<brickwork::Program>,
 }
 
 /// The owners of the inputs of a Bristol or SCD circuit.

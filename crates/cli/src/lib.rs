@@ -126,10 +126,10 @@ pub fn execute_with<C: Subcommand>(
     if let Err(failure) = start_log(cli.quiet, cli.log.as_deref(), cli.log_format) {
         return fail(failure, cli.json);
     }
-    keep_memory_private();
+    brickwork::system::keep_memory_private();
     survive_limits_of_files();
     print_no_caught_panic();
-    let done = has_the_named_kernel().and_then(|()| execute(&cli));
+    let done = brickwork::system::check_kernel().map_err(Failure::from).and_then(|()| execute(&cli));
     match done.and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
         // The flag may be among the words for another program.
@@ -141,14 +141,6 @@ pub fn execute_with<C: Subcommand>(
 fn parse<C: Subcommand>(mut command: clap::Command) -> Result<Cli<C>, clap::Error> {
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
-}
-
-/// Refuses a kernel that the environment names and this machine does not have.
-fn has_the_named_kernel() -> Result<(), Failure> {
-    let chosen = brickwork_kernels::Kernel::chosen().map(drop);
-    chosen.map_err(|refused| {
-        Failure::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
-    })
 }
 
 /// Returns whether the arguments request JSON, also in a command line that clap could not read.
@@ -165,22 +157,6 @@ fn print_no_caught_panic() {
             print(panic);
         }
     }));
-}
-
-/// Keeps the memory of this process private, because it holds inputs, keys and offsets. It is not dumped when
-/// the process dies, and no other process of this user may read it.
-fn keep_memory_private() {
-    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-    let limited = rustix::process::setrlimit(rustix::process::Resource::Core, none);
-    #[cfg(target_os = "linux")]
-    let limited =
-        limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
-    if let Err(error) = limited {
-        tracing::warn!(
-            "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
-            brickwork::system::explained(&error.into()).0
-        );
-    }
 }
 
 /// Makes a file that exceeds `ulimit -f` an error of the write. By default a signal would end the process and

@@ -14,7 +14,6 @@ use clap::Args;
 use crate::arguments::{Choice, CutArguments, LinkArguments, ParameterArguments, ProgramArguments, model};
 use crate::failure::Failure;
 use crate::page::PageArguments;
-use crate::programs;
 use crate::report::Report;
 use crate::source::{self, SourceFlags};
 
@@ -110,20 +109,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         svg: svg.clone(),
         report: page.report.clone(),
     };
-    let program = program_of(arguments)?;
-    if arguments.program.loaded.is_none() {
-        program.warnings().into_iter().for_each(source::warn);
-    }
+    // Cuts are made from the source without the flags `--inline` and `--component`.
+    let program = Program::load_with(
+        &arguments.program.file,
+        &arguments.program.map.parties(),
+        &arguments.source.options_without_cut(),
+    )?;
+    program.warnings().into_iter().for_each(source::warn);
     Report::of(&request.plan(&program, &mut |text| {
         if !quiet {
             // If stderr is closed, the text is lost, and the measurement continues.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     })?)
-}
-
-/// Returns the program of a plan. Cuts are made from the source without the flags `--inline` and
-/// `--component`.
-pub fn program_of(arguments: &Arguments) -> Result<Program, Failure> {
-    programs::read(&arguments.program, &arguments.source.options_without_cut())
 }

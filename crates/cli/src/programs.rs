@@ -12,20 +12,7 @@ use crate::source;
 
 /// Reads a program or circuit; its content tells the format. Warnings of the compiler are printed on stderr.
 pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
-    let program = read(arguments, &SourceOptions::default())?;
-    if arguments.loaded.is_none() {
-        program.warnings().into_iter().for_each(source::warn);
-    }
-    Ok(program)
-}
-
-/// Reads a program, compiles a source with these options, and prints no warnings. If this process has read
-/// the program before, it returns that program.
-pub fn read(arguments: &ProgramArguments, options: &SourceOptions) -> Result<Program, Failure> {
-    match &arguments.loaded {
-        Some(loaded) if *options == SourceOptions::default() => Ok(loaded.clone()),
-        _ => Ok(Program::load_with(&arguments.file, &arguments.map.parties(), options)?),
-    }
+    load(&arguments.file, &arguments.map.parties())
 }
 
 /// Reads a [`program`] from a file. `map` assigns the inputs of a circuit to the parties.

@@ -3,17 +3,18 @@
 //!
 //! A [`Task`] never takes Python's lock. Python waits for a task in short slices, so that Ctrl-C is handled.
 
+mod commands;
 mod objects;
 mod runs;
 mod session;
 mod task;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use brickwork::jobs::coordinator::{News, Order};
 use brickwork::process::{self, Owned};
+use brickwork::system;
 use brickwork_cli::embedded::{self, WorkerTask};
 use objects::{Identity, Program, answer};
 use pyo3::prelude::*;
@@ -25,12 +26,10 @@ use task::{Failed, Task};
 #[global_allocator]
 static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
 
-/// Starts a command by its command line, with its program if that has been read.
+/// Starts a command by its command line.
 #[pyfunction]
-#[pyo3(signature = (arguments, program=None))]
-fn call(arguments: Vec<String>, program: Option<&Program>) -> PyResult<Task> {
-    let program = program.and_then(Program::get);
-    Task::start_plain(move |shared| answer(embedded::call(&arguments, program, &shared.control)))
+fn call(arguments: Vec<String>) -> PyResult<Task> {
+    Task::start_plain(move |shared| answer(embedded::call(&arguments, &shared.control)))
 }
 
 /// Starts to coordinate a job with the workers of `hands`.
@@ -41,13 +40,6 @@ fn coordinate(flags: Vec<String>, hands: Py<PyAny>) -> PyResult<Task> {
             shared.listens(address)
         }))
     })
-}
-
-/// Starts to describe a program with its cut; the arguments are those of `info` or of a plan.
-#[pyfunction]
-fn describe(arguments: Vec<String>, program: &Program, cut: String) -> PyResult<Task> {
-    let program = program.get();
-    Task::start_plain(move |shared| answer(embedded::describe(&arguments, program, &cut, &shared.control)))
 }
 
 /// A worker of one lane of a job. Only one thread uses it at a time.
@@ -180,34 +172,13 @@ fn log() -> Vec<String> {
 /// Keeps this process's memory out of dumps, and from other processes of this user.
 #[pyfunction]
 fn harden() {
-    embedded::harden();
+    system::keep_memory_private();
 }
 
 /// Notes that this process was forked a moment ago.
 #[pyfunction]
 fn forked() {
     process::forked();
-}
-
-/// Returns the page of a command's JSON, with the outputs if so asked. If a path is given, the page is
-/// written there, for its owner only.
-#[pyfunction]
-#[pyo3(signature = (record, outputs, path))]
-fn page(py: Python<'_>, record: &str, outputs: bool, path: Option<PathBuf>) -> PyResult<String> {
-    py.detach(|| embedded::page(record, outputs, path.as_deref()))
-        .map_err(|error| Failed::new_err(error.to_string()))
-}
-
-/// Returns the flags of a command, and whether each takes a value.
-#[pyfunction]
-fn flags(command: &str) -> Vec<(String, bool)> {
-    embedded::flags(command)
-}
-
-/// Returns every check that a peer can fail: its part, name and description.
-#[pyfunction]
-fn checks() -> Vec<(&'static str, &'static str, String)> {
-    embedded::checks().into_iter().map(|cheat| (cheat.part(), cheat.check(), cheat.to_string())).collect()
 }
 
 #[pymodule]
@@ -227,15 +198,19 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Failed", module.py().get_type::<Failed>())?;
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(coordinate, module)?)?;
-    module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run_both, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run_party, module)?)?;
     module.add_function(wrap_pyfunction!(runs::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(harden, module)?)?;
     module.add_function(wrap_pyfunction!(forked, module)?)?;
-    module.add_function(wrap_pyfunction!(page, module)?)?;
-    module.add_function(wrap_pyfunction!(flags, module)?)?;
-    module.add_function(wrap_pyfunction!(checks, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::compile, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::write_examples, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::new_key, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::doctor, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::page_of, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::all_checks, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -1,7 +1,12 @@
 //! The objects that Python holds: programs and keys.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use brickwork::circuit::formats;
+use brickwork::options::from_json;
+use brickwork::reading::output_values;
 use brickwork::wire::tls::Identity as Key;
 use brickwork_cli::embedded;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -9,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use zeroize::Zeroizing;
 
+use crate::runs::{loaded, party};
 use crate::task::{Answer, Task};
 
 /// Makes a task's answer of that of a command.
@@ -38,10 +44,14 @@ impl Program {
         Program(Arc::default())
     }
 
-    /// Starts to read the program, and to describe its inputs and outputs, as `info` with these arguments.
-    fn load(&self, arguments: Vec<String>) -> PyResult<Task> {
-        let keeps = self.0.clone();
-        Task::start_plain(move |shared| answer(embedded::ports(&arguments, &keeps, &shared.control)))
+    /// Starts to read the program in a file, and to describe its inputs and outputs. `map` assigns the inputs
+    /// of a circuit to the parties. `source` is the JSON of the compiler's options.
+    fn load(&self, path: PathBuf, map: InputMap, source: String) -> PyResult<Task> {
+        let (keeps, map) = (self.0.clone(), input_map(map)?);
+        Task::start(move |_| {
+            let read = brickwork::Program::load_with(&path, &map, &from_json(&source)?)?;
+            Answer::of(&keeps.get_or_init(|| read).ports())
+        })
     }
 
     /// Starts to decode output bits.
@@ -51,16 +61,20 @@ impl Program {
         garbler: Option<PyBackedBytes>,
         evaluator: Option<PyBackedBytes>,
     ) -> PyResult<Task> {
-        let text = |bits: PyBackedBytes| bits.iter().map(|bit| char::from(b'0' + bit)).collect::<String>();
-        let [garbler, evaluator] = [garbler, evaluator].map(|bits| bits.map(text));
-        let Some(program) = self.0.get().cloned() else {
-            return Err(PyRuntimeError::new_err("the program has not been read"));
-        };
-        Task::start_plain(move |shared| {
-            let bits = [garbler.as_deref(), evaluator.as_deref()];
-            answer(embedded::outputs(&program, executions, bits, &shared.control))
+        let (program, both) = (loaded(self)?, [garbler, evaluator]);
+        Task::start(move |_| {
+            let bits = both.map(|bits| bits.map(|bits| bits.iter().map(|&bit| bit == 1).collect::<Vec<_>>()));
+            Answer::of(&output_values(program.given(), executions, bits.each_ref().map(Option::as_deref))?)
         })
     }
+}
+
+/// The parties of the inputs of a circuit, by the names of their roles.
+pub type InputMap = BTreeMap<String, String>;
+
+/// Returns the parties of the inputs of a circuit.
+pub fn input_map(map: InputMap) -> PyResult<formats::InputMap> {
+    map.into_iter().map(|(name, role)| Ok((name, party(&role)?))).collect()
 }
 
 /// A party's key pair.

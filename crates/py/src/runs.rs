@@ -94,7 +94,8 @@ struct Ran<'r> {
     role: Option<&'static str>,
 }
 
-fn loaded(program: &PyProgram) -> PyResult<Program> {
+/// Returns a program that has been read.
+pub fn loaded(program: &PyProgram) -> PyResult<Program> {
     program.get().ok_or_else(|| PyRuntimeError::new_err("the program has not been read"))
 }
 

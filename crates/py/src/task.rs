@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use brickwork::control::Control;
 use brickwork::process::Owned;
+use brickwork::system::check_kernel;
 use brickwork::{Error, Session};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError};
@@ -87,7 +88,8 @@ impl Task {
     /// Starts work, which ends at once if a stop is requested.
     pub fn start(work: impl FnOnce(&Shared) -> Result<Answer, Error> + Send + 'static) -> PyResult<Self> {
         Task::start_plain(move |shared| {
-            shared.control.run(|| work(shared)).map_err(|error| error_json(&error))
+            let work = || check_kernel().and_then(|()| work(shared));
+            shared.control.run(work).map_err(|error| error_json(&error))
         })
     }
 

@@ -7,6 +7,7 @@ mod table;
 pub use options::{Reading, Scale};
 pub use table::up_to as table_up_to;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use brickwork_circuit::{Party, Port, Program, value};
@@ -246,6 +247,26 @@ pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bi
         Some(n) => value::decode_executions(program, n as usize, party, bits),
         None => value::decode(&program.output_ports(party), bits),
     }
+}
+
+/// Returns the values of the output bits of the garbler and of the evaluator, by role.
+///
+/// # Errors
+/// A fault if the number of bits is wrong.
+pub fn output_values(
+    program: &Program,
+    executions: Option<u32>,
+    bits: [Option<&[bool]>; 2],
+) -> Result<BTreeMap<&'static str, Value>, Error> {
+    let of = |party, bits: &[bool]| {
+        let width: usize = program.outputs_of(party).map(|output| output.wires.len()).sum();
+        match width.checked_mul(executions.unwrap_or(1) as usize) == Some(bits.len()) {
+            true => Ok((role(party), output_value(program, party, executions, bits))),
+            false => Err(Error::fault(format!("{} output bits of another program", bits.len()))),
+        }
+    };
+    let both = [Party::Garbler, Party::Evaluator].into_iter().zip(bits);
+    both.filter_map(|(party, bits)| Some(of(party, bits?))).collect()
 }
 
 #[cfg(test)]

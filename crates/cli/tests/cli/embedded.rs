@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
@@ -11,18 +10,12 @@ use brickwork::control::Control;
 use brickwork::jobs::terms::Terms;
 use brickwork::wire::tls::{self, Identity, Options};
 use brickwork::wire::{Channel, Tag};
-use brickwork_cli::embedded::{self, Answer};
+use brickwork_cli::embedded;
 
 use super::*;
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
-}
-
-fn is_stopped(answer: Answer, what: &str) {
-    let error = answer.map(drop).expect_err(what);
-    assert!(error["message"].as_str().is_some_and(|message| message.contains("stopped")), "{what}: {error}");
-    assert_eq!(error["code"], 4, "{what}");
 }
 
 /// Writes a program that compares two numbers, and returns its path.
@@ -32,29 +25,6 @@ fn program(folder: &Path) -> String {
                 function void main() { output1 = input1 < input2; }\n";
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
-}
-
-/// Each computation checks for a stop before it begins, so an early stop prevents the result of compiling,
-/// measuring and planning.
-#[test]
-fn everything_that_computes_looks() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = program(folder.path());
-    let output = folder.path().join("p.bwp").display().to_string();
-    type Call<'a> = &'a dyn Fn(&Control) -> Answer;
-    let calls: [(&str, Call); 4] = [
-        ("compile", &|line| embedded::call(&words(&["compile", &program, "-o", &output]), None, line)),
-        ("calibrate", &|line| embedded::call(&words(&["plan", "--calibrate", &program]), None, line)),
-        ("plan", &|line| embedded::call(&words(&["plan", &program]), None, line)),
-        ("ports", &|line| embedded::ports(&words(&["info", &program]), &OnceLock::new(), line)),
-    ];
-    for (what, call) in calls {
-        let line = Control::default();
-        line.ask_to_stop();
-        is_stopped(call(&line), what);
-        line.ended();
-        assert!(!Path::new(&output).exists(), "{what}");
-    }
 }
 
 /// A job with one lane and one partition. Its worker is the garbler's and listens, and this process is the
@@ -81,7 +51,7 @@ impl OneLane {
         let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
         let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
         let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
-        assert!(embedded::call(&words_of, None, &Control::default()).is_ok());
+        assert!(embedded::call(&words_of, &Control::default()).is_ok());
         let digest = Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
         let identities = [&here, &there].map(|key| key.public_key().to_bytes());
         let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };

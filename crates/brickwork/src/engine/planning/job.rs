@@ -35,6 +35,20 @@ pub struct JobRequest {
     pub spread: f64,
 }
 
+impl Default for JobRequest {
+    fn default() -> Self {
+        JobRequest {
+            workers: Vec::new(),
+            rows: 0,
+            partition_rows: 64,
+            uplink: None,
+            cores: None,
+            failures: 0.0,
+            spread: 0.1,
+        }
+    }
+}
+
 /// The predicted cost of a job, for each number of workers.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobPlan {

@@ -1,0 +1,29 @@
+//! The checks that a peer can fail.
+
+use std::collections::HashSet;
+
+use crate::{Cheat, Malformed, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest};
+
+/// Returns every check that a peer can fail.
+pub fn all() -> Vec<Cheat> {
+    fn of<C: Copy + Into<Cheat>>(checks: &[C]) -> impl Iterator<Item = Cheat> {
+        checks.iter().map(|&check| check.into())
+    }
+    let mut checks: Vec<Cheat> = of(Malformed::ALL)
+        .chain(of(ot::Cheat::ALL))
+        .chain(of(ot::softspoken::Cheat::ALL))
+        .chain(of(ot::pcg::Cheat::ALL))
+        .chain(of(commit::Cheat::ALL))
+        .chain(of(ihash::Cheat::ALL))
+        .chain(of(duplo::Cheat::ALL))
+        .chain(of(authenticated::Cheat::ALL))
+        .chain(of(lego::Cheat::ALL))
+        .chain(of(jimu::Cheat::ALL))
+        .chain(of(compgc::Cheat::ALL))
+        .chain(of(semi_honest::Cheat::ALL))
+        .collect();
+    // Different parts may have checks of the same name.
+    let mut seen = HashSet::new();
+    checks.retain(|cheat| seen.insert((cheat.part(), cheat.check())));
+    checks
+}
