@@ -43,8 +43,8 @@ def private_join(
             `{"total": ("amount", "sum")}`; `("*", "count")` counts rows.
 
         group_by: columns of the key or of either table.
-        min_group: a group needs this many rows of the table in which keys may occur often. If keys are no part
-            of the group, it also needs this many different keys with a match. Other groups are left out.
+        min_group: a group needs this many rows of the table in which keys may occur often. If keys are no
+            part of the group, it also needs this many different keys with a match. Others are left out.
 
         to: who learns the result: `both`, `left` or `right`.
         simulate: whether to compute in the clear, without a protocol.

@@ -258,9 +258,14 @@ class Key(Kind):
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """Texts of at most `octets` bytes in UTF-8, in their canonical form, which are compared exactly."""
+    """Texts of at most `octets` bytes in UTF-8, in Unicode's form NFC.
+
+    Attributes:
+        canonical: whether they are in their canonical form, as the texts of a key are.
+    """
 
     octets: int
+    canonical: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.octets <= WIDEST // 8:
@@ -271,7 +276,14 @@ class Text(Kind):
         return 8 * self.octets
 
     def code(self, value: Any) -> int:
-        found = canonical(value).encode()
+        if not self.canonical and not isinstance(value, str):
+            raise Unfit("is no text", "make it a text on both sides, such as by str")
+        whole = canonical(value) if self.canonical else unicodedata.normalize("NFC", value)
+        try:
+            found = whole.encode()
+        except UnicodeEncodeError:
+            # The error has no cause, because the cause may repeat the value.
+            raise Unfit("has half of a surrogate pair", "correct the text") from None
         if len(found) > self.octets or b"\0" in found:
             raise Unfit(f"has more than {self.octets} bytes, or a zero byte", "take bw.text of more bytes")
         return int.from_bytes(found.ljust(self.octets, b"\0"), "big")
@@ -280,7 +292,9 @@ class Text(Kind):
         return code.to_bytes(self.octets, "big").rstrip(b"\0").decode(errors="replace")
 
     def joined(self, other: Kind) -> Kind | None:
-        return Text(max(self.octets, other.octets)) if isinstance(other, Text) else None
+        if not isinstance(other, Text) or self.canonical != other.canonical:
+            return None
+        return Text(max(self.octets, other.octets), self.canonical)
 
     @property
     def has_order(self) -> bool:

@@ -27,6 +27,7 @@ from .kinds import (
     Key,
     Kind,
     Number,
+    Text,
     Timestamp,
     bits_for,
     canonical,
@@ -625,6 +626,8 @@ class Join(Query):
                 f"the key {left} is {one} on the left and {other} on the right",
                 "give both one type: bw.Table(frame, types={…})",
             )
+        if isinstance(kind, Text):
+            kind = replace(kind, canonical=True)
         return replace(fields[0], kind=kind), replace(fields[1], kind=kind)
 
     def _column(self, name: str) -> Field:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import UsageError, needed
-from .kinds import Boolean, Category, Date, Key, Kind, Number, Text, Timestamp, Unfit, canonical
+from .kinds import Boolean, Category, Date, Key, Kind, Number, Timestamp, Unfit, canonical
 from .queries import SIDES, Aggregate, Answer, Having, Join
 from .sources import Schema, Table, as_table
 
@@ -223,7 +223,7 @@ def _comparable(kind: Kind, value: Any) -> Any:
         if isinstance(value, Fraction):
             return value
         return Fraction(kind.code(value) + kind.low, 10**kind.scale)
-    if isinstance(kind, (Key, Text)):
+    if isinstance(kind, Key):
         return canonical(value)
     if isinstance(kind, Category):
         return kind.values[kind.code(value)]
