@@ -23,15 +23,29 @@ from .runs import AnyProgram, Record
 
 
 def call(*words: str | os.PathLike[str], **options: Any) -> Record:
-    """Calls any command except a party's, such as `call("bench", "garbling", rounds=5)`. Returns its JSON.
+    """Calls a command that has no function here, such as `call("stock", "burn", folder, all=True)` or
+    `call("bench", "garbling", rounds=5)`. Returns its JSON.
 
-    `bench` needs the program `brickwork-bench`, which `cargo install --locked --path tools/bench` installs.
+    It needs the program `brickwork`, which `cargo install --locked --path crates/cli` installs. `bench` needs
+    `brickwork-bench` from `tools/bench`.
     """
     line = [*(os.fspath(word) for word in words), *flags(options)]
     if line[:1] == ["bench"]:
         return _by_another("brickwork-bench", "measures", "tools/bench", line[1:])
-    found = wait(_native.call(line)).json
-    return Record(found if isinstance(found, dict) else {"result": found})
+    if line and (function := _FUNCTIONS.get(line[0])) is not None:
+        # Other users of this machine can read the arguments of a process, which may be inputs.
+        raise UsageError("another function does this", f"call brickwork.{function}")
+    return _by_another("brickwork", "has the commands", "crates/cli", line)
+
+
+_FUNCTIONS = {
+    "run": "run",
+    "garbler": "garbler",
+    "evaluator": "evaluator",
+    "session": "connect",
+    "simulate": "simulate",
+}
+"""The functions for commands that take inputs."""
 
 
 def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
@@ -42,7 +56,9 @@ def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
             f"{name}, which {does}, is not in PATH",
             f"cargo install --locked --path {folder} --bin {name}",
         )
-    found = json.loads(subprocess.run([program, *line, "--json"], capture_output=True, text=True).stdout)
+    words = [program, *line, "--json"]
+    ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    found = json.loads(ended.stdout)
     if "error" in found:
         raise from_json(json.dumps(found["error"]))
     return Record(found)
@@ -53,21 +69,26 @@ def keygen() -> _native.Identity: ...
 
 
 @overload
-def keygen(path: str | os.PathLike[str]) -> str: ...
+def keygen(path: str | os.PathLike[str], *, store_key: bool = False) -> str: ...
 
 
-def keygen(path: str | os.PathLike[str] | None = None) -> _native.Identity | str:
-    """Makes a key pair.
+def keygen(path: str | os.PathLike[str] | None = None, *, store_key: bool = False) -> _native.Identity | str:
+    """Makes a key pair, or the key of a store.
 
     Args:
         path: a new file for the private key; without one it stays in memory.
+        store_key: whether to make the key of a store, which needs a file.
 
     Returns:
-        the public key, for the peer, if there is a file; otherwise an `Identity` with the key pair.
+        the public key, for the peer, if there is a file; otherwise an `Identity` with the key pair. For a
+        store it is the name of the file.
     """
     if path is None:
+        if store_key:
+            raise UsageError("the key of a store needs a file", "give the name of a new file")
         return _native.Identity.generate()
-    return str(wait(_native.new_key(path, False)).json["public_key"])
+    made = wait(_native.new_key(path, store_key)).json
+    return str(made["store_key" if store_key else "public_key"])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ async def play(role: str, wealth: list[int], **place: Any) -> list[Any]:
 
 async def both(folder: Path) -> None:
     alice, bob = bw.keygen(), bw.keygen()
-    bw.call("keygen", output=str(folder / "key"), store_key=True)
+    bw.keygen(folder / "key", store_key=True)
     meet: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     ours = {"identity": alice, "peer": bob.public_key, "store": folder / "a", "store_key": folder / "key"}
     theirs = {"identity": bob, "peer": alice.public_key, "store": folder / "b", "store_key": folder / "key"}

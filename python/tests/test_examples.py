@@ -158,7 +158,7 @@ def add(a: bw.Garbler[bw.u16], b: bw.Evaluator[bw.u16]) -> bw.Both[bw.u16]:
 def test_a_session_from_stock(here: Path) -> None:
     alice, bob, place = bw.keygen(), bw.keygen(), free_port()
     for key in ("k", "l"):
-        bw.call("keygen", output=here / key, store_key=True)
+        bw.keygen(here / key, store_key=True)
     peer = {"listen": place, "identity": alice, "peer": bob.public_key}
 
     def other() -> Any:

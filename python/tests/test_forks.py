@@ -150,7 +150,7 @@ def test_a_fork_has_no_store(tmp_path: Path) -> None:
     """The store is complete afterwards, and free when its own process has ended, though the fork lives on."""
     stores = []
     for name in ("alice", "bob"):
-        bw.call("keygen", store_key=True, output=tmp_path / f"{name}.key")
+        bw.keygen(tmp_path / f"{name}.key", store_key=True)
         stores.append({"store": tmp_path / name, "store_key": tmp_path / f"{name}.key"})
 
     def evaluator(session: bw.Session) -> object:
@@ -186,7 +186,7 @@ def test_what_runs_is_its_process_s_own() -> None:
     from brickwork import _native
     from brickwork._tasks import wait
 
-    task = _native.call(["examples"])
+    task = _native.write_examples()
     wait_for = _native.Session()
     with forked(lambda: wait(task)) as said:
         assert said.startswith("UsageError: a session belongs"), said

@@ -98,7 +98,7 @@ def services(tmp_path: Path) -> Iterator[list[Service]]:
     if command is None:
         lacking("the command is not built: cargo build --release")
     publics = [bw.keygen(tmp_path / f"{role}.key") for role in ("garbler", "evaluator")]
-    bw.call("keygen", output=str(tmp_path / "store.key"), store_key=True)
+    bw.keygen(tmp_path / "store.key", store_key=True)
     token = secrets.token_hex(32)
     with open(tmp_path / "token", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         file.write(token)

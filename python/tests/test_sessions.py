@@ -139,7 +139,7 @@ def stores(tmp_path: Path) -> tuple[dict[str, Path], dict[str, Path]]:
     found = []
     for name in ("alice", "bob"):
         key = tmp_path / f"{name}.store-key"
-        bw.call("keygen", output=key, store_key=True)
+        bw.keygen(key, store_key=True)
         found.append({"store": tmp_path / f"{name}-stock", "store_key": key})
     return found[0], found[1]
 

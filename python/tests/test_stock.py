@@ -45,7 +45,7 @@ class Pair:
             self.publics.append(bw.keygen(self.keys[-1]))
             self.stores.append(str(folder / f"{name}-stock"))
             self.store_keys.append(str(folder / f"{name}.store-key"))
-            bw.call("keygen", output=self.store_keys[-1], store_key=True)
+            bw.keygen(self.store_keys[-1], store_key=True)
 
     def of(self, party: int) -> dict[str, Any]:
         return {
