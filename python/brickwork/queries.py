@@ -21,6 +21,7 @@ import numpy as np
 
 from . import relational, runs
 from .errors import InvalidInput, UsageError, needed
+from .integers import Integer
 from .kinds import (
     Boolean,
     Category,
@@ -112,6 +113,14 @@ def _refuse_twice(names: Sequence[str]) -> None:
                 f"two columns of the result are called {name}",
                 'name aggregates: agg={"total": ("amount", "sum")}',
             )
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest number of rows in the result, with the columns that order them, each perhaps descending."""
+
+    count: int
+    order: tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True)
@@ -358,6 +367,9 @@ class Query:
         self.schemas = [one.schema if isinstance(one, Table) else one for one in tables]
         self.to, self.asked = to, {**asked, "to": to}
         self.collision: float | None = None
+        self.limit: Limit | None = None
+        self.results: list[Result] = []
+        self.measured: dict[Field, Measured] = {}
 
     @property
     def learners(self) -> tuple[int, ...]:
@@ -496,6 +508,48 @@ class Query:
         """Returns the types of the result's columns, where they are known."""
         raise NotImplementedError
 
+    def place(self, name: str) -> tuple[int, Kind, bool]:
+        """Returns the lowest bit of a column of the result in a record, its type, and whether there is a bit
+        above it that says that it is not null."""
+        raise NotImplementedError
+
+    def record(self) -> Layout:
+        """Returns the fields of a record."""
+        raise NotImplementedError
+
+    def shown_rows(self, most: int) -> int:
+        """Returns the number of records in the result, given the largest number without a limit."""
+        return most if self.limit is None else min(most, self.limit.count)
+
+    def limited(self, records: list[Integer]) -> list[Integer]:
+        """Returns the first records in the query's order, if it has a limit."""
+        if self.limit is None:
+            return records
+        orders = tuple(self._order(*one) for one in self.limit.order)
+        return relational.first(records, orders, self.limit.count)
+
+    def _order(self, name: str, descending: bool) -> relational.Order:
+        result = next((one for one in self.results if one.name == name), None)
+        if result is None:
+            base, kind, has_bit = self.place(name)
+            if not kind.has_order:
+                raise UsageError(f"LIMIT in the order of {name}, which is {kind}", "its values have no order")
+            known = (base + kind.width, 1) if has_bit else None
+            return relational.Order(base, kind.width, known, False, descending)
+        record = self.record()
+        if result.field is None:
+            return relational.Order(*record.place("rows"), None, False, descending)
+        of = self.measured[result.field]
+        values = record.place(f"{of.name}.{'count' if 'count' in of.needs else 'any'}")
+        if result.function == "count":
+            return relational.Order(*values, None, False, descending)
+        if result.function == "mean":
+            raise UsageError("LIMIT in the order of a mean", "take the sum, or leave the limit out")
+        place = record.place(f"{of.name}.{result.function}")
+        signed = result.function == "sum" and of.low < 0
+        inverted = descending != (result.function == "min")
+        return relational.Order(*place, values, signed, inverted)
+
 
 def _blob(fields: Sequence[Field]) -> Layout:
     """Returns the bits of columns that come out as they are: a code and its validity each."""
@@ -558,6 +612,7 @@ class Join(Query):
         select: Sequence[str] | None = None,
         having: Sequence[Having] = (),
         text: str = "",
+        limit: Limit | None = None,
     ) -> None:
         pairs = list(on.items()) if isinstance(on, Mapping) else [(name, name) for name in _listed(on)]
         groups = _listed(group_by)
@@ -599,6 +654,7 @@ class Join(Query):
         _refuse_twice([*(name for name, _ in self.names), *(one.name for one in self.results)])
         whole = {place for _, place in self.names if isinstance(place, int)}
         self.shows_key = len(whole) == len(self.pairs)
+        self.limit = limit
         if not self.shows_key:
             # A part of a key is a column like others.
             self.names = [
@@ -832,13 +888,14 @@ class Join(Query):
             if not by_key and not self.names:
                 return relational.total(records, grouping)
             if by_key:
-                return relational.front(relational.shown(records, grouping), most, alternate)
+                return self.limited(relational.front(relational.shown(records, grouping), most, alternate))
             rows = relational.front(records, most, alternate)
-            return relational.front(relational.grouped(rows, grouping), most_groups)
+            return self.limited(relational.front(relational.grouped(rows, grouping), most_groups))
 
         widths = [0, 0]
         widths[self.many], widths[1 - self.many] = join.many.width, join.one.width
-        program = self.program(grouping.record.width, counts, widths, most_groups, work)
+        found = self.shown_rows(most_groups)
+        program = self.program(grouping.record.width, counts, widths, found, work)
 
         def decode(found: list[int], reader: _Reader) -> dict[str, list[Any]]:
             columns: dict[str, list[Any]] = {
@@ -884,6 +941,22 @@ class Join(Query):
             key >>= field.kind.width
         return values[::-1]
 
+    def record(self) -> Layout:
+        return self.spec().grouping.record
+
+    def place(self, name: str) -> tuple[int, Kind, bool]:
+        of, join = dict(self.names)[name], self.spec()
+        base = join.grouping.record.place("group")[0]
+        if isinstance(of, Field):
+            part = "many" if of.side == self.many else "one"
+            at, _ = _blob(self.blobs[of.side]).place(str(2 * self.blobs[of.side].index(of)))
+            return base + join.group.place(part)[0] + at, of.kind, True
+        if self.is_hashed:
+            return 0, Key(), False
+        below = sum(pair[0].kind.width for pair in self.pairs[of + 1 :])
+        kind = self.pairs[of][0].kind
+        return base + join.group.place("key")[0] + below, kind, False
+
     def out_kinds(self) -> dict[str, Any]:
         kinds: dict[str, Any] = {
             name: self.pairs[of][0].kind if isinstance(of, int) else of.kind for name, of in self.names
@@ -912,6 +985,7 @@ class Aggregate(Query):
         to: str,
         having: Sequence[Having] = (),
         text: str = "",
+        limit: Limit | None = None,
     ) -> None:
         groups = _listed(group_by)
         asked = {"agg": list(agg.items()), "group_by": groups, "min_group": min_group}
@@ -931,7 +1005,10 @@ class Aggregate(Query):
         self.counted = max(2, sum(one.rows for one in self.schemas).bit_length())
         self.measured = _measured(computed, self.counted)
         self.places = prod(_size(of.kind) for of in self.groups)
-        self.dense = self.places <= max(_FEW, 2 * sum(one.distinct for one in self.schemas))
+        # The place of such a row tells its group, so an order cannot move it.
+        few = self.places <= max(_FEW, 2 * sum(one.distinct for one in self.schemas))
+        self.dense = few and (limit is None or not self.groups)
+        self.limit = limit
         rows = min_group > 1 or any(one.field is None for one in computed) or self.dense and self.groups
         counters = [Accumulator("rows", "sum", self.counted)] if rows else []
         sums = [one for of in self.measured.values() for one in of.accumulators(self.counted)]
@@ -1006,9 +1083,9 @@ class Aggregate(Query):
                 records = relational.beside(left, right, grouping, not self.groups)
                 return relational.cleared(relational.shown(records, grouping))
             records = relational.by_group(left, right, grouping)
-            return relational.front(relational.shown(records, grouping), most)
+            return self.limited(relational.front(relational.shown(records, grouping), most))
 
-        program = self.program(layout.width, counts, [layout.width] * 2, most, work)
+        program = self.program(layout.width, counts, [layout.width] * 2, self.shown_rows(most), work)
 
         def decode(found: list[int], reader: _Reader) -> dict[str, list[Any]]:
             names = [*(of.name for of in self.groups), *(one.name for one in self.results)]
@@ -1028,6 +1105,14 @@ class Aggregate(Query):
             return _sorted_rows(columns, [of.name for of in self.groups])
 
         return program, decode
+
+    def record(self) -> Layout:
+        return self.grouping.record
+
+    def place(self, name: str) -> tuple[int, Kind, bool]:
+        number = [of.name for of in self.groups].index(name)
+        at, _ = _blob(self.groups).place(str(2 * number))
+        return self.grouping.record.place("group")[0] + at, self.groups[number].kind, True
 
     def out_kinds(self) -> dict[str, Any]:
         return {**{of.name: of.kind for of in self.groups}, **_kinds_of(self.results)}

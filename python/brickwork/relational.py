@@ -370,8 +370,7 @@ def _holds(record: Integer, condition: Condition, layout: Layout) -> Integer:
     if condition.inverted:
         number = ~number
     if condition.signed:
-        # With inverted sign bits, signed numbers have the order of unsigned numbers.
-        number = _joined([number.bits(0, width - 1), ~top(number)]) if width > 1 else ~number
+        number = _without_sign(number)
     reached: Integer = BIT(int(condition.least <= 0))
     if 0 < condition.least < 1 << width:
         words = [condition.least >> place & (1 << 32) - 1 for place in range(0, width, 32)]
@@ -379,6 +378,12 @@ def _holds(record: Integer, condition: Condition, layout: Layout) -> Integer:
         reached = number >= _joined([constant(word, IntegerType(of)) for word, of in zip(words, widths)])
     found = ~reached if condition.below else reached
     return found & (layout.of(record, condition.known) != 0) if condition.known else found
+
+
+def _without_sign(number: Integer) -> Integer:
+    """Returns a signed number in the order of unsigned numbers: with an inverted sign bit."""
+    width = number.type.width
+    return _joined([number.bits(0, width - 1), ~top(number)]) if width > 1 else ~number
 
 
 def _joined(parts: list[Integer]) -> Integer:
@@ -460,6 +465,56 @@ def grouped(records: list[Integer], grouping: Grouping) -> list[Integer]:
         sums.append(running(sums[-1], record, grouping))
     ends = [last_of_group(a, b, grouping) for a, b in zip(sums, sums[1:])]
     return shown([*ends, sums[-1]], grouping)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A number by which records are ordered.
+
+    Attributes:
+        base: its lowest bit in the record.
+        width: the number of its bits.
+        known: the lowest bit and the number of bits that are 0 if there is no number, which comes last.
+
+        signed: whether it has a sign.
+        inverted: whether the largest number of these bits comes first.
+    """
+
+    base: int
+    width: int
+    known: tuple[int, int] | None
+    signed: bool
+    inverted: bool
+
+
+@component
+def ranked(record: Any, orders: tuple[Order, ...]) -> Any:
+    """Returns a record with its rank above it, and above that a bit if it is not there."""
+    parts = [record]
+    for one in reversed(orders):
+        number = record.bits(one.base, one.width)
+        if one.signed:
+            number = _without_sign(number)
+        parts.append(~number if one.inverted else number)
+        parts.append(record.bits(*one.known) == 0 if one.known else BIT(0))
+    return _joined([*parts, ~top(record)])
+
+
+def first(records: list[Integer], orders: tuple[Order, ...], count: int) -> list[Integer]:
+    """Returns the first records in an order, and zeros behind them if fewer are there."""
+    width = records[0].type.width
+    rows = [ranked(record, orders) for record in records]
+    place = width, rows[0].type.width - width, False
+    if count * 4 < len(rows).bit_length() ** 2:
+        found = []
+        for _ in range(min(count, len(rows))):
+            # The smallest remaining row moves to the front.
+            for at in range(len(rows) - 1, 0, -1):
+                rows[at - 1 : at + 1] = list(tables.exchanged(rows[at - 1], rows[at], *place))
+            found.append(rows.pop(0))
+    else:
+        found = tables._sorted(rows, place)[:count]
+    return [row.bits(0, width) for row in found]
 
 
 @dataclass(frozen=True)

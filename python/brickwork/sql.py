@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import UsageError, needed
 from .kinds import Boolean, Category, Date, Key, Kind, Number, Timestamp, Unfit, canonical
-from .queries import SIDES, Aggregate, Answer, Having, Join
+from .queries import SIDES, Aggregate, Answer, Having, Join, Limit
 from .sources import Schema, Table, as_table
 
 _REFUSED = (
@@ -240,6 +240,8 @@ class _Reading:
             self.query = sqlglot.parse_one(text)
         except sqlglot.errors.SqlglotError as error:
             raise UsageError("this SQL cannot be parsed", str(error).splitlines()[0]) from None
+        if "NULLS FIRST" in " ".join(text.upper().split()):
+            raise _refuse("NULLS FIRST; nulls are last")
         if not isinstance(self.query, self.exp.Select):
             raise _refuse(type(self.query).__name__)
         _only(
@@ -253,6 +255,7 @@ class _Reading:
             "having",
             "order",
             "distinct",
+            "limit",
         )
         self.owned = {name: side for side, of in enumerate(tables) for name in of}
         if len(self.owned) < sum(map(len, tables)):
@@ -386,31 +389,50 @@ class _Reading:
             raise UsageError(f"the column {lacking[0]} is no group", "name it in GROUP BY")
         return list(dict.fromkeys(found))
 
-    def ordered(self, answer: Answer, names: Mapping[str, str], name: Callable[[Any], str]) -> Answer:
+    def orders(self, names: Mapping[str, str], name: Callable[[Any], str]) -> list[tuple[str, bool]]:
+        """Returns the columns that order the result, the most important first, each perhaps descending."""
+        clause = self.query.args.get("order")
+        found = []
+        for one in clause.expressions if clause else []:
+            of, key = one.this, None
+            if isinstance(of, self.exp.Literal) and of.this in map(str, range(1, len(names) + 1)):
+                key = list(names.values())[int(of.this) - 1]
+            elif isinstance(of, self.exp.Column) and not of.table and of.name in names:
+                key = names[of.name]
+            elif (agg := self.aggregate(of, name)) is not None:
+                key = f"agg {agg[1]} {agg[0]}"
+            elif isinstance(of, self.exp.Column):
+                key = name(of)
+            if key not in names.values():
+                raise _refuse(f"ORDER BY {of.sql()}, which is no column of the result")
+            found.append((str(key), bool(one.args.get("desc"))))
+        return found
+
+    def limit(self, orders: list[tuple[str, bool]]) -> Limit | None:
+        """Returns the largest number of rows."""
+        if (clause := self.query.args.get("limit")) is None:
+            return None
+        if not isinstance(clause, self.exp.Limit):
+            raise _refuse(clause)
+        _only(clause, "expression")
+        count = clause.expression
+        if not isinstance(count, self.exp.Literal) or not count.this.isdecimal() or int(count.this) < 1:
+            raise _refuse(clause)
+        if not orders:
+            raise UsageError("LIMIT without ORDER BY", "say which rows come first")
+        return Limit(int(count.this), tuple(orders))
+
+    def ordered(self, answer: Answer, names: Mapping[str, str], orders: list[tuple[str, bool]]) -> Answer:
         """Returns the result with the query's names and order."""
         if answer.columns is None:
             return answer
-        columns = {shown: answer.columns[of] for shown, of in names.items()}
-        clause = self.query.args.get("order")
-        order = list(range(len(next(iter(columns.values()), []))))
-        for one in reversed(clause.expressions if clause else []):
-            of = one.this
-            if isinstance(of, self.exp.Literal) and not of.is_string and 1 <= int(of.this) <= len(columns):
-                values = list(columns.values())[int(of.this) - 1]
-            elif isinstance(of, self.exp.Column) and not of.table and of.name in columns:
-                values = columns[of.name]
-            else:
-                found = self.aggregate(of, name)
-                key = name(of) if found is None and isinstance(of, self.exp.Column) else None
-                if found is not None:
-                    key = f"agg {found[1]} {found[0]}"
-                if key not in names.values():
-                    raise _refuse(f"ORDER BY {of.sql()}, which is no column of the result")
-                values = answer.columns[key or ""]
+        order = list(range(len(answer)))
+        for key, descending in reversed(orders):
+            values = answer.columns[key]
             known = [row for row in order if values[row] is not None]
-            known.sort(key=lambda row, values=values: values[row], reverse=bool(one.args.get("desc")))  # type: ignore[misc]
+            known.sort(key=values.__getitem__, reverse=descending)
             order = known + [row for row in order if values[row] is None]
-        answer.columns = {shown: [values[row] for row in order] for shown, values in columns.items()}
+        answer.columns = {shown: [answer.columns[of][row] for row in order] for shown, of in names.items()}
         answer.rename(names)
         return answer
 
@@ -494,6 +516,7 @@ def sql(
 
     names, agg, columns = reading.shown(of_key)
     having = reading.having(of_key)
+    orders = reading.orders(names, of_key)
     groups = reading.groups(of_key, columns, bool(agg or having))
     if where is not None:
         source = reading.filtered(source, where.this, 0 if how == "left" else None)
@@ -509,8 +532,9 @@ def sql(
         None if groups is not None else list(dict.fromkeys(columns)),
         having,
         reading.query.sql(),
+        reading.limit(orders),
     )
-    return reading.ordered(found.run(simulate, options), names, of_key)
+    return reading.ordered(found.run(simulate, options), names, orders)
 
 
 def _union(
@@ -548,5 +572,7 @@ def _union(
     groups = reading.groups(lambda of: str(of.name), shown, bool(agg or having))
     if groups is None:
         raise _refuse("the rows of a UNION ALL, without aggregates")
-    found = Aggregate(source.tables, agg, groups, min_group, to, having, reading.query.sql())
-    return reading.ordered(found.run(simulate, options), names, lambda of: str(of.name))
+    orders = reading.orders(names, lambda of: str(of.name))
+    limit = reading.limit(orders)
+    found = Aggregate(source.tables, agg, groups, min_group, to, having, reading.query.sql(), limit)
+    return reading.ordered(found.run(simulate, options), names, orders)

@@ -92,6 +92,34 @@ def test_results_are_those_of_sqlite(query: str) -> None:
         assert ordered(found) == ordered(expected), (seed, a, b)
 
 
+LIMITED = [
+    f"SELECT a.k, x, y {JOINED} ORDER BY y DESC NULLS LAST, a.k, x NULLS LAST LIMIT 3",
+    f"SELECT a.k, SUM(x) AS s {JOINED} GROUP BY a.k ORDER BY s NULLS LAST, a.k DESC LIMIT 2",
+    f"SELECT a.k, MIN(x) AS s {JOINED} GROUP BY a.k ORDER BY 2 DESC NULLS LAST, a.k LIMIT 5",
+    f"SELECT y, COUNT(*) AS n, MAX(x) AS m {JOINED} GROUP BY y "
+    "ORDER BY COUNT(*) DESC, m NULLS LAST, y NULLS LAST LIMIT 2",
+    f"SELECT k, MIN(x) AS s {BOTH} GROUP BY k ORDER BY s NULLS LAST, k LIMIT 4",
+    f"SELECT k, COUNT(x) AS n {BOTH} GROUP BY k HAVING SUM(x) < 3 ORDER BY n DESC, k DESC LIMIT 1",
+]
+
+
+@pytest.mark.parametrize("query", LIMITED)
+def test_the_first_rows_are_those_of_sqlite(query: str) -> None:
+    for seed in range(4):
+        a, b = both(f"{seed} {query}")
+        if "UNION" in query:
+            b = {{"y": "x", "h": "g"}.get(name, name): of for name, of in b.items()}
+        expected = of_sqlite(query, {"a": a, "b": b})
+        assert asked(query, table(a), table(b)) == expected, (seed, a, b)
+
+
+def test_rows_behind_the_limit_stay_hidden() -> None:
+    a, b = {"k": [1, 2, 3], "x": [5, 7, 6]}, {"k": [1, 2, 3]}
+    answer = bw.sql("SELECT x FROM a JOIN b USING (k) ORDER BY x DESC LIMIT 2", {"a": a}, {"b": b})
+    assert answer.columns == {"x": [7, 6]} and answer.run is not None
+    assert len(answer.run.garbler) == len(answer.run.evaluator) == 2
+
+
 @pytest.mark.parametrize("kind, test", [("SEMI", "IN"), ("ANTI", "NOT IN")])
 def test_rows_with_and_without_a_match(kind: str, test: str) -> None:
     for seed in range(4):
@@ -142,6 +170,11 @@ REFUSED = [
     "SELECT x FROM a JOIN b ON a.k = b.k WHERE x LIKE 'r%'",
     "SELECT x FROM a JOIN b ON a.k = b.k WHERE x IN (SELECT 1)",
     "SELECT x FROM a JOIN b ON a.k = b.k LIMIT 3",
+    "SELECT x FROM a JOIN b ON a.k = b.k ORDER BY x LIMIT 0",
+    "SELECT x FROM a JOIN b ON a.k = b.k ORDER BY x LIMIT 3 OFFSET 2",
+    "SELECT x FROM a JOIN b ON a.k = b.k ORDER BY x NULLS  first",
+    "SELECT h FROM a JOIN b ON a.k = b.k ORDER BY h LIMIT 3",
+    "SELECT g, AVG(x) AS m FROM a JOIN b ON a.k = b.k GROUP BY g ORDER BY m LIMIT 3",
     "SELECT x FROM a JOIN b ON a.k = b.k ORDER BY h",
     "SELECT x, SUM(y) FROM a JOIN b ON a.k = b.k",
     "SELECT x, SUM(y) FROM a JOIN b ON a.k = b.k GROUP BY g",
