@@ -70,6 +70,10 @@ def test_wrong_calls_say_what_to_do(millionaires: bw.Program) -> None:
     for words in (["run"], ["garbler", "x.bwp"], ["serve"]):
         with pytest.raises(bw.UsageError):
             bw.call(*words)
+    with pytest.MonkeyPatch.context() as without:
+        without.setenv("PATH", "")
+        with pytest.raises(bw.UsageError, match="brickwork is not in PATH"):
+            bw.call("stock", "ls", "stock")
 
 
 def test_no_input_is_in_an_error(millionaires: bw.Program) -> None:

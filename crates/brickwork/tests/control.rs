@@ -144,7 +144,7 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
 #[test]
 fn a_wrong_option_is_named() {
     for (options, named) in [
-        (r#"{"secruity": 40}"#, "there is no option `secruity`"),
+        (r#"{"safety": 40}"#, "there is no option `safety`"),
         (r#"{"security": 41}"#, "security: "),
         (r#"{"protocol": "dulpo"}"#, "protocol: "),
         (r#"{"protocol": "duplo", "accept": ["lego"]}"#, "exclude each other"),

@@ -5,7 +5,6 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::engine::stocked;
@@ -15,10 +14,10 @@ use zeroize::Zeroizing;
 
 use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
+use crate::execute;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::requested::Requested;
-use crate::{execute, terminal};
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::worker::Embedded as Worker;
@@ -27,32 +26,6 @@ pub use brickwork::control::Control;
 /// The result of a command: the object of its `--json`, and its text for people. An error is the object under
 /// `error`.
 pub type Answer = Result<(Value, String), Value>;
-
-/// Starts a process that is not the command: nothing is printed on stderr, and messages go to `log`, as one
-/// line of JSON each.
-pub fn begin(log: impl Fn(&str) + Send + Sync + 'static) {
-    terminal::be_quiet(true);
-    let log = Arc::new(log);
-    let writer = move || Log(log.clone());
-    let to =
-        tracing_subscriber::fmt().log_internal_errors(false).with_target(false).json().flatten_event(true);
-    // Only the first call in a process has an effect.
-    let _ = to.with_max_level(tracing::Level::INFO).with_writer(writer).try_init();
-}
-
-/// Passes log lines to a function.
-struct Log<F>(Arc<F>);
-
-impl<F: Fn(&str)> std::io::Write for Log<F> {
-    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        (self.0)(&String::from_utf8_lossy(line));
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Runs a command line, without the name of the program.
 ///

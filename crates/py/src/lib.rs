@@ -163,6 +163,29 @@ static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 const LONGEST_LOG: usize = 1000;
 
+/// Keeps the messages of the library, as one line of JSON each. Nothing is printed.
+fn keep_log() {
+    struct Keeper;
+    impl std::io::Write for Keeper {
+        fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+            let mut lines = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == LONGEST_LOG {
+                lines.remove(0);
+            }
+            lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+            Ok(line.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let to =
+        tracing_subscriber::fmt().log_internal_errors(false).with_target(false).json().flatten_event(true);
+    // Only the first call in a process has an effect.
+    let _ = to.with_max_level(tracing::Level::INFO).with_writer(|| Keeper).try_init();
+}
+
 /// Takes the lines of the log, each a JSON object.
 #[pyfunction]
 fn log() -> Vec<String> {
@@ -183,13 +206,7 @@ fn forked() {
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    embedded::begin(|line| {
-        let mut lines = LOG.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LONGEST_LOG {
-            lines.remove(0);
-        }
-        lines.push(line.trim_end().to_owned());
-    });
+    keep_log();
     module.add_class::<Task>()?;
     module.add_class::<Program>()?;
     module.add_class::<Identity>()?;
