@@ -555,9 +555,9 @@ def _union(
         columns.append([one.name for one in half.expressions])
     if columns[0] != columns[1]:
         raise _refuse("UNION ALL of columns with different names")
-    froms = [(half.args.get("from_") or half.args.get("from")).this for half in halves]
-    source = reading.sources(froms)
-    for half, table in zip(halves, froms):
+    tables = [(half.args.get("from_") or half.args.get("from")).this for half in halves]
+    source = reading.sources(tables)
+    for half, table in zip(halves, tables):
         for clause in (half.args.get("where"), where):
             if clause is None:
                 continue

@@ -366,7 +366,7 @@ def test_a_sum_never_overflows() -> None:
         ({"k": [4], "t": ["Zoë"]}, {"k": [4]}, {"agg": {"t": "sum"}}, "sum of t, which is a text key"),
         ({"k": [4], "t": ["Zoë"]}, {"k": [4]}, {"agg": {"t": "max"}}, "max of t, which is a text key"),
         ({"k": [4]}, {"k": [4]}, {"agg": {"q": "sum"}}, "the left table has no column 'q'"),
-        ({"k": [4]}, {"k": [4]}, {"min_grop": 5}, "simulate with min_grop"),
+        ({"k": [4]}, {"k": [4]}, {"min_size": 5}, "simulate with min_size"),
         ({"k": [4]}, {"k": [4]}, {"min_group": 5}, "groups without aggregates"),
         ({"k": ["Zoë\ud800"]}, {"k": ["x"]}, {"to": "left"}, "left table, column k, row 0: has a character"),
     ],
