@@ -209,3 +209,57 @@ def test_both_parties_run_it() -> None:
     answer = bw.sql(query, garbler={"a": bw.Table(a, types=types)}, evaluator={"b": b}, min_group=2)
     assert answer.columns == {"k": [1], "s": [7], "m": [10]} and answer.run is not None
     assert answer.to_pandas().to_dict("list") == answer.columns
+
+
+def condition(draw: random.Random, columns: list[str], depth: int = 2) -> str:
+    """Draws a condition on columns of one table."""
+    of = draw.choice(columns)
+    column = of.partition(".")[2]
+    if depth and draw.random() < 0.4:
+        parts = [condition(draw, columns, depth - 1) for _ in range(2)]
+        return draw.choice(["({} OR {})", "({} AND {})", "NOT ({} OR {})"]).format(*parts)
+    if column in ("g", "h"):
+        return draw.choice(
+            [f"{of} = 'red'", f"{of} IN ('blue', 'green')", f"{of} <> 'blue'", f"{of} IS NULL"]
+        )
+    number = draw.randint(-3, 3)
+    sign = draw.choice(["=", "<>", "<", "<=", ">", ">="])
+    return draw.choice([f"{of} {sign} {number}", f"{of} BETWEEN {number} AND 3", f"{of} IS NOT NULL"])
+
+
+def drawn(draw: random.Random) -> str:
+    """Draws a query of the supported part of SQL, which SQLite understands, too."""
+    how = draw.choice(["JOIN", "LEFT JOIN"])
+    on = "a.k = b.k" if draw.random() < 0.8 else "a.k = b.k AND a.x = b.y"
+    sides = [["a.k", "a.x", "a.g"], ["b.y", "b.h"]]
+    where = [condition(draw, side) for side in sides if draw.random() < 0.4]
+    if how == "LEFT JOIN":
+        where = [one for one in where if "b." not in one]
+    if "a.x" in on:
+        where += ["a.x IS NOT NULL", "b.y IS NOT NULL"]
+        how = "JOIN"
+    tail = f"FROM a {how} b ON {on}" + (f" WHERE {' AND '.join(where)}" if where else "")
+    columns = draw.sample(["a.k", "a.x", "a.g", "b.y", "b.h"], draw.randint(1, 3))
+    if draw.random() < 0.25:
+        return f"SELECT {'DISTINCT ' * draw.randint(0, 1)}{', '.join(columns)} {tail}"
+    groups = draw.sample(columns, draw.randint(0, len(columns)))
+    aggregates = [f"{draw.choice(['SUM', 'AVG', 'MIN', 'MAX', 'COUNT'])}({draw.choice(['a.x', 'b.y'])})"]
+    aggregates += ["COUNT(*)"] * draw.randint(0, 1)
+    shown = [*groups, *(f"{one} AS r{place}" for place, one in enumerate(aggregates))]
+    having = draw.choice(["", "", f" HAVING {draw.choice(['SUM(a.x)', 'MIN(b.y)', 'COUNT(*)'])} >= 1"])
+    by = f" GROUP BY {', '.join(groups)}" if groups else ""
+    return f"SELECT {', '.join(shown)} {tail}{by}{having if groups else ''}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_queries_give_the_results_of_sqlite(seed: int) -> None:
+    draw = random.Random(seed)
+    for number in range(16):
+        query = drawn(draw)
+        a, b = both(f"{seed} {number}")
+        found, expected = asked(query, table(a), table(b)), of_sqlite(query, {"a": a, "b": b})
+        assert ordered(rounded(found)) == ordered(rounded(expected)), (query, a, b)
+
+
+def rounded(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [tuple(round(one, 9) if isinstance(one, float) else one for one in row) for row in found]
