@@ -124,6 +124,8 @@ def _read(frame: Any) -> dict[str, tuple[list[Any], str]]:
     """Returns the values of each column, with None for a null, and the name of the column's type."""
     if is_lazy(frame):
         raise InvalidInput(f"a {type(frame).__name__}, whose rows are not computed yet", "give its collect()")
+    if isinstance(frame, np.ndarray) and frame.dtype.names:
+        frame = {name: frame[name] for name in frame.dtype.names}
     if isinstance(frame, Mapping) and are_columns(frame):
         return {str(name): _column(one) for name, one in frame.items()}
     if not is_table(frame):
@@ -159,7 +161,10 @@ def _column(column: Any) -> tuple[list[Any], str]:
         values = column.astype(object).tolist()
         return [None if null else one for one, null in zip(values, column.isna())], str(column.dtype)
     if hasattr(column, "to_list") and hasattr(column, "dtype"):  # polars
-        if "'ns'" in str(column.dtype) and (column.dt.nanosecond().drop_nulls() % 1000).any():
+        if (
+            str(column.dtype).startswith("Datetime(time_unit='ns'")
+            and (column.dt.nanosecond() % 1000 != 0).any()
+        ):
             raise InvalidInput("times of polars in nanoseconds", "give the column another unit, such as us")
         return column.to_list(), str(column.dtype)
     if hasattr(column, "to_pylist"):  # Arrow

@@ -308,6 +308,27 @@ def test_tables_of_every_library_tell_their_types(library: str) -> None:
     assert answer.columns == arrow.to_pydict()
 
 
+def test_tables_with_gaps_and_fine_times() -> None:
+    right = {"k": [1, 2]}
+    masked = {"k": [1, 2], "x": np.ma.array([5, 6], mask=[True, False])}
+    assert bw.private_join(masked, right, on="k", simulate=True).columns == {"k": [1, 2], "x": [None, 6]}
+    records = np.array([(1, 3)], dtype=[("k", "i4"), ("x", "u1")])
+    assert bw.private_join(records, right, on="k", simulate=True).columns == {"k": [1], "x": [3]}
+    times = pl.Series([1000, None]).cast(pl.Datetime("ns"))
+    answer = bw.private_join(pl.DataFrame({"k": [1, 2], "t": times}), right, on="k", simulate=True)
+    assert answer.columns == {"k": [1, 2], "t": [np.datetime64(1000, "ns"), None]}
+    # Python's times have no nanoseconds.
+    fine = pl.DataFrame({"k": [1], "t": pl.Series([1001]).cast(pl.Datetime("ns"))})
+    with pytest.raises(bw.InvalidInput, match="times of polars in nanoseconds"):
+        bw.private_join(fine, right, on="k", simulate=True)
+    zone = pd.Series([pd.Timestamp("2020-01-01", tz="Europe/Paris"), None])
+    frame = bw.private_join(pd.DataFrame({"k": [1, 2], "t": zone}), right, on="k", simulate=True).to_pandas()
+    assert frame["t"][0] == zone[0] and pd.isna(frame["t"][1])
+    for wrong in ([1, 2], None, {"k": [1], "x": []}, pl.DataFrame({"k": [1]}).lazy()):
+        with pytest.raises(bw.InvalidInput):
+            bw.private_join(wrong, right, on="k", simulate=True)
+
+
 @pytest.mark.parametrize(
     "dtype, kind",
     [
