@@ -245,9 +245,8 @@ class Store:
         Args:
             programs: for each of these, the result also has the number of executions in stock.
         """
-        words = ["stock", "ls", os.fspath(self.path), *flags({"store_key": self._key})]
-        files = flags({"program": [in_a_file(as_program(one)) for one in programs]})
-        told = wait(_native.call([*words, *files]))
+        read = [as_program(one) for one in programs]
+        told = wait(_native.stock_ls(self._options(), [(os.fspath(one.path), one.native) for one in read]))
         return Inventory(told.json, told.human)
 
     def fill(
@@ -270,7 +269,10 @@ class Store:
 
     def verify(self) -> Record:
         """Reads everything, and names altered and missing items."""
-        return call("stock", "verify", self.path, store_key=self._key)
+        return Record(wait(_native.stock_verify(self._options())).json)
+
+    def _options(self) -> str:
+        return as_json({"store": self.path, "store_key": self._key})
 
     def __repr__(self) -> str:
         return f"Store({os.fspath(self.path)!r})"

@@ -11,7 +11,7 @@ use brickwork_duplo::{self as duplo, Inventory};
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use brickwork_report::words::{bytes, plural};
 use brickwork_session::stock::Lacking;
-use brickwork_stock::{Account, Relation, Store};
+use brickwork_stock::{Account, Store};
 use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -24,6 +24,7 @@ use crate::engine::work::{Estimate, Work};
 use crate::engine::{hex, role};
 use crate::failure::{Error, ErrorKind};
 use crate::files;
+use crate::inventory::peer_of;
 use crate::plan::check_temporary_files;
 use crate::program::{Program, SourceOptions};
 use crate::reading::{self, Reading};
@@ -386,11 +387,6 @@ fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Re
         }
     }
     Ok(((), words))
-}
-
-fn peer_of(relation: &Relation) -> PublicKey {
-    let [garbler, evaluator] = relation.identities;
-    PublicKey::from_bytes(if relation.role == Party::Garbler { evaluator } else { garbler })
 }
 
 /// The resources of a run without stock.

@@ -9,9 +9,11 @@ use std::path::Path;
 use brickwork_base::stop::Stopped;
 use brickwork_base::{Cheat, Error as ProtocolError, Standing};
 use brickwork_lang::Diagnostics;
+use brickwork_report::words::plural;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::system;
+use crate::upkeep::Verified;
 
 /// The kind of an error, named after the party or the thing that is at fault.
 ///
@@ -92,6 +94,8 @@ enum Cause {
     Ended(Standing),
     /// The errors of a source that does not compile.
     Source(Diagnostics),
+    /// The items of a store that cannot be read.
+    Damage(Verified),
 }
 
 impl Error {
@@ -152,6 +156,18 @@ impl Error {
         Error::input(message, hint.into()).because(Cause::Source(diagnostics))
     }
 
+    /// Makes an error for a store with items that cannot be read.
+    pub(crate) fn damaged(found: Verified) -> Self {
+        let first = found.damaged.first().map_or("", |items| items.why.as_str());
+        let others = match found.damaged.len().saturating_sub(1) {
+            0 => String::new(),
+            more => format!("; and {}", plural(more as u64, "more such place")),
+        };
+        let hint = "put back a segment that was moved or exchanged; `brickwork stock verify --repair` gives \
+                    up the items that cannot be read, and programs go on with the rest";
+        Error::new(ErrorKind::Stock, format!("{first}{others}"), hint).because(Cause::Damage(found))
+    }
+
     fn because(self, cause: Cause) -> Self {
         Error { cause: Some(Box::new(cause)), ..self }
     }
@@ -192,6 +208,15 @@ impl Error {
     pub fn check(&self) -> Option<Cheat> {
         match self.cause.as_deref() {
             Some(Cause::Check(check)) => Some(*check),
+            _ => None,
+        }
+    }
+
+    /// Returns the result of reading a store, if some of its items cannot be read.
+    #[doc(hidden)]
+    pub fn damage(&self) -> Option<&Verified> {
+        match self.cause.as_deref() {
+            Some(Cause::Damage(found)) => Some(found),
             _ => None,
         }
     }
@@ -238,6 +263,7 @@ impl Serialize for Error {
                 fields.serialize_entry("check", &check)?;
             }
             Some(Cause::Ended(standing)) => fields.serialize_entry("standing", standing)?,
+            Some(Cause::Damage(found)) => fields.serialize_entry("damaged", &found.damaged)?,
             None => {}
         }
         fields.end()

@@ -111,6 +111,8 @@ mod failure;
 #[doc(hidden)]
 pub mod files;
 #[doc(hidden)]
+pub mod inventory;
+#[doc(hidden)]
 pub mod keygen;
 #[doc(hidden)]
 pub mod options;
@@ -126,6 +128,8 @@ mod steps;
 mod store;
 pub mod system;
 mod traced;
+#[doc(hidden)]
+pub mod upkeep;
 mod values;
 
 pub use brickwork_session::Promise;

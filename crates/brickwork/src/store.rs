@@ -182,8 +182,7 @@ impl StoreRequest {
     }
 
     /// Repairs the index of a store. Returns none if it was not damaged.
-    #[doc(hidden)]
-    pub fn rebuild(&self) -> Result<Option<Rebuilt>, Error> {
+    pub(crate) fn rebuild(&self) -> Result<Option<Rebuilt>, Error> {
         Store::rebuild(&self.store, &self.key()?).map_err(not_opened)
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use brickwork::stop::Stopped;
+use brickwork::upkeep::Verified;
 use brickwork::{Error, ErrorKind, ProtocolError};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapError};
 use serde_json::{Value, json};
@@ -197,7 +198,10 @@ impl Failure {
             (None, Some(diagnostics)) => {
                 format!("{}error: the source has errors\n", diagnostics.render(io::stderr().is_terminal()))
             }
-            (None, None) => format!("error: {}\nhint: {}\n", self.message(), self.hint()),
+            (None, None) => {
+                let found = self.error.damage().map_or(String::new(), Verified::findings);
+                format!("{found}error: {}\nhint: {}\n", self.message(), self.hint())
+            }
         }
     }
 }

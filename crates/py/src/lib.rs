@@ -7,6 +7,7 @@ mod commands;
 mod objects;
 mod runs;
 mod session;
+mod stock;
 mod task;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -218,6 +219,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::run_both, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run_party, module)?)?;
     module.add_function(wrap_pyfunction!(runs::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(stock::stock_ls, module)?)?;
+    module.add_function(wrap_pyfunction!(stock::stock_verify, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(harden, module)?)?;
     module.add_function(wrap_pyfunction!(forked, module)?)?;

@@ -1,0 +1,233 @@
+//! The upkeep of a store: reading everything, burning a part, and forgiving failed attempts.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use brickwork_base::at_most;
+use brickwork_report::words::{bytes, plural};
+use brickwork_session::stock::meeting::BY_USER;
+use brickwork_stock::{Account, Damage, Entry, EpochId, Store};
+use brickwork_wire::tls::PublicKey;
+use serde::Serialize;
+
+use crate::engine::hex;
+use crate::failure::{Error, ErrorKind};
+use crate::inventory::{FailedAttempts, peer_of};
+use crate::store::StoreRequest;
+use crate::system;
+
+/// The result of reading everything in a store.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verified {
+    /// The bytes that were read.
+    pub bytes: u64,
+    pub seconds: f64,
+    pub bytes_per_second: u64,
+    /// The items that cannot be read. Nothing takes them any more.
+    pub damaged: Vec<DamagedItems>,
+    /// The epochs that were burned, if the index was damaged and made anew.
+    pub burned: Option<Vec<String>>,
+    /// True if the note about the runs of a service may be lost.
+    pub runs_may_be_lost: bool,
+}
+
+/// Items of a store that cannot be read.
+#[derive(Clone, Debug, Serialize)]
+pub struct DamagedItems {
+    /// The epoch, in hexadecimal digits.
+    pub epoch: String,
+    /// The number of the batch in the epoch.
+    pub batch: u64,
+    /// The name of the component or of another kind of item.
+    pub name: String,
+    /// The number of items.
+    pub items: u64,
+    /// The fault.
+    pub why: String,
+}
+
+impl DamagedItems {
+    fn of(damage: &Damage) -> Self {
+        DamagedItems {
+            epoch: hex(&damage.epoch),
+            batch: damage.serial,
+            name: damage.name.clone(),
+            items: damage.items.iter().map(|items| items.end - items.start).sum(),
+            why: system::translated(&damage.why.to_string()),
+        }
+    }
+}
+
+impl Verified {
+    /// Reads everything in a store, and looks for what was altered or is missing. With `repair`, it also
+    /// repairs a damaged index and gives up the items that cannot be read.
+    ///
+    /// # Errors
+    /// An error of the stock if the store cannot be opened, or if something is damaged and must not be given
+    /// up; [`Error::damage`] then lists it.
+    pub fn read(request: &StoreRequest, repair: bool) -> Result<Self, Error> {
+        let (store, lost) = match request.open_existing() {
+            Err(failure) if repair => match request.rebuild()? {
+                lost @ Some(_) => (request.open_existing()?, lost),
+                None => return Err(failure),
+            },
+            opened => (opened?, None),
+        };
+        let start = Instant::now();
+        let (read, damage) = store.examine()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let verified = Verified {
+            bytes: read,
+            seconds,
+            bytes_per_second: (read as f64 / seconds.max(1e-9)) as u64,
+            damaged: damage.iter().map(DamagedItems::of).collect(),
+            burned: lost.as_ref().map(|lost| lost.burned.iter().map(|id| hex(id)).collect()),
+            runs_may_be_lost: lost.is_some_and(|lost| lost.notes_may_be_lost),
+        };
+        match damage.is_empty() {
+            true => Ok(verified),
+            false if repair => {
+                store.give_up(&damage)?;
+                Ok(verified)
+            }
+            false => Err(Error::damaged(verified)),
+        }
+    }
+
+    /// Returns a line for each fault and for each consequence of a damaged index.
+    pub fn findings(&self) -> String {
+        let remade = self.burned.iter().map(|_| "The index was damaged and is made anew.\n".to_owned());
+        let runs = self.runs_may_be_lost.then(|| RUNS_MAY_BE_LOST.to_owned());
+        let burned = self.burned.iter().flatten().map(|id| format!("{} is burned\n", &id[..12]));
+        let damaged = self.damaged.iter().map(|DamagedItems { epoch, name, items, why, .. }| {
+            format!("{}, {} of {name}: {why}\n", &epoch[..12], plural(*items, "item"))
+        });
+        remade.chain(runs).chain(burned).chain(damaged).collect()
+    }
+}
+
+/// The warning if the note about a service's runs may be lost.
+const RUNS_MAY_BE_LOST: &str = "It cannot be told how often a service has run with this store. Its budgets \
+                                count only the runs that the logs still name: lower `total` by the others.\n";
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rest = if self.damaged.is_empty() { "All of it" } else { "The rest" };
+        let (size, speed) = (bytes(self.bytes), bytes(self.bytes_per_second));
+        writeln!(f, "{}{rest} is as it was written: {size}, {speed}/s.", self.findings())
+    }
+}
+
+/// The epochs that a user has burned.
+#[derive(Clone, Debug, Serialize)]
+pub struct BurnedEpochs {
+    /// Their identifiers, in hexadecimal digits.
+    pub burned: Vec<String>,
+}
+
+impl BurnedEpochs {
+    /// Makes stock unusable for good: everything, or the epoch whose identifier begins with these digits. The
+    /// peer is told when the stores next meet, and burns its part as well.
+    ///
+    /// # Errors
+    /// An error of usage if several epochs begin with the digits; an error of the stock if there is nothing
+    /// to burn, or the store cannot be opened.
+    pub fn burn(request: &StoreRequest, epoch: Option<&str>) -> Result<Self, Error> {
+        let store = request.open_existing()?;
+        let mut wanted: Vec<EpochId> = store.epochs()?.into_iter().map(|(id, _)| id).collect();
+        if let Some(start) = epoch {
+            wanted.retain(|id| hex(id).starts_with(start));
+            // Burned stock cannot be restored, so the empty value of a script's variable must not mean
+            // everything.
+            if wanted.len() > 1 || start.is_empty() {
+                let hint = "give more of the identifier, as `brickwork stock ls` shows it, or --all";
+                return Err(Error::usage(format!("{} parts begin with '{start}'", wanted.len()), hint));
+            }
+        }
+        let mut burned = Vec::new();
+        for id in wanted {
+            if store.state(&id)?.burned().is_none() {
+                store.append(&id, &Entry::Burned(BY_USER.into())).map(drop)?;
+                burned.push(hex(&id));
+            }
+        }
+        if burned.is_empty() {
+            let hint = "`brickwork stock ls` shows what there is";
+            return Err(Error::new(ErrorKind::Stock, "there is nothing to burn", hint));
+        }
+        Ok(BurnedEpochs { burned })
+    }
+}
+
+impl fmt::Display for BurnedEpochs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.burned.iter().try_for_each(|id| writeln!(f, "burned {}", &id[..12]))
+    }
+}
+
+/// The failed attempts that are not counted any more.
+#[derive(Clone, Debug, Serialize)]
+pub struct ForgivenAttempts {
+    pub forgiven: Vec<FailedAttempts>,
+}
+
+/// The time in which a service must answer the request to forgive.
+const HEARD: Duration = Duration::from_secs(10);
+
+impl ForgivenAttempts {
+    /// Allows a peer, or all peers, to make stock again after too many failed attempts. If a service has
+    /// opened the store, the service does it.
+    ///
+    /// # Errors
+    /// An error of the stock if there is nothing to forgive, or the store cannot be opened; an error of this
+    /// machine if another process uses the store and does not forgive.
+    pub fn forgive(request: &StoreRequest, peer: Option<PublicKey>) -> Result<Self, Error> {
+        let own = request.open_if_free()?;
+        let store = own.clone().map_or_else(|| request.view(), Ok)?;
+        let mut accounts = store.accounts()?;
+        accounts.retain(|(account, _)| peer.is_none_or(|peer| peer_of(&account.relation) == peer));
+        if accounts.is_empty() {
+            let hint = "`brickwork stock ls` shows what was begun with whom and not made";
+            return Err(Error::new(ErrorKind::Stock, "there is nothing to forgive", hint));
+        }
+        let forgiven = accounts.iter().map(FailedAttempts::of).collect();
+        let names: Vec<Account> = accounts.into_iter().map(|(account, _)| account).collect();
+        match own {
+            Some(store) => names.iter().try_for_each(|account| store.forgive(account))?,
+            None => ask_to_forgive(request, &store, &names)?,
+        }
+        Ok(ForgivenAttempts { forgiven })
+    }
+}
+
+/// Asks the process that has opened the store to forgive, and waits until it has.
+fn ask_to_forgive(request: &StoreRequest, store: &Store, accounts: &[Account]) -> Result<(), Error> {
+    let (asked, until) = (store.ask_to_forgive(accounts)?, Instant::now() + HEARD);
+    while !asked.is_heard() {
+        if Instant::now() >= until {
+            return Err(Error::machine(
+                format!("{} is in use by a process that does not forgive", request.store.display()),
+                "a service does, while it is up; end any other command, and try again",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let now = request.view()?;
+    for account in accounts {
+        if now.vain(account)? > 0 {
+            return Err(Error::machine(
+                "something else was begun meanwhile, so it is not forgiven",
+                "look at `brickwork stock ls`, and try again",
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for ForgivenAttempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.forgiven.iter().try_for_each(|FailedAttempts { peer, protocol, bound_log2, .. }| {
+            writeln!(f, "forgiven {peer}: {}, with {protocol}", at_most(*bound_log2))
+        })
+    }
+}
