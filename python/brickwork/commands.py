@@ -18,7 +18,7 @@ from ._flags import as_json, flags
 from ._tasks import Watch, wait
 from .errors import UsageError, from_json, needed
 from .pages import Page
-from .programs import Program, as_program, compile, compiler_options, in_a_file
+from .programs import Program, as_program, compile, compiler_options
 from .runs import AnyProgram, Record
 
 
@@ -138,12 +138,11 @@ _COMPILER = ("builtin", "aes", "struct_order", "warnings_as_errors")
 """The options of the compiler that `plan` takes besides those of the cut."""
 
 
-def count_words(programs: Mapping[Any, int] | Iterable[str]) -> list[str]:
-    """Returns arguments `FILE=COUNT` for programs with the number of their executions. Text stays
-    unchanged."""
+def counts(programs: Mapping[Any, int] | Iterable[str]) -> tuple[list[str], list[tuple[Any, int]]]:
+    """Returns arguments for making stock, and programs with the number of their executions."""
     if not isinstance(programs, Mapping):
-        return list(programs)
-    return [f"{in_a_file(as_program(program))}={count}" for program, count in programs.items()]
+        return list(programs), []
+    return [], [(as_program(program).native, count) for program, count in programs.items()]
 
 
 def preprocess(
@@ -163,16 +162,13 @@ def preprocess(
     Args:
         components: the number of executions of each program, or arguments `FILE[:NAME]=COUNT`.
     """
-    words = count_words(components)
-    peers = {
-        "role": role,
-        "identity": identity,
-        "peer": peer,
-        "store": store,
-        "listen": listen,
-        "connect": connect,
-    }
-    task = _native.call(["preprocess", *flags({**peers, "component": words, **options})])
+    words, programs = counts(components)
+    for name in ("maker", "worker_at"):
+        if isinstance(options.get(name), str):
+            options[name] = [options[name]]
+    peers = {"identity": identity, "peer": peer, "store": store, "listen": listen, "connect": connect}
+    given = as_json({**peers, "component": words, **options})
+    task = _native.preprocess(role, given, programs, dict(options.get("map") or {}))
     return Record(wait(task, Watch(deadline=deadline)).json)
 
 

@@ -215,11 +215,6 @@ def as_program(
     return Program(program, map)
 
 
-def in_a_file(program: Program) -> Path:
-    """Returns a file that contains the complete program: without `map`, which not every command accepts."""
-    return program.save(new_file()).path if program.map else program.path
-
-
 def compile(
     source: str | os.PathLike[str],
     *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _native
 from ._flags import SessionOptions, as_json
 from ._tasks import Told, Watch, aside, wait, wait_async
-from .commands import count_words
+from .commands import counts
 from .errors import UsageError
 from .inputs import check_scale, input_word
 from .outputs import output_value
@@ -149,7 +149,7 @@ class Session:
             programs: the number of executions of each program, or arguments `FILE[:NAME]=COUNT`.
         """
         watch = Watch(progress, deadline=deadline)
-        task = self._started_as(self._native.fill(watch.prepare(count_words, programs)))
+        task = self._started_as(self._native.fill(*watch.prepare(counts, programs)))
         return Record(wait(task, watch).json)
 
     async def fill_async(
@@ -157,8 +157,8 @@ class Session:
     ) -> Record:
         """Makes stock, as `fill` does, while the event loop continues."""
         watch = Watch(progress, deadline=deadline)
-        words = await aside(watch.prepare, count_words, programs)
-        return Record((await wait_async(self._started_as(self._native.fill(words)), watch)).json)
+        asked = await aside(watch.prepare, counts, programs)
+        return Record((await wait_async(self._started_as(self._native.fill(*asked)), watch)).json)
 
     def _wish(
         self,

@@ -19,9 +19,7 @@ pub fn main() -> Result<(), Error> {
     evaluator.store(Store::open(&folder.path().join("bob"), &key)?);
 
     let play = |party: &mut Party, port: &str, wealth: [u32; 2]| -> Result<[bool; 2], Error> {
-        let mut session = party.session()?;
-        session.prepare(&program, 2)?;
-        session.close()?;
+        party.prepare(&program, 2)?;
         // The stock is used later, and each run has a connection of its own.
         let mut richer = |own| party.run(&program, &Inputs::from((port, own)))?.outputs.get("output");
         Ok([richer(wealth[0])?, richer(wealth[1])?])

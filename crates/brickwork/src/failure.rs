@@ -12,8 +12,8 @@ use brickwork_lang::Diagnostics;
 use brickwork_report::words::plural;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::damage::Verified;
 use crate::system;
-use crate::upkeep::Verified;
 
 /// The kind of an error, named after the party or the thing that is at fault.
 ///

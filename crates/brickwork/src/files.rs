@@ -10,9 +10,11 @@ use brickwork_base::stop::look;
 use brickwork_kernels::Erasing;
 use brickwork_stock::StoreKey;
 use brickwork_wire::tls::{Identity, PublicKey};
+use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use crate::failure::Error;
+use crate::parse_errors;
 
 /// Largest file with a party's input.
 pub const MAX_VALUE_BYTES: u64 = 1 << 30;
@@ -150,6 +152,18 @@ pub fn write_secret(path: &Path, secret: &str) -> Result<(), Error> {
         return Err(Error::cannot_write(path, &e));
     }
     Ok(())
+}
+
+/// Reads a TOML file; `private` refuses files that other users can access. The hint describes the contents of
+/// such a file.
+///
+/// # Errors
+/// The place and the kind of the mistake. It contains nothing of the text, which may hold a secret.
+pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Result<T, Error> {
+    let text = text(path, private)?;
+    toml::from_str(&text).map_err(|e| {
+        Error::input(format!("{}: {}", path.display(), parse_errors::of_toml(&text, &e)), hint.to_owned())
+    })
 }
 
 /// The hint how to get the key of a store.

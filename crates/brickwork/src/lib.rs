@@ -100,6 +100,8 @@ pub mod compile;
 pub mod control;
 pub mod cut;
 #[doc(hidden)]
+pub mod damage;
+#[doc(hidden)]
 pub mod description;
 #[doc(hidden)]
 pub mod doctor;
@@ -115,11 +117,17 @@ pub mod inventory;
 #[doc(hidden)]
 pub mod keygen;
 #[doc(hidden)]
+pub mod maker;
+#[doc(hidden)]
 pub mod options;
 #[doc(hidden)]
 pub mod page;
+#[doc(hidden)]
+pub mod parse_errors;
 mod party;
 mod prediction;
+#[doc(hidden)]
+pub mod preprocess;
 pub mod program;
 #[doc(hidden)]
 pub mod reading;

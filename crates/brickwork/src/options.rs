@@ -5,7 +5,7 @@ mod plan;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brickwork_circuit::Party;
@@ -18,6 +18,7 @@ use crate::StoreRequest;
 use crate::cut::CutChoice;
 use crate::engine::link;
 use crate::engine::request::{self, LinkSpeed, Parameters, Protocol, Resources, RunRequest};
+use crate::engine::stocked::Wishes;
 use crate::engine::task::{Endpoint, PartyTask};
 use crate::engine::ways::Protocols;
 use crate::failure::Error;
@@ -88,12 +89,20 @@ fn read<T, E: Display>(
     text.map(read).transpose()
 }
 
-fn wrong(option: &str, why: impl Display) -> Error {
+pub(crate) fn wrong(option: &str, why: impl Display) -> Error {
     Error::usage(format!("{option}: {why}"), format!("`brickwork run --help` describes --{option}"))
 }
 
+/// Refuses an option that was given and has no effect here.
+fn refuse(place: &str, given: &[(&str, bool)]) -> Result<(), Error> {
+    match given.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(Error::usage(format!("{place} has no option {name}"), "leave it out")),
+        None => Ok(()),
+    }
+}
+
 /// Refuses a number that is out of range.
-fn within<T: PartialOrd + Display + Copy>(
+pub(crate) fn within<T: PartialOrd + Display + Copy>(
     option: &str,
     number: Option<T>,
     range: std::ops::RangeInclusive<T>,
@@ -182,6 +191,36 @@ impl Options {
         Some(StoreRequest { store_key: store_key.clone(), no_top_up: *no_top_up, max_age, ..named })
     }
 
+    /// Returns the options for making stock.
+    ///
+    /// # Errors
+    /// An error of usage if an option has no effect there; as [`Options::request`].
+    pub(crate) fn wishes(&self) -> Result<Wishes, Error> {
+        refuse(
+            "making stock",
+            &[
+                ("accept", !self.accept.is_empty()),
+                ("linking", self.linking.is_some()),
+                ("commitments", self.commitments.is_some()),
+                ("post_quantum", self.post_quantum),
+                ("executions", self.executions.is_some()),
+                ("bandwidth", self.bandwidth.is_some()),
+                ("rtt", self.rtt.is_some()),
+                ("buckets", self.buckets.is_some()),
+                ("no_top_up", self.no_top_up),
+                ("audit", self.audit.is_some()),
+                ("scale", !self.scale.is_empty()),
+                ("ignore_extra_columns", self.ignore_extra_columns),
+                ("rounding", self.rounding),
+                ("keep", self.keep),
+            ],
+        )?;
+        let named = read("protocol", self.protocol.as_ref(), str::parse)?;
+        let Parameters { security, cot, .. } = Options { protocol: None, ..self.clone() }.parameters()?;
+        let cut = read("cut", self.cut.as_ref(), str::parse)?;
+        Ok(Wishes { security, cot, cut, ..Wishes::new(named.unwrap_or(Protocol::OF_NEW_STOCK)) })
+    }
+
     /// Returns the number of executions.
     pub fn executions(&self) -> Option<u32> {
         self.executions
@@ -198,13 +237,18 @@ impl Options {
         Ok(Reading { scales, ignore_extra_columns, rounding, private: false })
     }
 
-    /// Returns the file with this party's key, if it is not in memory.
+    /// Returns the key of this party, from its file.
     ///
     /// # Errors
-    /// An error of usage if there is none.
+    /// An error of usage if there is no file; an error of input if it cannot be read.
     pub fn identity(&self) -> Result<tls::Identity, Error> {
+        files::identity(self.key_file()?)
+    }
+
+    /// Returns the file with the key of this party.
+    pub(crate) fn key_file(&self) -> Result<&Path, Error> {
         let none = || Error::usage("identity is missing", "`keygen` makes a key");
-        files::identity(self.identity.as_deref().ok_or_else(none)?)
+        self.identity.as_deref().ok_or_else(none)
     }
 
     /// Returns the public key of the peer.
@@ -258,16 +302,12 @@ impl Options {
             ("audit", self.audit.is_some()),
             ("keep", self.keep),
         ];
-        match given.iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(Error::usage(format!("a session has no option {name}"), "leave it out")),
-            None => {
-                let request = self.request()?;
-                if request.stored {
-                    check_stocked_session(&request)?;
-                }
-                Ok(request)
-            }
+        refuse("a session", &given)?;
+        let request = self.request()?;
+        if request.stored {
+            check_stocked_session(&request)?;
         }
+        Ok(request)
     }
 
     /// Returns the task of a party with these options. Over a connection of the caller's, neither an address

@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use brickwork_circuit::Party as Role;
-use brickwork_session::{Observer, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::stock::Preprocessed;
+use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::Store;
-use brickwork_wire::tls::{Identity, Listener, PublicKey};
+use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
 use crate::engine::Watch;
@@ -16,10 +17,11 @@ use crate::engine::report::Report;
 use crate::engine::request::{Parameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Place};
 use crate::engine::sessions::Needs;
-use crate::engine::stocked::{Opening, Stocked, Wishes};
+use crate::engine::stocked::{Asked, Opening, Requested, Stocked, Wishes};
 use crate::engine::task::Endpoint;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
+use crate::maker::{Caller, Hired};
 use crate::program::Program;
 use crate::steps::Session;
 use crate::values::{Inputs, Outputs};
@@ -245,9 +247,75 @@ impl Party {
     ) -> Result<Run, Error> {
         let input = inputs.encode(program.inputs(self.role))?;
         let (party, request, store) = (self.role, self.request.clone(), self.store.clone());
-        let (keys, place) = self.reach()?;
+        let (keys, place, _) = self.reach()?;
         let part = RunPart { party, request: &request, given: program, keys, warns: true };
         run_at(&part, store, place, &input, watch)
+    }
+
+    /// Makes stock for this number of executions of a program, with a peer that does the same. The protocol
+    /// is DUPLO if it is accepted, or else the first accepted one.
+    ///
+    /// # Errors
+    /// An error of usage without a store, or over a connection of the caller's that was used before. Also
+    /// errors of the network, and an error if the stores do not belong together.
+    pub fn prepare(&mut self, program: &Program, executions: u32) -> Result<(), Error> {
+        let accepted: Vec<_> = self.request.parameters.protocol.iter().collect();
+        let protocol = match accepted.contains(&Protocol::OF_NEW_STOCK) {
+            true => Protocol::OF_NEW_STOCK,
+            false => accepted[0],
+        };
+        let request = self.request.with(Protocols::from(protocol));
+        check_stocked_session(&request)?;
+        let wishes = Wishes { cot: request.parameters.cot, ..Wishes::new(protocol) };
+        let asked = Asked::of(&[Requested::of(program, executions)], &wishes)?;
+        self.fill(protocol, &asked, &Crew::default(), &|_| Box::new(Unobserved)).map(drop)
+    }
+
+    /// Makes this stock of a protocol with the peer. Returns the time and the bytes of each phase.
+    pub(crate) fn fill(
+        &mut self,
+        protocol: Protocol,
+        asked: &Asked,
+        crew: &Crew,
+        watch: &Watch,
+    ) -> Result<(Preprocessed, Vec<PhaseReport>), Error> {
+        let (role, request) = (self.role, self.request.clone());
+        let Some(store) = self.store.clone() else {
+            return Err(Error::usage("there is no store for the stock", "call `store` with a store"));
+        };
+        let (keys, mut place, identity) = self.reach()?;
+        let (cot, terms) = (request.parameters.cot(), terms(&request, ordered(role, keys)));
+        let opening =
+            |channel, watch| Opening { party: role, channel, store: &store, terms: &terms, cot, watch };
+        if crew.workers == 0 {
+            let line = Stocked::open(protocol, opening(place.first()?, watch))?;
+            let (done, line) = line.make(asked)?;
+            return Ok((done, line.close()?));
+        }
+        let line = opening(place.first()?, &|_| Box::new(Unobserved));
+        let line = Stocked::open_for_workers(protocol, crew.workers, line)?;
+        let connect = match &place {
+            Place::Peer { address, .. } => Some((*address).to_owned()),
+            _ => None,
+        };
+        // The addresses of the peer's workers: first the peer's makers, then the peer itself for the other
+        // workers.
+        let mut at = crew.worker_at.iter();
+        let (peer, resources) = (keys[1], request.resources);
+        let caller = Caller { identity, pem: crew.pem, peer, role, resources };
+        let makers: Vec<Channel> = crew
+            .makers
+            .iter()
+            .map(|maker| caller.call(maker, at.next().or(connect.as_ref()).cloned()))
+            .collect::<Result<_, _>>()?;
+        let options = resources.options(role);
+        let line_of_worker = |_| match at.next() {
+            Some(address) => tls::connect(address, identity, peer, &options),
+            None => place.next(options.timeout),
+        };
+        let lines = (makers.len()..crew.workers).map(line_of_worker).collect::<Result<Vec<_>, _>>()?;
+        let (done, phases, line) = line.make_by(asked, lines, makers)?;
+        Ok((done, together(line.close()?, phases)))
     }
 
     /// Begins a session with the peer on both parties' stores. The session takes the accepted protocol whose
@@ -269,7 +337,7 @@ impl Party {
             return Err(Error::usage("a session needs a store", hint));
         };
         check_stocked_session(&request)?;
-        let (keys, mut place) = self.reach()?;
+        let (keys, mut place, _) = self.reach()?;
         // No protocol of the store's that this party does not accept.
         let ways = request.from_stock(Some(&store), &ordered(role, keys))?;
         let protocol = ways.requests[0].parameters.protocol;
@@ -338,7 +406,7 @@ impl Party {
     ) -> Result<Session, Error> {
         let (role, request, protocol) = (self.role, self.request.clone(), self.protocol_of_session()?);
         let begin = protocols::sessions(protocol)?;
-        let (keys, mut place) = self.reach()?;
+        let (keys, mut place, _) = self.reach()?;
         let channel = place.meet_alike(digest)?;
         let terms = terms(&request, ordered(role, keys));
         Ok(Session::made(role, protocol, begin(role, channel, &terms, needs, watch)?, left))
@@ -355,8 +423,9 @@ impl Party {
         has_sessions.map_or_else(|| protocols::sessions(accepted[0]).map(|_| accepted[0]), Ok)
     }
 
-    /// Returns how to reach the peer, with the keys of this party and of its peer.
-    fn reach(&mut self) -> Result<([PublicKey; 2], Place<'_>), Error> {
+    /// Returns how to reach the peer, with the public keys of this party and of its peer, and this party's
+    /// key.
+    fn reach(&mut self) -> Result<([PublicKey; 2], Place<'_>, &Identity), Error> {
         let nobody = PublicKey::from_bytes([0; 32]);
         let keys = match (&self.line, self.peer) {
             // No key protects a connection of the caller's. A store needs the two keys even so, because it
@@ -382,7 +451,7 @@ impl Party {
                 return Err(Error::usage("there is no connection to the peer", hint));
             }
         };
-        Ok((keys, place))
+        Ok((keys, place, &self.identity))
     }
 
     fn peer_key(&self) -> Result<PublicKey, Error> {
@@ -397,6 +466,36 @@ impl fmt::Debug for Party {
     }
 }
 
+/// The workers of a filling, if there are several.
+#[derive(Default)]
+pub(crate) struct Crew<'c> {
+    /// The number of all workers; 0 for a filling over one connection.
+    pub workers: usize,
+    /// The workers of this party on other machines.
+    pub makers: &'c [Hired],
+    /// The addresses of the peer's workers on other machines.
+    pub worker_at: &'c [String],
+    /// The key of this party in PEM form, which makers need.
+    pub pem: &'c str,
+}
+
+/// Adds up each phase over all connections: the time of the slowest connection, and all bytes.
+fn together(line: Vec<PhaseReport>, workers: Vec<Vec<PhaseReport>>) -> Vec<PhaseReport> {
+    let mut all: Vec<PhaseReport> = Vec::new();
+    for phase in line.into_iter().chain(workers.into_iter().flatten()) {
+        match all.iter_mut().find(|known| known.name == phase.name) {
+            None => all.push(phase),
+            Some(known) => {
+                known.seconds = known.seconds.max(phase.seconds);
+                known.garbler_sent_bytes += phase.garbler_sent_bytes;
+                known.evaluator_sent_bytes += phase.evaluator_sent_bytes;
+                known.spans.clear();
+            }
+        }
+    }
+    all
+}
+
 /// Refuses parameters that have no effect in a session from stock.
 pub(crate) fn check_stocked_session(request: &RunRequest<Protocols>) -> Result<(), Error> {
     let parameters = &request.parameters;
@@ -407,8 +506,8 @@ pub(crate) fn check_stocked_session(request: &RunRequest<Protocols>) -> Result<(
             "leave the store or --post-quantum out",
         ));
     }
-    let level = parameters.security.is_some();
-    let wishes = parameters.protocol.only().map(|protocol| Wishes { level, ..Wishes::new(protocol) });
+    let security = parameters.security;
+    let wishes = parameters.protocol.only().map(|protocol| Wishes { security, ..Wishes::new(protocol) });
     wishes.map_or(Ok(()), |wishes| wishes.check())
 }
 

@@ -112,13 +112,7 @@ impl Session {
     /// # Errors
     /// Those of the protocol and of the store; an error of usage without a store.
     pub fn prepare(&mut self, program: &Program, executions: u32) -> Result<(), Error> {
-        let requested = Requested {
-            file: program.name().to_owned(),
-            program: program.given().clone(),
-            name: None,
-            count: executions,
-        };
-        self.fill(&[requested]).map(drop)
+        self.fill(&[Requested::of(program, executions)]).map(drop)
     }
 
     /// Makes stock as requested. Returns the stock in words, and the number of steps that an

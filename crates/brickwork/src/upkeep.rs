@@ -4,59 +4,17 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use brickwork_base::at_most;
-use brickwork_report::words::{bytes, plural};
 use brickwork_session::stock::meeting::BY_USER;
 use brickwork_stock::{Account, Damage, Entry, EpochId, Store};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 
+use crate::damage::{DamagedItems, Verified};
 use crate::engine::hex;
 use crate::failure::{Error, ErrorKind};
 use crate::inventory::{FailedAttempts, peer_of};
 use crate::store::StoreRequest;
 use crate::system;
-
-/// The result of reading everything in a store.
-#[derive(Clone, Debug, Serialize)]
-pub struct Verified {
-    /// The bytes that were read.
-    pub bytes: u64,
-    pub seconds: f64,
-    pub bytes_per_second: u64,
-    /// The items that cannot be read. Nothing takes them any more.
-    pub damaged: Vec<DamagedItems>,
-    /// The epochs that were burned, if the index was damaged and made anew.
-    pub burned: Option<Vec<String>>,
-    /// True if the note about the runs of a service may be lost.
-    pub runs_may_be_lost: bool,
-}
-
-/// Items of a store that cannot be read.
-#[derive(Clone, Debug, Serialize)]
-pub struct DamagedItems {
-    /// The epoch, in hexadecimal digits.
-    pub epoch: String,
-    /// The number of the batch in the epoch.
-    pub batch: u64,
-    /// The name of the component or of another kind of item.
-    pub name: String,
-    /// The number of items.
-    pub items: u64,
-    /// The fault.
-    pub why: String,
-}
-
-impl DamagedItems {
-    fn of(damage: &Damage) -> Self {
-        DamagedItems {
-            epoch: hex(&damage.epoch),
-            batch: damage.serial,
-            name: damage.name.clone(),
-            items: damage.items.iter().map(|items| items.end - items.start).sum(),
-            why: system::translated(&damage.why.to_string()),
-        }
-    }
-}
 
 impl Verified {
     /// Reads everything in a store, and looks for what was altered or is missing. With `repair`, it also
@@ -80,7 +38,7 @@ impl Verified {
             bytes: read,
             seconds,
             bytes_per_second: (read as f64 / seconds.max(1e-9)) as u64,
-            damaged: damage.iter().map(DamagedItems::of).collect(),
+            damaged: damage.iter().map(described).collect(),
             burned: lost.as_ref().map(|lost| lost.burned.iter().map(|id| hex(id)).collect()),
             runs_may_be_lost: lost.is_some_and(|lost| lost.notes_may_be_lost),
         };
@@ -93,28 +51,16 @@ impl Verified {
             false => Err(Error::damaged(verified)),
         }
     }
-
-    /// Returns a line for each fault and for each consequence of a damaged index.
-    pub fn findings(&self) -> String {
-        let remade = self.burned.iter().map(|_| "The index was damaged and is made anew.\n".to_owned());
-        let runs = self.runs_may_be_lost.then(|| RUNS_MAY_BE_LOST.to_owned());
-        let burned = self.burned.iter().flatten().map(|id| format!("{} is burned\n", &id[..12]));
-        let damaged = self.damaged.iter().map(|DamagedItems { epoch, name, items, why, .. }| {
-            format!("{}, {} of {name}: {why}\n", &epoch[..12], plural(*items, "item"))
-        });
-        remade.chain(runs).chain(burned).chain(damaged).collect()
-    }
 }
 
-/// The warning if the note about a service's runs may be lost.
-const RUNS_MAY_BE_LOST: &str = "It cannot be told how often a service has run with this store. Its budgets \
-                                count only the runs that the logs still name: lower `total` by the others.\n";
-
-impl fmt::Display for Verified {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rest = if self.damaged.is_empty() { "All of it" } else { "The rest" };
-        let (size, speed) = (bytes(self.bytes), bytes(self.bytes_per_second));
-        writeln!(f, "{}{rest} is as it was written: {size}, {speed}/s.", self.findings())
+/// Describes items that cannot be read.
+fn described(damage: &Damage) -> DamagedItems {
+    DamagedItems {
+        epoch: hex(&damage.epoch),
+        batch: damage.serial,
+        name: damage.name.clone(),
+        items: damage.items.iter().map(|items| items.end - items.start).sum(),
+        why: system::translated(&damage.why.to_string()),
     }
 }
 

@@ -6,8 +6,6 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 
-use brickwork::circuit::formats::InputMap;
-use brickwork::engine::stocked;
 use clap::Parser;
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -17,7 +15,6 @@ use crate::commands::{Cli, Command};
 use crate::execute;
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::requested::Requested;
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::worker::Embedded as Worker;
@@ -46,15 +43,6 @@ pub fn call(arguments: &[String], line: &Control) -> Answer {
             _ => execute(&cli),
         }
     }))
-}
-
-/// Reads the programs in arguments of the form `FILE[:NAME]=COUNT`.
-///
-/// # Errors
-/// If an argument has another form, or its program cannot be read.
-pub fn requested(words: &[String]) -> Result<Vec<stocked::Requested>, brickwork::Error> {
-    let read = words.iter().map(|word| Requested::parse(word)?.load(&InputMap::new()));
-    read.collect::<Result<_, _>>().map_err(Failure::into_error)
 }
 
 /// Makes a worker for one lane of a job, with the flags of `brickwork worker`. The worker has not connected

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
+use brickwork::damage::Verified;
 use brickwork::stop::Stopped;
-use brickwork::upkeep::Verified;
 use brickwork::{Error, ErrorKind, ProtocolError};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapError};
 use serde_json::{Value, json};

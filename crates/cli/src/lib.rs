@@ -37,9 +37,7 @@ mod preprocess;
 mod programs;
 mod progress;
 mod report;
-mod requested;
 
-mod parse_errors;
 mod run;
 mod serve;
 mod session;
@@ -57,6 +55,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use brickwork::circuit::Party;
+use brickwork::parse_errors;
 use clap::{CommandFactory, FromArgMatches, Subcommand};
 use tracing::Level;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};

@@ -2,15 +2,16 @@
 
 use brickwork::cut::Cut;
 use brickwork::engine::request::Protocol;
-use brickwork::plan::PhaseCost;
 use brickwork::reading;
-use brickwork::session::{PhaseReport, Promise};
+use brickwork::session::Promise;
 use brickwork::{Program, Report as RunReport};
 use serde_json::{Map, Value, json};
 
-use crate::report::{Report, bit_string, bytes};
+use crate::report::{Report, bit_string};
 use brickwork::circuit::Party;
 use brickwork::engine::role;
+
+pub use brickwork::engine::report::phases_text;
 
 /// Returns a line for each party's output.
 pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
@@ -57,25 +58,6 @@ fn cut_text(cut: &Cut) -> String {
 /// Returns the protocol and the reason for it, if several were possible.
 pub fn protocol_text(protocol: Protocol, reason: Option<&str>) -> String {
     reason.map_or(String::new(), |reason| format!("Protocol: {protocol} ({reason})\n"))
-}
-
-/// Returns the phases of a run, with their predictions; nothing for a user who wants quiet.
-pub fn phases_text(phases: &[PhaseReport], predicted: &[PhaseCost], quiet: bool) -> String {
-    if quiet {
-        return String::new();
-    }
-    let line = |phase: &PhaseReport| {
-        let expected = predicted.iter().find(|other| other.name == phase.name);
-        format!(
-            "  {:10} {:8.3} s{}   garbler sent {}, evaluator {}\n",
-            phase.name,
-            phase.seconds,
-            expected.map_or(String::new(), |expected| format!(" ({:.3} predicted)", expected.seconds)),
-            bytes(phase.garbler_sent_bytes),
-            bytes(phase.evaluator_sent_bytes)
-        )
-    };
-    phases.iter().map(line).collect()
 }
 
 /// Returns the promise of a run in words.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 pub use brickwork::engine::meeting::shown as sheet;
 
-pub use crate::maker::call_again as call;
-use crate::preprocess;
-use crate::requested::Requested;
+pub use brickwork::maker::call_again as call;
+use brickwork::preprocess::ComponentCount;
+
 use crate::serve::config;
 pub use crate::serve::lines::{
     heard_again as service_hears, said_again as service_says, sheet_again as service_sheet,
@@ -14,12 +14,12 @@ pub use crate::serve::lines::{
 
 /// Reads a list of requests: files, names of components, counts. Returns `None` if the list is refused.
 pub fn list(text: &str) -> Option<Vec<(String, Option<String>, u32)>> {
-    preprocess::list(text).map(|list| list.into_iter().map(parts).collect())
+    ComponentCount::list(text).map(|list| list.into_iter().map(parts).collect())
 }
 
 /// Reads a request in the form of an argument.
 pub fn argument(text: &str) -> Option<(String, Option<String>, u32)> {
-    Requested::parse(text).ok().map(parts)
+    text.parse::<ComponentCount>().ok().map(parts)
 }
 
 /// Reads the configuration of a service, and all files that it names. Returns the error, if there is one.
@@ -27,6 +27,6 @@ pub fn service(path: &Path) -> Option<String> {
     config::read(path).err().map(|failure| failure.human())
 }
 
-fn parts(requested: Requested) -> (String, Option<String>, u32) {
+fn parts(requested: ComponentCount) -> (String, Option<String>, u32) {
     (requested.file.to_string_lossy().into_owned(), requested.name, requested.count)
 }

@@ -3,24 +3,21 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use brickwork::circuit::Party;
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::role;
 use brickwork::engine::task::{Host, PartyTask};
 use brickwork::reading;
-use brickwork::wire::Channel;
-use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork::{Error, Program, ProtocolError};
+use brickwork::wire::tls::Identity;
+use brickwork::{Error, Program};
 use brickwork_kernels::Secrets;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::CutArguments;
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, ParameterArguments, ProgramArguments, Reading, Resources,
-    no_address, request,
+    Address, Choice, Keep, LineArguments, ParameterArguments, ProgramArguments, Reading, Resources, request,
 };
 use crate::audit::AuditArguments;
 use crate::failure::Failure;
@@ -166,56 +163,6 @@ impl Arguments {
         let identity = self.identity.as_deref().ok_or_else(no_identity)?;
         Ok((files::identity(identity)?, input))
     }
-}
-
-/// Listens for the peer.
-pub fn listen(
-    address: &str,
-    identity: &Identity,
-    peer: PublicKey,
-    options: &tls::Options,
-    quiet: bool,
-) -> Result<Listener, Failure> {
-    let listener = Listener::bind(address, identity, peer, options)?;
-    announce(listener.local_addr()?, quiet);
-    Ok(listener)
-}
-
-/// Returns a function that makes a new connection to the peer each time. A listener waits without limit, or
-/// up to the timeout if the peer has connected before.
-pub fn connections<'a>(
-    address: &'a Address,
-    identity: &'a Identity,
-    peer: PublicKey,
-    options: &'a tls::Options,
-    quiet: bool,
-) -> Result<impl Fn(Coming) -> Result<Channel, ProtocolError> + use<'a>, Failure> {
-    let listener = address.listen.as_ref().map(|address| listen(address, identity, peer, options, quiet));
-    let listener = listener.transpose()?;
-    if listener.is_none() && address.connect.is_none() {
-        return Err(no_address());
-    }
-    Ok(move |coming| match (&listener, coming) {
-        (Some(listener), Coming::First) => listener.accept(),
-        (Some(listener), Coming::Again) => {
-            let until = Instant::now() + options.timeout;
-            loop {
-                let mut met = listener.meet(&[], Some(until))?;
-                if !met.visits {
-                    return Ok(met.channel);
-                }
-                met.channel.refuse("this side makes stock, and compares nothing")?;
-            }
-        }
-        (None, _) => tls::connect(address.connect.as_deref().unwrap_or_default(), identity, peer, options),
-    })
-}
-
-/// Tells whether the peer has connected before.
-#[derive(Clone, Copy)]
-pub enum Coming {
-    First,
-    Again,
 }
 
 pub fn no_identity() -> Failure {

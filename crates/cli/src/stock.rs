@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use brickwork::StoreRequest;
+use brickwork::damage::Verified;
 use brickwork::inventory::StoreContents;
-use brickwork::upkeep::{BurnedEpochs, ForgivenAttempts, Verified};
+use brickwork::upkeep::{BurnedEpochs, ForgivenAttempts};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
 use serde_json::json;

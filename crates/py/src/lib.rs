@@ -219,6 +219,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::run_both, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run_party, module)?)?;
     module.add_function(wrap_pyfunction!(runs::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(stock::preprocess, module)?)?;
     module.add_function(wrap_pyfunction!(stock::stock_ls, module)?)?;
     module.add_function(wrap_pyfunction!(stock::stock_verify, module)?)?;
     module.add_function(wrap_pyfunction!(log, module)?)?;

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use brickwork::circuit::{Party, Program as Circuit, Recipient};
 use brickwork::control::Control;
-use brickwork::engine::stocked::{FromStock, Job};
+use brickwork::engine::stocked::{FromStock, Job, Requested};
 use brickwork::options::{Options, from_json};
+use brickwork::preprocess::ComponentCount;
 use brickwork::process::Owned;
 use brickwork::reading::{self, Reading};
 use brickwork::session::steps::{Secret, Step};
@@ -20,6 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::objects::{Identity, Program as PyProgram};
 use crate::runs::{Held, Input, party};
+use crate::stock::counted;
 use crate::task::{Answer, Shared, Task, error_json};
 
 /// A session, or nothing before it has begun. Only one thread uses it at a time.
@@ -61,8 +63,9 @@ impl Session {
     }
 
     /// Starts to make stock.
-    fn fill(&self, words: Vec<String>) -> PyResult<Task> {
-        self.start(move |session, _| session.fill(&words))
+    fn fill(&self, words: Vec<String>, programs: Vec<(PyRef<'_, PyProgram>, u32)>) -> PyResult<Task> {
+        let programs = counted(programs)?;
+        self.start(move |session, _| session.fill(&words, programs))
     }
 
     /// Starts a step.
@@ -229,8 +232,11 @@ impl Standing {
     }
 
     /// Makes stock. The arguments have the form `FILE[:NAME]=COUNT`.
-    fn fill(&mut self, words: &[String]) -> Result<Answer, Error> {
-        let requested = brickwork_cli::embedded::requested(words)?;
+    fn fill(&mut self, words: &[String], mut requested: Vec<Requested>) -> Result<Answer, Error> {
+        for one in ComponentCount::read(words, None)? {
+            let program = Program::load(&one.file)?;
+            requested.push(one.of(&program));
+        }
         let session = self.session.as_mut().ok_or_else(Library::over)?;
         let (steps, resumed) = session.fill(&requested)?;
         Answer::of(&Filled { steps, resumed })

@@ -1,14 +1,51 @@
-//! Stores: their contents, and their check.
+//! Stores: making stock, their contents, and their check.
 
-use brickwork::StoreRequest;
+use brickwork::damage::Verified;
+use brickwork::engine::stocked::Requested;
+use brickwork::engine::task::Host;
 use brickwork::inventory::StoreContents;
 use brickwork::options::from_json;
-use brickwork::upkeep::Verified;
+use brickwork::preprocess::PreprocessOptions;
+use brickwork::{SourceOptions, StoreRequest, files};
 use pyo3::prelude::*;
 
-use crate::objects::Program;
-use crate::runs::loaded;
+use crate::objects::{InputMap, Program, input_map};
+use crate::runs::{loaded, party};
 use crate::task::{Answer, Task};
+
+/// Starts to make stock with the peer: for so many executions of programs, and for the requests in the
+/// options, whose circuits have their inputs by this map.
+#[pyfunction]
+pub fn preprocess(
+    role: &str,
+    options: String,
+    programs: Vec<(PyRef<'_, Program>, u32)>,
+    map: InputMap,
+) -> PyResult<Task> {
+    let (role, map) = (party(role)?, input_map(map)?);
+    let mut components = counted(programs)?;
+    Task::start(move |shared| {
+        let options: PreprocessOptions = from_json(&options)?;
+        for one in options.components()? {
+            let program = brickwork::Program::load_with(&one.file, &map, &SourceOptions::default())?;
+            components.push(one.of(&program));
+        }
+        let request = options.request(role, components)?;
+        let (identity, pem) = files::identity_and_pem(options.identity()?)?;
+        let mut listens = |address| {
+            shared.listens(address);
+            Ok(())
+        };
+        let watch = shared.control.progress.watch();
+        let mut host = Host { listens: &mut listens, watch: &watch, line: None, warns: true };
+        Answer::told(&request.run((identity, &pem), &mut host)?)
+    })
+}
+
+/// Returns the requests for so many executions of programs.
+pub fn counted(programs: Vec<(PyRef<'_, Program>, u32)>) -> PyResult<Vec<Requested>> {
+    programs.into_iter().map(|(program, count)| Ok(Requested::of(&loaded(&program)?, count))).collect()
+}
 
 /// Starts to list the contents of a store, and for each program, which has a name, the number of executions.
 #[pyfunction]

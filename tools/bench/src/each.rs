@@ -163,7 +163,7 @@ pub fn stock(
     };
     // The stock that the run would use: of the pieces into which it cut, if its protocol has a choice.
     let mut wishes =
-        Wishes { cut: Some(&said.cut), level: way.security.is_some(), ..Wishes::new(way.protocol) };
+        Wishes { cut: Some(said.cut.clone()), security: way.security, ..Wishes::new(way.protocol) };
     if wishes.check().is_err() {
         wishes.cut = None;
     }

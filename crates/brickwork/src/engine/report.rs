@@ -1,5 +1,7 @@
 //! The report of a run: all that a party may show of it, except its outputs.
 
+use brickwork_plan::PhaseCost;
+use brickwork_report::words::bytes;
 use brickwork_session::{PhaseReport, Promise};
 use serde::{Deserialize, Serialize};
 
@@ -56,4 +58,23 @@ pub struct Usage {
     pub cpu_seconds: f64,
     /// The largest memory that this process has used so far, in bytes, if the system tells it.
     pub peak_rss_bytes: Option<u64>,
+}
+
+/// Returns the phases of a run, with their predictions; nothing for a user who wants quiet.
+pub fn phases_text(phases: &[PhaseReport], predicted: &[PhaseCost], quiet: bool) -> String {
+    if quiet {
+        return String::new();
+    }
+    let line = |phase: &PhaseReport| {
+        let expected = predicted.iter().find(|other| other.name == phase.name);
+        format!(
+            "  {:10} {:8.3} s{}   garbler sent {}, evaluator {}\n",
+            phase.name,
+            phase.seconds,
+            expected.map_or(String::new(), |expected| format!(" ({:.3} predicted)", expected.seconds)),
+            bytes(phase.garbler_sent_bytes),
+            bytes(phase.evaluator_sent_bytes)
+        )
+    };
+    phases.iter().map(line).collect()
 }

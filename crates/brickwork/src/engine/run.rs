@@ -1,5 +1,7 @@
 //! A party's run, from the meeting to the outputs.
 
+use std::time::Duration;
+
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Party;
 use brickwork_stock::Store;
@@ -13,6 +15,7 @@ use super::report::{Report, Usage};
 use super::ways::{RunPart, Ways};
 use super::work::Work;
 use crate::failure::Error;
+use crate::maker::next_of;
 use crate::resources::{cpu_seconds, peak_rss_bytes};
 
 /// The way in which a party reaches its peer.
@@ -53,6 +56,34 @@ impl Place<'_> {
         let why = "the two parties have different sessions; compare the programs, the protocol and the \
                    security of both";
         refuse(&mut met.channel, why.to_owned().into()).map_err(Error::from)
+    }
+
+    /// Waits for the peer, or connects to it, to make stock.
+    ///
+    /// # Errors
+    /// Those of the network; an error of usage if a connection of the caller's was used before.
+    pub(crate) fn first(&mut self) -> Result<Channel, Error> {
+        match self {
+            Place::Listener(listener) => Ok(listener.accept()?),
+            Place::Line(line) => line.take().ok_or_else(|| Error::fault("the line was used before")),
+            Place::Peer { .. } => Ok(self.next(Duration::ZERO)?),
+        }
+    }
+
+    /// Makes another connection to the peer, which connects within this time.
+    ///
+    /// # Errors
+    /// As [`Place::first`].
+    pub(crate) fn next(&mut self, timeout: Duration) -> Result<Channel, ProtocolError> {
+        match self {
+            Place::Listener(listener) => next_of(listener, timeout),
+            Place::Peer { address, identity, peer, options } => {
+                tls::connect(address, identity, *peer, options)
+            }
+            Place::Line(_) => {
+                Err(ProtocolError::Usage("a connection of the caller's is one connection".into()))
+            }
+        }
     }
 
     fn exchange(&mut self, sheet: &[u8], keep: bool) -> Result<Met, Error> {

@@ -17,7 +17,7 @@ use crate::engine::stocks::{ProgramRun, StockLine, Stocks};
 use crate::failure::Error;
 use crate::program::repeated;
 
-impl Wishes<'_> {
+impl Wishes {
     /// Refuses flags that have no effect in the protocol.
     ///
     /// # Errors
@@ -26,13 +26,13 @@ impl Wishes<'_> {
         let (played, stocks) = (played(self.protocol), stocks(self.protocol)?);
         let mut rows = stocks.without_effect(self);
         rows.push((
-            self.level && !stocks.has_levels(),
+            self.security.is_some() && !stocks.has_levels(),
             "--security",
             "nothing is opened and checked, so there is no 2^-S",
         ));
         rows.push((self.cot.is_some() && !played.has_cots(), "--cot", protocols::ONE_COT));
         rows.push((
-            self.workers && stocks.of_workers().is_none(),
+            self.workers.is_some() && stocks.of_workers().is_none(),
             "--workers",
             "its stock is made over one connection",
         ));

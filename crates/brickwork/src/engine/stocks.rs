@@ -35,8 +35,17 @@ pub struct Requested {
     pub count: u32,
 }
 
+impl Requested {
+    /// Asks for all components of this number of executions of a program.
+    pub fn of(program: &crate::Program, executions: u32) -> Self {
+        let (file, program) = (program.name().to_owned(), program.given().clone());
+        Requested { file, program, name: None, count: executions }
+    }
+}
+
 /// The options for making stock.
-pub struct Wishes<'a> {
+#[derive(Clone, Debug)]
+pub struct Wishes {
     pub protocol: Protocol,
     /// True to make no authenticators for inputs and private outputs, and no OTs.
     pub no_inputs: bool,
@@ -45,16 +54,16 @@ pub struct Wishes<'a> {
     pub build: Option<NonZeroU32>,
     /// The unit of JIMU's buckets: components (given) or AND gates. If there is none, the program is cut into
     /// gates.
-    pub cut: Option<&'a Cut>,
-    /// True if the user named a security level.
-    pub level: bool,
+    pub cut: Option<Cut>,
+    /// The statistical security in bits, if the user named it.
+    pub security: Option<u32>,
     /// The OTs of masks, if the user named them.
     pub cot: Option<Cot>,
-    /// True if several workers make the stock.
-    pub workers: bool,
+    /// The number of workers that make the stock, if there are several.
+    pub workers: Option<u32>,
 }
 
-impl<'a> Wishes<'a> {
+impl Wishes {
     /// Makes options that ask for all items that runs by this protocol need.
     pub fn new(protocol: Protocol) -> Self {
         Wishes {
@@ -63,9 +72,9 @@ impl<'a> Wishes<'a> {
             no_ots: false,
             build: None,
             cut: None,
-            level: false,
+            security: None,
             cot: None,
-            workers: false,
+            workers: None,
         }
     }
 
@@ -311,13 +320,15 @@ pub(super) fn without_gates() -> Error {
     )
 }
 
-/// Programs by their file, with the requests for each.
-pub(super) type ByFile<'w> = BTreeMap<&'w str, (&'w Arc<Program>, Vec<&'w Requested>)>;
+/// Programs by their file and digest, with the requests for each. The digest keeps programs of one name
+/// apart.
+pub(super) type ByFile<'w> = BTreeMap<(&'w str, [u8; 32]), (&'w Arc<Program>, Vec<&'w Requested>)>;
 
 pub(super) fn by_file(requested: &[Requested]) -> ByFile<'_> {
     let mut by_file = ByFile::new();
     for one in requested {
-        by_file.entry(&one.file).or_insert_with(|| (&one.program, Vec::new())).1.push(one);
+        let key = (&one.file[..], one.program.digest());
+        by_file.entry(key).or_insert_with(|| (&one.program, Vec::new())).1.push(one);
     }
     by_file
 }
@@ -327,7 +338,7 @@ pub(super) fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Requ
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
     let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for (file, (program, requested)) in &by_file(requested) {
+    for ((file, _), (program, requested)) in &by_file(requested) {
         let executions = add(&mut components, file, program, requested)?;
         evaluator_inputs += executions * program.input_width(Party::Evaluator);
         prepared.garbler_wires += executions * Request::of(program).garbler_wires;
@@ -379,4 +390,24 @@ pub(super) fn add(
     }
     components.retain(|(_, uses)| *uses > 0);
     Ok(executions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stock for two programs of one name has the items of both.
+    #[test]
+    fn programs_of_one_name_are_kept_apart() {
+        let program = |bits: u32| {
+            let text = format!(
+                "#parties 2\n#input 1 uint_t {bits}\n#input 2 uint_t {bits}\n#output 1 uint_t {bits}\n\
+                 function void main() {{ output1 = input1 + input2; }}"
+            );
+            Requested::of(&crate::Program::from_source("add.wir", &text).unwrap(), 1)
+        };
+        let wishes = Wishes::new("authenticated".parse().unwrap());
+        let asked = Asked::of(&[program(8), program(16)], &wishes).unwrap();
+        assert_eq!(asked.items::<brickwork_authenticated::Request>().unwrap().inputs, 2 * (8 + 16));
+    }
 }

@@ -232,7 +232,7 @@ impl Stocks for Authenticated {
     /// Counts the components to make, and the masks for the inputs of both parties.
     fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
         let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
-        for (file, (program, requested)) in &stocks::by_file(requested) {
+        for ((file, _), (program, requested)) in &stocks::by_file(requested) {
             let executions = stocks::add(&mut components, file, program, requested)?;
             let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
             all.inputs += if wishes.no_inputs { 0 } else { executions * inputs };
