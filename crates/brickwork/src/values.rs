@@ -506,7 +506,9 @@ impl Inputs {
                 value.ok_or_else(|| misfit(format!("the input {} ({}) has no value", port.name, port.ty)))?;
             value.write(&port.ty, &port.name, &mut bits)?;
         }
-        Ok(brickwork_kernels::Secrets::new(bits))
+        let bits = brickwork_kernels::Secrets::new(bits);
+        brickwork_circuit::value::check_rules(ports, &bits)?;
+        Ok(bits)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Inputs and outputs as Rust types have the same bits as their JSON forms. A value that does not fit is
 //! refused by its name, and the message does not show it.
 
-use brickwork::circuit::{Port, Type, value};
-use brickwork::{ErrorKind, Inputs, Outputs, Value};
+use brickwork::circuit::{Party, Port, Type, value};
+use brickwork::reading::{self, Given, Reading};
+use brickwork::{ErrorKind, Inputs, Outputs, Program, Value};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -103,4 +104,42 @@ fn misfits_are_named() {
         assert!(!format!("{inputs:?}").contains("424"));
     }
     assert!(Value::column(&[0; 7], 2, false).is_err() && Value::column(&[0; 6], 3, false).is_err());
+}
+
+/// A table must keep the rules of its port in every form: as JSON, as the bits of its wires, in a step of a
+/// session, and as values of Rust.
+#[test]
+fn every_form_of_a_value_keeps_the_rules_of_its_port() {
+    let program = Program::from_source(
+        "keys.wir",
+        "#parties 2\ntypedef uint_t 8 u8\ntypedef struct_t row { u8 key; }\n\
+         typedef struct_t rows { row at[2]; }\n\
+         /*@ sorted at.key */ #input 1 rows\n#input 2 u8\n#output 1 u8\n\
+         function void main() { output1 = input1.at[0].key + input2; }",
+    )
+    .unwrap();
+    let reading = Reading::default();
+    for (keys, is_good) in [([3u8, 4], true), ([4, 3], false)] {
+        let given: Vec<bool> =
+            keys.iter().flat_map(|key| (0..8).map(move |bit| key >> bit & 1 == 1)).collect();
+        let table = json!({ "at": keys.map(|key| json!({ "key": key })) });
+        let (text, ports) = (table.to_string(), program.inputs(Party::Garbler));
+        for (form, given) in [("JSON", Given::Text(&text)), ("bits", Given::Bits(&given))] {
+            let one = reading::bits(given, program.given(), Party::Garbler, None, &reading).map(drop);
+            let both = [given, Given::Text("5")];
+            let both = reading::bits_of_both(both, program.given(), None, &reading).map(drop);
+            let step = reading::step_bits(given, ports, Party::Garbler, &reading).map(drop);
+            for read in [one, both, step] {
+                assert_eq!(read.is_ok(), is_good, "{form}: {keys:?}");
+                assert!(read.err().is_none_or(|error| error.message().contains("key")), "{form}");
+            }
+        }
+        let rows = keys.map(|key| Value::record([("key", key)]));
+        let inputs = Inputs::new().set("input1", Value::record([("at", rows)]));
+        assert_eq!(inputs.encode(ports).is_ok(), is_good, "Rust: {keys:?}");
+    }
+    let twice: Vec<bool> =
+        [3u8, 4, 4, 3].iter().flat_map(|key| (0..8).map(move |bit| key >> bit & 1 == 1)).collect();
+    let read = reading::bits(Given::Bits(&twice), program.given(), Party::Garbler, Some(2), &reading);
+    assert!(read.is_err(), "the second execution");
 }

@@ -137,7 +137,10 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
 }
 
 /// Checks the rules of the ports for the values in these bits, for one execution or several.
-fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Input`] if a value breaks a [rule](super::Rule) of its port.
+pub fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
     if ports.iter().all(|port| port.rules.is_empty()) {
         return Ok(());
     }

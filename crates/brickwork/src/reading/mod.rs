@@ -57,10 +57,7 @@ pub fn step_bits(
 ) -> Result<Secrets<bool>, Error> {
     let text = match given {
         Given::Text(text) => text,
-        Given::Bits(bits) => {
-            let width: u64 = ports.iter().map(|port| port.ty.width()).sum();
-            return of_width(bits, usize::try_from(width).unwrap_or(usize::MAX));
-        }
+        Given::Bits(bits) => return checked(bits, ports, party, 1),
         Given::Nothing => "null",
     };
     let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
@@ -98,8 +95,7 @@ fn read_bits(
 ) -> Result<Secrets<bool>, Error> {
     let text = match given {
         Given::Bits(bits) => {
-            let times = executions.unwrap_or(1) as usize;
-            return of_width(bits, program.input_width(party).saturating_mul(times));
+            return checked(bits, program.input_ports(party), party, executions.unwrap_or(1));
         }
         Given::Text(text) => Some(text),
         Given::Nothing => None,
@@ -110,12 +106,15 @@ fn read_bits(
     input_bits(program, party, executions, &value)
 }
 
-/// Copies the bits of wires, of which there must be so many.
-fn of_width(bits: &[bool], width: usize) -> Result<Secrets<bool>, Error> {
-    match bits.len() == width {
-        true => Ok(Secrets::new(bits.to_vec())),
-        false => Err(Error::fault(format!("{} input bits of another program", bits.len()))),
+/// Copies the bits of wires of these ports, which must keep the ports' rules as every other form of a value.
+fn checked(bits: &[bool], ports: &[Port], party: Party, executions: u32) -> Result<Secrets<bool>, Error> {
+    let width = ports.iter().map(|port| port.ty.width()).fold(0, u64::saturating_add);
+    if width.checked_mul(executions.into()) != Some(bits.len() as u64) {
+        return Err(Error::fault(format!("{} input bits of another program", bits.len())));
     }
+    let within = |error| Error::from(error).within(&format!("input of the {}", role(party)));
+    value::check_rules(ports, bits).map_err(within)?;
+    Ok(Secrets::new(bits.to_vec()))
 }
 
 /// Reads a value; a missing value is [`Value::Null`].
