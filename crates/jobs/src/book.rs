@@ -259,6 +259,7 @@ mod tests {
     #[test]
     fn rows_20_and_21_a_ledger_that_was_cut_off_has_its_whole_entries() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
+        assert!(Book::begin(&folder.path().join("one/in"), Party::Garbler, &[9; 32], &terms).is_ok());
         let mut book = Book::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
         let mut ends = vec![HEADER_BYTES];
         let path = folder.path().join("ledger");
@@ -271,6 +272,11 @@ mod tests {
         book.poisoned = true;
         assert!(matches!(book.append(&[Entry::Failed]), Err(Error::Resource(_))));
         drop(book);
+        // No disk tears an entry so that it says a greater length than any entry has.
+        let mut longer = whole.clone();
+        longer[ends[story().len() - 1]] = MAX_ENTRY_BYTES as u8 + 1;
+        std::fs::write(&path, &longer).unwrap();
+        assert!(matches!(Book::open(folder.path(), Party::Garbler, &terms), Err(Error::Input(_))));
         for length in 0..=whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
             let opened = Book::open(folder.path(), Party::Garbler, &terms);

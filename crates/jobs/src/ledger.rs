@@ -453,5 +453,15 @@ mod tests {
         failed.apply(&Entry::Failed).unwrap();
         refuses(&failed, &[&fill(0, 1, 1), &Entry::Failed]);
         state.apply(&fill(0, 1, 2)).unwrap();
+        // A lane with stock claims no partition that is done, or that another lane has claimed.
+        state.apply(&filled).unwrap();
+        state.apply(&claim(1, 0)).unwrap();
+        state.apply(&fill(1, 0, 2)).unwrap();
+        state.apply(&Entry::Filled { lane: 1 }).unwrap();
+        refuses(&state, &[&claim(0, 1), &claim(1, 1)]);
+        // After three stocks, one for each lane and one for the retry, no other one begins.
+        state.apply(&Entry::Lost { lane: 1 }).unwrap();
+        assert_eq!((state.spent(), state.shares()), (3, 3));
+        refuses(&state, &[&fill(1, 1, 1)]);
     }
 }

@@ -157,3 +157,28 @@ fn fill_step<'s, P: StockProtocol>(
     let _ = store.append(epoch, &Entry::Made)?;
     meet(session.run(), store.state(epoch)?.head())
 }
+
+#[cfg(test)]
+mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
+    use super::*;
+    use crate::tests::Empty;
+    use crate::{Unobserved, announce};
+    use brickwork_base::Party;
+    use brickwork_wire::memory_pair;
+
+    /// Row 19: a step begins only if both parties name the same. A refusal is told apart from another step.
+    #[test]
+    fn row_19_only_the_step_of_both_is_begun() {
+        let (step, other) = ([1; 32], [2; 32]);
+        for (theirs, why) in [(step, ""), (other, "something else"), (refusal(), "makes no more stock")] {
+            let (left, mut right) = memory_pair();
+            let mut run = Metered::new::<Empty>(left, Party::Garbler, Box::new(Unobserved));
+            announce(&mut right, &theirs).unwrap();
+            right.flush().unwrap();
+            let begun = begins(&mut run, &step).map_err(|why| why.to_string());
+            assert!(begun.map_or_else(|said| !why.is_empty() && said.contains(why), |()| why.is_empty()));
+        }
+    }
+}

@@ -897,6 +897,40 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
+/// Row 19: a greeting for stock that proposes parameters is refused, on the main connection and by workers.
+#[test]
+fn row_19_a_greeting_for_stock_proposes_nothing() {
+    for worker in [false, true] {
+        let both = Together::new(0, 0);
+        let (mut left, right) = memory_pair();
+        left.set_tamper(Box::new(|tag, bytes| {
+            if tag == crate::msg::HELLO {
+                bytes[48] ^= 1;
+            }
+        }));
+        let greet = |role: Party, channel: Channel| -> Result<(), Error> {
+            let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
+            let carried = Carried { fate: Fate::Lives, sent: both.world.sent };
+            match worker {
+                true => super::workers::greet_one::<Empty>(run, carried, &TERMS, (&[9; 32], 2), 0)?
+                    .answered()
+                    .map(drop),
+                false => Stocked::<Empty>::greet(run, carried, &both.stores[role as usize], &TERMS, "test")
+                    .map(drop),
+            }
+        };
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| greet(Party::Garbler, left));
+            let refused = greet(Party::Evaluator, right);
+            let _ = garbler.join().unwrap();
+            assert!(
+                matches!(&refused, Err(Error::Mismatch(why)) if why.contains("greeting is malformed")),
+                "{worker}: {refused:?}"
+            );
+        });
+    }
+}
+
 /// Row 21: an epoch that a protocol has closed gets no more stock, at the request of either party.
 #[test]
 fn row_21_a_closed_epoch_is_not_filled() {

@@ -170,3 +170,15 @@ fn files_of_other_garblings_are_told_apart() {
         }
     }
 }
+
+/// Row 25: a garbled circuit with a byte behind its end is refused, although the digest of the file is right.
+#[test]
+fn row_25_bytes_behind_a_garbled_circuit_are_refused() {
+    for scheme in schemes() {
+        let [file, ..] = written(scheme);
+        let longer = [&file[..file.len() - 32], &[0]].concat();
+        let digest = brickwork_base::digest::Digest::of("brickwork garbling file 2").bytes(&longer).done();
+        let read = read_garbled(&[&longer[..], &digest].concat());
+        assert!(read.is_err_and(|why| why.to_string().contains("something follows its end")), "{scheme:?}");
+    }
+}
