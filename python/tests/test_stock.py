@@ -161,7 +161,7 @@ def test_an_interrupted_run_leaves_the_stock_sound(pair: Pair, sent: signal.Sign
 
 def test_unknown_options_are_refused(tmp_path: Path) -> None:
     store = tmp_path / "stock"
-    given: dict[str, Any] = {"wrkers": 2, "linking": "scmc", "no_top_up": True}
+    given: dict[str, Any] = {"crowd": 2, "linking": "scmc", "no_top_up": True}
     for name, value in given.items():
         with pytest.raises(bw.UsageError, match=name):
             bw.preprocess("garbler", [], identity="a.key", peer="p", store=store, **{name: value})

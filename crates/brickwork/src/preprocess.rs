@@ -283,7 +283,7 @@ mod tests {
             wishes(r#"{ "store": "s", "threads": 2, "protocol": "jimu", "cut": "given", "workers": 2 }"#);
         assert_eq!(good.unwrap().protocol.name(), "jimu");
         for (json, name) in [
-            (r#"{ "store": "s", "componnet": ["a=1"] }"#, "componnet"),
+            (r#"{ "store": "s", "portion": ["a=1"] }"#, "portion"),
             (r#"{ "store": "s", "linking": "scmc" }"#, "linking"),
             (r#"{ "store": "s", "no_top_up": true }"#, "no_top_up"),
             (r#"{ "store": "s", "executions": 3 }"#, "executions"),

@@ -59,15 +59,10 @@ impl StoreRequest {
         (MAX_AGE / DAY) as u32
     }
 
-    /// Returns the same request for a store in this folder.
-    pub(crate) fn at(&self, folder: impl Into<PathBuf>) -> Self {
-        StoreRequest { store: folder.into(), ..self.clone() }
-    }
-
     /// Returns the same request for the store of a party, in a folder with the stores of both.
     #[doc(hidden)]
     pub fn within(&self, role: &str) -> Self {
-        self.at(self.store.join(role))
+        StoreRequest { store: self.store.join(role), ..self.clone() }
     }
 
     /// Returns the reaction of a run to items that are missing in the store.
