@@ -13,19 +13,19 @@ use brickwork_base::Party;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_base::stop::look;
 use brickwork_circuit::Program;
-use brickwork_wire::{Channel, MAX_FRAME_BYTES, Tag};
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
 use crate::components::{Copies, Garbled, Made, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
+use crate::incoming::Incoming;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::{Share, Shares};
+use crate::share::Share;
 use crate::shelf::{Paged, Shelf};
 
 /// A program and its soldered components.
@@ -39,22 +39,36 @@ pub(super) struct Connected<'m, C> {
 }
 
 impl<'m, C: Copies> Connected<'m, C> {
-    /// Takes the items of the program. Also returns the number of the first fresh input it took.
-    fn new(member: &mut Member, layout: &Layout, made: &'m mut Made<C>) -> Result<(Self, usize), Error> {
+    /// Takes the items of the program. Also returns a list that begins with the labels of its inputs, at the
+    /// garbler.
+    fn new(
+        member: &mut Member,
+        layout: &Layout,
+        made: &'m mut Made<C>,
+    ) -> Result<(Self, Paged<Label>), Error> {
         let (waves, first) = made.take(layout)?;
-        let made: &'m Made<C> = made;
-        let wires = layout.program.wires();
-        let solderings = if member.own.role == Party::Evaluator { layout.ports } else { 0 };
+        let (wires, is_garbler) = (layout.program.wires(), member.own.role == Party::Garbler);
+        let solderings = if is_garbler { 0 } else { layout.ports };
         let bytes = size_of::<Share>() * wires + LABEL_BYTES * (wires + solderings);
         let shelf = made.shelf.another(bytes as u64, &mut member.rng)?;
-        let mut masks = shelf.paged(wires);
-        for source in &layout.sources {
-            masks.push(match *source {
-                Source::Fresh(number) => made.inputs.at(first + number),
-                Source::Kept(number, k) => member.keep.of_number(number)?.masks.at(k),
-            })?;
+        let (mut masks, mut labels) = (shelf.paged(wires), shelf.paged(wires));
+        for source in layout.sources() {
+            let (mask, label) = match source {
+                Source::Fresh(number) if is_garbler => {
+                    (made.inputs.at(first + number)?, made.input_labels.at(first + number)?)
+                }
+                Source::Fresh(number) => (made.inputs.at(first + number)?, Label::ZERO),
+                Source::Kept(number, k) => {
+                    let kept = member.keep.of_number(number)?;
+                    (kept.masks.at(k), kept.labels[k])
+                }
+            };
+            masks.push(mask)?;
+            if is_garbler {
+                labels.push(label)?;
+            }
         }
-        Ok((Connected { made, waves, masks, shelf }, first))
+        Ok((Connected { made, waves, masks, shelf }, labels))
     }
 
     /// Adds the masks of a wave's outputs, after those of all waves before it.
@@ -62,10 +76,6 @@ impl<'m, C: Copies> Connected<'m, C> {
         let outputs = self.made.of(wave).outputs();
         let outputs = outputs.read(wave.each(self.made.schedule(wave).outputs()))?;
         outputs.each().try_for_each(|share| self.masks.push(share))
-    }
-
-    pub fn of_inputs(&mut self, layout: &Layout, party: Party) -> Result<Shares, Error> {
-        self.masks.gathered(layout.inputs(party), layout.input_wires(party))
     }
 }
 
@@ -93,15 +103,8 @@ pub(super) fn garbler<'m>(
     made: &'m mut Made<Garbled>,
 ) -> Result<(Connected<'m, Garbled>, Paged<Label>), Error> {
     member.run.phase("build");
-    let (mut connected, first) = Connected::new(member, layout, made)?;
+    let (mut connected, mut labels) = Connected::new(member, layout, made)?;
     let made = connected.made;
-    let mut labels = connected.shelf.paged(layout.program.wires());
-    for source in &layout.sources {
-        labels.push(match *source {
-            Source::Fresh(number) => made.input_labels[first + number],
-            Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
-        })?;
-    }
     let place = member.place()?;
     let mut hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
     let Member { run, own, hooks, .. } = member;
@@ -139,40 +142,10 @@ pub(super) fn garbler<'m>(
     send(&mut solderings, &mut macs)?;
     message.push(&hash.finish())?;
     message.finish()?;
-    let place = member.place()?;
-    let theirs = connected.of_inputs(layout, Party::Evaluator)?;
-    member.say(Opening::INPUTS, place, theirs.all())?;
+    let (theirs, wires) = (layout.inputs(Party::Evaluator), layout.input_wires(Party::Evaluator));
+    member.say(Opening::INPUTS, &mut connected.masks, theirs, wires)?;
     member.run.channel.flush()?;
     Ok((connected, labels))
-}
-
-/// A message of known length that is received frame by frame.
-struct Incoming {
-    tag: Tag,
-    /// The bytes of the message that were not received yet.
-    left: usize,
-    frame: Vec<u8>,
-    /// The bytes of the frame that were read.
-    read: usize,
-}
-
-impl Incoming {
-    /// Reads the next bytes of the message.
-    fn next<const N: usize>(&mut self, channel: &mut Channel) -> Result<[u8; N], Error> {
-        let (mut bytes, mut done) = ([0; N], 0);
-        while done < N {
-            if self.read == self.frame.len() {
-                let next = self.left.min(MAX_FRAME_BYTES);
-                (self.left, self.read) = (self.left - next, 0);
-                self.frame.resize(next, 0);
-                channel.receive_into(self.tag, &mut self.frame)?;
-            }
-            let here = (N - done).min(self.frame.len() - self.read);
-            bytes[done..done + here].copy_from_slice(&self.frame[self.read..self.read + here]);
-            (self.read, done) = (self.read + here, done + here);
-        }
-        Ok(bytes)
-    }
 }
 
 /// Receives the solderings, checks their last bits, and sends the evaluator's shares of the masks of the
@@ -187,7 +160,7 @@ pub(super) fn evaluator<'m>(
     let made = connected.made;
     let mut solderings = connected.shelf.paged(layout.ports);
     let left = LABEL_BYTES * layout.ports + HASH;
-    let mut message = Incoming { tag: msg::SOLDERINGS, left, frame: Vec::new(), read: 0 };
+    let mut message = Incoming::new(msg::SOLDERINGS, left);
     let place = member.place()?;
     let mut hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
     for wave in std::mem::take(&mut connected.waves) {
@@ -210,11 +183,10 @@ pub(super) fn evaluator<'m>(
     }
     let told: [u8; HASH] = message.next(&mut member.run.channel)?;
     member.require(hash.finish()[..].ct_eq(&told), Cheat::Soldering)?;
-    let place = member.place()?;
-    let own = connected.of_inputs(layout, Party::Evaluator)?;
-    let own = member.hear(Opening::INPUTS, place, own.all())?;
-    let place = member.place()?;
-    let theirs = connected.of_inputs(layout, Party::Garbler)?;
-    member.say(Opening::INPUTS, place, theirs.all())?;
+    let [theirs, own] = [Party::Garbler, Party::Evaluator].map(|party| layout.inputs(party));
+    let wires = layout.input_wires(Party::Evaluator);
+    let own = member.hear(Opening::INPUTS, &mut connected.masks, own, wires)?;
+    let wires = layout.input_wires(Party::Garbler);
+    member.say(Opening::INPUTS, &mut connected.masks, theirs, wires)?;
     Ok((connected, Soldered { solderings, masks: own }))
 }

@@ -9,9 +9,8 @@ use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::layout::Layout;
-use crate::secrets::Secrets;
-use crate::share::Shares;
-use crate::shelf::{Shelf, Shelved, ShelvedShares};
+use crate::share::Share;
+use crate::shelf::{Paged, Shelf, Shelved, ShelvedShares};
 
 /// Copies of one component, at either party. Lists have the order `[copy][wire]` or `[copy][gate]`.
 pub(super) trait Copies {
@@ -75,9 +74,9 @@ pub(super) struct Made<C> {
     /// The place of the data of copies that wait for their program.
     pub shelf: Shelf,
     /// The masks of the programs' inputs.
-    pub inputs: Shares,
+    pub inputs: Paged<Share>,
     /// At the garbler: the labels of masked value 0 of the inputs.
-    pub input_labels: Secrets<Label>,
+    pub input_labels: Paged<Label>,
     /// The copies of each component, in the order in which slots take them. Components that compute the same
     /// share the list of the first of them.
     pub copies: Vec<Vec<C>>,
@@ -98,9 +97,9 @@ impl<C: Copies> Made<C> {
     ) -> Self {
         let (circuits, digests): (Vec<&Circuit>, Vec<[u8; 32]>) = components.unzip();
         Made {
+            inputs: shelf.paged(inputs),
+            input_labels: shelf.paged(inputs),
             shelf,
-            inputs: Shares::with_capacity(inputs),
-            input_labels: Secrets::with_capacity(inputs),
             copies: circuits.iter().map(|_| Vec::new()).collect(),
             schedules: circuits.iter().map(|circuit| Schedule::new(circuit)).collect(),
             used: vec![(0, 0); digests.len()],

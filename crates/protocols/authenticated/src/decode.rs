@@ -18,17 +18,17 @@ pub(super) fn open(
     masked: &Masked,
 ) -> Result<Vec<bool>, Error> {
     member.run.phase("decode");
-    let mut of = |party| masks.gathered(layout.outputs(party).count(), layout.outputs(party));
-    let (garblers, evaluators) = (of(Party::Garbler)?, of(Party::Evaluator)?);
-    let [of_evaluators, of_garblers] = [member.place()?, member.place()?];
+    let both = [Party::Garbler, Party::Evaluator];
+    let ([garblers, evaluators], [to_garbler, to_evaluator]) =
+        (both.map(|party| layout.outputs(party).count()), both.map(|party| layout.outputs(party)));
     let values = match member.own.role {
         Party::Garbler => {
-            member.say(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
-            member.hear(Opening::OUTPUTS, of_garblers, garblers.all())?
+            member.say(Opening::OUTPUTS, masks, evaluators, to_evaluator)?;
+            member.hear(Opening::OUTPUTS, masks, garblers, to_garbler)?
         }
         Party::Evaluator => {
-            let values = member.hear(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
-            member.say(Opening::OUTPUTS, of_garblers, garblers.all())?;
+            let values = member.hear(Opening::OUTPUTS, masks, evaluators, to_evaluator)?;
+            member.say(Opening::OUTPUTS, masks, garblers, to_garbler)?;
             // The garbler gets its outputs now, whatever the evaluator does next.
             member.run.channel.flush()?;
             values

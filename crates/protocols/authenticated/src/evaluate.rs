@@ -12,11 +12,10 @@
 //! anything about outputs before the digest.
 
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::Label;
+use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::masked::{self, Numbered, walk_bits};
-use brickwork_primitives::receive;
 use subtle::ConstantTimeEq;
 
 use crate::build::{Connected, Soldered};
@@ -24,13 +23,14 @@ use crate::cheat::Cheat;
 use crate::components::{Garbled, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
+use crate::incoming::Incoming;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
 use crate::secrets::{Masked, Secrets};
 use crate::setup::Member;
 use crate::shelf::Paged;
-use crate::words::{SPARE, colours, put_word, word};
+use crate::words::{SPARE, add_where, put_word, word};
 
 /// Packs the bits of several copies into one word for each place of `each`; the first copy has the lowest
 /// bit.
@@ -82,6 +82,9 @@ fn walked(
     (Operands(operands), outputs)
 }
 
+/// The most labels of inputs that are in memory before they are sent.
+const LABELS_AT_ONCE: usize = 1 << 14;
+
 /// Sends the active labels of all inputs, checks the evaluator's report, and sends the digest of the gates.
 /// Returns the masked values of the program's wires.
 pub(super) fn garbler(
@@ -92,29 +95,21 @@ pub(super) fn garbler(
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
-    let place = member.place()?;
-    let own = connected.of_inputs(layout, Party::Garbler)?;
-    let own = member.hear(Opening::INPUTS, place, own.all())?;
-    let theirs = layout.inputs(Party::Evaluator);
+    let [own, theirs] = [Party::Garbler, Party::Evaluator].map(|party| layout.inputs(party));
+    let wires = layout.input_wires(Party::Garbler);
+    let own = member.hear(Opening::INPUTS, &mut connected.masks, own, wires)?;
     let packed = member.run.channel.receive(msg::MASKED_INPUTS, theirs.div_ceil(8))?;
     let mut fresh = Masked::with_capacity(layout.all_inputs());
     fresh.extend(own.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)));
     fresh.extend(unpack(&packed, theirs)?);
     let mut masked = Masked::with_capacity(layout.program.wires());
-    for source in &layout.sources {
-        masked.push(match *source {
+    for source in layout.sources() {
+        masked.push(match source {
             Source::Fresh(number) => fresh[number],
             Source::Kept(number, k) => member.keep.of_number(number)?.masked[k],
         });
     }
-    let mut active = Secrets::with_capacity(layout.all_inputs());
-    let given = [Party::Garbler, Party::Evaluator].map(|party| layout.input_wires(party));
-    for wire in given.into_iter().flatten() {
-        active.push(labels.at(wire)?);
-    }
-    crate::words::add_where(&mut active, member.own.delta.label(), &fresh);
-    member.hooks.alter(Point::InputLabels, &mut active);
-    member.run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
+    send_labels(member, layout, labels, &fresh)?;
     let reported = layout.ports + layout.ands;
     let message = Secrets::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
     let (packed, told) = message.split_at(reported.div_ceil(8));
@@ -124,6 +119,28 @@ pub(super) fn garbler(
     let digest = answers(member, connected, &reported, &mut masked)?;
     member.run.channel.send(msg::GATES, &digest)?;
     Ok(masked)
+}
+
+/// Sends the active labels of all inputs, of which `fresh` are the masked values.
+fn send_labels(
+    member: &mut Member,
+    layout: &Layout,
+    labels: &mut Paged<Label>,
+    fresh: &[u8],
+) -> Result<(), Error> {
+    let Member { run, own, hooks, .. } = member;
+    let mut message = run.channel.message(msg::INPUT_LABELS);
+    let mut wires = layout.input_wires(Party::Garbler).chain(layout.input_wires(Party::Evaluator));
+    for values in fresh.chunks(LABELS_AT_ONCE) {
+        let mut active = Secrets::with_capacity(values.len());
+        for wire in wires.by_ref().take(values.len()) {
+            active.push(labels.at(wire)?);
+        }
+        add_where(&mut active, own.delta.label(), values);
+        hooks.alter(Point::InputLabels, &mut active);
+        message.push(bytemuck::cast_slice(&active))?;
+    }
+    message.finish()
 }
 
 /// Hashes the labels of these masked values, of ports and AND gates, slot after slot.
@@ -223,13 +240,8 @@ pub(super) fn evaluator(
     member.run.phase("evaluate");
     let own: Masked = masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect();
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
-    let inputs =
-        Secrets::new(receive::labels(&mut member.run.channel, msg::INPUT_LABELS, layout.all_inputs())?);
-    let of_own = &inputs[layout.inputs(Party::Garbler)..];
-    let differ = colours(of_own).zip(own.iter()).fold(0, |bad, (colour, u)| bad | (colour ^ u));
-    member.require(differ == 0, Cheat::InputLabel)?;
     let Evaluated { mut reported, labels, answers, active, masked } =
-        evaluate_slots(member, layout, connected, &mut solderings, &inputs)?;
+        evaluate_slots(member, layout, connected, &mut solderings, &own)?;
     member.hooks.alter(Point::Report, &mut reported);
     let mut message = pack(reported.iter().copied());
     message.extend_from_slice(&labels.finish());
@@ -247,12 +259,14 @@ impl Evaluated {
     }
 }
 
+/// Receives the labels of all inputs, and checks those of the evaluator's inputs, whose masked values are
+/// `own`. Then evaluates all slots.
 fn evaluate_slots(
     member: &mut Member,
     layout: &Layout,
     connected: &Connected<'_, Received>,
     solderings: &mut Paged<Label>,
-    inputs: &[Label],
+    own: &[u8],
 ) -> Result<Evaluated, Error> {
     let [of_labels, of_gates] = [member.place()?, member.place()?];
     let mut done = Evaluated {
@@ -262,12 +276,20 @@ fn evaluate_slots(
         active: connected.shelf.paged(layout.program.wires()),
         masked: Masked::with_capacity(layout.program.wires()),
     };
-    for source in &layout.sources {
-        done.add(match *source {
-            Source::Fresh(number) => inputs[number],
+    let mut message = Incoming::new(msg::INPUT_LABELS, LABEL_BYTES * layout.all_inputs());
+    let (first, mut differ) = (layout.inputs(Party::Garbler), 0);
+    for source in layout.sources() {
+        done.add(match source {
+            Source::Fresh(number) => {
+                let label = Label::from_bytes(message.next(&mut member.run.channel)?);
+                differ |= number.checked_sub(first).map_or(0, |number| label.colour() ^ own[number]);
+                label
+            }
             Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
         })?;
     }
+    message.end(&mut member.run.channel)?;
+    member.require(differ == 0, Cheat::InputLabel)?;
     let mut port = 0..;
     for wave in &connected.waves {
         look();

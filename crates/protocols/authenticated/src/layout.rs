@@ -13,6 +13,7 @@ use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 
+use crate::openings::openings;
 use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
 use crate::walk::constant_operand;
 
@@ -111,6 +112,19 @@ pub(super) fn lots<'c>(
     lots
 }
 
+/// The most masks of inputs that a lot has.
+const INPUTS_OF_A_LOT: usize = 1 << 20;
+
+/// Adds masks for this many inputs to lots, and further lots if these are too few.
+pub(super) fn add_inputs(lots: &mut Vec<Lot>, inputs: usize) {
+    for (k, first) in (0..inputs).step_by(INPUTS_OF_A_LOT).enumerate() {
+        if k == lots.len() {
+            lots.push(Lot::default());
+        }
+        lots[k].inputs = (inputs - first).min(INPUTS_OF_A_LOT);
+    }
+}
+
 /// A program with the counts that a run of it needs.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
@@ -123,10 +137,11 @@ pub(super) struct Layout<'p> {
     pub ports: usize,
     /// The number of AND gates of all slots.
     pub ands: usize,
-    /// For each input wire the source of its mask and its label.
-    pub sources: Vec<Source>,
+    /// The sources of the masks and the labels of all input wires, in order: ranges of wires whose sources
+    /// follow each other, with the source of the first.
+    sources: Vec<(Range<usize>, Source)>,
     /// The input wires for which the garbler, and for which the evaluator, gives a bit.
-    given: [Vec<usize>; 2],
+    given: [Vec<Range<usize>>; 2],
 }
 
 /// The source of an input wire's mask and label.
@@ -145,6 +160,8 @@ pub(super) struct Making {
     pub cot: Cot,
     pub sizes: Sizes,
     pub lots: Vec<Lot>,
+    /// The openings of masks apart from those for triples.
+    pub openings: u64,
 }
 
 /// Sizes that a test forces instead of the secure ones. The bound is then not checked.
@@ -207,8 +224,9 @@ impl<'p> Layout<'p> {
         let kinds: Vec<usize> =
             digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
         let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
-        let sources: Vec<Source> = looking(0..widths[0] + widths[1]).map(Source::Fresh).collect();
-        let given = [0..widths[0], widths[0]..sources.len()].map(|wires| looking(wires).collect());
+        let all = widths[0] + widths[1];
+        let sources = vec![(0..all, Source::Fresh(0))];
+        let given = [0..widths[0], widths[0]..all].map(|wires| vec![wires]);
         let copies = vec![0; components.len()];
         let mut layout = Layout { program, digests, kinds, copies, ports: 0, ands: 0, sources, given };
         for (k, slots) in program.slots_by_component().into_iter().enumerate() {
@@ -228,22 +246,21 @@ impl<'p> Layout<'p> {
         let mut layout = Layout::new(step.program())?;
         let (mut wire, mut fresh) = (0, 0);
         layout.given[0].clear();
+        layout.sources.clear();
         for (width, secret) in step.garbler_ports() {
-            for k in 0..width {
-                layout.sources[wire] = match secret {
-                    Some(secret) => Source::Kept(secret.number(), k),
-                    None => {
-                        layout.given[0].push(wire);
-                        fresh += 1;
-                        Source::Fresh(fresh - 1)
-                    }
-                };
-                wire += 1;
+            let wires = wire..wire + width;
+            wire = wires.end;
+            match secret {
+                Some(secret) => layout.sources.push((wires, Source::Kept(secret.number(), 0))),
+                None => {
+                    layout.sources.push((wires.clone(), Source::Fresh(fresh)));
+                    fresh += width;
+                    layout.given[0].push(wires);
+                }
             }
         }
-        for (source, number) in layout.sources[wire..].iter_mut().zip(fresh..) {
-            *source = Source::Fresh(number);
-        }
+        let evaluators = layout.given[1].iter().cloned();
+        layout.sources.extend(evaluators.map(|wires| (wires, Source::Fresh(fresh))));
         Ok(layout)
     }
 
@@ -263,7 +280,7 @@ impl<'p> Layout<'p> {
 
     /// Returns the number of input bits that a party gives.
     pub fn inputs(&self, party: Party) -> usize {
-        self.given[party as usize].len()
+        self.given[party as usize].iter().map(Range::len).sum()
     }
 
     /// Returns the number of input bits that both parties give together.
@@ -273,7 +290,27 @@ impl<'p> Layout<'p> {
 
     /// Returns the wires of the input bits that a party gives.
     pub fn input_wires(&self, party: Party) -> impl Iterator<Item = usize> + '_ {
-        self.given[party as usize].iter().copied()
+        self.given[party as usize].iter().cloned().flatten()
+    }
+
+    /// Returns the source of the mask and the label of each input wire. Fresh ones are in the order of their
+    /// numbers.
+    pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
+        let each = |(wires, first): &(Range<usize>, Source)| {
+            let first = *first;
+            (0..wires.len()).map(move |k| match first {
+                Source::Fresh(number) => Source::Fresh(number + k),
+                Source::Kept(number, _) => Source::Kept(number, k),
+            })
+        };
+        looking(self.sources.iter().flat_map(each))
+    }
+
+    /// Returns the number of openings of masks of inputs and outputs.
+    fn openings(&self) -> u64 {
+        let [x, y] = [Party::Garbler, Party::Evaluator];
+        let all = [self.inputs(x), self.inputs(y), self.outputs(x).count(), self.outputs(y).count()];
+        all.into_iter().map(openings).sum()
     }
 
     /// Returns the wires of the outputs that a party learns, in the order of the ports.
@@ -294,9 +331,6 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// The openings of masks in a run apart from triples: of inputs of either party, and of outputs.
-const OPENINGS_OF_A_RUN: u64 = 3;
-
 impl Making {
     /// Plans all items that one run of a program needs.
     ///
@@ -314,11 +348,11 @@ impl Making {
     pub fn forced(layout: &Layout, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
         let (level, sizes) = (forced.level_of(security)?, forced.sizes());
         let mut lots = lots(layout.counted(), sizes);
-        lots[0].inputs = layout.all_inputs();
+        add_inputs(&mut lots, layout.all_inputs());
         for lot in &mut lots {
             lot.pool = forced.pool(lot.ands, f64::from(level.security));
         }
-        let making = Making { level, cot, sizes, lots };
+        let making = Making { level, cot, sizes, lots, openings: layout.openings() };
         if forced.level.is_none() && forced.pool.is_none() {
             making.keeps_promise()?;
         }
@@ -343,7 +377,7 @@ impl Making {
     /// Returns the bound on a cheater's success.
     pub fn budget(&self) -> Budget {
         let origins = self.lots.iter().map(|lot| lot.origin(self.sizes, self.cot));
-        Budget::of(self.level, origins, OPENINGS_OF_A_RUN)
+        Budget::of(self.level, origins, self.openings)
     }
 
     /// Returns a digest of everything that both parties must agree on.

@@ -38,6 +38,7 @@ mod equality;
 mod evaluate;
 mod hash;
 mod hooks;
+mod incoming;
 mod keep;
 mod layout;
 mod leaky;

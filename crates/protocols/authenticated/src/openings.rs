@@ -12,7 +12,8 @@ use crate::hooks::Point;
 use crate::msg;
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::View;
+use crate::share::Share;
+use crate::shelf::Paged;
 use crate::words::{add_where, colours};
 
 /// The number of MACs that are hashed at a time.
@@ -98,15 +99,58 @@ impl Member {
         Ok(values)
     }
 
-    /// Sends this party's shares of these masks.
-    pub fn say(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<(), Error> {
-        let shown = self.shown(opening, place, shares.len(), &|each| each(shares.macs));
-        self.show(opening, &shown)
+    /// Sends this party's shares of the `count` masks at these places.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails, [`Error::Resource`] if a mask cannot be read.
+    pub fn say(
+        &mut self,
+        opening: Opening,
+        masks: &mut Paged<Share>,
+        count: usize,
+        mut places: impl Iterator<Item = usize>,
+    ) -> Result<(), Error> {
+        for some in parts(count) {
+            let place = self.place()?;
+            let shares = masks.gathered(some, &mut places)?;
+            let shown = self.shown(opening, place, some, &|each| each(&shares.macs));
+            self.show(opening, &shown)?;
+        }
+        Ok(())
     }
 
-    /// Receives the peer's shares of these masks and checks them. Returns the values of the masks.
-    pub fn hear(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<Secrets<u8>, Error> {
-        let own: Secrets<u8> = colours(shares.macs).collect();
-        self.see(opening, place, &|each| each(shares.keys), &own)
+    /// Receives the peer's shares of the `count` masks at these places, and checks them. Returns the values
+    /// of the masks.
+    ///
+    /// # Errors
+    /// As [`Member::say`]; [`Error::Peer`] if a share is wrong.
+    pub fn hear(
+        &mut self,
+        opening: Opening,
+        masks: &mut Paged<Share>,
+        count: usize,
+        mut places: impl Iterator<Item = usize>,
+    ) -> Result<Secrets<u8>, Error> {
+        let mut values = Secrets::with_capacity(count);
+        for some in parts(count) {
+            let place = self.place()?;
+            let shares = masks.gathered(some, &mut places)?;
+            let own: Secrets<u8> = colours(&shares.macs).collect();
+            values.extend_from_slice(&self.see(opening, place, &|each| each(&shares.keys), &own)?);
+        }
+        Ok(values)
     }
+}
+
+/// The most masks of inputs, or of outputs, that one message opens.
+const AT_ONCE: usize = 1 << 20;
+
+/// Returns the number of messages that open this many masks of inputs or outputs: at least one.
+pub(super) fn openings(masks: usize) -> u64 {
+    masks.div_ceil(AT_ONCE).max(1) as u64
+}
+
+/// Returns the number of masks in each message that opens masks of inputs or outputs.
+pub(super) fn parts(masks: usize) -> impl Iterator<Item = usize> {
+    (0..openings(masks) as usize).map(move |k| (masks - k * AT_ONCE).min(AT_ONCE))
 }

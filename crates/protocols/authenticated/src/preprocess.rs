@@ -45,14 +45,9 @@ impl<'a> Fresh<'a> {
         Fresh { views: vec![view], at: (0, 0) }
     }
 
-    fn take(&mut self, count: usize) -> Shares {
+    /// Takes the next masks.
+    fn take(&mut self, mut count: usize) -> Shares {
         let mut taken = Shares::with_capacity(count);
-        self.take_to(&mut taken, count);
-        taken
-    }
-
-    /// Takes the next masks and appends them to `taken`.
-    fn take_to(&mut self, taken: &mut Shares, mut count: usize) {
         while count > 0 {
             look();
             let (view, used) = (self.views[self.at.0], self.at.1);
@@ -61,6 +56,7 @@ impl<'a> Fresh<'a> {
             self.at = if used + here == view.len() { (self.at.0 + 1, 0) } else { (self.at.0, used + here) };
             count -= here;
         }
+        taken
     }
 }
 
@@ -196,7 +192,11 @@ pub(super) fn all<C: Role>(
     memory: u64,
 ) -> Result<Made<C>, Error> {
     member.run.phase("preprocess");
-    let shelf = Shelf::new(C::waiting(member.level.tag, layout.counted()), memory, &mut member.rng)?;
+    let shelf = Shelf::new(
+        C::waiting(member.level.tag, layout.counted(), layout.all_inputs()),
+        memory,
+        &mut member.rng,
+    )?;
     let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
     let mut room = Drawn::default();
     for lot in &making.lots {
@@ -220,8 +220,8 @@ pub(super) fn garble(
     let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     // The first fresh masks of a lot are for inputs.
     let mut fresh = Fresh::of(&triples);
-    fresh.take_to(&mut made.inputs, lot.inputs);
-    made.input_labels.extend((0..lot.inputs).map(|_| member.rng.label().with_colour(0)));
+    fresh.take(lot.inputs).each().try_for_each(|share| made.inputs.push(share))?;
+    (0..lot.inputs).try_for_each(|_| made.input_labels.push(member.rng.label().with_colour(0)))?;
     for part in &lot.parts {
         look();
         let schedule = &made.schedules[part.component];
@@ -302,7 +302,7 @@ pub(super) fn receive(
 ) -> Result<(), Error> {
     let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     let mut fresh = Fresh::of(&triples);
-    fresh.take_to(&mut made.inputs, lot.inputs);
+    fresh.take(lot.inputs).each().try_for_each(|share| made.inputs.push(share))?;
     let mut opened = Vec::with_capacity(lot.parts.len());
     for (k, part) in lot.parts.iter().enumerate() {
         look();

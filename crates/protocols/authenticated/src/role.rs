@@ -16,19 +16,20 @@ use crate::{build, decode, evaluate, preprocess};
 pub(super) trait Role: Copies + Sized {
     const ROLE: Party;
 
-    /// The bytes that wait for a program for each wire of a port or an output.
+    /// The bytes that wait for a program for each wire of a port, an output or an input.
     const WIRE_BYTES: u64;
 
     /// Returns the bytes that wait for a program for each AND gate, if tags have `c` bytes.
     fn and_bytes(c: usize) -> u64;
 
-    /// Returns the bytes of these numbers of copies that wait for a program.
-    fn waiting<'c>(c: usize, copies: impl Iterator<Item = (&'c Circuit, usize)>) -> u64 {
+    /// Returns the bytes of these numbers of copies, and of masks of inputs, that wait for a program.
+    fn waiting<'c>(c: usize, copies: impl Iterator<Item = (&'c Circuit, usize)>, inputs: usize) -> u64 {
         let each = |circuit: &Circuit| {
             let wires = circuit.inputs() + circuit.outputs().len();
             Self::and_bytes(c) * circuit.and_gates() as u64 + Self::WIRE_BYTES * wires as u64
         };
-        copies.map(|(circuit, copies)| each(circuit) * copies as u64).sum()
+        let copies: u64 = copies.map(|(circuit, copies)| each(circuit) * copies as u64).sum();
+        copies + Self::WIRE_BYTES * inputs as u64
     }
 
     /// Makes a lot. `room` is the memory of the previous lot's masks.

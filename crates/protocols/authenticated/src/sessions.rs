@@ -22,8 +22,8 @@ use crate::setup::{self, Member};
 use crate::shelf::Shelf;
 use crate::stored::{Filling, Request};
 
-/// The openings of masks in all steps of a session: fewer than 2^40 steps, three openings each.
-const OPENINGS_OF_STEPS: u64 = 3 << 40;
+/// The openings of masks in all steps of a session. Each has a place of its own, of which a session has 2^40.
+const OPENINGS_OF_STEPS: u64 = 1 << 40;
 
 /// The result of a step.
 #[derive(Debug)]
@@ -145,7 +145,11 @@ fn begin<C: Role>(
     let digests = Digests { stock: true, program: Filling::digest_of(&steps, cot), parameters: [0; 32] };
     let mut member = setup::member(run, terms, &digests, level, cot, hooks)?;
     member.run.phase("preprocess");
-    let shelf = Shelf::new(C::waiting(level.tag, request.counted()), terms.table_memory, &mut member.rng)?;
+    let shelf = Shelf::new(
+        C::waiting(level.tag, request.counted(), request.inputs),
+        terms.table_memory,
+        &mut member.rng,
+    )?;
     let mut made = Made::new(request.named(), request.inputs, shelf);
     let mut room = Drawn::default();
     for step in &steps {

@@ -124,6 +124,11 @@ impl Shares {
         View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
 
+    /// Visits all shares in order.
+    pub fn each(&self) -> impl Iterator<Item = Share> + '_ {
+        self.keys.iter().zip(self.macs.iter()).map(|(&key, &mac)| Share { key, mac })
+    }
+
     /// Returns the share at this place.
     pub fn at(&self, place: usize) -> Share {
         Share { key: self.keys[place], mac: self.macs[place] }

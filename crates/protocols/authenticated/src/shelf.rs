@@ -10,13 +10,16 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_kernels::Aes128;
 use brickwork_primitives::spill::SpillFile;
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use bytemuck::{Pod, cast_slice, cast_slice_mut, try_cast_slice_mut};
 
 use crate::secrets::Secrets;
 use crate::share::{Share, Shares};
 
 /// The bytes that are encrypted at a time.
 const IN_HAND: usize = 1 << 18;
+
+/// The blocks of key stream that are made at a time.
+const STRIP: usize = 1 << 8;
 
 /// The bytes of a block of the cipher. Each list in the file begins at a multiple of it.
 const BLOCK: usize = 16;
@@ -31,9 +34,15 @@ pub(super) struct Encrypted {
 impl Encrypted {
     /// Adds the key stream to blocks that begin at byte `offset` of the file.
     fn crypt(&self, bytes: &mut [u128], offset: u64) {
-        let mut stream = Secrets::zeros(bytes.len());
-        self.key.ctr(u128::from(offset / BLOCK as u64), &mut stream);
-        bytes.iter_mut().zip(stream.iter()).for_each(|(block, key)| *block ^= key);
+        // The strips stay in the cache.
+        let mut stream = Secrets::zeros(bytes.len().min(STRIP));
+        let mut counter = u128::from(offset / BLOCK as u64);
+        for some in bytes.chunks_mut(STRIP) {
+            let stream = &mut stream[..some.len()];
+            self.key.ctr(counter, stream);
+            some.iter_mut().zip(stream.iter()).for_each(|(block, key)| *block ^= key);
+            counter += some.len() as u128;
+        }
     }
 
     /// Appends bytes to the file. Returns the offset of the first byte.
@@ -53,6 +62,11 @@ impl Encrypted {
     /// Reads bytes at any offset.
     fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
         let before = (offset % BLOCK as u64) as usize;
+        if let (0, Ok(blocks)) = (before, try_cast_slice_mut::<_, u128>(bytes)) {
+            self.file.read(cast_slice_mut(blocks), offset)?;
+            self.crypt(blocks, offset);
+            return Ok(());
+        }
         let mut blocks = Secrets::<u128>::zeros((before + bytes.len()).div_ceil(BLOCK));
         self.file.read(cast_slice_mut(&mut blocks), offset - before as u64)?;
         self.crypt(&mut blocks, offset - before as u64);
@@ -280,6 +294,11 @@ impl<T: Pod + Default> Paged<T> {
         Ok(())
     }
 
+    /// Returns the number of values.
+    pub fn len(&self) -> usize {
+        self.pages.len() * PAGE + self.last.len()
+    }
+
     /// Returns the value at a place.
     ///
     /// # Errors
@@ -302,6 +321,18 @@ impl<T: Pod + Default> Paged<T> {
         };
         self.cache[cached].used = true;
         Ok(self.cache[cached].values[within])
+    }
+
+    /// Returns all values, for a list that is in memory or short.
+    ///
+    /// # Errors
+    /// As [`Paged::at`].
+    pub fn all(&mut self) -> Result<Secrets<T>, Error> {
+        let mut all = Secrets::with_capacity(self.len());
+        for place in 0..self.len() {
+            all.push(self.at(place)?);
+        }
+        Ok(all)
     }
 
     /// Puts a page into the cache, in place of one that was not used lately if the cache is full. Returns the

@@ -21,6 +21,7 @@ use crate::equality::COIN;
 use crate::hash::HASH;
 use crate::layout::{Layout, Lot, Making, Part};
 use crate::leaky::PADS;
+use crate::openings::parts;
 use crate::parameters::{Draw, IN_FLIGHT, Level, SIZES};
 use crate::report::{Authenticated, promise};
 use crate::role::Role as _;
@@ -111,7 +112,7 @@ pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Resul
     agree_to_take(&mut script, "build");
     script.exchange([DIGEST], [DIGEST]); // heads of the logs after the burn
     online(&mut script, &layout); // 7 to 12
-    let making = Making { level, cot: Cot::default(), sizes: SIZES, lots: Vec::new() };
+    let making = Making { level, cot: Cot::default(), sizes: SIZES, lots: Vec::new(), openings: 0 };
     script.memory_bytes = memory(&layout, &making);
     script.disk_bytes = disk(&layout, level);
     Ok(script)
@@ -134,9 +135,11 @@ fn online(script: &mut Script, layout: &Layout) {
     }
 }
 
-/// Writes a message that opens this many masks: their bits, and a hash of the MACs.
+/// Writes the messages that open this many masks: their bits, and a hash of the MACs.
 fn opened(script: &mut Script, from: Party, count: u64) {
-    script.message(from, count.div_ceil(8) + HASH as u64);
+    for some in parts(count as usize) {
+        script.message(from, (some.div_ceil(8) + HASH) as u64);
+    }
 }
 
 fn set_up(script: &mut Script, cot: Cot) {
@@ -252,9 +255,8 @@ fn memory(layout: &Layout, making: &Making) -> [u64; 2] {
     let values = wires + (ports + ands) * 9 / 8;
     let of_wires = [0, ports].map(|ports| kept(LABEL * (3 * wires + ports), 3 * CACHE_BYTES as u64));
     let slots = 20 * program.slot_count() as u64 + 4 * ports;
-    let of_inputs = (SHARE + LABEL) * layout.all_inputs() as u64;
     // The connection reads ahead while both parties send leaky ANDs.
-    let of_all = PROCESS_BYTES + circuits + slots + of_inputs + IN_FLIGHT as u64;
+    let of_all = PROCESS_BYTES + circuits + slots + IN_FLIGHT as u64;
     let waiting = waiting(layout, making.level);
     [0, 1].map(|party| of_all + kept(waiting[party], 0) + lot.max(values + of_wires[party]))
 }
@@ -269,5 +271,6 @@ fn disk(layout: &Layout, level: Level) -> u64 {
 
 /// Returns the bytes that wait for the program at the garbler and at the evaluator.
 fn waiting(layout: &Layout, level: Level) -> [u64; 2] {
-    [Garbled::waiting(level.tag, layout.counted()), Received::waiting(level.tag, layout.counted())]
+    let (c, inputs) = (level.tag, layout.all_inputs());
+    [Garbled::waiting(c, layout.counted(), inputs), Received::waiting(c, layout.counted(), inputs)]
 }

@@ -14,7 +14,7 @@ use brickwork_stock::{GivenUp, Serial};
 
 use super::records::Header;
 use crate::components::{Garbled, Received};
-use crate::layout::{Forced, Layout, Lot, can_be_masked, lots};
+use crate::layout::{Forced, Layout, Lot, add_inputs, can_be_masked, lots};
 use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
 use crate::report::promise_of;
 use crate::role::Role as _;
@@ -22,9 +22,6 @@ use crate::role::Role as _;
 /// The kind of a batch's items.
 pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
-
-/// The most input masks of one step of preprocessing.
-const MASKS_OF_A_STEP: usize = 1 << 20;
 
 /// The pool of a lot leaks with probability at most 2^-s divided by 2 to this power. With the other guesses
 /// in a lot, 64 lots that are given up take three fourths of 2^-s.
@@ -34,8 +31,9 @@ const ATTEMPTS_LOG2: f64 = 8.0;
 /// this part, new stock would soon be useless to programs.
 const GIVEN_UP_SHARE: f64 = 0.75;
 
-/// The openings of masks in all programs of an epoch: 2^19 entries of the log, three openings each.
-const OPENINGS_OF_PROGRAMS: u64 = 3 << 19;
+/// The openings of masks in all programs of an epoch: 2^19 entries of the log. A program has fewer than 2^32
+/// inputs and outputs, so it has at most 2^13 openings.
+const OPENINGS_OF_PROGRAMS: u64 = 1 << 32;
 
 /// The items to make ahead of time. The programs that will take them may not be known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,13 +112,7 @@ impl Request {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
         let sizes = forced.sizes.unwrap_or(SIZES);
         let mut all = lots(self.counted(), sizes);
-        let rests = (0..self.inputs).step_by(MASKS_OF_A_STEP).map(|first| self.inputs - first);
-        for (k, rest) in rests.enumerate() {
-            if k == all.len() {
-                all.push(Lot::default());
-            }
-            all[k].inputs = rest.min(MASKS_OF_A_STEP);
-        }
+        add_inputs(&mut all, self.inputs);
         all.retain(|lot| lot.inputs > 0 || !lot.parts.is_empty());
         for lot in &mut all {
             lot.pool = forced.pool(lot.ands, f64::from(level.security) + ATTEMPTS_LOG2);
@@ -268,8 +260,8 @@ impl Asked for Filling<'_> {
         let circuit = |component: usize| &*self.request.components[component].0.circuit;
         let copies = self.lot.parts.iter().map(|part| (circuit(part.component), part.copies));
         match role {
-            Party::Garbler => Garbled::waiting(self.level.tag, copies),
-            Party::Evaluator => Received::waiting(self.level.tag, copies),
+            Party::Garbler => Garbled::waiting(self.level.tag, copies, self.lot.inputs),
+            Party::Evaluator => Received::waiting(self.level.tag, copies, self.lot.inputs),
         }
     }
 }

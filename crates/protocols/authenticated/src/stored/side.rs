@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::GarblingKeys;
@@ -36,9 +35,16 @@ pub(super) trait Recorded: Role + Send + 'static {
     /// Returns the shape of the records of an input mask.
     fn shape_of_masks() -> Shape;
     fn lists(self) -> Result<Vec<List>, Error>;
-    /// Moves input masks and their labels out of `made`, for a store.
-    fn lists_of_masks(made: &mut Made<Self>) -> Vec<List>;
-    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>);
+    /// Returns the input masks of `made` and their labels, for a store.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if a file cannot be read.
+    fn lists_of_masks(made: &mut Made<Self>) -> Result<Vec<List>, Error>;
+    /// Adds input masks from a store.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the disk is full.
+    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) -> Result<(), Error>;
     /// Returns the start of the hash keys of these copies.
     fn start(&self) -> u128;
     fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
@@ -71,15 +77,16 @@ impl Recorded for Garbled {
         Ok(lists)
     }
 
-    fn lists_of_masks(made: &mut Made<Self>) -> Vec<List> {
-        let mut lists: Vec<List> = of_shares(std::mem::take(&mut made.inputs)).into();
-        lists.push(List::Words(std::mem::take(&mut made.input_labels)));
-        lists
+    fn lists_of_masks(made: &mut Made<Self>) -> Result<Vec<List>, Error> {
+        let count = made.inputs.len();
+        let mut lists: Vec<List> = of_shares(made.inputs.gathered(count, 0..count)?).into();
+        lists.push(List::Words(made.input_labels.all()?));
+        Ok(lists)
     }
 
-    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) {
-        made.inputs.extend(items.shares(0, &which).all());
-        made.input_labels.extend_from_slice(&items.list::<Label>(2, which, 0));
+    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) -> Result<(), Error> {
+        items.shares(0, &which).each().try_for_each(|share| made.inputs.push(share))?;
+        items.list(2, which, 0).iter().try_for_each(|&label| made.input_labels.push(label))
     }
 
     /// The garbler needs no keys after garbling, so this start is never used.
@@ -118,12 +125,13 @@ impl Recorded for Received {
         Ok(lists)
     }
 
-    fn lists_of_masks(made: &mut Made<Self>) -> Vec<List> {
-        of_shares(std::mem::take(&mut made.inputs)).into()
+    fn lists_of_masks(made: &mut Made<Self>) -> Result<Vec<List>, Error> {
+        let count = made.inputs.len();
+        Ok(of_shares(made.inputs.gathered(count, 0..count)?).into())
     }
 
-    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) {
-        made.inputs.extend(items.shares(0, &which).all());
+    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) -> Result<(), Error> {
+        items.shares(0, &which).each().try_for_each(|share| made.inputs.push(share))
     }
 
     fn start(&self) -> u128 {
@@ -190,7 +198,7 @@ fn read<C: Recorded>(
     memory: u64,
 ) -> Result<(Made<C>, Vec<Pool>), Error> {
     let c = member.level.tag;
-    let shelf = Shelf::new(C::waiting(c, layout.counted()), memory, &mut member.rng)?;
+    let shelf = Shelf::new(C::waiting(c, layout.counted(), layout.all_inputs()), memory, &mut member.rng)?;
     let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
     let mut places: HashMap<[u8; 32], usize> = HashMap::new();
     for (k, component) in
@@ -206,7 +214,7 @@ fn read<C: Recorded>(
             let masks = batch.assemble::<Items>(&C::shape_of_masks())?;
             // The single mask of a program without slots and inputs is no input, so it is left out here.
             let here = masks.count().min(layout.all_inputs() - made.inputs.len());
-            C::take_masks(&masks, 0..here, &mut made);
+            C::take_masks(&masks, 0..here, &mut made)?;
         } else {
             let another = || Error::Stock("a batch is of a component that the program does not have".into());
             let place = *places.get(&batch.batch.component).ok_or_else(another)?;
@@ -369,7 +377,7 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         }
         if step.lot.inputs > 0 {
             let mut items = Items::new(C::shape_of_masks());
-            items.push(step.lot.inputs, C::lists_of_masks(&mut made));
+            items.push(step.lot.inputs, C::lists_of_masks(&mut made)?);
             put("input masks", MASKS, [0; 32], Vec::new(), items)?;
         }
         Ok(())

@@ -113,6 +113,45 @@ fn crossings(executions: usize, sizes: Sizes, cot: Cot) -> u64 {
     crossings.get()
 }
 
+/// A program of so many inputs and outputs that their masks are drawn in several lots, and opened by several
+/// messages, is computed with the predicted bytes and crossings.
+#[test]
+fn programs_of_many_inputs_are_computed() {
+    const WIDTH: u32 = 700_000;
+    let port = |name: &str| vec![Port::new(name, Type::Array(Box::new(Type::Uint(1)), WIDTH))];
+    let mut program = ProgramBuilder::new("wide", port("x"), port("y")).unwrap();
+    let all = Port::new("all", Type::Array(Box::new(Type::Uint(1)), 2 * WIDTH));
+    program.output(all, Recipient::Both, (0..2 * WIDTH).rev().collect()).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let layout = Layout::new(&program).unwrap();
+    let making = Making::of(&layout, 80, Cot::default()).unwrap();
+    assert_eq!(
+        making.lots.iter().map(|lot| lot.inputs).collect::<Vec<_>>(),
+        [1 << 20, 1_400_000 - (1 << 20)]
+    );
+    let predicted = predict(&cost::steps(&layout, &making), &Machine::free(), &Link::LOOPBACK);
+    let inputs = random_inputs(&program, &mut Rng::replayable("test inputs"));
+    let clear = program.simulate(&inputs[0], &inputs[1]);
+    for table_memory in [0, u64::MAX] {
+        let job = Job { table_memory, ..job(&program, 80) };
+        let (left, right, [_, crossings]) = counting_pair();
+        let both = [&inputs[0][..], &inputs[1]];
+        let results = play_job(Cot::default(), (left, right), &job, both, [(); 2].map(|()| Hooks::none()));
+        let mut sent = [0; 2];
+        for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+            let report = result.unwrap();
+            assert!(report.outputs == program.output_bits(party, &clear), "{party:?}");
+            assert!(report.promise.bound_log2 <= -80.0);
+            sent = [
+                report.phases.iter().map(|phase| phase.garbler_sent_bytes).sum(),
+                report.phases.iter().map(|phase| phase.evaluator_sent_bytes).sum(),
+            ];
+        }
+        assert_eq!(sent, sent_bytes(&program, 80, Cot::default()).unwrap());
+        assert_eq!((crossings.get(), predicted.crossings()), (11, 11));
+    }
+}
+
 /// A lot takes six crossings, however many parts it has, and one more each time a party has sent as many
 /// portions as it may be ahead. The program itself takes four more than setup and lots, whatever its size.
 #[test]
