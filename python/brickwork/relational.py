@@ -342,10 +342,6 @@ class Grouping:
     def record(self) -> Layout:
         return Layout((*layout_of(self.accumulators), ("group", self.group), ("there", 1)))
 
-    @property
-    def sums(self) -> Layout:
-        return Layout(layout_of(self.accumulators))
-
 
 @component
 def conforming(record: Any, grouping: Grouping) -> Any:
@@ -358,10 +354,7 @@ def conforming(record: Any, grouping: Grouping) -> Any:
         wanted = wanted & (found >= grouping.smallest)
     for one in grouping.conditions:
         wanted = wanted & _holds(record, one, layout)
-    base, _ = layout.place("there")
-    changed = body().let(record.type, here(record))
-    body().say(f"{changed}{{{base}:1}} = {here(wanted)};")
-    return Integer(record.type, changed)
+    return _there_if(wanted, record)
 
 
 def _holds(record: Integer, condition: Condition, layout: Layout) -> Integer:
@@ -384,6 +377,12 @@ def _without_sign(number: Integer) -> Integer:
     """Returns a signed number in the order of unsigned numbers: with an inverted sign bit."""
     width = number.type.width
     return _joined([number.bits(0, width - 1), ~top(number)]) if width > 1 else ~number
+
+
+def _there_if(bit: Integer, record: Integer) -> Integer:
+    """Returns a record with another highest bit."""
+    width = record.type.width
+    return _joined([record.bits(0, width - 1), bit]) if width > 1 else bit
 
 
 def _joined(parts: list[Integer]) -> Integer:
@@ -420,10 +419,7 @@ def merged_sums(a: Any, b: Any, grouping: Grouping) -> Any:
 def total(records: list[Integer], grouping: Grouping) -> list[Integer]:
     """Returns one record of all, unless there are too few. Without any row, it is of nothing."""
     whole = fold(records, lambda a, b: merged_sums(a, b, grouping), None)
-    base, _ = grouping.record.place("there")
-    there = body().let(whole.type, here(whole))
-    body().say(f"{there}{{{base}:1}} = 1##1;")
-    return cleared(shown([Integer(whole.type, there)], grouping))
+    return cleared(shown([_there_if(BIT(1), whole)], grouping))
 
 
 def _same_group(a: Integer, b: Integer, grouping: Grouping) -> Integer:
@@ -448,11 +444,8 @@ def running(before: Any, record: Any, grouping: Grouping) -> Any:
 @component
 def last_of_group(record: Any, following: Any, grouping: Grouping) -> Any:
     """Returns a record that is there only if the next one is of another group."""
-    base, _ = grouping.record.place("there")
     wanted = top(record) & ~_same_group(record, following, grouping)
-    changed = body().let(record.type, here(record))
-    body().say(f"{changed}{{{base}:1}} = {here(wanted)};")
-    return Integer(record.type, changed)
+    return _there_if(wanted, record)
 
 
 def grouped(records: list[Integer], grouping: Grouping) -> list[Integer]:
