@@ -1,4 +1,8 @@
-//! The CPU time and memory that this process has used, and the memory that is free.
+//! The CPU time and memory that this process has used, the memory that is free, and the kernel of its CPU.
+
+use brickwork_kernels::Kernel;
+
+use crate::failure::Error;
 
 /// Returns the CPU time of all threads of this process, including those that have ended.
 #[cfg(unix)]
@@ -43,6 +47,17 @@ pub fn available_bytes() -> Option<u64> {
 pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Refuses a kernel that the environment names and this machine does not have.
+///
+/// # Errors
+/// An error of usage that lists the kernels of this machine.
+#[doc(hidden)]
+pub fn check_kernel() -> Result<(), Error> {
+    Kernel::chosen().map(drop).map_err(|refused| {
+        Error::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
+    })
 }
 
 #[cfg(test)]

@@ -3,10 +3,6 @@
 
 use std::io::{self, ErrorKind};
 
-use brickwork_kernels::Kernel;
-
-use crate::failure::Error;
-
 /// The error numbers for too many open files, for which the standard library has no kind.
 const TOO_MANY_FILES: [i32; 2] = [23, 24];
 
@@ -103,17 +99,6 @@ pub fn keep_memory_private() {
             explained(&error.into()).0
         );
     }
-}
-
-/// Refuses a kernel that the environment names and this machine does not have.
-///
-/// # Errors
-/// An error of usage that lists the kernels of this machine.
-#[doc(hidden)]
-pub fn check_kernel() -> Result<(), Error> {
-    Kernel::chosen().map(drop).map_err(|refused| {
-        Error::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
-    })
 }
 
 #[cfg(test)]

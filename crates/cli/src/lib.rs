@@ -128,7 +128,7 @@ pub fn execute_with<C: Subcommand>(
     brickwork::system::keep_memory_private();
     survive_limits_of_files();
     print_no_caught_panic();
-    let done = brickwork::system::check_kernel().map_err(Failure::from).and_then(|()| execute(&cli));
+    let done = brickwork::resources::check_kernel().map_err(Failure::from).and_then(|()| execute(&cli));
     match done.and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
         // The flag may be among the words for another program.

@@ -9,8 +9,7 @@ use brickwork::{Error, checks, examples, keygen, page};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
-use crate::objects::{InputMap, Program, input_map};
-use crate::runs::{loaded, party};
+use crate::objects::{InputMap, Program, input_map, loaded, party};
 use crate::task::{Answer, Failed, Task, error_json};
 
 /// Starts to write a program into a file. A program that was read before is not read again.

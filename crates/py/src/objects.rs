@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use brickwork::circuit::formats;
+use brickwork::circuit::{Party, formats};
 use brickwork::options::from_json;
 use brickwork::reading::output_values;
 use brickwork::wire::tls::Identity as Key;
@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use zeroize::Zeroizing;
 
-use crate::runs::{loaded, party};
 use crate::task::{Answer, Task};
 
 /// Makes a task's answer of that of a command.
@@ -22,6 +21,15 @@ pub fn answer(answer: embedded::Answer) -> Result<Answer, String> {
     match answer {
         Ok((json, text)) => Ok(Answer { json: json.to_string(), text, ..Answer::default() }),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Returns the party of this role.
+pub fn party(role: &str) -> PyResult<Party> {
+    match role {
+        "garbler" => Ok(Party::Garbler),
+        "evaluator" => Ok(Party::Evaluator),
+        _ => Err(PyTypeError::new_err("a role is garbler or evaluator")),
     }
 }
 
@@ -34,6 +42,11 @@ impl Program {
     pub fn get(&self) -> Option<brickwork::Program> {
         self.0.get().cloned()
     }
+}
+
+/// Returns a program that has been read.
+pub fn loaded(program: &Program) -> PyResult<brickwork::Program> {
+    program.get().ok_or_else(|| PyRuntimeError::new_err("the program has not been read"))
 }
 
 #[pymethods]

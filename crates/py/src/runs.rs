@@ -13,14 +13,14 @@ use brickwork::reading::{self, Given};
 use brickwork::wire::tls::Identity as Key;
 use brickwork::wire::{Channel, over};
 use brickwork::{Error, Program, Report};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::objects::{Identity, Program as PyProgram};
+use crate::objects::{Identity, Program as PyProgram, loaded, party};
 use crate::task::{Answer, Shared, Task};
 
 /// An input of a party, as Python gives it.
@@ -76,15 +76,6 @@ impl Held {
     }
 }
 
-/// Returns the party of this role.
-pub fn party(role: &str) -> PyResult<Party> {
-    match role {
-        "garbler" => Ok(Party::Garbler),
-        "evaluator" => Ok(Party::Evaluator),
-        _ => Err(PyTypeError::new_err("a role is garbler or evaluator")),
-    }
-}
-
 /// The report of a run, and the role of the party if it is the report of one.
 #[derive(Serialize)]
 struct Ran<'r> {
@@ -92,11 +83,6 @@ struct Ran<'r> {
     report: &'r Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-}
-
-/// Returns a program that has been read.
-pub fn loaded(program: &PyProgram) -> PyResult<Program> {
-    program.get().ok_or_else(|| PyRuntimeError::new_err("the program has not been read"))
 }
 
 /// Starts both parties on threads of this process.

@@ -19,8 +19,8 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::objects::{Identity, Program as PyProgram};
-use crate::runs::{Held, Input, party};
+use crate::objects::{Identity, Program as PyProgram, party};
+use crate::runs::{Held, Input};
 use crate::stock::counted;
 use crate::task::{Answer, Shared, Task, error_json};
 

@@ -9,8 +9,7 @@ use brickwork::preprocess::PreprocessOptions;
 use brickwork::{SourceOptions, StoreRequest, files};
 use pyo3::prelude::*;
 
-use crate::objects::{InputMap, Program, input_map};
-use crate::runs::{loaded, party};
+use crate::objects::{InputMap, Program, input_map, loaded, party};
 use crate::task::{Answer, Task};
 
 /// Starts to make stock with the peer: for so many executions of programs, and for the requests in the

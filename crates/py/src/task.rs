@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use brickwork::control::Control;
 use brickwork::process::Owned;
-use brickwork::system::check_kernel;
+use brickwork::resources::check_kernel;
 use brickwork::{Error, Session};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError};
