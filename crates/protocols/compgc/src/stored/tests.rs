@@ -14,6 +14,7 @@ use brickwork_harness::stores::{
 use brickwork_session::Unobserved;
 use brickwork_session::stock::inventory::{executions, inventory};
 use brickwork_session::stock::msg::STAND;
+use brickwork_session::stock::records::Batches;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -353,6 +354,41 @@ fn a_store_of_another_protocol_is_refused() {
     let nothing = Request::default();
     let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))), "{refused:?}");
+}
+
+/// Row 19: an input of another length, and a program that no promise covers, are refused.
+#[test]
+fn row_19_what_does_not_fit_is_refused() {
+    let program = without_anything();
+    let short = Folders::new().over(memory_pair(), What::Run(&program, [&[false; 7], &[]], Lacking::Make));
+    assert!(matches!(short[0], Err(Error::Input(_))), "{:?}", short[0]);
+    let mut builder = Builder::new(2);
+    let inputs = builder.all_inputs();
+    let mut last = inputs[0];
+    for _ in 0..1 << 20 {
+        let and = builder.and(last, inputs[1]);
+        last = builder.xor(and, inputs[0]);
+    }
+    let circuit = Arc::new(builder.finish(&[last]).unwrap());
+    let ands = circuit.and_gates() as u64;
+    let bit = |name: &str| Port::new(name, Type::Uint(1));
+    let (inputs, outputs) = (vec![bit("a"), bit("b")], vec![bit("x")]);
+    let component = Component { name: "long".into(), inputs, outputs, circuit };
+    let mut program = ProgramBuilder::new("huge", vec![bit("a")], vec![bit("b")]).unwrap();
+    let long = program.component(component).unwrap();
+    (0..(1 << 40) / ands + 1).for_each(|_| _ = program.slot(long, &[0, 1]).unwrap());
+    program.output(bit("x"), Recipient::Both, vec![2]).unwrap();
+    assert!(matches!(Request::of(&program.finish().unwrap()), Err(Error::Limit(_))));
+}
+
+/// A request of which nothing is missing is made once more: its items could not be taken.
+#[test]
+fn a_request_that_lacks_nothing_is_made_again() {
+    let (folders, asked) = (Folders::new(), times(&of_xors(), 1));
+    let _ = folders.good(What::Fill(&asked));
+    let store = folders.store(Party::Garbler);
+    let there = Batches::of(&store, &store.epochs().unwrap()[0].0).unwrap();
+    assert_eq!(asked.missing(&there), asked);
 }
 
 /// Row 25: a session's secrets of a wrong version or length are refused.
