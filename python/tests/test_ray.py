@@ -492,25 +492,25 @@ def test_what_a_lane_sees_is_heard_before_it_is_ended(
     monkeypatch.setattr(ray, "wait", lambda futures, **_: (futures if answer else [], []))
     monkeypatch.setattr(ray, "get", lambda future: answer)
     monkeypatch.setattr(ray, "kill", lambda handle, no_restart: setattr(handle, "killed", True))
-    crew = object.__new__(job._Crew)
-    crew._futures, crew._news, crew._node, crew._next_look = {}, queue.SimpleQueue(), "here", 0.0
-    crew._ended, crew._rows, crew._parts = False, [20] * 4, {}
+    workers = object.__new__(job._Workers)
+    workers._futures, workers._news, workers._node, workers._next_look = {}, queue.SimpleQueue(), "here", 0.0
+    workers._ended, workers._rows = False, [20] * 4
     metrics: Any = type("Metrics", (), {"ran": lambda *_: None})()
-    crew._metrics = metrics
-    crew._lanes = {1: job._Actor(actor, 7, [])}
-    crew.obey('{"run": {"lane": 1, "partition": 3}}')
-    crew.obey('{"fill": {"lane": 1, "partitions": 1}}')
+    workers._metrics = metrics
+    workers._lanes = {1: job._Actor(actor, 7, [])}
+    workers.obey('{"run": {"lane": 1, "partition": 3}}')
+    workers.obey('{"fill": {"lane": 1, "partitions": 1}}')
     if at_end:
-        crew.end()
+        workers.end()
     else:
-        crew.obey('{"stop": {"lane": 1}}')
+        workers.obey('{"stop": {"lane": 1}}')
         assert not actor.killed, "it is killed before it was heard"
     told: list[Any] = []
     end = time.monotonic() + LIMIT
     while not actor.killed or not told:
-        told += [json.loads(news) for news in crew.news(0.01)]
+        told += [json.loads(news) for news in workers.news(0.01)]
         assert time.monotonic() < end
-    told += [json.loads(news) for news in crew.news(0.0)]
+    told += [json.loads(news) for news in workers.news(0.0)]
     assert actor.asked == ["run", "stop"]
     name = {"lane": 1, "attempt": 7}
     assert told == [{kind: {**name, **body}} for news in heard for kind, body in news.items()]

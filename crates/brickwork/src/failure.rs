@@ -13,6 +13,7 @@ use brickwork_report::words::plural;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::damage::Verified;
+use crate::jobs::JobReport;
 use crate::system;
 
 /// The kind of an error, named after the party or the thing that is at fault.
@@ -96,6 +97,8 @@ enum Cause {
     Source(Diagnostics),
     /// The items of a store that cannot be read.
     Damage(Verified),
+    /// The state of a job that is not complete.
+    Job(JobReport),
 }
 
 impl Error {
@@ -168,6 +171,11 @@ impl Error {
         Error::new(ErrorKind::Stock, format!("{first}{others}"), hint).because(Cause::Damage(found))
     }
 
+    /// Adds the report of a job that is not complete.
+    pub(crate) fn with_job(self, report: JobReport) -> Self {
+        self.because(Cause::Job(report))
+    }
+
     fn because(self, cause: Cause) -> Self {
         Error { cause: Some(Box::new(cause)), ..self }
     }
@@ -229,6 +237,14 @@ impl Error {
         }
     }
 
+    /// Returns the report of the job, if it is not complete.
+    pub fn job(&self) -> Option<&JobReport> {
+        match self.cause.as_deref() {
+            Some(Cause::Job(report)) => Some(report),
+            _ => None,
+        }
+    }
+
     /// Returns all errors and warnings of a source that does not compile.
     pub fn diagnostics(&self) -> Option<&Diagnostics> {
         match self.cause.as_deref() {
@@ -264,6 +280,7 @@ impl Serialize for Error {
             }
             Some(Cause::Ended(standing)) => fields.serialize_entry("standing", standing)?,
             Some(Cause::Damage(found)) => fields.serialize_entry("damaged", &found.damaged)?,
+            Some(Cause::Job(report)) => fields.serialize_entry("stands", report)?,
             None => {}
         }
         fields.end()

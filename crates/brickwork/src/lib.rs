@@ -79,7 +79,6 @@ pub mod unstable {
     pub use brickwork_compgc as compgc;
     pub use brickwork_duplo as duplo;
     pub use brickwork_jimu as jimu;
-    pub use brickwork_jobs as jobs;
     pub use brickwork_justgarble as justgarble;
     pub use brickwork_lego as lego;
     pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ihash, ot, solder};
@@ -114,6 +113,7 @@ mod failure;
 pub mod files;
 #[doc(hidden)]
 pub mod inventory;
+pub mod jobs;
 #[doc(hidden)]
 pub mod keygen;
 #[doc(hidden)]

@@ -78,7 +78,7 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
     drop((bytes, erasing));
     let mut listens = |address: SocketAddr| {
         let said = json!(Said::Listening(address.to_string()));
-        print(&format!("{said}\n")).map_err(Failure::into_error)
+        print(&format!("{said}\n"))
     };
     let mut host = Host { listens: &mut listens, watch: &watch(quiet), line: None, warns: true };
     let PartyRun { outputs, report, .. } = task.run(&program, (&identity, &input), &mut host)?;

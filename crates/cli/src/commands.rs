@@ -150,7 +150,7 @@ pub enum Started {
     /// A party of `brickwork run`
     #[command(name = child::COMMAND, hide = true)]
     Child,
-    Worker(Box<worker::Arguments>),
+    Worker(worker::Arguments),
 }
 
 impl Started {
@@ -158,7 +158,7 @@ impl Started {
     pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
         match self {
             Started::Child => child::run(quiet),
-            Started::Worker(arguments) => worker::run(arguments),
+            Started::Worker(_) => worker::run(),
         }
     }
 }

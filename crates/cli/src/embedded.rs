@@ -3,21 +3,14 @@
 //!
 //! A [`Control`] stops the work, and shows how far it is.
 
-use std::ffi::OsString;
-use std::net::SocketAddr;
-
 use clap::Parser;
 use serde_json::Value;
-use zeroize::Zeroizing;
 
-use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
 use crate::execute;
 use crate::failure::Failure;
 use crate::report::Report;
 
-pub use crate::cluster::foreign::Hands;
-pub use crate::worker::Embedded as Worker;
 pub use brickwork::control::Control;
 
 /// The result of a command: the object of its `--json`, and its text for people. An error is the object under
@@ -43,66 +36,6 @@ pub fn call(arguments: &[String], line: &Control) -> Answer {
             _ => execute(&cli),
         }
     }))
-}
-
-/// Makes a worker for one lane of a job, with the flags of `brickwork worker`. The worker has not connected
-/// to its peer yet.
-///
-/// # Errors
-/// As [`call`].
-pub fn worker(flags: &[String]) -> Result<Worker, Value> {
-    Worker::new(flags.iter().map(OsString::from).collect()).map_err(|failure| failure.value())
-}
-
-/// A task of a worker.
-pub enum WorkerTask {
-    /// Connect to the peer's worker.
-    Meet,
-    /// Make stock for this many partitions.
-    Fill(u32),
-    /// Run a partition on an input, which has the form of a flag's value.
-    Run(u32, Option<Zeroizing<String>>),
-    /// Return whether stock may have been used for a partition.
-    Look(u32),
-    /// End the session.
-    Close,
-}
-
-/// Runs a task of a worker. `listens` receives the address if the worker listens. If a stop is requested
-/// during a computation, the task ends when it next waits for its peer.
-///
-/// # Errors
-/// As [`call`].
-pub fn work(
-    worker: &mut Worker,
-    task: WorkerTask,
-    line: &Control,
-    listens: &mut dyn FnMut(SocketAddr),
-) -> Answer {
-    answer(line.run_to_next_wait(|| match task {
-        WorkerTask::Meet => worker.meet(listens),
-        WorkerTask::Fill(partitions) => worker.fill(partitions),
-        WorkerTask::Run(partition, input) => {
-            worker.run(partition, input.as_ref().map(|input| input.as_str()))
-        }
-        WorkerTask::Look(partition) => worker.look(partition),
-        WorkerTask::Close => worker.close(),
-    }))
-}
-
-/// Coordinates a job to its end with the caller's workers, as the flags describe it. `listens` receives the
-/// address if this party listens.
-///
-/// # Errors
-/// As [`call`].
-pub fn coordinate(
-    flags: &[String],
-    hands: &mut dyn Hands,
-    line: &Control,
-    listens: &mut dyn FnMut(SocketAddr),
-) -> Answer {
-    let flags = flags.iter().map(OsString::from).collect();
-    answer(line.run(|| foreign::run(flags, hands, listens)))
 }
 
 fn parse(arguments: &[String]) -> Result<Cli, Failure> {

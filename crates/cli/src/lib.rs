@@ -55,7 +55,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use brickwork::circuit::Party;
-use brickwork::parse_errors;
 use clap::{CommandFactory, FromArgMatches, Subcommand};
 use tracing::Level;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
@@ -75,8 +74,6 @@ pub mod parts {
         Choice, CutArguments, Executions, LinkArguments, ParameterArguments, ProgramArguments, Resources,
         security,
     };
-    pub use crate::cluster::config::{Config, Control, Workers};
-    pub use crate::cluster::crew::Processes;
     pub use crate::commands::{Cli, Started};
     pub use crate::execute_with;
     pub use crate::failure::Failure;
@@ -106,7 +103,7 @@ pub fn execute_with<C: Subcommand>(
         Ok(cli) => cli,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && json_is_asked() => {
             let printed = print(&format!("{}\n", serde_json::json!(Versions::HERE)));
-            return printed.map_or_else(|failure| fail(failure, true), |()| ExitCode::SUCCESS);
+            return printed.map_or_else(|failure| fail(failure.into(), true), |()| ExitCode::SUCCESS);
         }
         Err(e) if !e.use_stderr() => {
             // This prints the text of --help and --version.
@@ -129,7 +126,7 @@ pub fn execute_with<C: Subcommand>(
     survive_limits_of_files();
     print_no_caught_panic();
     let done = brickwork::resources::check_kernel().map_err(Failure::from).and_then(|()| execute(&cli));
-    match done.and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
+    match done.and_then(|report| Ok(print(&report.text(cli.json)).map(|()| report.exit)?)) {
         Ok(exit) => exit,
         // The flag may be among the words for another program.
         Err(failure) => fail(failure, json_is_asked()),

@@ -1,6 +1,5 @@
 //! `brickwork garbler` and `brickwork evaluator`: one party of a computation.
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -131,12 +130,6 @@ pub fn listens(quiet: bool) -> impl FnMut(SocketAddr) -> Result<(), Error> {
         announce(address, quiet);
         Ok(())
     }
-}
-
-/// Parses flags.
-pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
-    let command = T::augment_args(clap::Command::new("brickwork").no_binary_name(true));
-    Ok(T::from_arg_matches(&command.try_get_matches_from(flags)?)?)
 }
 
 impl Arguments {

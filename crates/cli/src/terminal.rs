@@ -4,8 +4,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::failure::Failure;
-use brickwork::system;
+use brickwork::{Error, system};
 
 /// True if warnings are not printed on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -30,10 +29,10 @@ pub fn announce(address: SocketAddr, quiet: bool) {
 }
 
 /// Prints a result.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Error> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
-        Failure::other(
+        Error::machine(
             format!("cannot write the output: {}", system::explained(&e).0),
             "what reads it must stay, and a file for it needs space on its disk",
         )

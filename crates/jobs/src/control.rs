@@ -15,6 +15,7 @@
 //! other error.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
 use crate::coordinator::{Cause, Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
-use crate::ledger::{Entry, PartitionState, State};
+use crate::ledger::{Entry, PartitionState, State, Tally};
 use crate::terms::{JobId, Lane, Partition, Terms};
 
 /// The messages of coordinators.
@@ -55,21 +56,21 @@ const TICK: Duration = Duration::from_millis(20);
 pub const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
 /// A party's workers, wherever they run.
-pub trait Crew {
+pub trait JobWorkers {
     /// Starts an order and returns at once; the result comes as news. The order is never [`Order::Look`].
     ///
     /// # Errors
-    /// If the crew cannot work any more.
+    /// If the workers cannot go on.
     fn obey(&mut self, order: Order) -> Result<(), Error>;
 
-    /// Reads the log of a lane's stock, after the lane's last worker of this crew has ended. `attempt` is the
-    /// lane's last attempt; a store of another attempt is another stock.
+    /// Reads the log of a lane's stock, after the last of this party's workers of the lane has ended.
+    /// `attempt` is the lane's last attempt; a store of another attempt is another stock.
     fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence;
 
     /// Waits for news, at most for this time.
     ///
     /// # Errors
-    /// If the crew cannot work any more.
+    /// If the workers cannot go on.
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error>;
 
     /// Returns the partitions whose results exist.
@@ -78,23 +79,59 @@ pub trait Crew {
     /// If the results cannot be listed.
     fn kept(&mut self) -> Result<BTreeSet<Partition>, Error>;
 
-    /// Returns a file of a worker in this job's folders, if there is one.
+    /// Receives the job and its terms, before any order.
     ///
     /// # Errors
-    /// If the folders cannot be read.
-    fn left_behind(&self) -> Result<Option<PathBuf>, Error>;
+    /// If the workers cannot work for this job.
+    fn begins(&mut self, job: &JobId, terms: &Terms) -> Result<(), Error>;
 
-    /// Receives the crew's job, before any order.
-    ///
-    /// # Errors
-    /// If the crew cannot work for this job.
-    fn begins(&mut self, job: &JobId) -> Result<(), Error>;
-
-    /// Receives the state of the job.
-    fn stands(&mut self, _state: &State) {}
+    /// Receives the progress of the job, whenever it has changed.
+    fn stands(&mut self, _progress: JobProgress) {}
 
     /// Ends all workers, and waits until they have ended.
     fn end(&mut self);
+}
+
+/// The progress of a job: the number of partitions in each state, and of stocks that were begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct JobProgress {
+    /// Completed partitions.
+    pub done: u32,
+    /// Claimed partitions.
+    pub claimed: u32,
+    /// Partitions that may run.
+    pub open: u32,
+    /// Partitions in doubt.
+    pub in_doubt: u32,
+    /// Parts of the promise that are charged to stocks.
+    pub spent: u32,
+}
+
+impl From<&State> for JobProgress {
+    fn from(state: &State) -> Self {
+        let Tally { open, claimed, done, in_doubt } = state.tally();
+        JobProgress { done, claimed, open, in_doubt, spent: state.spent() }
+    }
+}
+
+impl fmt::Display for JobProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let JobProgress { done, claimed, open, in_doubt, spent } = self;
+        write!(f, "{done} done, {claimed} claimed, {open} open, {in_doubt} in doubt; stocks begun: {spent}")
+    }
+}
+
+/// The progress that the workers' keeper knows.
+#[derive(Default)]
+struct Told(Option<JobProgress>);
+
+impl Told {
+    fn tell(&mut self, state: &State, workers: &mut dyn JobWorkers) {
+        let now = JobProgress::from(state);
+        if self.0.replace(now) != Some(now) {
+            workers.stands(now);
+        }
+    }
 }
 
 /// The result of a job.
@@ -228,11 +265,25 @@ fn old_copy(whose: &str) -> Error {
     ))
 }
 
+/// Returns a file of a started job beside its ledger, if there is one: the folder of a lane, or the file of
+/// the lanes' machines.
+fn left_behind(directory: &Path) -> Result<Option<PathBuf>, Error> {
+    let Some(folder) = directory.parent() else { return Ok(None) };
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with("lane-") || name == "machines.json" {
+            return Ok(Some(entry.path()));
+        }
+    }
+    Ok(None)
+}
+
 /// Checks that no files are left without an explanation in this ledger: stores of a job whose ledger is lost,
 /// or results of another job.
-fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
+fn is_tidy(begun: Option<&Book>, directory: &Path, workers: &mut dyn JobWorkers) -> Result<(), Error> {
     if begun.is_none()
-        && let Some(path) = crew.left_behind()?
+        && let Some(path) = left_behind(directory)?
     {
         return Err(Error::Stock(format!(
             "{} is of a job whose ledger is gone, or an old copy: what ran then could run again. Bring the \
@@ -246,7 +297,7 @@ fn is_tidy(begun: Option<&Book>, crew: &mut dyn Crew) -> Result<(), Error> {
         _ => None,
     };
     let ran: BTreeSet<Partition> = entries.iter().filter_map(ran).collect();
-    match crew.kept()?.difference(&ran).next() {
+    match workers.kept()?.difference(&ran).next() {
         None => Ok(()),
         Some(partition) => Err(Error::Usage(format!(
             "there is a result of partition {partition} where this job's results belong, and this job has \
@@ -265,14 +316,14 @@ fn meet(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    crew: &mut dyn Crew,
+    workers: &mut dyn JobWorkers,
 ) -> Result<(Book, u64), Error> {
     terms.check()?;
     let book = Book::open(directory, party, terms)?;
     let mut nonce = [0; 32];
     Rng::new("brickwork job nonce")?.fill(&mut nonce);
     let begun = book.as_ref().filter(|book| !book.entries().is_empty());
-    is_tidy(begun, crew)?;
+    is_tidy(begun, directory, workers)?;
     let state = begun.map(|book| book.state());
     let mine = Hello {
         job: begun.map(|book| *book.job()),
@@ -364,7 +415,9 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
     }
 }
 
-/// Runs a job as this party's coordinator, to the job's end or as far as possible.
+/// Runs a job as this party's coordinator, to the job's end or as far as possible. The ledger is in
+/// `directory`, beside the folders of the lanes. `rerun` are partitions in doubt that this party's user wants
+/// to run again.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer means another job or reports something false; [`Error::Stock`] if a ledger
@@ -374,19 +427,19 @@ pub fn coordinate(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    manner: Manner,
-    crew: &mut dyn Crew,
+    (manner, rerun): (Manner, &[Partition]),
+    workers: &mut dyn JobWorkers,
 ) -> Result<Outcome, Error> {
-    let (mut book, theirs) = meet(&mut channel, party, directory, terms, crew)?;
+    let (mut book, theirs) = meet(&mut channel, party, directory, terms, workers)?;
     if book.state().has_failed() {
         return Err(Error::Usage(
             "a check failed in this job: it is over; begin another one, in a new folder".into(),
         ));
     }
-    let result = run(channel, party, &mut book, theirs as usize, terms, manner, crew);
-    crew.end();
+    let result = run(channel, party, &mut book, theirs as usize, terms, (manner, rerun), workers);
+    workers.end();
     // Everything that a worker saw before its end still counts.
-    match is_caught(crew) {
+    match is_caught(workers) {
         true => failed(&mut book)?,
         false => result?,
     }
@@ -399,7 +452,7 @@ pub fn coordinate(
     // Without workers, this party does not know the folder of the results.
     match manner.only_fills {
         true => missing.clear(),
-        false => crew.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),
+        false => workers.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),
     }
     Ok(Outcome { job: *book.job(), state, missing })
 }
@@ -410,21 +463,29 @@ fn run(
     book: &mut Book,
     theirs: usize,
     terms: &Terms,
-    manner: Manner,
-    crew: &mut dyn Crew,
+    (manner, rerun): (Manner, &[Partition]),
+    workers: &mut dyn JobWorkers,
 ) -> Result<(), Error> {
-    crew.begins(book.job())?;
-    crew.stands(book.state());
+    workers.begins(book.job(), terms)?;
+    let consents = rerun.iter().map(|&partition| News::Consent { partition });
     match party {
-        Party::Garbler => lead(&mut channel, book, theirs, terms, manner, crew),
-        Party::Evaluator => follow(&mut channel, book, manner.listens, crew),
+        Party::Garbler => {
+            let mut leader = Leader::new(terms, book.state(), manner);
+            consents.for_each(|consent| leader.hear(&consent));
+            lead(&mut channel, book, theirs, leader, workers)
+        }
+        Party::Evaluator => {
+            let mut follower = Follower::new(book.state(), book.said().clone(), manner.listens);
+            consents.for_each(|consent| follower.hear(&consent));
+            follow(&mut channel, book, follower, workers)
+        }
     }
 }
 
-/// Reads the remaining news of a crew whose workers have ended. Returns whether a check failed.
-fn is_caught(crew: &mut dyn Crew) -> bool {
+/// Reads the remaining news of workers that have ended. Returns whether a check failed.
+fn is_caught(workers: &mut dyn JobWorkers) -> bool {
     let mut is_caught = false;
-    while let Ok(news) = crew.news(Duration::ZERO)
+    while let Ok(news) = workers.news(Duration::ZERO)
         && !news.is_empty()
     {
         is_caught |= news.iter().any(|news| matches!(news, News::Gone { cause: Cause::Check, .. }));
@@ -470,15 +531,15 @@ impl Rest {
     }
 }
 
-fn obey_all(crew: &mut dyn Crew, orders: Vec<Order>) -> Result<Vec<News>, Error> {
+fn obey_all(workers: &mut dyn JobWorkers, orders: Vec<Order>) -> Result<Vec<News>, Error> {
     let mut found = Vec::new();
     for order in orders {
         match order {
             Order::Look { lane, attempt, partition } => {
-                let evidence = crew.look(lane, attempt, partition);
+                let evidence = workers.look(lane, attempt, partition);
                 found.push(News::Found { lane, attempt, partition, evidence });
             }
-            order => crew.obey(order)?,
+            order => workers.obey(order)?,
         }
     }
     Ok(found)
@@ -489,16 +550,16 @@ fn lead(
     channel: &mut Channel,
     book: &mut Book,
     mut acknowledged: usize,
-    terms: &Terms,
-    manner: Manner,
-    crew: &mut dyn Crew,
+    mut leader: Leader,
+    workers: &mut dyn JobWorkers,
 ) -> Result<(), Error> {
-    let mut leader = Leader::new(terms, book.state(), manner);
     // The job is not over before the follower has reported all its news and its user's requests.
     let (mut answered, mut over, mut rest) = (false, false, Rest::default());
+    let mut told = Told::default();
     loop {
+        told.tell(book.state(), workers);
         let is_behind = acknowledged < book.entries().len();
-        for news in crew.news(if is_behind || over { Duration::ZERO } else { TICK })? {
+        for news in workers.news(if is_behind || over { Duration::ZERO } else { TICK })? {
             leader.hear(&news);
         }
         if leader.caught() {
@@ -511,10 +572,10 @@ fn lead(
             rest.wrote(&entries);
             let mut orders = leader.wrote(&entries);
             orders.extend(leader.due(book.state()));
-            for news in obey_all(crew, orders)? {
+            for news in obey_all(workers, orders)? {
                 leader.hear(&news);
             }
-            crew.stands(book.state());
+            told.tell(book.state(), workers);
             over = answered && !rests && entries.is_empty() && leader.is_over(book.state());
         }
         let entries = book.entries()[acknowledged..].to_vec();
@@ -528,7 +589,7 @@ fn lead(
             return Ok(());
         }
         for news in answer.news {
-            for news in obey_all(crew, leader.hear_of_peer(&news))? {
+            for news in obey_all(workers, leader.hear_of_peer(&news))? {
                 leader.hear(&news);
             }
         }
@@ -536,15 +597,20 @@ fn lead(
 }
 
 /// Runs the evaluator's coordinator. It delays its lanes like the leader, whatever the leader proposes.
-fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn Crew) -> Result<(), Error> {
-    let mut follower = Follower::new(book.state(), book.said().clone(), listens);
-    let mut rest = Rest::default();
+fn follow(
+    channel: &mut Channel,
+    book: &mut Book,
+    mut follower: Follower,
+    workers: &mut dyn JobWorkers,
+) -> Result<(), Error> {
+    let (mut rest, mut told) = (Rest::default(), Told::default());
     loop {
+        told.tell(book.state(), workers);
         let proposal = Proposal::read(&channel.receive_up_to(msg::PROPOSE, MAX_BYTES)?)?;
         let begins = |entry: &Entry| matches!(entry, Entry::Fill { .. } | Entry::Resume { .. });
         let mut wait = Duration::ZERO;
         loop {
-            for news in crew.news(wait)? {
+            for news in workers.news(wait)? {
                 follower.hear(&news);
             }
             if follower.caught() {
@@ -562,17 +628,17 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
         for entry in proposal.entries {
             follower.check(&entry, book.state())?;
             book.append(std::slice::from_ref(&entry))?;
-            for news in obey_all(crew, follower.wrote(&entry))? {
+            for news in obey_all(workers, follower.wrote(&entry))? {
                 follower.hear(&news);
             }
         }
-        crew.stands(book.state());
+        told.tell(book.state(), workers);
         for news in proposal.news {
-            for news in obey_all(crew, follower.hear_of_peer(&news, book.state()))? {
+            for news in obey_all(workers, follower.hear_of_peer(&news, book.state()))? {
                 follower.hear(&news);
             }
         }
-        for news in obey_all(crew, follower.due(book.state()))? {
+        for news in obey_all(workers, follower.due(book.state()))? {
             follower.hear(&news);
         }
         let news = if proposal.over { Vec::new() } else { follower.tell(book.state()) };

@@ -67,6 +67,12 @@ impl Program {
         })
     }
 
+    /// Returns the compiled program in the cut of its file, as a `.bwp` file.
+    fn compiled(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let program = loaded(self)?;
+        Ok(py.detach(|| program.given().to_bytes()))
+    }
+
     /// Starts to decode output bits.
     fn outputs(
         &self,

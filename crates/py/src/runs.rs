@@ -54,18 +54,6 @@ impl Held {
         }
     }
 
-    /// Returns the input as text.
-    pub fn text(self) -> Option<Zeroizing<String>> {
-        match self {
-            Held::Bits(bits) => {
-                let bits = bits.iter().map(|bit| if *bit { '1' } else { '0' });
-                Some(Zeroizing::new("\"bits:".chars().chain(bits).chain(['"']).collect()))
-            }
-            Held::Text(text) => Some(text),
-            Held::Nothing => None,
-        }
-    }
-
     /// Returns the input in the form that the library reads.
     pub fn given(self: &Held) -> Given<'_> {
         match self {

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _native, errors
-from .._flags import flags
 from .._tasks import Watch, wait
 from ..errors import ResourceError, UsageError
 from ..programs import as_program
@@ -95,23 +94,19 @@ class _Actor:
     """The time at which it is killed if it was asked to stop."""
 
 
-class _Crew:
+class _Workers:
     """The workers of this party as actors. The native coordinator calls these methods from a thread of its
     own; orders and news are JSON.
     """
 
-    def __init__(
-        self,
-        plan: Mapping[str, Any],
-        rows: Sequence[int],
-        stands: Callable[[dict[str, int]], None] | None,
-    ) -> None:
-        self._plan, self._rows, self._stands = plan, rows, stands
+    def __init__(self, plan: Mapping[str, Any], stands: Callable[[dict[str, int]], None] | None) -> None:
+        self._plan, self._stands = plan, stands
+        self._request: Mapping[str, Any] = plan["request"]
+        self._rows: list[int] = self._request["rows"]
         self._job = self._terms = ""
-        self._parts: dict[str, bytes] = {}
         self._ended = False
         self._lanes: dict[int, _Actor] = {}
-        self._machines = _Machines(os.path.join(plan["folder"], "machines.json"))
+        self._machines = _Machines(os.path.join(self._request["folder"], "machines.json"))
         self._futures: dict[Any, int] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._metrics = _Metrics()
@@ -124,11 +119,6 @@ class _Crew:
 
     def begins(self, job: str, terms: str) -> None:
         self._job, self._terms = job, terms
-        # Each machine of a lane gets the files from here, because it need not share files with the driver.
-        # The files are an argument and not an object of Ray's store, because the driver would be lost with
-        # the machine of such an object.
-        rows = json.dumps(self._rows).encode()
-        self._parts = {f"{terms}.bwp": self._plan["program"], f"{terms}.json": rows}
 
     def kept(self) -> list[int]:
         sink: Sink = self._plan["sink"]
@@ -226,13 +216,14 @@ class _Crew:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         plan = self._plan
-        options = {"num_cpus": plan["threads"], "scheduling_strategy": "SPREAD", **plan["lane_options"]}
+        threads = self._request["workers"]["threads"]
+        options = {"num_cpus": threads, "scheduling_strategy": "SPREAD", **plan["lane_options"]}
         if node is not None:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=False)
-        folder = os.path.join(plan["folder"], f"lane-{lane}")
-        words = [*plan["words"], "--job", self._job, "--lane", str(lane), "--store", folder]
-        words += ["--terms", self._terms, "--rows", os.path.join(plan["folder"], f"{self._terms}.json")]
-        arguments = (words, self._parts, plan["folder"], plan["role"], plan["source"], plan["sink"])
+        request = {"request": self._request, "job": self._job, "terms": self._terms, "lane": lane}
+        # The program is an argument and not an object of Ray's store, because the driver would be lost with
+        # the machine of such an object.
+        arguments = (request, plan["program"], plan["source"], plan["sink"])
         # The coordinator restarts a lost lane from the ledger; Ray never does.
         fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
         return ray.remote(Guarded).options(**{**options, **fixed}).remote(*arguments)
@@ -503,47 +494,39 @@ def _coordinate(
     found = as_program(program)
     place = os.path.abspath(os.fspath(folder))
     os.makedirs(place, exist_ok=True)
-    paid = -(-lanes // 4) if retries is None else retries
-    job = {
+    # This is brickwork::jobs::JobRequest, for the coordinator and for each worker.
+    request: dict[str, Any] = {
         "role": role,
-        "identity": identity,
+        "identity": os.fspath(identity),
         "peer": peer,
-        "of": lanes,
-        "retries": paid,
+        "lanes": lanes,
+        "retries": retries,
         "security": security,
+        "rows": list(rows),
+        "at_once": at_once,
+        "folder": place,
+        "store_key": os.fspath(store_key),
+        "control": {"listen": listen, "connect": connect, "timeout": timeout},
+        "workers": {"threads": threads, "timeout": timeout},
     }
-    words = [*flags(job), "--store-key", os.fspath(store_key), "--threads", str(threads)]
     hosts = list(peer_hosts) + ([connect.rsplit(":", 1)[0]] if connect is not None else [])
     plan: dict[str, Any] = {
-        "words": [*words, "--timeout", str(timeout)],
-        "role": role,
+        "request": request,
+        "program": found.unchanged().native.compiled(),
         "source": source,
         "sink": sink,
-        "folder": place,
-        "threads": threads,
         "lanes_listen": lanes_listen,
         "advertise": advertise,
         "peer_hosts": hosts,
         "lane_options": dict(lane_options or {}),
     }
-    call = {**job, "listen": listen, "connect": connect, "folder": place, "timeout": timeout}
-    again = ",".join(map(str, rerun)) or None
-    call = {**call, "rerun": again, "only_fill": only_fill, "at_once": at_once}
+    workers = _Workers(plan, stands)
     try:
-        # In the job's folder nothing changes before this driver has its ledger.
-        with tempfile.TemporaryDirectory() as own:
-            path, rows_path = os.path.join(own, "program.bwp"), os.path.join(own, "rows.json")
-            found.save(path)
-            with open(path, "rb") as program_file:
-                plan["program"] = program_file.read()
-            with open(rows_path, "w") as rows_file:
-                json.dump(list(rows), rows_file)
-            crew = _Crew(plan, rows, stands)
-            task = _native.coordinate([*flags({**call, "rows": rows_path}), "--", path], crew)
-            return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
+        task = _native.coordinate(json.dumps(request), found.native, list(rerun), only_fill, workers)
+        return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
     except errors.Error as error:
-        if crew.refused is not None:
-            raise crew.refused from None
+        if workers.refused is not None:
+            raise workers.refused from None
         if (state := getattr(error, "stands", None)) is None:
             raise
         incomplete = JobIncomplete(str(error.args[0]), error.hint)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _native, errors
@@ -16,7 +17,8 @@ from ..commands import harden
 from ..inputs import input_word
 from ..outputs import output_value
 from ..programs import Program
-from ..wires import Reading, from_text
+from ..runs import outputs_of
+from ..wires import Reading
 from .files import Sink, Source
 
 _PATIENCE = 30.0
@@ -37,26 +39,18 @@ class Lane:
     """One attempt of a lane. Its methods return the events for the coordinator.
 
     Args:
-        words: the flags of `brickwork worker` for the lane.
-        parts: files that are written into `folder` on this machine, by name; the first is the program.
-        folder: the folder of the job's lanes.
+        request: the request for a worker of the lane, but for its attempt and its address.
+        compiled: the program, as a `.bwp` file.
         source: the source of this party's inputs, if it has any.
         sink: the sink of this party's outputs.
     """
 
     def __init__(
-        self,
-        words: Sequence[str],
-        parts: Mapping[str, bytes],
-        folder: str,
-        role: str,
-        source: Source | None,
-        sink: Sink,
+        self, request: Mapping[str, Any], compiled: bytes, source: Source | None, sink: Sink
     ) -> None:
         harden()
-        for name, content in parts.items():
-            _write_whole(folder, name, content)
-        self._words, self._path, self._role = list(words), os.path.join(folder, next(iter(parts))), role
+        self._request, self._compiled = dict(request), compiled
+        self._role: str = request["request"]["role"]
         self._program: Program | None = None
         self._source, self._sink = source, sink
         self._worker: _native.Worker | None = None
@@ -80,10 +74,9 @@ class Lane:
 
     def start(self, attempt: int, listen: str | None, connect: str | None) -> str | None:
         """Begins to connect to the peer's worker. Returns this worker's address if it listens."""
-        place = ["--listen", listen] if listen is not None else ["--connect", str(connect)]
-        words = [*self._words, "--attempt", str(attempt), *place, "--", self._path]
+        place = {"listen": listen} if listen is not None else {"connect": connect}
         self._doing = "meeting the peer"
-        self._worker = _begun(words)
+        self._worker = self._made(attempt, place)
         self._meeting = self._begun(self._worker.meet())
         if listen is None:
             return None
@@ -119,14 +112,12 @@ class Lane:
         assert self._worker is not None
         begun = time.monotonic()
         self._doing = f"partition {partition}"
-        program = self._program or Program(self._path)
-        self._program = program
+        program = self._program = self._program or self._read()
         word = None
         if self._source is not None and (own := program.inputs_of(self._role)):
             word = input_word(self._source.read(partition), own, rows, Reading(), self._role)
         done = wait(self._begun(self._worker.run(partition, word)))
-        bits = from_text(done.json["output_bits"])
-        outputs = output_value(bits, program.outputs_of(self._role), rows)
+        outputs = output_value(outputs_of(done)[self._role], program.outputs_of(self._role), rows)
         self._sink.write(partition, outputs)
         self._doing = "nothing"
         return time.monotonic() - begun
@@ -137,27 +128,26 @@ class Lane:
         Args:
             attempt: the lane's last attempt, which used the store if nothing is lost.
         """
-        words = [*self._words, "--attempt", str(attempt), "--", self._path]
-        return bool(wait(_begun(words).look(partition)).json["found"]["taken"])
+        return bool(wait(self._made(attempt, None).look(partition)).json)
 
     def status(self) -> str:
         """Returns a description of the current task."""
         return self._doing
 
+    def _made(self, attempt: int, address: Mapping[str, str | None] | None) -> _native.Worker:
+        request = {**self._request, "attempt": attempt, "address": address}
+        try:
+            return _native.Worker(json.dumps(request), self._compiled)
+        except _native.Failed as failed:
+            raise errors.from_json(failed.args[0]) from None
 
-def _write_whole(folder: str, name: str, content: bytes) -> None:
-    """Writes a file that other lanes of this machine may also write and read."""
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False) as file:
-        file.write(content)
-    os.replace(file.name, os.path.join(folder, name))
-
-
-def _begun(words: list[str]) -> _native.Worker:
-    try:
-        return _native.Worker(words)
-    except _native.Failed as failed:
-        raise errors.from_json(failed.args[0]) from None
+    def _read(self) -> Program:
+        """Returns the program, for the types of its inputs and outputs."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.bwp")
+            with open(path, "wb") as file:
+                file.write(self._compiled)
+            return Program(path)
 
 
 def _say(method: str, error: BaseException) -> None:

@@ -1,7 +1,6 @@
 //! `brickwork bench cluster`: jobs of several lanes, all workers on this machine.
 
-use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
+use std::path::Path;
 use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
@@ -9,18 +8,18 @@ use brickwork::engine::request::SECURITY;
 use brickwork::engine::role;
 use brickwork::jobs::control::{Outcome, coordinate};
 use brickwork::jobs::coordinator::Manner;
+use brickwork::jobs::processes::{WorkerLine, WorkerProcesses};
 use brickwork::jobs::terms::Terms;
+use brickwork::jobs::worker::{WorkerEvent, WorkerReport};
+use brickwork::jobs::{CoordinatorAddress, JobRequest, WorkerOptions};
+use brickwork::keygen;
 use brickwork::session::PhaseReport;
-use brickwork::wire::tls::{Identity, PublicKey};
+use brickwork::wire::tls::PublicKey;
 use brickwork::wire::{Channel, memory_pair};
-use brickwork::{files, keygen};
-use brickwork_cli::parts::{
-    Config, Control, Failure, LinkArguments, Processes, ProgramArguments, Report, Workers, programs, security,
-};
+use brickwork_cli::parts::{Failure, LinkArguments, ProgramArguments, Report, programs, security};
 use brickwork_kernels::Kernel;
 use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -57,18 +56,10 @@ pub struct Arguments {
     link: LinkArguments,
 }
 
-/// A report of a worker: when it has made stock, and when it ends.
-#[derive(Deserialize)]
-struct Said {
-    filled: Option<Filled>,
-    cpu_seconds: Option<f64>,
-    peak_rss_bytes: Option<u64>,
-    #[serde(default)]
-    phases: Vec<PhaseReport>,
-}
-
-#[derive(Deserialize)]
-struct Filled {
+/// The reports of a party's workers.
+struct Reports {
+    ended: Vec<WorkerReport>,
+    /// The largest size of a lane's store.
     disk_bytes: Option<u64>,
 }
 
@@ -97,7 +88,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 struct Job {
     folder: TempDir,
     terms: Terms,
-    program: PathBuf,
     trials: Vec<Trial>,
 }
 
@@ -111,12 +101,8 @@ fn round(
     let folder = folder()?;
     let at = |name: &str| folder.path().join(name);
     keygen::store_key(&at("store.key"))?;
-    let [garbler, evaluator] = PARTIES.map(|party| {
-        let path = at(&format!("{}.key", role(party)));
-        keygen::identity(&path).and_then(|_| files::identity(&path))
-    });
-    let (garbler, evaluator) = (garbler?, evaluator?);
-    let keys = [garbler.public_key(), evaluator.public_key()];
+    let [garbler, evaluator] = PARTIES.map(|party| keygen::identity(&at(&format!("{}.key", role(party)))));
+    let keys = [garbler?.public_key, evaluator?.public_key];
     let partitions = lanes * arguments.partitions;
     let terms = Terms {
         security: arguments.security.unwrap_or(SECURITY),
@@ -126,33 +112,36 @@ fn round(
         rows: vec![arguments.rows; partitions as usize],
         identities: keys.map(PublicKey::to_bytes),
     };
-    let path = at("program.bwp");
-    write(&path, &program.to_bytes())?;
     let trials = (0..partitions).map(|_| Trial::draw(program, Some(arguments.rows)));
-    let job = Job { program: path, trials: trials.collect::<Result<_, _>>()?, folder, terms };
-    let configs = [
-        job.config(Party::Garbler, garbler, keys[1], arguments)?,
-        job.config(Party::Evaluator, evaluator, keys[0], arguments)?,
+    let job = Job { trials: trials.collect::<Result<_, _>>()?, folder, terms };
+    let requests = [
+        job.request(Party::Garbler, keys[1], arguments)?,
+        job.request(Party::Evaluator, keys[0], arguments)?,
     ];
     let begun = Instant::now();
     let (left, right) = memory_pair();
     let link = arguments.link.line();
-    let one = |config: &Config, channel: Channel| -> Result<(Outcome, Vec<Said>), Failure> {
-        let mut stands = |_: &_| {};
-        let mut crew = Processes::new(config, &[], &mut stands).imitate(link);
-        let reports = crew.reports();
-        let listens = config.party == Party::Garbler;
+    let one = |request: &JobRequest, channel: Channel| -> Result<(Outcome, Reports), Failure> {
+        let mut workers = WorkerProcesses::new(request, program)?.imitate(link);
+        let listens = request.role == Party::Garbler;
         let manner = Manner { listens, only_fills: false, at_once: arguments.at_once };
-        let ledger = config.folder.join("ledger");
-        let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
-        let reports = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
-        let said = reports.into_iter().map(serde_json::from_value);
-        let said = said.collect::<Result<_, _>>();
-        Ok((outcome, said.map_err(|why| Failure::fault(format!("a worker reported something else: {why}")))?))
+        let ledger = request.folder.join("ledger");
+        let outcome = coordinate(channel, request.role, &ledger, &job.terms, (manner, &[]), &mut workers)?;
+        let (mut ended, mut disk_bytes) = (Vec::new(), None);
+        for line in workers.take_lines() {
+            match line {
+                WorkerLine::Event(WorkerEvent::Filled { disk_bytes: bytes, .. }) => {
+                    disk_bytes = disk_bytes.max(Some(bytes));
+                }
+                WorkerLine::Ended(report) => ended.push(report),
+                WorkerLine::Event(_) | WorkerLine::Failed(_) => {}
+            }
+        }
+        Ok((outcome, Reports { ended, disk_bytes }))
     };
     let (garbler, evaluator) = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| one(&configs[0], left));
-        let evaluator = one(&configs[1], right);
+        let garbler = scope.spawn(|| one(&requests[0], left));
+        let evaluator = one(&requests[1], right);
         (garbler.join().unwrap_or_else(|_| Err(Failure::fault("a coordinator panicked"))), evaluator)
     });
     let seconds = begun.elapsed().as_secs_f64();
@@ -160,7 +149,9 @@ fn round(
     if outcome.state.tally().done != partitions {
         return Err(Failure::other("not every partition is done", "run it again, alone on the machine"));
     }
-    job.check(&configs)?;
+    for request in &requests {
+        job.check(request, &WorkerProcesses::new(request, program)?)?;
+    }
     let and_gates = program.and_gates() * u64::from(arguments.rows) * u64::from(partitions);
     let at_once = arguments.at_once.unwrap_or(lanes).min(lanes);
     let and_per_second = and_gates as f64 / seconds;
@@ -169,11 +160,10 @@ fn round(
         Some(first["and_per_second"].as_f64()? / first["at_once"].as_f64()? * f64::from(at_once))
     });
     let of_both = [&of_garbler, &of_evaluator];
-    let most = |of: fn(&Said) -> Option<u64>| -> OfBoth<Option<u64>> {
-        of_both.map(|said| said.iter().filter_map(of).max()).into()
-    };
-    let sent =
-        |of: fn(&PhaseReport) -> u64| of_evaluator.iter().flat_map(|said| &said.phases).map(of).sum::<u64>();
+    let ended = of_both.map(|reports| &reports.ended);
+    let phases = || ended[1].iter().flat_map(|report| report.phases.iter().flatten());
+    let sent = |of: fn(&PhaseReport) -> u64| phases().map(of).sum::<u64>();
+    let memory = ended.map(|reports| reports.iter().filter_map(|report| report.peak_rss_bytes).max());
     Ok(json!({
         "lanes": lanes,
         "at_once": at_once,
@@ -185,9 +175,9 @@ fn round(
         "bound_log2": outcome.state.bound_log2(job.terms.security),
         "sent_bytes": { "garbler": sent(|phase| phase.garbler_sent_bytes),
             "evaluator": sent(|phase| phase.evaluator_sent_bytes) },
-        "cpu_seconds": of_both.into_iter().flatten().filter_map(|said| said.cpu_seconds).sum::<f64>(),
-        "peak_rss_bytes": most(|said| said.peak_rss_bytes),
-        "disk_bytes": most(|said| said.filled.as_ref()?.disk_bytes),
+        "cpu_seconds": ended.into_iter().flatten().map(|report| report.cpu_seconds).sum::<f64>(),
+        "peak_rss_bytes": OfBoth::from(memory),
+        "disk_bytes": OfBoth::from(of_both.map(|reports| reports.disk_bytes)),
     }))
 }
 
@@ -197,14 +187,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 impl Job {
-    /// Writes a party's inputs, and returns its coordinator's configuration.
-    fn config(
-        &self,
-        party: Party,
-        identity: Identity,
-        peer: PublicKey,
-        arguments: &Arguments,
-    ) -> Result<Config, Failure> {
+    /// Writes a party's inputs, and returns the request of its coordinator.
+    fn request(&self, party: Party, peer: PublicKey, arguments: &Arguments) -> Result<JobRequest, Failure> {
         let role = role(party);
         let at = |name: &str| self.folder.path().join(name);
         let [parts, sink] = ["parts", "sink"].map(|name| at(&format!("{role}-{name}")));
@@ -212,50 +196,51 @@ impl Job {
         for folder in [&parts, &sink, &folder] {
             std::fs::create_dir(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
         }
-        write(&folder.join("rows.json"), json!(self.terms.rows).to_string().as_bytes())?;
-        let mut inputs = Vec::new();
         for (k, trial) in self.trials.iter().enumerate() {
             let path = parts.join(format!("{k:06}.json"));
             write(&path, trial.values[party as usize].to_string().as_bytes())?;
-            inputs.push(path);
         }
         let takes = self.trials.iter().any(|trial| !trial.values[party as usize].is_null());
-        Ok(Config {
-            party,
-            terms: self.terms.clone(),
-            identity: (identity, at(&format!("{role}.key"))),
-            peer,
-            program: self.program.clone(),
-            folder,
-            store_key: at("store.key"),
-            inputs: takes.then_some(inputs),
-            sink,
+        Ok(JobRequest {
+            role: party,
+            identity: at(&format!("{role}.key")),
+            peer: peer.to_string(),
+            lanes: self.terms.lanes,
+            retries: Some(self.terms.retries),
+            security: self.terms.security,
+            rows: Some(self.terms.rows.clone()),
             at_once: arguments.at_once,
-            control: Control { listen: None, connect: None, timeout: 30 },
-            workers: Workers {
+            folder,
+            store_key: Some(at("store.key")),
+            scale: Default::default(),
+            ignore_extra_columns: false,
+            rounding: false,
+            program: None,
+            source: takes.then_some(parts),
+            sink: Some(sink),
+            control: CoordinatorAddress { listen: None, connect: None, timeout: 30 },
+            workers: WorkerOptions {
                 threads: Some(arguments.threads),
                 peer_hosts: vec!["127.0.0.1".into()],
                 timeout: 120,
-                ..Workers::default()
+                ..WorkerOptions::default()
             },
         })
     }
 
-    /// Checks every output against the simulation.
-    fn check(&self, configs: &[Config; 2]) -> Result<(), Failure> {
-        for config in configs {
-            for (partition, trial) in (0..).zip(&self.trials) {
-                let path = Processes::result(config, partition);
-                let name = path.display().to_string();
-                let text = std::fs::read(&path).map_err(|e| Failure::cannot_read(&name, &e))?;
-                let found: Value =
-                    serde_json::from_slice(&text).map_err(|e| Failure::fault(format!("{name}: {e}")))?;
-                if found != trial.outputs[config.party as usize] {
-                    return Err(Failure::fault(format!(
-                        "the output of the {} in partition {partition} is not that of the simulation",
-                        role(config.party)
-                    )));
-                }
+    /// Checks every output of a party against the simulation.
+    fn check(&self, request: &JobRequest, workers: &WorkerProcesses) -> Result<(), Failure> {
+        for (partition, trial) in (0..).zip(&self.trials) {
+            let path = workers.result(partition);
+            let name = path.display().to_string();
+            let text = std::fs::read(&path).map_err(|e| Failure::cannot_read(&name, &e))?;
+            let found: Value =
+                serde_json::from_slice(&text).map_err(|e| Failure::fault(format!("{name}: {e}")))?;
+            if found != trial.outputs[request.role as usize] {
+                return Err(Failure::fault(format!(
+                    "the output of the {} in partition {partition} is not that of the simulation",
+                    role(request.role)
+                )));
             }
         }
         Ok(())

@@ -164,20 +164,18 @@ impl Job {
     }
 }
 
-/// Returns the workers of a coordinator: process and lane.
+/// Returns the processes of a coordinator's workers.
 #[cfg(target_os = "linux")]
-fn workers(coordinator: u32) -> Vec<(u32, u32)> {
+fn workers(coordinator: u32) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
         let parent =
             read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-        let line = read("cmdline");
-        let words: Vec<&str> = line.split('\0').collect();
-        let lane = words.windows(2).find(|pair| pair[0] == "--lane").and_then(|pair| pair[1].parse().ok());
-        if let (true, Some(lane)) = (parent == Some(coordinator), lane) {
-            found.push((id, lane));
+        let is_worker = read("cmdline").split('\0').any(|word| word == "worker");
+        if parent == Some(coordinator) && is_worker {
+            found.push(id);
         }
     }
     found
@@ -270,9 +268,7 @@ fn workers_may_die() {
         while begun.elapsed() < Duration::from_millis(wait) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        if let Some((process, _)) =
-            workers(children[party].id()).into_iter().find(|(id, _)| !killed.contains(id))
-        {
+        if let Some(process) = workers(children[party].id()).into_iter().find(|id| !killed.contains(id)) {
             killed.insert(process);
             let _ = Command::new("kill").args(["-KILL", &process.to_string()]).status();
         }
@@ -362,24 +358,32 @@ struct Told<'j> {
     job: &'j Job,
     name: String,
     terms: String,
-    attempt: &'static str,
-    rows: String,
+    attempt: u32,
+    rows: [u32; 3],
 }
 
 impl Told<'_> {
     /// Returns the worker's first message, and its exit code.
     fn says(&self, task: &str) -> (Value, Option<i32>) {
         let keys = &self.job.keys;
-        let fixed = ["worker", &example("millionaires.bwp"), "--role", "garbler", "--job", &self.name];
-        let numbers = ["--lane", "0", "--attempt", self.attempt, "--of", "2", "--retries", "4"];
-        let [identity, key, store] = ["garbler.key", "store.key", "job-0/lane-0"].map(|file| keys.file(file));
-        let files =
-            ["--identity", &identity, "--store-key", &key, "--store", &store, "--peer", &keys.evaluator];
-        let terms = ["--terms", &self.terms, "--rows", &self.rows];
-        let mut command = brickwork(&[&fixed[..], &numbers, &files, &terms].concat());
-        let mut child = Child::spawn(command.stdin(Stdio::piped()));
-        // A worker that refuses its flags does not read stdin.
-        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{task}\n").as_bytes());
+        let program = std::fs::read(example("millionaires.bwp")).unwrap();
+        let request = json!({
+            "role": "garbler", "identity": keys.file("garbler.key"), "peer": keys.evaluator, "lanes": 2,
+            "retries": 4, "rows": self.rows, "folder": keys.file("job-0"),
+            "store_key": keys.file("store.key"), "control": {},
+        });
+        let Told { name, terms, attempt, .. } = self;
+        let worker =
+            json!({ "request": request, "job": name, "terms": terms, "lane": 0, "attempt": attempt });
+        let start = json!({ "worker": worker, "program_bytes": program.len() });
+        self.hears(&[format!("{start}\n").as_bytes(), &program, task.as_bytes(), b"\n"].concat())
+    }
+
+    /// Returns the first message and the exit code of a worker with this stdin.
+    fn hears(&self, stdin: &[u8]) -> (Value, Option<i32>) {
+        let mut child = Child::spawn(brickwork(&["worker"]).stdin(Stdio::piped()));
+        // A worker that refuses its request does not read its tasks.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), stdin);
         let output = finish(child);
         let first = text(&output.stdout).lines().next().map(|line| serde_json::from_str(line).expect("JSON"));
         (first.unwrap_or(Value::Null), output.status.code())
@@ -401,29 +405,29 @@ fn row_16_a_worker_says_what_a_stock_was_taken_for() {
     let name = serde_json::from_slice::<Value>(&filled[0].stdout).unwrap()["job"].clone();
     let ledger = std::fs::read(job.keys.file("job-0/ledger/ledger")).unwrap();
     let terms: String = ledger[41..73].iter().map(|byte| format!("{byte:02x}")).collect();
-    let rows = job.keys.file("job-0/rows.json");
     let name = name.as_str().unwrap().to_owned();
-    let told =
-        || Told { job: &job, name: name.clone(), terms: terms.clone(), attempt: "0", rows: rows.clone() };
+    let told = || Told { job: &job, name: name.clone(), terms: terms.clone(), attempt: 0, rows: [2; 3] };
     told().finds(0, false);
-    Told { attempt: "1", ..told() }.finds(0, true);
+    Told { attempt: 1, ..told() }.finds(0, true);
     Told { name: "0".repeat(64), ..told() }.finds(0, true);
     for task in ["{\"dance\": {}}", r#"{"fill": {"partitions": 1}}"#] {
         assert_eq!(told().says(task).1, Some(2));
     }
     let look = r#"{"look": {"partition": 0}}"#;
-    let others = job.keys.write("rows.json", b"[2, 2, 1]");
-    for other in [Told { rows: others, ..told() }, Told { terms: "0".repeat(64), ..told() }] {
+    for start in ["", "{}", "{\"program_bytes\": 1, \"worker\": {\"dance\": 1}}"] {
+        assert_eq!(told().hears(start.as_bytes()), (Value::Null, Some(2)), "{start}");
+    }
+    for other in [Told { rows: [2, 2, 1], ..told() }, Told { terms: "0".repeat(64), ..told() }] {
         assert_eq!(other.says(look), (Value::Null, Some(3)));
     }
     let [_, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
     job.check(0..3);
     let ran = (0..3).map(|partition| json!({ "look": { "partition": partition } }).to_string());
-    assert!({ ran }.any(|look| Told { attempt: "1", ..told() }.says(&look).0["found"]["taken"] == true));
+    assert!({ ran }.any(|look| Told { attempt: 1, ..told() }.says(&look).0["found"]["taken"] == true));
     // A missing store shows nothing, and looking does not create it.
     let store = job.keys.file("job-0/lane-0");
     std::fs::remove_dir_all(&store).unwrap();
-    Told { attempt: "1", ..told() }.finds(0, true);
+    Told { attempt: 1, ..told() }.finds(0, true);
     assert!(!Path::new(&store).exists());
 }
 

@@ -2,21 +2,19 @@
 //! doing.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::control::Control;
 use brickwork::jobs::terms::Terms;
+use brickwork::jobs::{LaneWorker, PeerAddress, WorkerRequest};
 use brickwork::wire::tls::{self, Identity, Options};
 use brickwork::wire::{Channel, Tag};
-use brickwork_cli::embedded;
+use serde_json::json;
 
 use super::*;
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
-}
 
 /// Writes a program that compares two numbers, and returns its path.
 fn program(folder: &Path) -> String {
@@ -31,9 +29,8 @@ fn program(folder: &Path) -> String {
 /// peer.
 struct OneLane {
     folder: TempDir,
-    /// The flags of the worker.
-    flags: Vec<String>,
-    program: String,
+    request: WorkerRequest,
+    program: Program,
     /// The keys of the worker and of the peer.
     keys: [Identity; 2],
 }
@@ -41,39 +38,27 @@ struct OneLane {
 impl OneLane {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let file = |name: &str| path(&folder.path().join(name));
+        let file = |name: &str| folder.path().join(name);
         let write = |name: &str, text: &str| {
-            std::fs::write(folder.path().join(name), text).unwrap();
-            private(&file(name));
-            file(name)
+            std::fs::write(file(name), text).unwrap();
+            private(&path(&file(name)));
         };
         let [(here, pem), (there, _)] = [(); 2].map(|()| Identity::generate().unwrap());
-        let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
-        let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
-        let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
-        assert!(embedded::call(&words_of, &Control::default()).is_ok());
-        let digest = Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
+        write("key", &pem);
+        write("store.key", &"07".repeat(32));
+        let program = Program::clone(brickwork::Program::load(program(folder.path())).unwrap().given());
         let identities = [&here, &there].map(|key| key.public_key().to_bytes());
-        let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let (job, terms, peer) = (hex(&[5; 32]), hex(&terms.digest()), there.public_key().to_string());
-        let flags = [
-            ["--role", "garbler"],
-            ["--listen", "127.0.0.1:0"],
-            ["--identity", &identity],
-            ["--peer", &peer],
-            ["--job", &job],
-            ["--terms", &terms],
-            ["--lane", "0"],
-            ["--attempt", "0"],
-            ["--of", "1"],
-            ["--retries", "0"],
-            ["--rows", &rows],
-            ["--store", &file("store")],
-            ["--store-key", &store_key],
-            ["--threads", "1"],
-        ];
-        OneLane { flags: words(&flags.concat()), program: compiled, keys: [here, there], folder }
+        let (digest, rows) = (program.digest(), vec![1]);
+        let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows, identities };
+        let request = serde_json::from_value(json!({
+            "role": "garbler", "identity": file("key"), "peer": there.public_key().to_string(), "lanes": 1,
+            "retries": 0, "rows": [1], "folder": folder.path(), "store_key": file("store.key"),
+            "control": {}, "workers": { "threads": 1 },
+        }));
+        let address = Some(PeerAddress::Listen("127.0.0.1:0".into()));
+        let (request, job, terms) = (request.unwrap(), [5; 32], terms.digest());
+        let request = WorkerRequest { request, job, terms, lane: 0, attempt: 0, address };
+        OneLane { request, program, keys: [here, there], folder }
     }
 
     /// Connects to the worker and cheats. When this returns, the worker has detected the cheat, and waits
@@ -95,7 +80,7 @@ impl OneLane {
 #[test]
 fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
     let lane = OneLane::new();
-    let mut worker = embedded::worker(&[&lane.flags[..], &words(&["--", &lane.program])].concat()).unwrap();
+    let mut worker = LaneWorker::new(lane.request.clone(), lane.program.clone()).unwrap();
     let (line, (says, hears)) = (Control::default(), std::sync::mpsc::channel::<std::net::SocketAddr>());
     let (asks, lane) = (&line, &lane);
     let answer = std::thread::scope(|scope| {
@@ -105,11 +90,16 @@ fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
             std::thread::sleep(Duration::from_secs(2));
             drop(channel);
         });
-        embedded::work(&mut worker, embedded::WorkerTask::Meet, &line, &mut |at| says.send(at).unwrap())
+        line.run_to_next_wait(|| {
+            worker.meet(&line.progress.watch(), &mut |at| {
+                says.send(at).unwrap();
+                Ok(())
+            })
+        })
     });
     line.ended();
     let error = answer.expect_err("it was no greeting");
-    assert_eq!(error["code"], 5, "{error}");
+    assert_eq!(error.exit_code(), 5, "{error}");
 }
 
 /// A worker reports a cheat before any slow work. So the report arrives even if the worker is killed later,
@@ -117,9 +107,11 @@ fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
 #[test]
 fn a_worker_says_that_its_peer_cheated_before_it_opens_its_store_again() {
     let lane = OneLane::new();
-    let arguments = [&words(&["worker", &lane.program])[..], &lane.flags].concat();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut worker = Child::spawn(brickwork(&arguments).stdin(Stdio::piped()));
+    let mut worker = Child::spawn(brickwork(&["worker"]).stdin(Stdio::piped()));
+    let program = lane.program.to_bytes();
+    let start = json!({ "worker": lane.request, "program_bytes": program.len() });
+    let stdin = worker.stdin.as_mut().unwrap();
+    stdin.write_all(&[format!("{start}\n").as_bytes(), &program].concat()).unwrap();
     let said: Value = serde_json::from_str(&line(worker.stdout.as_mut().unwrap())).unwrap();
     // To open the store, the worker reads the key from this pipe, into which nothing is written.
     let key = lane.folder.path().join("store.key");

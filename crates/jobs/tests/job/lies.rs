@@ -20,7 +20,7 @@ struct Script {
     answers: Option<fn(&Order) -> Option<News>>,
 }
 
-impl Crew for Script {
+impl JobWorkers for Script {
     fn obey(&mut self, order: Order) -> Result<(), Error> {
         self.first.extend(self.answers.and_then(|answers| answers(&order)));
         self.orders.push(order);
@@ -39,11 +39,7 @@ impl Crew for Script {
         Ok(BTreeSet::new())
     }
 
-    fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
-        Ok(None)
-    }
-
-    fn begins(&mut self, _: &JobId) -> Result<(), Error> {
+    fn begins(&mut self, _: &JobId, _: &Terms) -> Result<(), Error> {
         Ok(())
     }
 
@@ -75,20 +71,20 @@ fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
     State::new(&job, terms)
 }
 
-/// Runs a coordinator against a peer that the test plays. Returns its result and its crew.
+/// Runs a coordinator against a peer that the test plays. Returns its result and its workers.
 fn against(
     folder: &Path,
     party: Party,
     terms: &Terms,
-    mut crew: Script,
+    mut workers: Script,
     peer: impl FnOnce(Channel) + Send,
 ) -> (Result<Outcome, Error>, Script) {
     let (left, right) = memory_pair();
     let manner = Manner { listens: true, only_fills: false, at_once: None };
     std::thread::scope(|scope| {
         scope.spawn(|| peer(right));
-        let result = coordinate(left, party, &folder.join("ledger"), terms, manner, &mut crew);
-        (result, crew)
+        let result = coordinate(left, party, &folder.join("ledger"), terms, (manner, &[]), &mut workers);
+        (result, workers)
     })
 }
 
@@ -110,10 +106,10 @@ fn row_16_no_word_stands_for_that_of_the_own_worker() {
     let said = News::Filled { lane: 0, attempt: 0 };
     for (says, lie) in [(None, filled.clone()), (Some(said), Entry::Done { partition: 0 })] {
         let folder = tempfile::tempdir().unwrap();
-        let crew = Script { first: [gone.clone()].into(), ..Script::default() };
+        let workers = Script { first: [gone.clone()].into(), ..Script::default() };
         let is_honest_so_far = says.is_some();
-        let crew = Script { first: says.into_iter().chain(crew.first).collect(), ..crew };
-        let (result, crew) = against(folder.path(), Party::Evaluator, &terms, crew, |mut channel| {
+        let workers = Script { first: says.into_iter().chain(workers.first).collect(), ..workers };
+        let (result, workers) = against(folder.path(), Party::Evaluator, &terms, workers, |mut channel| {
             meet(&mut channel, Party::Garbler, &terms);
             let mut entries = vec![fill.clone()];
             if is_honest_so_far {
@@ -123,7 +119,7 @@ fn row_16_no_word_stands_for_that_of_the_own_worker() {
             assert!(propose(&mut channel, vec![lie], Vec::new()).is_err());
         });
         assert!(matches!(&result, Err(Error::Mismatch(_))), "{result:?}");
-        assert!(crew.orders.contains(&Order::Start { lane: 0, attempt: 0, address: None }));
+        assert!(workers.orders.contains(&Order::Start { lane: 0, attempt: 0, address: None }));
     }
 }
 
@@ -136,8 +132,9 @@ fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
     for party in [Party::Garbler, Party::Evaluator] {
         for cause in [Cause::Check, Cause::Line] {
             let folder = tempfile::tempdir().unwrap();
-            let crew = Script { last: vec![News::Gone { lane: 0, attempt: 3, cause }], ..Script::default() };
-            let (result, _) = against(folder.path(), party, &terms, crew, |mut channel| {
+            let workers =
+                Script { last: vec![News::Gone { lane: 0, attempt: 3, cause }], ..Script::default() };
+            let (result, _) = against(folder.path(), party, &terms, workers, |mut channel| {
                 meet(
                     &mut channel,
                     if party == Party::Garbler { Party::Evaluator } else { Party::Garbler },
@@ -181,9 +178,9 @@ fn seventy_partitions_run_again() {
         book.append(&entries).unwrap();
         drop(book);
         let consents = (0..70).map(|partition| News::Consent { partition }).collect();
-        let mut crew = Script { first: consents, ..Script::default() };
+        let mut workers = Script { first: consents, ..Script::default() };
         let manner = Manner { listens: true, only_fills: false, at_once: None };
-        coordinate(channel, party, &ledger, &terms, manner, &mut crew)
+        coordinate(channel, party, &ledger, &terms, (manner, &[]), &mut workers)
     };
     let [garbler, evaluator] = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(Party::Garbler, left));
@@ -228,8 +225,8 @@ fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
         }
         let state = book.state().clone();
         drop(book);
-        let crew = Script { first: [News::Consent { partition: 3 }].into(), ..Script::default() };
-        let (result, _) = against(folder.path(), Party::Evaluator, &terms, crew, |mut channel| {
+        let workers = Script { first: [News::Consent { partition: 3 }].into(), ..Script::default() };
+        let (result, _) = against(folder.path(), Party::Evaluator, &terms, workers, |mut channel| {
             meet_again(&mut channel, &terms, &state, &job);
             let mut entries = if was_seen { Vec::new() } else { lost.to_vec() };
             entries.push(Entry::Rerun { partition: 3 });
@@ -256,8 +253,8 @@ fn row_18_lanes_rest_whatever_the_leader_proposes() {
     };
     let gone = News::Gone { lane: 0, attempt: 0, cause: Cause::Line };
     let folder = tempfile::tempdir().unwrap();
-    let crew = Script { answers: Some(answers), ..Script::default() };
-    let (result, _) = against(folder.path(), Party::Evaluator, &terms, crew, |mut channel| {
+    let workers = Script { answers: Some(answers), ..Script::default() };
+    let (result, _) = against(folder.path(), Party::Evaluator, &terms, workers, |mut channel| {
         meet(&mut channel, Party::Garbler, &terms);
         let mut says = |entries: Vec<Entry>| drop(propose(&mut channel, entries, Vec::new()).unwrap());
         says(vec![Entry::Fill { lane: 0, attempt: 0, partitions: 2 }]);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_jobs::control::{Crew, Outcome, coordinate};
+use brickwork_jobs::control::{JobWorkers, Outcome, coordinate};
 use brickwork_jobs::coordinator::{Cause, Evidence, Manner, News, Order};
 use brickwork_jobs::lane::{self, Attempt, Lane, Means};
 use brickwork_jobs::ledger::{Entry, PartitionState, State};
@@ -79,7 +79,7 @@ impl Stream for Line {}
 /// Kills a worker when it sends the message with this number.
 type Kill = (Party, u32, usize);
 
-/// The state that both parties' crews and the test share.
+/// The state that both parties' workers and the test share.
 #[derive(Clone)]
 struct Scene {
     root: PathBuf,
@@ -264,7 +264,7 @@ fn work(
     lane.close().map(drop)
 }
 
-impl Crew for Threads {
+impl JobWorkers for Threads {
     fn obey(&mut self, order: Order) -> Result<(), Error> {
         match order {
             Order::Start { lane, attempt, address } => {
@@ -349,12 +349,7 @@ impl Crew for Threads {
         Ok(all.filter(|p| self.scene.result(self.party, *p).exists()).collect())
     }
 
-    fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
-        let lanes = (0..self.scene.terms.lanes).map(|lane| self.scene.store(self.party, lane));
-        Ok({ lanes }.find(|store| store.exists()))
-    }
-
-    fn begins(&mut self, job: &JobId) -> Result<(), Error> {
+    fn begins(&mut self, job: &JobId, _: &Terms) -> Result<(), Error> {
         self.job = Some(*job);
         Ok(())
     }
@@ -373,7 +368,7 @@ impl Threads {
     }
 }
 
-/// Runs both coordinators with new crews. `cut` breaks their connection at this message of the leader.
+/// Runs both coordinators with new workers. `cut` breaks their connection at this message of the leader.
 fn coordinate_both(scene: &Scene, cut: Option<usize>) -> [Result<Outcome, Error>; 2] {
     coordinate_both_so(scene, cut, false)
 }
@@ -391,10 +386,10 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
         }));
     }
     let one = |party: Party, channel| {
-        let mut crew = Threads::new(scene, party);
+        let mut workers = Threads::new(scene, party);
         let ledger = scene.folder(party).join("ledger");
         let manner = Manner { listens: party == Party::Garbler, only_fills, at_once: scene.at_once };
-        coordinate(channel, party, &ledger, &scene.terms, manner, &mut crew)
+        coordinate(channel, party, &ledger, &scene.terms, (manner, &[]), &mut workers)
     };
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(Party::Garbler, left));
