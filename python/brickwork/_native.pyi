@@ -11,7 +11,6 @@ __all__ = [
     "Task",
     "Worker",
     "__version__",
-    "call",
     "checks",
     "compile",
     "coordinate",
@@ -45,7 +44,6 @@ class Task:
     def result(self) -> tuple[str, str]: ...
     def bits(self) -> tuple[bytes | None, bytes | None]: ...
 
-def call(arguments: list[str]) -> Task: ...
 def run_both(
     program: Program, options: str, garbler: str | bytes | None, evaluator: str | bytes | None
 ) -> Task: ...

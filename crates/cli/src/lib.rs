@@ -17,8 +17,6 @@ mod commands;
 mod compile;
 mod demo_cheat;
 mod doctor;
-#[doc(hidden)]
-pub mod embedded;
 mod examples;
 mod failure;
 mod files;

@@ -14,20 +14,13 @@ mod task;
 use std::sync::{Mutex, PoisonError};
 
 use brickwork::{process, system};
-use brickwork_cli::embedded;
-use objects::{Identity, Program, answer};
+use objects::{Identity, Program};
 use pyo3::prelude::*;
 use task::{Failed, Task};
 
 /// Some libraries do not erase inputs and keys, so the allocator erases freed memory.
 #[global_allocator]
 static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
-
-/// Starts a command by its command line.
-#[pyfunction]
-fn call(arguments: Vec<String>) -> PyResult<Task> {
-    Task::start_plain(move |shared| answer(embedded::call(&arguments, &shared.control)))
-}
 
 /// Lines of the log that Python has not yet taken; the oldest are dropped.
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -84,7 +77,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<jobs::Worker>()?;
     module.add("Failed", module.py().get_type::<Failed>())?;
-    module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::coordinate, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run_both, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run_party, module)?)?;

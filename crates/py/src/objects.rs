@@ -8,21 +8,12 @@ use brickwork::circuit::{Party, formats};
 use brickwork::options::from_json;
 use brickwork::reading::output_values;
 use brickwork::wire::tls::Identity as Key;
-use brickwork_cli::embedded;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use zeroize::Zeroizing;
 
 use crate::task::{Answer, Task};
-
-/// Makes a task's answer of that of a command.
-pub fn answer(answer: embedded::Answer) -> Result<Answer, String> {
-    match answer {
-        Ok((json, text)) => Ok(Answer { json: json.to_string(), text, ..Answer::default() }),
-        Err(error) => Err(error.to_string()),
-    }
-}
 
 /// Returns the party of this role.
 pub fn party(role: &str) -> PyResult<Party> {
