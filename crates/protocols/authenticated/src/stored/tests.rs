@@ -605,6 +605,16 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
     }
 }
 
+/// Row 19: a request for nothing, and inputs of another length, are refused.
+#[test]
+fn row_19_what_does_not_fit_is_refused() {
+    let (folders, program) = (Folders::new(), library::millionaires().unwrap());
+    let nothing = folders.over(memory_pair(), What::Fill(&Request::default()));
+    assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
+    let short = folders.over(memory_pair(), What::Run(&program, [&[], &[]], Lacking::Make));
+    assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
+}
+
 /// A store with another protocol's stock is refused and stays unchanged.
 #[test]
 fn a_store_of_another_protocol_is_refused() {

@@ -225,6 +225,11 @@ fn what_no_step_can_have_is_refused() {
     assert!(attempt(&|_, kept, _| show(&kept[1])).iter().all(Result::is_ok));
     let different = attempt(&|party, kept, _| show(&kept[party as usize]));
     assert!(different.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{different:?}");
+    let longer = both(|party, channel| {
+        let (kept, session) = play(party, channel, &scripts[0], Hooks::none()).unwrap();
+        session.run(show(&kept[1]), &[true]).map(drop)
+    });
+    assert!(longer.iter().all(|result| matches!(result, Err(Error::Input(_)))), "{longer:?}");
 }
 
 /// Lies of a later step about kept wires are detected like any others.

@@ -241,8 +241,26 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     let may = |count: usize| origins::promise(&origins[..count], GivenUp::default(), 40);
     let most = (1..origins.len()).take_while(|&count| may(count).is_ok()).count();
     assert!(most > 100, "{most}");
+    assert!(origins::promise(&vec![origins[0]; most + 1], GivenUp::default(), 40).is_ok(), "one batch");
     let why = may(most + 1).err().unwrap().to_string();
     assert!(why.contains("draw on so many batches"), "{why}");
+}
+
+/// Row 19: a request for nothing, inputs of another length, and programs that are too long are refused.
+#[test]
+fn row_19_what_does_not_fit_is_refused() {
+    let (folders, program) = (Folders::new(), toy());
+    let nothing = folders.over(memory_pair(), What::Fill(&Request::default()));
+    assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
+    let short = folders.over(memory_pair(), What::Run(&program, [&[], &[]], Lacking::Make));
+    assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
+    let aes = library::aes::aes_128().unwrap();
+    let above = |ands: u64| aes.repeat((ands / aes.and_gates()) as usize + 1).unwrap();
+    let long = above(MOST_BUILT as u64);
+    let built = folders.over(memory_pair(), What::Build(&long, Lacking::Refuse));
+    assert!(built.iter().all(|refused| matches!(refused, Err(Error::Limit(_)))));
+    assert!(matches!(Request::of(&above(1 << 24)), Err(Error::Limit(_))));
+    assert!(matches!(Parameters::choose(1, (1 << 24) + 1, 40), Err(Error::Limit(_))));
 }
 
 /// A run uses a built program before gates, and only once. The run solders and garbles nothing online, and

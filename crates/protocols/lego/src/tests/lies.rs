@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use super::support::*;
-use crate::{Cheat, msg};
+use crate::{Cheat, Lego, msg, setup};
 use brickwork_base::{Error, Party};
+use brickwork_harness::stores::terms;
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork_primitives::ot::{BASE_OT, extension};
-use brickwork_session::Job;
-use brickwork_wire::Tag;
+use brickwork_session::{self as session, Job, Metered, Unobserved};
+use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Flips a bit of every label, or hash, in a message.
 fn flip(byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send + 'static {
@@ -312,5 +313,45 @@ fn messages_of_another_length_are_refused() {
             let outcome = of_toy().tampers(Party::Evaluator, change(tag)).run();
             outcome.garbler_caught(Cheat::UnexpectedMessage);
         }
+    }
+}
+
+/// Row 19: only a garbler's greeting for a run names parameters, and they are the proposed ones.
+#[test]
+fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
+    let malformed =
+        |met: Option<&Error>| matches!(met, Some(Error::Mismatch(why)) if why.contains("is malformed"));
+    let alters = |altered: Tag, place: usize| {
+        move |tag: Tag, bytes: &mut Vec<u8>| {
+            if tag == altered {
+                bytes[place] += 1;
+            }
+        }
+    };
+    let greets = alters(session::msg::HELLO, 48);
+    let outcome = of_toy().tampers(Party::Evaluator, greets).run();
+    assert!(malformed(outcome.results[0].as_ref().err()));
+    // One more opened gate than the greeting says would be secure, too.
+    let real = |_: &mut Job, cuts: &mut Option<Bucketings>| *cuts = None;
+    let more = alters(msg::PROPOSAL, 4);
+    let both = of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real);
+    let outcome = both.tampers(Party::Garbler, more).run();
+    let other = |why: &String| why.contains("cut-and-choose parameters are others");
+    assert!(matches!(&outcome.results[1], Err(Error::Mismatch(why)) if other(why)));
+    for liar in [Party::Garbler, Party::Evaluator] {
+        let (mut left, mut right) = memory_pair();
+        let channel = if liar == Party::Garbler { &mut left } else { &mut right };
+        channel.set_tamper(Box::new(greets));
+        let line = |channel: Channel, party| Metered::new::<Lego>(channel, party, Box::new(Unobserved));
+        let [garbler, evaluator] = std::thread::scope(|scope| {
+            let line_of_garbler = line(left, Party::Garbler);
+            let garbler =
+                scope.spawn(|| setup::garbler_of_stock(line_of_garbler, &terms(), Hooks::none()).map(drop));
+            let line = line(right, Party::Evaluator);
+            let evaluator = setup::evaluator_of_stock(line, &terms(), Hooks::none()).map(drop);
+            [garbler.join().unwrap(), evaluator]
+        });
+        let met = if liar == Party::Garbler { evaluator } else { garbler };
+        assert!(malformed(met.err().as_ref()), "{liar:?}");
     }
 }
