@@ -286,3 +286,17 @@ impl TableSource for Received<'_> {
         &self.section[(copy - self.first) * bytes.len()..][..bytes.len()]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row 16: the numbers of a component's copies end before one comes twice.
+    #[test]
+    fn row_16_no_number_of_a_copy_comes_twice() {
+        let lanes = crate::layout::LANES;
+        let mut so_far = u32::MAX / lanes as u32 - 1;
+        assert!(copies(&mut so_far, lanes, lanes).is_ok());
+        assert!(matches!(copies(&mut so_far, lanes, lanes), Err(Error::Limit(_))));
+    }
+}

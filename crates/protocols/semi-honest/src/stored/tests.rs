@@ -285,6 +285,18 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
+/// No OTs cannot be asked for. A run that lacks nothing gets new OTs: it could not take the others.
+#[test]
+fn a_run_that_lacks_nothing_gets_new_ots() {
+    let (folders, program) = (Folders::new(), without_evaluator());
+    let nothing = folders.over(memory_pair(), What::Fill(0));
+    assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
+    let _ = folders.good(What::Fill(1));
+    let store = folders.store(Party::Garbler);
+    let (epoch, layout) = (store.epochs().unwrap()[0].0, Layout::new(&program, 1).unwrap());
+    assert_eq!(side::missing(&store, Some(epoch), &layout).unwrap(), 1);
+}
+
 /// A run that would exceed the limits of the promise is refused before OTs are taken.
 #[test]
 fn a_run_that_would_garble_too_much_is_refused() {
