@@ -16,6 +16,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -269,7 +270,11 @@ fn old_copy(whose: &str) -> Error {
 /// the lanes' machines.
 fn left_behind(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let Some(folder) = directory.parent() else { return Ok(None) };
-    for entry in std::fs::read_dir(folder)? {
+    let entries = match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
         if name.to_string_lossy().starts_with("lane-") || name == "machines.json" {
