@@ -93,7 +93,7 @@ pub fn ctr_rows_with(
     assert_eq!(
         Some(out.len()),
         keys.len().checked_mul(blocks_per_row),
-        "{blocks_per_row} blocks for each key"
+        "each key must have {blocks_per_row} output blocks"
     );
     if blocks_per_row > 0 {
         kernel.run(CtrRows { keys, counter, out, blocks_per_row });
@@ -111,7 +111,7 @@ pub fn encrypt_each_with<'a, const N: usize>(
     blocks: &mut [[u128; N]],
     key_of: impl Fn(usize) -> &'a Aes128,
 ) {
-    const { assert!(N <= 4, "at most the blocks of the widest register") };
+    const { assert!(N <= 4, "N must be at most the number of blocks of the widest register") };
     kernel.run(EncryptEach { blocks, key_of });
 }
 

@@ -56,7 +56,7 @@ pub fn keyed_hashes(key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128])
 /// # Panics
 /// As [`keyed_hashes`].
 pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128]) {
-    assert_eq!(messages.len(), hashes.len(), "one hash for each message");
+    assert_eq!(messages.len(), hashes.len(), "each message must have one place for its hash");
     let mut words = [0; 8];
     for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
         *word = u32::from_le_bytes(*bytes);

@@ -17,7 +17,7 @@ pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
 /// # Panics
 /// As [`hash_accumulate`].
 pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
-    assert_eq!(acc.len(), rows.len(), "one accumulator for each row");
+    assert_eq!(acc.len(), rows.len(), "each row must have one accumulator");
     kernel.run(Accumulate { acc, rows, chi });
 }
 
@@ -35,7 +35,7 @@ pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
 /// # Panics
 /// As [`hash_rows`].
 pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
-    assert_eq!(Some(rows.len()), acc.len().checked_mul(chis.len()), "one accumulator for each row");
+    assert_eq!(Some(rows.len()), acc.len().checked_mul(chis.len()), "each row must have one accumulator");
     if !chis.is_empty() {
         kernel.run(HashRows { acc, rows, chis });
     }

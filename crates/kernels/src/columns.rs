@@ -19,8 +19,11 @@ pub fn hash_to_columns(
     first_row: Option<&[TileRow]>,
     tiles: &mut [Tile],
 ) {
-    assert_eq!(chis.len(), tiles.len(), "an element for each block");
-    assert!(first_row.is_none_or(|row| row.len() == tiles.len()), "a row of as many blocks");
+    assert_eq!(chis.len(), tiles.len(), "each block must have one field element");
+    assert!(
+        first_row.is_none_or(|row| row.len() == tiles.len()),
+        "the first row must have as many blocks as the others"
+    );
     kernel.run(Columns { acc, chis, first_row, tiles });
 }
 

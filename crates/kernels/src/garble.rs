@@ -73,14 +73,14 @@ impl Wires {
     /// Sets the label in a slot of a copy. Slot [`ONE`] contains the garbler's offset, whose bit 0 must be 1.
     #[inline]
     pub fn set(&mut self, slot: u32, lane: usize, label: u128) {
-        assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
+        assert!(lane < self.lanes, "there is no lane {lane}; the array has {} lanes", self.lanes);
         self.lines.blocks_mut()[slot as usize * self.lanes + lane] = label;
     }
 
     /// Returns the label in a slot of a copy.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
-        assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
+        assert!(lane < self.lanes, "there is no lane {lane}; the array has {} lanes", self.lanes);
         self.lines.blocks()[slot as usize * self.lanes + lane]
     }
 
@@ -251,12 +251,12 @@ impl Wires {
         results: &[&[u128]],
         operands: &mut [&mut [u128]],
     ) {
-        assert_eq!(self.slots, script.slots(), "wires of this script");
+        assert_eq!(self.slots, script.slots(), "the array must have one slot for each slot of the script");
         self.check_words(script, section, results.iter().map(|w| w.len()));
         let twice = 2 * script.section_gates(section).len();
         assert!(
             operands.len() == self.lanes && operands.iter().all(|words| words.len() == twice),
-            "{twice} operands for {} copies",
+            "each of the {} copies must have {twice} operands",
             self.lanes
         );
         let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
@@ -276,10 +276,10 @@ impl Wires {
         mut words: impl ExactSizeIterator<Item = usize>,
     ) {
         let gates = script.section_gates(section).len();
-        assert!(WORD_LANES.contains(&self.lanes), "{} lanes with words", self.lanes);
+        assert!(WORD_LANES.contains(&self.lanes), "words cannot have {} lanes", self.lanes);
         assert!(
             words.len() == self.lanes && words.all(|words| words == gates),
-            "words of {gates} gates for {} copies",
+            "each of the copies must have the words of {gates} gates; there are {} copies",
             self.lanes
         );
     }
@@ -293,16 +293,19 @@ impl Wires {
         mut tables: impl ExactSizeIterator<Item = usize>,
     ) {
         let gates = script.section_gates(section).len();
-        assert_eq!(self.slots, script.slots(), "wires of this script");
+        assert_eq!(self.slots, script.slots(), "the array must have one slot for each slot of the script");
         assert!(
             tables.len() == self.lanes && tables.all(|bytes| bytes == 32 * gates),
-            "tables of {gates} gates for {} copies",
+            "each of the copies must have the tables of {gates} gates; there are {} copies",
             self.lanes
         );
-        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy has one key for a section");
+        assert!(
+            self.lanes > 1 || keys.keys.len() == 1,
+            "a single copy must have exactly one key for a section"
+        );
         assert!(
             keys.gates_per_key > 0 && gates.div_ceil(keys.gates_per_key) <= keys.keys.len(),
-            "keys for {gates} gates"
+            "the keys must be enough for {gates} gates"
         );
     }
 }

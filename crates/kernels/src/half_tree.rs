@@ -22,7 +22,10 @@ const MOST: usize = 4 * FLIGHT;
 /// # Panics
 /// If the number of leaves is not 2^n for n > 0 levels.
 pub fn grow_tree(kernel: Kernel, key: &Aes128, first: [u128; 2], leaves: &mut [u128], lefts: &mut [u128]) {
-    assert!(!lefts.is_empty() && leaves.len() == 1 << lefts.len(), "two nodes for each");
+    assert!(
+        !lefts.is_empty() && leaves.len() == 1 << lefts.len(),
+        "the last level must have two nodes for each node of the level above"
+    );
     kernel.run(Grow { key, first, leaves, lefts });
 }
 
@@ -34,7 +37,10 @@ pub fn grow_tree(kernel: Kernel, key: &Aes128, first: [u128; 2], leaves: &mut [u
 /// # Panics
 /// If the number of leaves is not 2^n for n > 0 levels.
 pub fn complete_tree(kernel: Kernel, key: &Aes128, path: usize, known: &[u128], leaves: &mut [u128]) {
-    assert!(!known.is_empty() && leaves.len() == 1 << known.len(), "two nodes for each");
+    assert!(
+        !known.is_empty() && leaves.len() == 1 << known.len(),
+        "the last level must have two nodes for each node of the level above"
+    );
     kernel.run(Complete { key, path, known, leaves });
 }
 
@@ -43,7 +49,7 @@ pub fn complete_tree(kernel: Kernel, key: &Aes128, path: usize, known: &[u128], 
 /// # Panics
 /// If the numbers of words and values differ.
 pub fn sum_where(kernel: Kernel, words: &[u128], values: &[u128]) -> u128 {
-    assert_eq!(words.len(), values.len(), "a word for each value");
+    assert_eq!(words.len(), values.len(), "each value must have a word");
     kernel.run(SumWhere { words, values })
 }
 

@@ -18,7 +18,10 @@ impl std::fmt::Display for NoSuchKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = Kernel::all_available().into_iter().map(Kernel::name).collect();
         let (wanted, names) = (self.0.display(), names.join(", "));
-        write!(f, "{KERNEL_VARIABLE} is {wanted:?}, which is no kernel of this machine; it has {names}")
+        write!(
+            f,
+            "{KERNEL_VARIABLE} is {wanted:?}, but this machine does not have this kernel; it has {names}"
+        )
     }
 }
 

@@ -45,7 +45,10 @@ pub fn leaky_ciphertexts(
 ) {
     let count = hash.tweaks.len();
     let of_masks = [y.keys, y.macs, r.keys, r.macs, x_keys].iter().all(|words| words.len() == count);
-    assert!(of_masks && ciphertexts.len() == count && kept.len() == count, "{count} of each");
+    assert!(
+        of_masks && ciphertexts.len() == count && kept.len() == count,
+        "each list must have {count} elements"
+    );
     kernel.run(Ciphertexts { hash, delta, x_keys, y, r, ciphertexts, kept });
 }
 
@@ -65,7 +68,7 @@ pub fn leaky_sums(
 ) {
     let count = hash.tweaks.len();
     let of_masks = [y.keys, y.macs, x_macs, theirs].iter().all(|words| words.len() == count);
-    assert!(of_masks && kept.len() == count, "{count} of each");
+    assert!(of_masks && kept.len() == count, "each list must have {count} elements");
     kernel.run(Sums { hash, delta, x_macs, y, theirs, kept });
 }
 

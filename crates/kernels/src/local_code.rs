@@ -22,7 +22,10 @@ const ROWS: usize = 32;
 /// If the length of the message is no power of two, or more than 2^21.
 pub fn add_encoded(kernel: Kernel, key: &Aes128, first: u64, message: &[u128], words: &mut [u128]) {
     let length = message.len();
-    assert!(length.is_power_of_two() && length <= 1 << PLACE_BITS, "a power of two");
+    assert!(
+        length.is_power_of_two() && length <= 1 << PLACE_BITS,
+        "the length must be a power of two that fits a place"
+    );
     kernel.run(AddEncoded { kernel, key, first, message, words });
 }
 

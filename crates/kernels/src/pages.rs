@@ -16,7 +16,7 @@ static ERASING: AtomicUsize = AtomicUsize::new(0);
 /// While a value of this type exists, [`LargePages`] erases all blocks that are freed or moved, on any
 /// thread. This costs some time in all threads, so it is meant for reading inputs and keys, not for a whole
 /// run.
-#[must_use = "it ends when it is dropped"]
+#[must_use = "the guard ends its effect when it is dropped"]
 #[derive(Debug)]
 pub struct Erasing(());
 

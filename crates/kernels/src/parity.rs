@@ -32,8 +32,8 @@ pub fn parity_rows_with(
     parity: &mut [u128],
     blocks: usize,
 ) {
-    assert_eq!(message.len(), 128 * blocks, "128 rows of {blocks} blocks");
-    assert_eq!(parity.len(), masks.len() * blocks, "a row of {blocks} blocks for each mask");
+    assert_eq!(message.len(), 128 * blocks, "the message must have 128 rows of {blocks} blocks");
+    assert_eq!(parity.len(), masks.len() * blocks, "each mask must have a parity row of {blocks} blocks");
     kernel.run(Parity { masks, message, parity, blocks });
 }
 

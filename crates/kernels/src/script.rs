@@ -165,7 +165,7 @@ impl GateListBuilder {
     }
 
     fn use_slots(&mut self, a: u32, b: u32, out: u32) {
-        assert!(out != ONE, "a step writes the constant");
+        assert!(out != ONE, "a step must not write the slot of the constant");
         self.script.slots = self.script.slots.max(a.max(b).max(out) as usize + 1);
     }
 
@@ -183,14 +183,14 @@ impl GateListBuilder {
             let written = std::mem::replace(&mut self.written[and.out as usize], layer);
             assert!(
                 written != layer && self.read[and.out as usize] != layer,
-                "AND gates of a layer depend on each other"
+                "the AND gates of a layer must not depend on each other"
             );
         }
         for xor in &self.script.xors[xors] {
             assert!(
                 [xor.a, xor.b, xor.out].iter().all(|&slot| self.written[slot as usize] != layer)
                     && self.read[xor.out as usize] != layer,
-                "an XOR writes an operand of an AND gate of its layer"
+                "an XOR must not write an operand of an AND gate of its layer"
             );
         }
     }
@@ -211,12 +211,12 @@ impl GateListBuilder {
     /// a gate. If there are more than [`LAYER`] gates, or a gate's number occurs twice or exceeds the
     /// section.
     pub fn layer(&mut self, ands: &[And]) {
-        assert!(ands.len() <= LAYER, "{} AND gates in a layer", ands.len());
+        assert!(ands.len() <= LAYER, "a layer cannot have {} AND gates", ands.len());
         for and in ands {
             self.use_slots(and.a, and.b, and.out);
             assert!(
                 !std::mem::replace(&mut self.seen[and.gate as usize], true),
-                "AND gate {} of a section twice",
+                "a section contains its AND gate {} twice",
                 and.gate
             );
         }
@@ -225,7 +225,10 @@ impl GateListBuilder {
         let script = &mut self.script;
         script.ands.extend_from_slice(ands);
         script.layers.push(Ends { xors: script.xors.len(), ands: script.ands.len() });
-        assert!(script.ands.len() <= (script.sections.len() + 1) * SECTION, "a layer belongs to one section");
+        assert!(
+            script.ands.len() <= (script.sections.len() + 1) * SECTION,
+            "a layer must lie in one section"
+        );
         if script.ands.len() == (script.sections.len() + 1) * SECTION {
             script.sections.push(script.layers.len());
             self.seen = [false; SECTION];
@@ -238,7 +241,10 @@ impl GateListBuilder {
     /// If the gates of the last section are not numbered without a gap.
     pub fn finish(mut self) -> GateList {
         let in_last = self.script.ands.len() % SECTION;
-        assert!(self.seen[..in_last].iter().all(|&s| s), "the AND gates of the last section have gaps");
+        assert!(
+            self.seen[..in_last].iter().all(|&s| s),
+            "the AND gates of the last section must be numbered without gaps"
+        );
         if self.script.layers.last().map_or(0, |end| end.xors) < self.script.xors.len() {
             self.layer(&[]);
         }

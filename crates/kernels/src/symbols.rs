@@ -75,7 +75,7 @@ pub fn add_products(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
 pub fn add_products_with(kernel: Kernel, matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     let [blocks, sum_blocks] = [matrix.inputs, matrix.outputs].map(|symbols| symbols.div_ceil(BLOCK));
     let count = words.len().checked_div(blocks).unwrap_or(0);
-    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "a sum for each word");
+    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "each word must have a sum");
     if count > 0 && sum_blocks > 0 {
         kernel.run(Multiply { matrix, words, sums, blocks, sum_blocks });
     }
@@ -211,9 +211,9 @@ pub fn add_row_products_with(
     sums: &mut [u128],
     row_blocks: usize,
 ) {
-    assert!(row_blocks.is_multiple_of(ROW_BLOCKS), "rows of whole registers");
+    assert!(row_blocks.is_multiple_of(ROW_BLOCKS), "each row must consist of whole registers");
     let [inputs, outputs] = [matrix.inputs, matrix.outputs].map(|symbols| symbols * row_blocks);
-    assert_eq!((rows.len(), sums.len()), (inputs, outputs), "a row of each symbol");
+    assert_eq!((rows.len(), sums.len()), (inputs, outputs), "each symbol must have a row");
     kernel.run(MultiplyRows { matrix, rows, sums, row_blocks });
 }
 
@@ -464,7 +464,7 @@ pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
 pub fn add_picked_with(kernel: Kernel, picks: &Picks, words: &[u128], sums: &mut [u128]) {
     let [blocks, sum_blocks] = [picks.inputs, picks.outputs].map(|symbols| symbols.div_ceil(BLOCK));
     let count = words.len().checked_div(blocks).unwrap_or(0);
-    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "a sum for each word");
+    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "each word must have a sum");
     if count > 0 && sum_blocks > 0 {
         kernel.run(AddPicked { picks, words, sums, blocks, sum_blocks });
     }
@@ -526,8 +526,12 @@ pub fn words_of_rows_with(kernel: Kernel, rows: &[u128], row_blocks: usize, word
     let symbols = rows.len().checked_div(row_blocks).unwrap_or(0);
     let blocks = symbols.div_ceil(BLOCK);
     let count = words.len().checked_div(blocks).unwrap_or(0);
-    assert_eq!((rows.len(), words.len()), (symbols * row_blocks, count * blocks), "rows of equal length");
-    assert!(count <= BLOCK * row_blocks, "at most the words of a row");
+    assert_eq!(
+        (rows.len(), words.len()),
+        (symbols * row_blocks, count * blocks),
+        "all rows must have the same length"
+    );
+    assert!(count <= BLOCK * row_blocks, "the number of words must not exceed those of a row");
     if count > 0 {
         kernel.run(WordsOfRows { rows, row_blocks, words, blocks });
     }
@@ -606,10 +610,10 @@ pub fn add_scaled_with(
     chunk: usize,
     sums: &mut [u128],
 ) {
-    assert!(chunk > 0 && chunk.is_multiple_of(4), "chunks of whole registers");
-    assert_eq!(sums.len(), coefficients.len() * chunk, "a sum for each list of coefficients");
+    assert!(chunk > 0 && chunk.is_multiple_of(4), "each chunk must consist of whole registers");
+    assert_eq!(sums.len(), coefficients.len() * chunk, "each list of coefficients must have a sum");
     let chunks = data.len().div_ceil(chunk);
-    assert!(coefficients.iter().all(|list| list.len() == chunks), "a coefficient for each chunk");
+    assert!(coefficients.iter().all(|list| list.len() == chunks), "each chunk must have a coefficient");
     let (whole, rest) = data.split_at(data.len() / chunk * chunk);
     kernel.run(AddScaled { scale, coefficients, first: 0, data: whole, chunk, sums });
     if !rest.is_empty() {
@@ -671,7 +675,7 @@ unsafe fn add_chunks<V: Vector, const N: usize>(
             for (v, coefficients) in coefficients.iter().enumerate() {
                 let at = sums.as_mut_ptr().add(v * chunk + place);
                 let coefficients =
-                    coefficients[first..].first_chunk::<N>().expect("a coefficient for each chunk");
+                    coefficients[first..].first_chunk::<N>().expect("each chunk must have a coefficient");
                 let mut sum = V::load(at);
                 for (bytes, coefficient) in bytes.iter().zip(coefficients) {
                     sum = sum.xor(V::times(bytes, factors, usize::from(*coefficient)));

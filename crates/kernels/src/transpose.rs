@@ -26,8 +26,8 @@ pub fn transpose(rows: &[u128], blocks: usize, columns: &mut [u64]) {
 pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mut [u64]) {
     let row_count = rows.len().checked_div(blocks).unwrap_or(0);
     let words = words_for_rows(row_count);
-    assert_eq!(rows.len(), row_count * blocks, "rows of {blocks} blocks");
-    assert_eq!(columns.len(), 128 * blocks * words, "128 columns for each block, {words} words each");
+    assert_eq!(rows.len(), row_count * blocks, "each row must have {blocks} blocks");
+    assert_eq!(columns.len(), 128 * blocks * words, "each block must have 128 columns of {words} words");
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
@@ -47,7 +47,7 @@ pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
 pub fn transpose_back_with(kernel: Kernel, columns: &[u64], stride: usize, rows: &mut [u128]) {
     assert!(
         columns.len() == 128 * stride && words_for_rows(rows.len()) <= stride,
-        "128 columns of {stride} words"
+        "there must be 128 columns of {stride} words"
     );
     kernel.run(TransposeBack { columns, rows, stride });
 }

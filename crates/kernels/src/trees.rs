@@ -22,9 +22,9 @@ impl Trees {
     /// # Panics
     /// If there are not 1, 2, 4 or 8 levels, or the number of keys is wrong.
     pub fn new(kernel: Kernel, levels: usize, keys: &[u128]) -> Self {
-        assert!(matches!(levels, 1 | 2 | 4 | 8), "trees of 1, 2, 4 or 8 levels");
+        assert!(matches!(levels, 1 | 2 | 4 | 8), "a tree must have 1, 2, 4 or 8 levels");
         let all = (TILE_ROWS / levels) << levels;
-        assert!(keys.len() == all || levels == 1 && keys.len() == TILE_ROWS, "a key for each leaf");
+        assert!(keys.len() == all || levels == 1 && keys.len() == TILE_ROWS, "each leaf must have a key");
         let mut leaves = Vec::with_capacity(keys.len());
         Aes128::expand_many(kernel, keys, &mut leaves);
         Trees { levels, leaves }
@@ -50,7 +50,7 @@ impl Trees {
         tiles: &mut [Tile],
     ) {
         assert_eq!(self.leaves.len(), self.count() << self.levels, "all leaves");
-        assert_eq!(x.len(), tiles.len(), "a row of choices");
+        assert_eq!(x.len(), tiles.len(), "the row of choices must have one tile for each tile of the sums");
         let first = self.first(corrections.len(), tiles.len());
         kernel.run(Receive { trees: self, first, block, x, corrections, tiles });
     }
@@ -78,7 +78,7 @@ impl Trees {
         let trees = self.count();
         assert!(
             corrections == trees * tiles || corrections == (trees - 1) * tiles,
-            "a row of corrections for each tree, or for all but the first"
+            "each tree, or each tree but the first, must have a row of corrections"
         );
         usize::from(corrections != trees * tiles)
     }

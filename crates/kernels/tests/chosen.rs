@@ -42,7 +42,8 @@ fn no_other_kernel_stands_in_for_one_that_is_not_there() {
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(!output.status.success(), "{name:?}: {said}");
-        let message = format!("BRICKWORK_KERNEL is {name:?}, which is no kernel of this machine; it has ");
+        let message =
+            format!("BRICKWORK_KERNEL is {name:?}, but this machine does not have this kernel; it has ");
         assert!(said.contains(&message), "{name:?}: {said}");
         assert!(Kernel::all_available().iter().all(|kernel| said.contains(kernel.name())), "{said}");
     }

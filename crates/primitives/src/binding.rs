@@ -38,7 +38,7 @@ impl Combinations {
     /// # Panics
     /// If there are more than 128 combinations.
     pub fn expand(seed: &Seed, count: usize, masks: usize) -> Self {
-        assert!(masks <= 128, "a word has a bit for each combination");
+        assert!(masks <= 128, "a word has a bit for each of at most 128 combinations");
         let mut words = vec![0u128; count + masks];
         let (of_inputs, of_masks) = words.split_at_mut(count);
         Rng::expand(seed, "brickwork combinations of OTs").fill(bytemuck::cast_slice_mut(of_inputs));
@@ -153,7 +153,11 @@ impl RevealedCombinations {
         committed: &Shares,
         masks: usize,
     ) -> Option<Self> {
-        assert_eq!(message.len(), Self::bytes(masks), "a message of RevealedCombinations::bytes bytes");
+        assert_eq!(
+            message.len(),
+            Self::bytes(masks),
+            "the message must have RevealedCombinations::bytes bytes"
+        );
         let (seed, revealed) = message.split_at(SEED_BYTES);
         let (got, bits) = revealed.split_at(masks * LABEL_BYTES);
         let got: Vec<Label> = got

@@ -48,14 +48,17 @@ pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
 /// # Panics
 /// As [`subtree_values`].
 pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[u8; 32]]) {
-    assert_eq!(subtrees.len(), values.len(), "one value for each subtree");
+    assert_eq!(subtrees.len(), values.len(), "each subtree must have one place for its value");
     let Some(bytes) = subtrees.first().map(|subtree| subtree.bytes.len()) else { return };
     let chunks = bytes / CHUNK_BYTES;
     assert!(
         bytes == chunks * CHUNK_BYTES && chunks.is_power_of_two() && chunks <= CHUNKS,
-        "{bytes} bytes are no subtree"
+        "a subtree cannot have {bytes} bytes"
     );
-    assert!(subtrees.iter().all(|subtree| subtree.bytes.len() == bytes), "subtrees of the same size");
+    assert!(
+        subtrees.iter().all(|subtree| subtree.bytes.len() == bytes),
+        "all subtrees must have the same size"
+    );
     let mut nodes = [[0; 2]; TOGETHER * CHUNKS];
     for (subtrees, values) in subtrees.chunks(TOGETHER).zip(values.chunks_mut(TOGETHER)) {
         kernel.run(Trees { inputs: Inputs { subtrees, chunks }, nodes: &mut nodes });
@@ -76,12 +79,12 @@ pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
 /// # Panics
 /// As [`parent_values`].
 pub fn parent_values_with(kernel: Kernel, children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
-    assert_eq!(children.len(), values.len(), "one value for each pair");
+    assert_eq!(children.len(), values.len(), "each pair of children must have one place for its value");
     let mut nodes = [[0; 2]; 2 * MOST_LANES];
     for (children, values) in children.chunks(MOST_LANES).zip(values.chunks_mut(MOST_LANES)) {
         for (node, child) in nodes.iter_mut().zip(children.as_flattened()) {
-            let [low, high] =
-                [child.first_chunk(), child.last_chunk()].map(|half| *half.expect("16 of 32 bytes"));
+            let [low, high] = [child.first_chunk(), child.last_chunk()]
+                .map(|half| *half.expect("a half of 32 bytes has 16 bytes"));
             *node = [u128::from_le_bytes(low), u128::from_le_bytes(high)];
         }
         kernel.run(Parents { nodes: &mut nodes, count: children.len() });

@@ -59,7 +59,7 @@ impl Tokens {
 
     fn new(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList, each: usize) -> Self {
         let is_known = cipher.bits == 128 || cipher.bits == 80 && cipher.doubling != Doubling::HalvesRight;
-        assert!(is_known, "tokens of {} bits", cipher.bits);
+        assert!(is_known, "tokens cannot have {} bits", cipher.bits);
         let lanes = kernel.run(Lanes);
         let lines = Lines::new(script.slots() * each * lanes);
         Tokens { kernel, style, cipher, lines, slots: script.slots(), lanes, each }
@@ -79,7 +79,10 @@ impl Tokens {
     #[inline]
     pub fn set(&mut self, first: u32, slots: usize, token: impl Fn(usize, usize, usize) -> u128) {
         let (each, first) = (self.each, first as usize);
-        assert!(first + slots <= self.slots, "{slots} slots from {first} on");
+        assert!(
+            first + slots <= self.slots,
+            "the range of {slots} slots from {first} on must lie in the array"
+        );
         let row = each * self.lanes;
         let rows = self.lines.blocks_mut()[first * row..(first + slots) * row].chunks_exact_mut(row);
         for (slot, row) in rows.enumerate() {
@@ -108,7 +111,11 @@ impl Tokens {
     /// If the numbers of slots, tweaks, functions, keys or rows do not fit the script.
     pub fn garble(&mut self, gates: Gates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
-        assert_eq!(self.each, self.style.tokens(), "tokens of a garbler");
+        assert_eq!(
+            self.each,
+            self.style.tokens(),
+            "the array must have as many tokens for each slot as a garbler needs"
+        );
         self.check(gates, keys.len(), lengths, true);
         let of_lane = |lane: usize| if lane < keys.len() { lane } else { 0 };
         let task = Garble {
@@ -126,7 +133,7 @@ impl Tokens {
             (Doubling::HalvesRight, Style::Ga) => self.kernel.run(task.of(HalvesRight, Ga)),
             (Doubling::Left(carry), Style::Ga) => self.kernel.run(task.of(Left(carry), Ga)),
             (Doubling::Right(carry), Style::Ga) => self.kernel.run(task.of(Right(carry), Ga)),
-            (Doubling::None, _) => panic!("keys that add up are insecure with an offset"),
+            (Doubling::None, _) => panic!("a cipher that adds its keys is insecure with an offset"),
             (Doubling::HalvesRight, Style::GaX) => self.kernel.run(task.of(HalvesRight, Free::<false>)),
             (Doubling::Left(carry), Style::GaX) => self.kernel.run(task.of(Left(carry), Free::<false>)),
             (Doubling::Right(carry), Style::GaX) => self.kernel.run(task.of(Right(carry), Free::<false>)),
@@ -135,7 +142,9 @@ impl Tokens {
             (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Free::<true>)),
             (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
             (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
-            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates need a doubling in the field"),
+            (_, Style::HalfGates | Style::PrivacyFree) => {
+                panic!("half-gates need a doubling by multiplication in the field")
+            }
         }
     }
 
@@ -146,7 +155,7 @@ impl Tokens {
     /// As [`Tokens::garble`], but functions exist only without privacy.
     pub fn evaluate(&mut self, gates: Gates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
-        assert_eq!(self.each, 1, "tokens of an evaluator");
+        assert_eq!(self.each, 1, "an evaluator's array must have one token for each slot");
         self.check(gates, permutations.len(), lengths, self.style == Style::PrivacyFree);
         let of_lane = |lane: usize| if lane < permutations.len() { lane } else { 0 };
         let task = Evaluate {
@@ -169,13 +178,15 @@ impl Tokens {
             (Doubling::Right(carry), Style::Ga | Style::GaX) => {
                 self.kernel.run(task.of(Right(carry), Rows::<false>))
             }
-            (Doubling::None, _) => panic!("keys that add up are insecure with an offset"),
+            (Doubling::None, _) => panic!("a cipher that adds its keys is insecure with an offset"),
             (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Rows::<true>)),
             (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Rows::<true>)),
             (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Rows::<true>)),
             (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
             (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
-            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates need a doubling in the field"),
+            (_, Style::HalfGates | Style::PrivacyFree) => {
+                panic!("half-gates need a doubling by multiplication in the field")
+            }
         }
     }
 
@@ -188,15 +199,19 @@ impl Tokens {
         has_functions: bool,
     ) {
         let count = gates.script.and_gates();
-        assert_eq!(self.slots, gates.script.slots(), "tokens of this script");
-        assert!((1..=self.lanes).contains(&copies), "{copies} copies in {} lanes", self.lanes);
+        assert_eq!(
+            self.slots,
+            gates.script.slots(),
+            "the array must have one slot for each slot of the script"
+        );
+        assert!((1..=self.lanes).contains(&copies), "{copies} copies do not fit into {} lanes", self.lanes);
         assert!(
             rows.len() == copies && rows.all(|rows| rows == self.style.rows() * count),
-            "rows of {count} gates for {copies} copies"
+            "each of the {copies} copies must have the rows of {count} gates"
         );
-        assert_eq!(gates.tweaks.len(), count, "a tweak for each gate");
+        assert_eq!(gates.tweaks.len(), count, "each gate must have a tweak");
         if has_functions {
-            assert_eq!(gates.functions.len(), count, "a function for each gate");
+            assert_eq!(gates.functions.len(), count, "each gate must have a function");
         }
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Each<'a> {
     /// # Panics
     /// If the number of commitments differs from the number of claims.
     pub fn with(mut self, shares: &'a Shares, coefficient: impl Fn(usize, usize) -> u8 + Sync + 'a) -> Self {
-        assert_eq!(shares.len(), self.count(), "a commitment for each claim");
+        assert_eq!(shares.len(), self.count(), "each claim must have a commitment");
         self.terms.push((shares, Box::new(coefficient)));
         self
     }

@@ -79,7 +79,7 @@ fn powers(m: u32) -> Vec<u32> {
     let primitive = match m {
         8 => 0b1_0001_1101,
         9 => 0b10_0001_0001,
-        _ => unreachable!("only the fields of the codes above"),
+        _ => unreachable!("only the fields of the codes in this file are used"),
     };
     let mut element = 1u32;
     (0..(1 << m) - 1)
@@ -206,7 +206,7 @@ fn systematic(mut rows: Vec<Word>, distance: u32) -> Code {
         }
         pivots.push(column);
     }
-    assert_eq!(pivots.len(), rows.len(), "the rows are independent");
+    assert_eq!(pivots.len(), rows.len(), "the rows of the generator are linearly independent");
     let parity = (0..length)
         .filter(|column| !pivots.contains(column))
         .map(|column| (0..DIMENSION).fold(0u128, |mask, row| mask | (u128::from(rows[row][column]) << row)))

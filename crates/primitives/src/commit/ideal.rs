@@ -74,10 +74,10 @@ pub struct Receiver {
     fault: Arc<Fault>,
 }
 
-const PLACES: Counter = Counter::new("places of ideal commitments", 40);
+const PLACES: Counter = Counter::new("numbers of ideal commitments", 40);
 
 fn of_setup() -> Range {
-    Ranges::of_setup().take(&PLACES).expect("nothing is taken")
+    Ranges::of_setup().take(&PLACES).expect("no range was taken before")
 }
 
 fn shares(values: &[Label]) -> Shares {
@@ -190,7 +190,7 @@ impl commit::Sender for Sender {
     }
 
     fn finish(&self, row: Committing) -> Row {
-        assert_eq!(row.values.len(), row.count, "a value for each commitment");
+        assert_eq!(row.values.len(), row.count, "each commitment must have a value");
         Committed { shares: shares(&row.values), values: row.values }.into()
     }
 

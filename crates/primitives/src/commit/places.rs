@@ -28,7 +28,10 @@ impl Places {
     /// # Panics
     /// If `count` is more than 2^32.
     pub fn first(&self, count: usize) -> Self {
-        Places { rows: self.rows, items: (0..u32::try_from(count).expect("less than 2^32 items")).collect() }
+        Places {
+            rows: self.rows,
+            items: (0..u32::try_from(count).expect("there are fewer than 2^32 items")).collect(),
+        }
     }
 
     /// Returns a range of the items.

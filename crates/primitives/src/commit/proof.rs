@@ -45,7 +45,7 @@ impl Names {
             new.iter().map(|pending| pending.name).chain(about.iter().copied()).collect();
         assert!(
             covered.iter().all(|name| name.receiver == self.0.receiver),
-            "claims about the commitments of another receiver"
+            "all claims must be about the commitments of this receiver"
         );
         Proof(covered)
     }
@@ -86,7 +86,7 @@ impl Pending {
     /// # Panics
     /// If the proof covers other commitments.
     pub fn accept(self, proof: &Proof) -> Shares {
-        assert!(proof.0.contains(&self.name), "a proof of these commitments");
+        assert!(proof.0.contains(&self.name), "the proof must be about the commitments of this party");
         self.shares
     }
 }
@@ -108,7 +108,7 @@ impl Pending {
 ///     claimed.proven(proof)
 /// }
 /// ```
-#[must_use = "what is claimed must be proven"]
+#[must_use = "claims must be proven"]
 pub struct Claimed<T> {
     name: Name,
     received: T,
@@ -135,7 +135,7 @@ impl<T> Claimed<T> {
     /// # Panics
     /// If the proof covers other claims, or belongs to another receiver.
     pub fn proven(self, proof: &Proof) -> T {
-        assert!(proof.0.contains(&self.name), "a proof of these claims");
+        assert!(proof.0.contains(&self.name), "the proof must be about these claims");
         self.received
     }
 }

@@ -78,7 +78,10 @@ enum Storage {
 }
 
 /// Values in memory, with the part of the memory budget that they take.
-struct Memory(Labels, #[expect(dead_code, reason = "returned to the budget with the values")] Option<Held>);
+struct Memory(
+    Labels,
+    #[expect(dead_code, reason = "the memory returns to the budget with the values")] Option<Held>,
+);
 
 impl Default for Row {
     fn default() -> Self {
@@ -241,7 +244,7 @@ impl Row {
                 values.extend(selection.places().map(|place| memory.0[place]));
                 Storage::Held(Memory(values, None))
             }
-            Storage::Picked(..) => unreachable!("a selection of a selection"),
+            Storage::Picked(..) => unreachable!("nobody selects from a selection"),
         };
         Row { values, shares: self.shares.pick(selection) }
     }

@@ -56,7 +56,8 @@ impl Selection {
     /// # Panics
     /// If there are 2^32 items or more.
     pub fn new(items: Vec<u32>, each: usize) -> Self {
-        let mut order: Vec<u32> = (0..u32::try_from(items.len()).expect("less than 2^32 items")).collect();
+        let mut order: Vec<u32> =
+            (0..u32::try_from(items.len()).expect("there are fewer than 2^32 items")).collect();
         order.par_sort_unstable_by_key(|&k| items[k as usize]);
         Selection { each, items, order }
     }
@@ -114,7 +115,7 @@ impl Drop for Form {
 /// in registers.
 #[inline(always)]
 fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
-    let column: &[u64; WORDS] = column.try_into().expect("a column of WORDS words");
+    let column: &[u64; WORDS] = column.try_into().expect("a column has WORDS words");
     for (s, c) in sum.iter_mut().zip(column) {
         *s ^= c & mask;
     }
@@ -191,7 +192,7 @@ impl Shares {
     pub(super) fn columns(&self) -> (usize, &[u64]) {
         match &self.0 {
             Form::Columns { words, columns } => (*words, columns),
-            Form::Recipe(_) | Form::Picked(..) => unreachable!("these shares are columns"),
+            Form::Recipe(_) | Form::Picked(..) => unreachable!("the shares were turned into columns before"),
         }
     }
 
@@ -360,7 +361,7 @@ impl Shares {
             let others = others.slice(0..others.len());
             let (other_words, theirs) = others.columns();
             let Form::Columns { words, columns } = &mut self.0 else { unreachable!("gathered") };
-            assert_eq!(*words, other_words, "shares under different codes");
+            assert_eq!(*words, other_words, "both shares must have the same code");
             let all = columns.len() + theirs.len();
             if columns.capacity() < all {
                 // A `Vec` that grows leaves a copy behind, so a larger one is allocated here and the old one
@@ -577,7 +578,7 @@ type SelectEach = fn(&dyn Rows, &[&[usize]]) -> Vec<Shares>;
 /// next group.
 fn select_each<const WORDS: usize>(recipe: &dyn Rows, lists: &[&[usize]]) -> Vec<Shares> {
     let wanted: usize = lists.iter().map(|list| list.len()).sum();
-    assert!(wanted < NOT_WANTED as usize, "fewer than 2^32 places");
+    assert!(wanted < NOT_WANTED as usize, "there are fewer than 2^32 places");
     let mut places = vec![NOT_WANTED; recipe.count()];
     for (&index, place) in lists.iter().copied().flatten().zip(0..) {
         assert_eq!(std::mem::replace(&mut places[index], place), NOT_WANTED, "no place occurs twice");

@@ -23,7 +23,7 @@ impl Challenge {
     /// # Panics
     /// If the bucketing has 2^32 copies or more. [`super::Budget`] never returns such a bucketing.
     pub fn draw(rng: &mut Rng, bucketing: &Bucketing) -> Self {
-        let copies = u32::try_from(bucketing.copies()).expect("a batch has less than 2^32 copies");
+        let copies = u32::try_from(bucketing.copies()).expect("a batch has fewer than 2^32 copies");
         let mut order: Vec<u32> = (0..copies).collect();
         // Fisher–Yates makes every order equally likely, and so every set of opened copies and every
         // assignment of the others.

@@ -126,7 +126,10 @@ impl AndGates {
         outputs: &mut [Label],
         room: &mut AndRoom,
     ) {
-        assert!(inputs.len() == 2 * gates.len() && outputs.len() == gates.len(), "labels for each gate");
+        assert!(
+            inputs.len() == 2 * gates.len() && outputs.len() == gates.len(),
+            "each gate must have two input labels and an output label"
+        );
         self.sort(gates, room);
         fresh(&mut room.blocks, 2 * gates.len());
         for (block, &place) in room.blocks.chunks_exact_mut(2).zip(&room.order) {
@@ -155,8 +158,11 @@ impl AndGates {
         (outputs, tables): (&mut [Label], &mut [AndTable]),
         room: &mut AndRoom,
     ) {
-        assert!(inputs.len() == 2 * gates.len() && outputs.len() == gates.len(), "labels for each gate");
-        assert_eq!(tables.len(), gates.len(), "a table for each gate");
+        assert!(
+            inputs.len() == 2 * gates.len() && outputs.len() == gates.len(),
+            "each gate must have two input labels and an output label"
+        );
+        assert_eq!(tables.len(), gates.len(), "each gate must have a table");
         self.sort(gates, room);
         let sigma_delta = sigma(delta.bits());
         fresh(&mut room.blocks, 4 * gates.len());

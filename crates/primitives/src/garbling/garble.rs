@@ -19,12 +19,16 @@ pub(super) fn garble<S: Lockstep>(
     outputs: &mut [Label],
     sink: &mut impl TableSink,
 ) -> Result<(), Error> {
-    assert_eq!(deltas.len(), copies.len(), "one delta for each copy");
-    assert_eq!(inputs.len(), copies.len() * schedule.inputs(), "one label for each input wire of each copy");
+    assert_eq!(deltas.len(), copies.len(), "each copy must have a delta");
+    assert_eq!(
+        inputs.len(),
+        copies.len() * schedule.inputs(),
+        "each input wire of each copy must have a label"
+    );
     assert_eq!(
         outputs.len(),
         copies.len() * schedule.outputs(),
-        "one place for each output wire of each copy"
+        "each output wire of each copy must have a place for its label"
     );
     let order = by_group(copies, keys);
     let groups = lane_groups(schedule.kernel, &order, copies, keys);

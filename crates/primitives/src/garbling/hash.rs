@@ -145,7 +145,7 @@ impl TableSink for HashTables {
         match &mut self.hashes {
             Hashes::Short(table_bytes, hashes) => {
                 for (&copy, bytes) in copies.iter().zip(tables) {
-                    assert_eq!(bytes.len(), *table_bytes, "short tables are given in one section");
+                    assert_eq!(bytes.len(), *table_bytes, "short tables must be given in one section");
                     hashes[copy] = table_hash_with(self.kernel, bytes);
                 }
             }
@@ -153,7 +153,11 @@ impl TableSink for HashTables {
                 let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
                 let mut of_copies: Vec<&mut Tree> =
                     copies.iter().filter_map(|&copy| places[copy].take()).collect();
-                assert_eq!(of_copies.len(), tables.len(), "the tables of every copy exactly once");
+                assert_eq!(
+                    of_copies.len(),
+                    tables.len(),
+                    "the tables of each copy must be given exactly once"
+                );
                 push_section(self.kernel, &mut of_copies, tables);
             }
         }
@@ -210,7 +214,7 @@ impl Tree {
         while self.stack.len() > 2 {
             self.join();
         }
-        let [left, right] = self.stack[..] else { panic!("a tree of one subtree") };
+        let [left, right] = self.stack[..] else { panic!("a tree must have at least two subtrees") };
         *merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()
     }
 }

@@ -133,7 +133,10 @@ pub fn carry(
 ) {
     let (script, ands) = (&schedule.script, schedule.and_gates());
     assert!(inputs.len() == copies * schedule.inputs() && outputs.len() == copies * schedule.outputs());
-    assert!(results.len() == copies * ands && operands.len() == 2 * copies * ands, "a word for each gate");
+    assert!(
+        results.len() == copies * ands && operands.len() == 2 * copies * ands,
+        "each gate of each copy must have its words"
+    );
     if copies == 0 {
         return;
     }
@@ -199,7 +202,10 @@ pub fn garble(
 ) {
     let (script, ands, count) = (&schedule.script, schedule.and_gates(), copies.count);
     assert!(inputs.len() == count * schedule.inputs() && outputs.len() == count * schedule.outputs());
-    assert!(words.len() == count * ands && tables.len() == 2 * count * ands, "a word for each gate");
+    assert!(
+        words.len() == count * ands && tables.len() == 2 * count * ands,
+        "each gate of each copy must have its words"
+    );
     if count == 0 {
         return;
     }
@@ -245,7 +251,10 @@ pub fn evaluate(
 ) {
     let (script, ands, count) = (&schedule.script, schedule.and_gates(), copies.count);
     assert!(inputs.len() == count * schedule.inputs() && outputs.len() == count * schedule.outputs());
-    assert!(words.len() == count * ands && tables.len() == 2 * count * ands, "a word for each gate");
+    assert!(
+        words.len() == count * ands && tables.len() == 2 * count * ands,
+        "each gate of each copy must have its words"
+    );
     if count == 0 {
         return;
     }
@@ -284,7 +293,7 @@ pub fn walk_bits(
     inputs: &[u16],
     mut and: impl FnMut(usize, u16, u16) -> u16,
 ) -> Vec<u16> {
-    assert_eq!(inputs.len(), schedule.inputs(), "a word for each input");
+    assert_eq!(inputs.len(), schedule.inputs(), "each input must have a word");
     let script = &schedule.script;
     let mut slots = vec![0u16; script.slots()];
     for (wire, &bits) in inputs.iter().enumerate() {

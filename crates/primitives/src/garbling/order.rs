@@ -142,7 +142,9 @@ impl<'a> Window<'a> {
                 self.operands(k as usize).for_each(|operand| self.compute(operand));
             }
             for k in present.iter().map(|&k: &u32| k as usize) {
-                let Gate::And(a, b) = self.gates[k] else { unreachable!("only AND gates become ready") };
+                let Gate::And(a, b) = self.gates[k] else {
+                    unreachable!("only AND gates are in the list of ready gates")
+                };
                 let (out, number_in_section) = (self.first + k as Wire, self.numbers[k]);
                 self.layer.ands.push(AndGate { a, b, out, number_in_section });
             }

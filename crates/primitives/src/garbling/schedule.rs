@@ -38,7 +38,7 @@ impl Schedule {
                 let (a, b) = match free.gate {
                     Gate::Xor(a, b) => (a, Some(b)),
                     Gate::Inv(a) => (a, None),
-                    Gate::And(..) => unreachable!("a free gate is no AND gate"),
+                    Gate::And(..) => unreachable!("a free gate is not an AND gate"),
                 };
                 let (slot_a, slot_b) = (slots.of(a), b.map_or(ONE, |b| slots.of(b)));
                 [Some(a), b].into_iter().flatten().for_each(|wire| slots.read(wire));

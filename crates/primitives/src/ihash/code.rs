@@ -72,7 +72,7 @@ impl Code {
     /// # Panics
     /// If the words do not have ℓ symbols.
     pub fn pack(&self, words: &Words) -> Secrets<u8> {
-        assert_eq!(words.symbols(), self.parameters.l(), "words of ℓ symbols");
+        assert_eq!(words.symbols(), self.parameters.l(), "each word must have ℓ symbols");
         self.packed(words)
     }
 
@@ -98,7 +98,11 @@ impl Code {
     /// Reverses [`Code::packed`]: returns `count` words of this many symbols.
     pub(super) fn unpacked(&self, symbols: usize, count: usize, packed: &[u8]) -> Words {
         let bits = self.field.bits();
-        assert_eq!(packed.len(), packed_bytes(symbols, count, bits), "as many bytes as the words need");
+        assert_eq!(
+            packed.len(),
+            packed_bytes(symbols, count, bits),
+            "the buffer must have as many bytes as the words need"
+        );
         Words::unpack(symbols, count, bits, packed)
     }
 
@@ -120,7 +124,7 @@ impl Code {
     /// If the words do not have ℓ symbols.
     pub fn encode(&self, words: &Words) -> Words {
         let (l, n) = (self.parameters.l(), self.parameters.n());
-        assert_eq!(words.symbols(), l, "words of ℓ symbols");
+        assert_eq!(words.symbols(), l, "each word must have ℓ symbols");
         let mut parity = Words::zeros(n - l, words.count());
         self.add_parity(words.data(), &mut parity);
         let mut codewords = Words::zeros(n, words.count());
@@ -137,7 +141,7 @@ impl Code {
     /// # Panics
     /// If the words do not have ℓ symbols.
     pub fn at(&self, unsent: &Unsent, words: &Words) -> Words {
-        assert_eq!(words.symbols(), self.parameters.l(), "words of ℓ symbols");
+        assert_eq!(words.symbols(), self.parameters.l(), "each word must have ℓ symbols");
         let mut values = Words::zeros(unsent.points.len(), words.count());
         multiply(&unsent.values, words.data(), values.data_mut());
         values
@@ -234,7 +238,7 @@ impl Code {
     /// If `unsent` does not have ℓ − w points.
     pub(super) fn completion(&self, watch: &Watch, unsent: &Unsent) -> [Matrix; 2] {
         let (field, l, w) = (self.field, self.parameters.l(), self.parameters.w());
-        assert_eq!(unsent.points.len(), l - w, "ℓ − w values");
+        assert_eq!(unsent.points.len(), l - w, "there must be ℓ − w points");
         let mut points = Zeroizing::new(vec![0; w]);
         for (o, point) in points.iter_mut().enumerate() {
             *point = watch.place(o);

@@ -81,14 +81,14 @@ impl Coefficients {
     /// If the number of sums differs from the number of combinations, or the two lists of words differ in
     /// length.
     pub(super) fn combine(&mut self, words: &Words, sums: &mut Words, others: Option<(&Words, &mut Words)>) {
-        assert_eq!(sums.count(), self.number, "a sum for each combination");
+        assert_eq!(sums.count(), self.number, "each combination must have a sum");
         let at = self.draw(words.count());
         self.add(&at, words, sums);
         if let Some((others, sums)) = others {
             assert_eq!(
                 (others.count(), sums.count()),
                 (words.count(), self.number),
-                "two lists of the same length"
+                "both lists must have the same length"
             );
             self.add(&at, others, sums);
         }

@@ -50,7 +50,7 @@ impl Parameters {
 
     /// Returns the field of the symbols.
     pub fn field(&self) -> Field {
-        Field::of_bits(self.bits).expect("Parameters::new allows 2 to 8 bits only")
+        Field::of_bits(self.bits).expect("Parameters::new allows only 2 to 8 bits")
     }
 
     /// Returns the probability that another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`. Two

@@ -28,7 +28,7 @@ use super::watch::Watch;
 use super::words::Words;
 
 /// Received random words with their masks, before their hashes are checked.
-#[must_use = "hashes are of use when they are checked"]
+#[must_use = "hashes must be checked"]
 pub struct PendingReadable {
     words: (Pending, Corrected),
     masks: (Pending, Corrected),
@@ -63,7 +63,7 @@ impl Readable {
     /// If the number of seeds is not n.
     pub fn read(&self, receiver: &Receiver, seeds: &[Seed], unsent: &Unsent) -> Words {
         let code = receiver.code();
-        assert_eq!(seeds.len(), code.parameters().n(), "a seed for each symbol");
+        assert_eq!(seeds.len(), code.parameters().n(), "each symbol must have a seed");
         let stream = Stream::of_seeds(code, seeds);
         let words = self.words.symbols(code, &stream);
         let mut sums = self.masks.symbols(code, &stream);

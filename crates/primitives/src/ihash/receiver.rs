@@ -38,7 +38,7 @@ pub struct Receiver {
 pub struct Hashes(Words);
 
 /// Received hashes that are not checked yet. A cheating sender may have hashed no word at all.
-#[must_use = "hashes are of use when they are checked"]
+#[must_use = "hashes must be checked"]
 pub struct Pending(Words);
 
 /// Makes opened words from their hashes and opening values.
@@ -58,7 +58,7 @@ pub struct Sight {
 }
 
 /// Combinations of hashes and of the values that opened them.
-#[must_use = "openings are of use when they are checked"]
+#[must_use = "openings must be checked"]
 pub struct Opened<'a> {
     receiver: &'a Receiver,
     unsent: &'a Unsent,
@@ -236,7 +236,7 @@ impl Sight {
     /// # Panics
     /// If the words do not have ℓ symbols.
     pub fn of(&self, words: &Words) -> Seen {
-        assert_eq!(words.symbols(), self.matrix.inputs(), "words of ℓ symbols");
+        assert_eq!(words.symbols(), self.matrix.inputs(), "each word must have ℓ symbols");
         let mut seen = self.zeros(words.count());
         self.add(words.data(), seen.data_mut());
         seen
@@ -266,7 +266,7 @@ impl Sight {
             assert_eq!(
                 (values.symbols(), values.count()),
                 (self.hidden, hashes.count()),
-                "ℓ − w values for each hash"
+                "each hash must have ℓ − w values"
             );
             for (k, word) in looking((0..values.count()).step_by(step)).zip(&mut all) {
                 self.put(hashes.0.word(k), word);
@@ -346,7 +346,7 @@ impl Receiver {
         keys: &[Seed],
         security: u32,
     ) -> Result<Self, Error> {
-        assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
+        assert_eq!(keys.len(), parameters.n(), "each symbol must have an OT");
         let seeds = seeds::take(channel, parameters, &watch, keys)?;
         channel.flush()?;
         Ok(Self::of(parameters, watch, seeds, Ranges::of_setup().take(&WORDS)?, security))
@@ -375,7 +375,7 @@ impl Receiver {
             Some(watch) if seeds.len() == parameters.w() => {
                 Ok(Self::of(parameters, watch, seeds, WORDS.none(), security))
             }
-            _ => Err(Error::Stock("the watched symbols of an interactive hash are malformed".into())),
+            _ => Err(Error::Stock("the stored watched symbols of an interactive hash are malformed".into())),
         }
     }
 
@@ -555,7 +555,7 @@ impl Receiver {
     /// If `unsent` does not have ℓ − w points.
     pub fn sight(&self, unsent: &Unsent) -> Sight {
         let parameters = self.code.parameters();
-        assert_eq!(unsent.count(), parameters.l() - parameters.w(), "ℓ − w points");
+        assert_eq!(unsent.count(), parameters.l() - parameters.w(), "each word must have ℓ − w points");
         Sight { matrix: self.code.sight(&self.coefficients, unsent), hidden: unsent.count() }
     }
 
@@ -564,7 +564,7 @@ impl Receiver {
     /// # Panics
     /// If the words do not have ℓ symbols.
     pub fn hashes(&self, words: &Words) -> Hashes {
-        assert_eq!(words.symbols(), self.code.parameters().l(), "words of ℓ symbols");
+        assert_eq!(words.symbols(), self.code.parameters().l(), "each word must have ℓ symbols");
         let mut hashes = Words::zeros(self.code.parameters().w(), words.count());
         multiply(&self.watched, words.data(), hashes.data_mut());
         Hashes(hashes)

@@ -42,7 +42,10 @@ pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
 /// Returns the code that shares the secret: any n − w shares determine a codeword.
 fn sharing(parameters: &Parameters) -> Code {
     let l = parameters.n() - parameters.w();
-    Code::new(&Parameters::new(parameters.n(), l, 8, 1).expect("a code of bytes with two symbols or more"))
+    Code::new(
+        &Parameters::new(parameters.n(), l, 8, 1)
+            .expect("there is a code over bytes with two or more symbols"),
+    )
 }
 
 fn hash(secret: &[u8]) -> [u8; HASH] {

@@ -32,11 +32,11 @@ pub struct Sender {
 }
 
 /// The random words that will mask combinations, one for each combination.
-#[must_use = "the receiver waits for the combinations"]
+#[must_use = "send the combinations, because the receiver waits for them"]
 pub struct Masks(Words);
 
 /// The sums with which the sender proves opened words.
-#[must_use = "the receiver waits for the combinations"]
+#[must_use = "send the combinations, because the receiver waits for them"]
 pub struct Openings<'a> {
     code: &'a Code,
     sums: Words,
@@ -146,7 +146,7 @@ impl Sender {
         keys: Vec<[Seed; 2]>,
         security: u32,
     ) -> Result<Self, Error> {
-        assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
+        assert_eq!(keys.len(), parameters.n(), "each symbol must have an OT");
         let seeds =
             seeds::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
         let code = Code::new(parameters);
@@ -161,7 +161,7 @@ impl Sender {
     /// [`Error::Stock`] if the number of seeds is not n.
     pub fn restored(parameters: &Parameters, seeds: Vec<Seed>, security: u32) -> Result<Self, Error> {
         if seeds.len() != parameters.n() {
-            return Err(Error::Stock("the seeds of an interactive hash are malformed".into()));
+            return Err(Error::Stock("the stored seeds of an interactive hash are malformed".into()));
         }
         let code = Code::new(parameters);
         Ok(Sender { stream: Stream::new(&code, &seeds, WORDS.none()), code, seeds, security })
@@ -252,7 +252,11 @@ impl Sender {
     /// # Panics
     /// If `unsent` does not have ℓ − w points.
     pub fn open(&self, channel: &mut Channel, unsent: &Unsent, words: &Words) -> Result<Words, Error> {
-        assert_eq!(unsent.count(), self.code.parameters().l() - self.code.parameters().w(), "ℓ − w points");
+        assert_eq!(
+            unsent.count(),
+            self.code.parameters().l() - self.code.parameters().w(),
+            "each word must have ℓ − w points"
+        );
         let values = self.code.at(unsent, words);
         channel.send(msg::OPENED, &self.code.packed(&values))?;
         Ok(values)

@@ -54,7 +54,7 @@ impl Words {
         let rest = |k: usize| if behind == 0 { 0 } else { words.word(k)[blocks - 1] >> (8 * behind) };
         match words.data.len() == words.count * blocks && (0..words.count).all(|k| rest(k) == 0) {
             true => Ok(words),
-            false => Err(Error::Stock("words of a store are malformed".into())),
+            false => Err(Error::Stock("the stored words of an interactive hash are malformed".into())),
         }
     }
 
@@ -63,7 +63,7 @@ impl Words {
     /// # Panics
     /// If the length of a word, or of `bytes`, is no multiple of the block.
     pub fn from_bytes(symbols: usize, bytes: &[u8]) -> Self {
-        assert!(symbols.is_multiple_of(BLOCK), "words of whole blocks");
+        assert!(symbols.is_multiple_of(BLOCK), "each word must consist of whole blocks");
         let mut words = Self::zeros(symbols, bytes.len() / symbols.max(1));
         bytemuck::cast_slice_mut::<u128, u8>(&mut words.data).copy_from_slice(bytes);
         words
@@ -81,7 +81,7 @@ impl Words {
     /// # Panics
     /// If a word does not consist of whole blocks.
     pub fn bytes(&self) -> &[u8] {
-        assert!(self.symbols.is_multiple_of(BLOCK), "words of whole blocks");
+        assert!(self.symbols.is_multiple_of(BLOCK), "each word must consist of whole blocks");
         bytemuck::cast_slice(&self.data)
     }
 
@@ -163,7 +163,11 @@ impl Words {
     /// # Panics
     /// If the lists differ in length, the words differ in length, or a number is out of range.
     pub fn pair_sums(&self, numbers: &[u32], others: &Words, other_numbers: &[u32]) -> Self {
-        assert_eq!((self.symbols, numbers.len()), (others.symbols, other_numbers.len()), "words in pairs");
+        assert_eq!(
+            (self.symbols, numbers.len()),
+            (others.symbols, other_numbers.len()),
+            "both lists must have the same number of words, of the same length"
+        );
         let pairs = || numbers.iter().zip(other_numbers).map(|(&a, &b)| (a as usize, b as usize));
         let (pairs, soon) = (pairs(), pairs().skip(SOON));
         let data = match self.blocks() {
@@ -198,7 +202,7 @@ impl Words {
     /// If the list is empty, or the words differ in length.
     pub fn join(all: &[&Words]) -> Self {
         let symbols = all[0].symbols;
-        assert!(all.iter().all(|one| one.symbols == symbols), "words of one length");
+        assert!(all.iter().all(|one| one.symbols == symbols), "all words must have the same length");
         let mut data = Vec::with_capacity(all.iter().map(|one| one.data.len()).sum());
         all.iter().for_each(|one| data.extend_from_slice(&one.data));
         Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Secrets::new(data) }
@@ -231,7 +235,7 @@ impl Words {
     /// # Panics
     /// If the words differ in length.
     pub fn append(&mut self, others: &Words) {
-        assert_eq!(self.symbols, others.symbols, "words of one length");
+        assert_eq!(self.symbols, others.symbols, "all words must have the same length");
         let needed = self.data.len() + others.data.len();
         if self.data.capacity() < needed {
             let mut larger = Secrets::with_capacity(2 * needed);
@@ -250,7 +254,7 @@ impl Words {
         assert_eq!(
             (self.symbols, self.count),
             (other.symbols, other.count),
-            "words of equal length and number"
+            "both lists must have the same number of words, of the same length"
         );
         self.data.iter_mut().zip(&*other.data).for_each(|(block, other)| *block ^= other);
     }
@@ -262,12 +266,12 @@ impl Words {
     pub fn add_parts<'a>(&mut self, parts: impl Iterator<Item = &'a Words>) {
         let mut rest = &mut self.data[..];
         for part in parts {
-            assert_eq!(part.symbols, self.symbols, "words of equal length");
+            assert_eq!(part.symbols, self.symbols, "all words must have the same length");
             let (here, behind) = rest.split_at_mut(part.data.len());
             here.iter_mut().zip(&*part.data).for_each(|(block, other)| *block ^= other);
             rest = behind;
         }
-        assert!(rest.is_empty(), "as many words");
+        assert!(rest.is_empty(), "the parts must have as many words as this list");
     }
 
     /// Adds a range of other words, word by word.
@@ -278,7 +282,7 @@ impl Words {
         assert_eq!(
             (self.symbols, self.count),
             (other.symbols, range.len()),
-            "words of equal length and number"
+            "both lists must have the same number of words, of the same length"
         );
         let blocks = other.blocks();
         let others = &other.data[range.start * blocks..range.end * blocks];
@@ -293,7 +297,7 @@ impl Words {
     pub fn add_to(&mut self, k: usize, word: &[u128], bit: u8) {
         let mask = u128::from(bit & 1).wrapping_neg();
         let sum = self.word_mut(k);
-        assert_eq!(sum.len(), word.len(), "a word of as many blocks");
+        assert_eq!(sum.len(), word.len(), "both words must have the same number of blocks");
         sum.iter_mut().zip(word).for_each(|(sum, block)| *sum ^= block & mask);
     }
 
@@ -302,7 +306,7 @@ impl Words {
     /// # Panics
     /// If the number of bits differs from the number of words, or the word has another number of blocks.
     pub fn add_where(&mut self, word: &[u128], bits: &[u8]) {
-        assert_eq!((self.count, self.blocks()), (bits.len(), word.len()), "a bit for each");
+        assert_eq!((self.count, self.blocks()), (bits.len(), word.len()), "each word must have a bit");
         match *word {
             [a, b] => add_where(&mut self.data, &[a, b], bits),
             [a, b, c] => add_where(&mut self.data, &[a, b, c], bits),
@@ -316,7 +320,7 @@ impl Words {
     /// # Panics
     /// If the numbers of words, symbols or bits differ.
     pub fn add_each(&mut self, others: &Words, bits: &[u8]) {
-        assert_eq!((self.symbols, self.count), (others.symbols, bits.len()), "a bit for each");
+        assert_eq!((self.symbols, self.count), (others.symbols, bits.len()), "each word must have a bit");
         looking(bits.iter().enumerate()).for_each(|(k, &bit)| self.add_to(k, others.word(k), bit));
     }
 

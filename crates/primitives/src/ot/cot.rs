@@ -53,7 +53,7 @@ impl Series {
     /// # Panics
     /// If `number` is [`MOST_SERIES`] or more.
     pub fn numbered(self, number: usize) -> Self {
-        assert!(number < MOST_SERIES, "one of MOST_SERIES series");
+        assert!(number < MOST_SERIES, "the number of a series must be below MOST_SERIES");
         Series { number, ..self }
     }
 

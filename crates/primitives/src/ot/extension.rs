@@ -72,13 +72,13 @@ pub struct Receiver {
 
 /// Returns the keys of the sender's streams: one leaf of each tree of two leaves.
 fn known(seeds: &[Seed]) -> Forward {
-    assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
+    assert_eq!(seeds.len(), ROWS, "each bit of the offset must have a seed");
     Forward::of_setup(seeds.iter().map(Seed::bits).collect())
 }
 
 /// Returns the keys of all streams. Leaf 1 of a tree makes the receiver's row.
 fn both(pairs: &[[Seed; 2]]) -> Forward {
-    assert_eq!(pairs.len(), ROWS, "one pair for each bit of the offset");
+    assert_eq!(pairs.len(), ROWS, "each bit of the offset must have a pair of seeds");
     // The list has its final capacity, because a growing list leaves copies behind.
     let mut keys = Vec::with_capacity(2 * ROWS);
     pairs.iter().for_each(|[zero, one]| keys.extend([one.bits(), zero.bits()]));

@@ -6,7 +6,7 @@
 //!
 //! * *guess*: draws k samples and hopes that they contain no error; linear algebra is free. Every attack that
 //!   begins with such a guess costs at least this much, even if it shares work between guesses.
-//! * *guess within part of the columns*: rows have few ones, so some sets of columns contain as many whole
+//! * *guessing in a part of the columns*: rows have few ones, so some sets of columns contain as many whole
 //!   rows as columns. Then only these samples must be free of errors. The expected number of such sets bounds
 //!   how small a set can be. Finding a set is free, and so is linear algebra.
 //! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
@@ -183,7 +183,7 @@ impl Lpn {
         let gauss = exact.pooled_gauss();
         [
             ("guess", self.guess()),
-            ("guess within part of the columns", self.guess_within()),
+            ("guessing in a part of the columns", self.guess_within()),
             ("pooled Gauss", gauss),
             ("statistical decoding", exact.statistical_decoding(0.0)),
             (

@@ -62,7 +62,7 @@ impl Receiver {
         assert_eq!(
             (seeds.len(), watch_bits.len()),
             (code.length(), code.length()),
-            "one seed and one bit for each coordinate"
+            "each coordinate must have one seed and one bit"
         );
         Ok(Receiver {
             code,

@@ -79,7 +79,7 @@ impl Sender {
     /// # Panics
     /// If the number of pairs is not the length of the code.
     pub fn new(code: &'static Code, seeds: &[[Seed; 2]], memory: u64) -> Self {
-        assert_eq!(seeds.len(), code.length(), "one pair of seeds for each coordinate");
+        assert_eq!(seeds.len(), code.length(), "each coordinate must have one pair of seeds");
         let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
         let first = Arc::new(Source { seeds: side(0), watch: vec![0; seeds.len()] });
         Sender {
@@ -319,7 +319,7 @@ impl scheme::Sender for Sender {
 
     fn finish(&self, row: Committing) -> Row {
         let Committing { recipe, sent, storage, .. } = row;
-        assert_eq!(sent, recipe.count, "a value for each commitment");
+        assert_eq!(sent, recipe.count, "each commitment must have a value");
         match storage {
             Storage::Memory(mut values, held) => {
                 let (values, shares) = (std::mem::take(&mut *values), Shares::of_recipe(Arc::new(recipe)));

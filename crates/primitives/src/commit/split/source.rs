@@ -40,7 +40,10 @@ pub(super) struct Corrections {
 }
 
 enum Storage {
-    Memory(Vec<u128>, #[expect(dead_code, reason = "returned to the budget with the corrections")] Held),
+    Memory(
+        Vec<u128>,
+        #[expect(dead_code, reason = "the memory returns to the budget with the corrections")] Held,
+    ),
     File(SpillFile),
 }
 

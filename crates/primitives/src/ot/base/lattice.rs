@@ -129,9 +129,9 @@ impl Instance {
 
 /// Splits a message of the receiver for one OT into ρ and both vectors.
 fn parts(keys: &[u8; msg::KEYS]) -> (&[u8; msg::SEED], [&[u8; msg::VECTOR]; 2]) {
-    let (seed, vectors) = keys.split_first_chunk().expect("a seed is first");
-    let (r0, r1) = vectors.split_first_chunk().expect("a vector comes next");
-    (seed, [r0, r1.try_into().expect("another vector is last")])
+    let (seed, vectors) = keys.split_first_chunk().expect("a key begins with a seed");
+    let (r0, r1) = vectors.split_first_chunk().expect("the first vector follows the seed");
+    (seed, [r0, r1.try_into().expect("the second vector ends the key")])
 }
 
 /// Performs the whole work of the sender of a series. Returns the message to the receiver, and the two keys
@@ -218,8 +218,8 @@ impl Receiver {
         let mut draws: Vec<Draw> = choices.iter().map(draw).collect();
         let Ok(()) = in_parallel::<_, Infallible>(&mut draws, threads, |index, draw| {
             let key = draw.secret.key().encapsulation_key().to_bytes();
-            let (t, seed) = key.split_first_chunk().expect("a vector is first");
-            let t = Vector::decode(t).expect("a key of our own");
+            let (t, seed) = key.split_first_chunk().expect("a key begins with a vector");
+            let t = Vector::decode(t).expect("a key that this party made is valid");
             let random = Vector::uniform(&draw.uniform).encode();
             let chosen = t.minus(&instance.vector(index, draw.secret.choice, seed, &random)).encode();
             let choice = Choice::from(draw.secret.choice);

@@ -84,7 +84,7 @@ impl Parameters {
             return Ok(());
         }
         Err(Error::Usage(format!(
-            "the PCG's LPN instance has {bits:.1} bits of security, less than {LEAST_BITS}"
+            "the LPN instance of the PCG has only {bits:.1} bits of security, less than {LEAST_BITS}"
         )))
     }
 }
