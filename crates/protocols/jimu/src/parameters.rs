@@ -583,6 +583,15 @@ mod tests {
 
     const SLOTS: [&[u32]; 6] = [&[], &[1], &[6800], &[10_000, 1], &[700_000], &[160, 40, 3]];
 
+    /// Row 18: a program that is too large for one session is refused in every cut.
+    #[test]
+    fn row_18_more_copies_than_a_session_makes_are_refused() {
+        for unit in Unit::ALL {
+            let refused = Sizes::choose(40, unit, &[MOST as u32]).err().unwrap().to_string();
+            assert!(refused.contains("than one session makes"), "{refused}");
+        }
+    }
+
     /// The bound includes copies, hashes and OTs.
     #[test]
     fn everything_together_stays_within_the_budget() {

@@ -436,9 +436,21 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
             super::origins::promise(&origins[..count], unit, brickwork_stock::GivenUp::default(), 40)
         };
         assert!(may(most - 1).is_ok());
+        let same = vec![of(0); most + 2];
+        assert!(super::origins::promise(&same, unit, Default::default(), 40).is_ok(), "one batch");
         let why = may(most + 2).err().unwrap().to_string();
         assert!(why.contains("draw on so many batches"), "{why}");
     }
+}
+
+/// Row 19: a request for nothing, and inputs of another length, are refused.
+#[test]
+fn row_19_what_does_not_fit_is_refused() {
+    let (folders, program) = (Folders::new(), toy());
+    let nothing = folders.over(memory_pair(), What::Fill(&Request::default()));
+    assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
+    let short = folders.over(memory_pair(), What::Run(&program, None, [&[], &[]], Lacking::Make));
+    assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
 /// Row 21: an interrupted filling continues. Items of a completed step are not made again. Items of an
