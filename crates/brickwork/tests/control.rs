@@ -164,3 +164,14 @@ fn a_wrong_option_is_named() {
     let party = |options: &str| from_json::<Options>(options)?.task(Party::Garbler, false).map(drop);
     assert!(party("{}").is_err_and(|error| error.message().contains("peer")));
 }
+
+/// A report keeps all its parts when a child process sends it as JSON.
+#[test]
+fn a_report_crosses_as_json() {
+    let [garbler, _] = run(r#"{"executions": 1}"#, 1, &Control::default()).unwrap();
+    assert!(garbler.report.cpu_seconds.is_some_and(|seconds| seconds > 0.0));
+    let json = serde_json::to_string(&garbler.report).unwrap();
+    let read: brickwork::Report = serde_json::from_str(&json).unwrap();
+    assert!(read.cpu_seconds.is_some() && read.peak_rss_bytes.is_some(), "{json}");
+    assert_eq!(serde_json::to_string(&read).unwrap(), json);
+}

@@ -67,7 +67,7 @@ pub struct Trial {
 
 /// Returns the CPU seconds of a party's process.
 pub fn cpu_seconds(report: &brickwork::Report) -> f64 {
-    report.usage.map_or(0.0, |usage| usage.cpu_seconds)
+    report.cpu_seconds.unwrap_or_default()
 }
 
 impl Trial {
@@ -146,7 +146,9 @@ impl Rounds {
 
     /// Returns the largest peak of memory of each party.
     pub fn peak_rss_bytes(&self) -> OfBoth<Option<u64>> {
-        [0, 1].map(|party| self.0.iter().filter_map(|round| round[party].usage?.peak_rss_bytes).max()).into()
+        [0, 1]
+            .map(|party| self.0.iter().filter_map(|round| round[party].peak_rss_bytes.flatten()).max())
+            .into()
     }
 }
 

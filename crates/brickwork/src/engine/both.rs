@@ -241,6 +241,11 @@ pub fn silent() -> Error {
 /// Returns the report of a run of both parties, from their own reports.
 pub fn merged(garbler: &Report, evaluator: &Report, reason: Option<String>) -> Report {
     // Only the garbler predicts; the evaluator's times include the garbler's work.
-    let (predicted, usage) = (garbler.predicted.clone(), None);
-    Report { predicted, protocol_reason: reason, usage, ..evaluator.clone() }
+    Report {
+        predicted: garbler.predicted.clone(),
+        protocol_reason: reason,
+        cpu_seconds: None,
+        peak_rss_bytes: None,
+        ..evaluator.clone()
+    }
 }

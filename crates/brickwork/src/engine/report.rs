@@ -3,7 +3,7 @@
 use brickwork_plan::PhaseCost;
 use brickwork_report::words::bytes;
 use brickwork_session::{PhaseReport, Promise};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::request::Protocol;
 use crate::cut::Cut;
@@ -45,19 +45,18 @@ pub struct Report {
     /// For a run from stock: the items that were lacking and were made for it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_on_the_spot: Option<Option<String>>,
-    /// The use of this machine, unless one report describes both parties.
-    #[serde(flatten)]
-    pub usage: Option<Usage>,
+    /// Seconds of CPU time that this process used meanwhile, unless the report describes both parties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+    /// The largest memory that this process has used so far, in bytes, if the system tells it. Absent if the
+    /// report describes both parties.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub peak_rss_bytes: Option<Option<u64>>,
 }
 
-/// The use of this machine by a party's process.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Usage {
-    /// Seconds of CPU time that this process used meanwhile.
-    pub cpu_seconds: f64,
-    /// The largest memory that this process has used so far, in bytes, if the system tells it.
-    pub peak_rss_bytes: Option<u64>,
+/// Reads a field that is there, and perhaps null.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<u64>>, D::Error> {
+    Option::deserialize(from).map(Some)
 }
 
 /// Returns the phases of a run, with their predictions; nothing for a user who wants quiet.

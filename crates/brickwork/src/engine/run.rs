@@ -11,7 +11,7 @@ use brickwork_wire::tls::{self, Identity, Listener, Met, Options, PublicKey};
 use super::Watch;
 use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
 use super::protocols::{self, Done, Ready};
-use super::report::{Report, Usage};
+use super::report::Report;
 use super::ways::{RunPart, Ways};
 use super::work::Work;
 use crate::failure::Error;
@@ -188,7 +188,8 @@ pub fn run(
                     protocol_reason: reason,
                     post_quantum,
                     made_on_the_spot: made,
-                    usage: Some(Usage { cpu_seconds, peak_rss_bytes: peak_rss_bytes() }),
+                    cpu_seconds: Some(cpu_seconds),
+                    peak_rss_bytes: Some(peak_rss_bytes()),
                 };
                 return Ok(PartyRun { outputs, report, program, recovered });
             }
