@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use brickwork::StoreRequest;
 use brickwork::cut::Cut;
-use brickwork::engine::stocked::Wishes;
+use brickwork::engine::stocked::{Asked, Wishes};
 use brickwork::engine::task::Host;
 use brickwork::maker::Hired;
 use brickwork::ot::Cot;
@@ -108,10 +108,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let program = programs::load(&one.file, &map)?;
         Ok(one.of(&program))
     };
+    let components = components.into_iter().map(load).collect::<Result<Vec<_>, Failure>>()?;
+    // A mistake in these is reported before the peer's key is read.
+    let _ = Asked::of(&components, &wishes)?;
     let (max_age, store) = (arguments.max_age.max_age, arguments.key.of(&arguments.store));
     let request = PreprocessRequest {
         role: arguments.role.into(),
-        components: components.into_iter().map(load).collect::<Result<_, Failure>>()?,
+        components,
         peer: files::public_key(&arguments.peer)?,
         place: arguments.address.endpoint()?,
         store: StoreRequest { max_age, ..store },

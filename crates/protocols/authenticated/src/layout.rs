@@ -13,7 +13,6 @@ use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 
-use crate::openings::openings;
 use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
 use crate::walk::constant_operand;
 
@@ -389,6 +388,19 @@ impl Making {
         self.lots.iter().for_each(|lot| lot.add_to(&mut digest));
         digest.done()
     }
+}
+
+/// The most masks of inputs, or of outputs, that one message opens.
+const AT_ONCE: usize = 1 << 20;
+
+/// Returns the number of messages that open this many masks of inputs or outputs: at least one.
+pub(super) fn openings(masks: usize) -> u64 {
+    masks.div_ceil(AT_ONCE).max(1) as u64
+}
+
+/// Returns the number of masks in each message that opens masks of inputs or outputs.
+pub(super) fn parts(masks: usize) -> impl Iterator<Item = usize> {
+    (0..openings(masks) as usize).map(move |k| (masks - k * AT_ONCE).min(AT_ONCE))
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ fn garbler_with(
     let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = set_up(run, job, &making, hooks)?;
-    let mut made = preprocess::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
+    let mut made = role::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
     let (outputs, _) = Garbled::execute(&mut member, &layout, &mut made, input)?; // 7 to 12
     Ok(report(outputs, member.close()?, &layout, &making))
 }
@@ -172,7 +172,7 @@ fn evaluator_with(
     let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = set_up(run, job, &making, hooks)?;
-    let mut made = preprocess::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
+    let mut made = role::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
     let (outputs, _) = Received::execute(&mut member, &layout, &mut made, input)?; // 7 to 12
     Ok(report(outputs, member.close()?, &layout, &making))
 }

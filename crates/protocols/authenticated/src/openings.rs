@@ -9,6 +9,7 @@ use subtle::ConstantTimeEq;
 use crate::cheat::Cheat;
 use crate::hash::{HASH, Hasher, Place, Purpose};
 use crate::hooks::Point;
+use crate::layout::parts;
 use crate::msg;
 use crate::secrets::Secrets;
 use crate::setup::Member;
@@ -140,17 +141,4 @@ impl Member {
         }
         Ok(values)
     }
-}
-
-/// The most masks of inputs, or of outputs, that one message opens.
-const AT_ONCE: usize = 1 << 20;
-
-/// Returns the number of messages that open this many masks of inputs or outputs: at least one.
-pub(super) fn openings(masks: usize) -> u64 {
-    masks.div_ceil(AT_ONCE).max(1) as u64
-}
-
-/// Returns the number of masks in each message that opens masks of inputs or outputs.
-pub(super) fn parts(masks: usize) -> impl Iterator<Item = usize> {
-    (0..openings(masks) as usize).map(move |k| (masks - k * AT_ONCE).min(AT_ONCE))
 }

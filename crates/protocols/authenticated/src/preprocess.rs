@@ -12,12 +12,11 @@ use crate::buckets::{STRIP, Triples, strips};
 use crate::components::{Garbled, Made, Received};
 use crate::hash::Place;
 use crate::hooks::Point;
-use crate::layout::{Layout, Lot, Making, Part};
+use crate::layout::{Lot, Part};
 use crate::leaky::Drawn;
 use crate::msg;
 use crate::openings::{Opening, Shown};
 use crate::parameters::Sizes;
-use crate::role::Role;
 use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{List, Owner, Shares, View};
@@ -178,31 +177,6 @@ pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<
         });
     }
     tags
-}
-
-/// Makes a party's part of the components of a run. At most `memory` bytes of data that wait for the program
-/// stay in memory.
-///
-/// # Errors
-/// As [`garble`].
-pub(super) fn all<C: Role>(
-    member: &mut Member,
-    layout: &Layout,
-    making: &Making,
-    memory: u64,
-) -> Result<Made<C>, Error> {
-    member.run.phase("preprocess");
-    let shelf = Shelf::new(
-        C::waiting(member.level.tag, layout.counted(), layout.all_inputs()),
-        memory,
-        &mut member.rng,
-    )?;
-    let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
-    let mut room = Drawn::default();
-    for lot in &making.lots {
-        C::make(member, lot, making.sizes, &mut room, &mut made)?;
-    }
-    Ok(made)
 }
 
 /// Makes the garbler's part of a lot. `room` is the memory of the previous lot's masks.

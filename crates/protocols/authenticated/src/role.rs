@@ -6,10 +6,11 @@ use brickwork_circuit::Circuit;
 
 use crate::components::{Copies, Garbled, Made, Received};
 use crate::keep::Computed;
-use crate::layout::{Layout, Lot};
+use crate::layout::{Layout, Lot, Making};
 use crate::leaky::Drawn;
 use crate::parameters::Sizes;
 use crate::setup::Member;
+use crate::shelf::Shelf;
 use crate::{build, decode, evaluate, preprocess};
 
 /// A role, named by the type of its copies.
@@ -55,6 +56,31 @@ pub(super) trait Role: Copies + Sized {
         made: &mut Made<Self>,
         input: &[bool],
     ) -> Result<(Vec<bool>, Computed), Error>;
+}
+
+/// Makes a party's part of the components of a run. At most `memory` bytes of data that wait for the program
+/// stay in memory.
+///
+/// # Errors
+/// As [`preprocess::garble`].
+pub(super) fn all<C: Role>(
+    member: &mut Member,
+    layout: &Layout,
+    making: &Making,
+    memory: u64,
+) -> Result<Made<C>, Error> {
+    member.run.phase("preprocess");
+    let shelf = Shelf::new(
+        C::waiting(member.level.tag, layout.counted(), layout.all_inputs()),
+        memory,
+        &mut member.rng,
+    )?;
+    let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
+    let mut room = Drawn::default();
+    for lot in &making.lots {
+        C::make(member, lot, making.sizes, &mut room, &mut made)?;
+    }
+    Ok(made)
 }
 
 impl Role for Garbled {
