@@ -33,7 +33,7 @@ fn word(again: fn(&[u8]) -> Option<Vec<u8>>, bytes: &[u8]) -> bool {
     true
 }
 
-/// The first message of a coordinator: it is no peer, and is not accused.
+/// The first message of a coordinator. A coordinator is of the same party, so no error accuses it.
 fn meeting(bytes: &[u8]) -> bool {
     match Maker::hear(line(bytes)) {
         Ok(maker) => !maker.meeting().protocol.is_empty(),

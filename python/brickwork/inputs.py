@@ -183,7 +183,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _names_no_file(value: Any, place: Place) -> Any:
-    """Returns a caller's value without strings for which the command would read a file."""
+    """Returns a caller's value. Refuses strings that the native part would take as the name of a file."""
     if isinstance(value, str) and value.lstrip().startswith(FILES):
         raise place.wrong(
             "a text that begins with @ or csv:", "name a file as pathlib.Path(…) or secret_file(…)"

@@ -22,7 +22,7 @@ pub trait Protocol: Sized + 'static {
     /// The messages that tell how far a program's values have left: those of the garbler, and those of the
     /// evaluator.
     const DEPARTURES: [Departures; 2];
-    /// The garbler's proposal besides the job, which the evaluator accepted.
+    /// The garbler's proposal, which goes beyond the job and which the evaluator accepts.
     type Proposal;
     /// The limits within which an evaluator accepts a proposal.
     type Limits<'a>;

@@ -65,7 +65,7 @@ fn defaults(folder: &TempDir) -> Result<Vec<PathBuf>, Failure> {
     Ok(all)
 }
 
-/// Returns the programs that are not sources.
+/// Returns the programs that the library builds, and that have no source.
 fn built() -> Result<Vec<Program>, Failure> {
     let mut all = vec![
         papers::aes_in_rounds()?,

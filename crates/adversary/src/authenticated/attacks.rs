@@ -379,7 +379,7 @@ fn answers(all: &mut Catalogue) {
 }
 
 fn reports(all: &mut Catalogue) {
-    // The garbler alters values of four ports and of the first gate, and that of the last gate.
+    // The garbler alters the values of four ports, of the first gate, and of the last gate.
     for (first, values, named, tagged, story, told) in [
         (
             0,

@@ -1031,7 +1031,7 @@ fn functions_of_compgc_are_programs() {
         std::fs::write(&function, text.replacen(from, to, 1)).unwrap();
         bad(&["info", &function], 3, why);
     }
-    // The owners of a component's inputs do not matter, so there may be three.
+    // The owners of a component's inputs do not matter, so its inputs may have three owners.
     std::fs::remove_file(at(&component)).unwrap();
     let bristol = brickwork::circuit::formats::bristol::write(&program).unwrap();
     let three = bristol.replacen("\n2 32 32\n", "\n3 32 16 16\n", 1);

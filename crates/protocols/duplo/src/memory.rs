@@ -64,7 +64,7 @@ struct Sizes {
     outputs: u64,
     /// The number of slots and of inputs of each component.
     heads: Vec<(u64, u64)>,
-    /// The commitments to the heads of buckets: of copies, and of both kinds of authenticator.
+    /// The numbers of commitments to the heads of buckets: to copies, and to both kinds of authenticator.
     head_copies: u64,
     head_authenticators: u64,
     /// The solderings in buckets, of the outputs of chosen copies, and of the program.

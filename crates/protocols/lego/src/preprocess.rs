@@ -330,7 +330,7 @@ impl ReceivedGates {
 /// Buckets of gates and their wire authenticators of one batch, at the evaluator.
 pub(super) struct Buckets {
     pub gates: Gates,
-    /// β and α.
+    /// The numbers of gates and of wire authenticators in a bucket: β and α.
     pub sizes: [usize; 2],
     /// The number of each gate in a bucket, and its table, `[bucket][gate]`.
     pub numbers: Vec<u32>,
