@@ -282,6 +282,12 @@ mod tests {
         let good =
             wishes(r#"{ "store": "s", "threads": 2, "protocol": "jimu", "cut": "given", "workers": 2 }"#);
         assert_eq!(good.unwrap().protocol.name(), "jimu");
+        // Numbers beside and within the flattened options are read as numbers.
+        let options: PreprocessOptions =
+            from_json(r#"{ "build": 2, "security": 64, "max_age": 3, "timeout": 5 }"#).unwrap();
+        assert!(matches!(options.build, Some(Build::Executions(times)) if times.get() == 2));
+        let once: PreprocessOptions = from_json(r#"{ "build": true }"#).unwrap();
+        assert!(matches!(once.build, Some(Build::Once(true))));
         for (json, name) in [
             (r#"{ "store": "s", "portion": ["a=1"] }"#, "portion"),
             (r#"{ "store": "s", "linking": "scmc" }"#, "linking"),
