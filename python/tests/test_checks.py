@@ -179,7 +179,7 @@ PAYMENTS = pd.DataFrame({"key": [2, 3, 8, 9], "amount": [10, 5, 1, 1]})
         ([1, 2, 2, 4], [2, 3, 8, 9], "input of the garbler: input1: rows 2 and 3 have the same key"),
         ([1, 4, 3, 2], [2, 3, 8, 9], "input of the garbler: input1: key 3 is smaller than key 2"),
         ([1, 2, 3, 4], [2, 3, 9, 8], "input of the evaluator: input2: key 4 is smaller than key 3"),
-        ([1, 2, 3, 4], [0, 3, 8, 9], "input of the evaluator: input2: key 1 says that there is no row"),
+        ([1, 2, 3, 4], [0, 3, 8, 9], "input of the evaluator: input2: key 1 marks an empty row"),
     ],
 )
 def test_a_table_that_a_join_cannot_do_rightly_does_not_leave_its_party(
@@ -242,7 +242,7 @@ def test_keys_with_a_sign_are_in_their_order() -> None:
     assert bw.simulate(sums, {"key": [-3, -3, 0, 5], "n": [1, 2, 0, 4]}).garbler.tolist() == [0, 3, 0, 4]
     with pytest.raises(bw.InvalidInput, match="key 2 is smaller than key 1"):
         bw.simulate(sums, {"key": [3, -3, 0, 5], "n": [1, 2, 0, 4]})
-    with pytest.raises(bw.InvalidInput, match="key 3 says that there is no row"):
+    with pytest.raises(bw.InvalidInput, match="key 3 marks an empty row"):
         bw.simulate(sums, {"key": [-3, -3, 0, 5], "n": [1, 2, 3, 4]})
     table = {"key": [-3, 0, 5], "n": [1, 0, 4]}
     assert sorted(bw.simulate(joined, table, table).garbler.tolist()) == [0, 0, 0, 2, 8]

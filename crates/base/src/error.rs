@@ -65,26 +65,30 @@ pub fn short(id: &[u8; 32]) -> String {
 
 impl std::fmt::Display for Strangers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kept = "the meeting burned and changed nothing";
+        let kept = "nothing was burned or changed in either store";
         match (self.mine.map(|id| short(&id)), self.theirs.map(|id| short(&id))) {
             (Some(mine), Some(theirs)) => {
-                write!(f, "this store is of pair {mine} and the peer's of pair {theirs}; {kept}")
+                write!(
+                    f,
+                    "this store belongs to the pair of stores {mine}, but the peer's store belongs to \
+                     the pair {theirs}; {kept}"
+                )
             }
             (None, Some(theirs)) => write!(
                 f,
-                "this store does not know the peer's, which has stock with this party, of pair {theirs}; \
-                 {kept}"
+                "the peer's store has stock for this party (pair of stores {theirs}), but this store has no \
+                 stock for that peer; {kept}"
             ),
             (Some(mine), None) => write!(
                 f,
-                "the peer's store does not know this one, which has stock with the peer, of pair {mine}; \
-                 {kept}"
+                "this store has stock for the peer (pair of stores {mine}), but the peer's store has no \
+                 stock for this party; {kept}"
             ),
             (None, None) => {
                 write!(
                     f,
-                    "the stores do not know each other in these roles, and one of them holds stock; were the \
-                     folders exchanged? {kept}"
+                    "the two stores have no stock for each other in these roles, but one of them has stock \
+                     for another peer or role; were the folders of two stores exchanged? {kept}"
                 )
             }
         }
@@ -115,11 +119,11 @@ struct Broken {
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Standing { phase, input_left, peer_may_have_outputs, deniable } = self.standing;
-        let left = if input_left { "had left" } else { "had not left" };
+        let sent = if input_left { "was sent" } else { "was not sent" };
         let has = if peer_may_have_outputs { "may have" } else { "does not have" };
-        write!(f, "{}, in phase {phase}; this party's input {left}; the peer {has} its outputs", self.why)?;
+        write!(f, "{}, in phase {phase}; this party's input {sent}; the peer {has} its outputs", self.why)?;
         if deniable {
-            f.write_str("; at this point a cheating peer knows whether it would be caught")?;
+            f.write_str("; in this phase, a cheating peer already knows whether a check would catch it")?;
         }
         Ok(())
     }
@@ -283,6 +287,6 @@ cheats! {
     /// Faults that any message of a cheater can have.
     pub enum Malformed of "messages" {
         /// A message that is not expected at this point, or has a length that the protocol does not allow.
-        UnexpectedMessage = "a message out of place or of the wrong length",
+        UnexpectedMessage = "the peer sent a message out of order or of the wrong length",
     }
 }

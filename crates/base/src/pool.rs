@@ -40,8 +40,16 @@ impl Pool {
         // Rayon builds the state that its threads share on the stack and moves it to the heap. Padding bytes
         // between its fields move with it, and could contain the caller's secrets. So a new thread with an
         // empty stack builds it.
-        let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect("building does not panic");
-        Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
+        let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect(
+            "building a thread pool \
+             does not panic",
+        );
+        Ok(Pool(Arc::new(pool.map_err(|error| {
+            Error::Resource(format!(
+                "the operating system started no \
+             threads: {error}"
+            ))
+        })?)))
     }
 
     /// Returns the pool that this thread has entered, or else a new one with this number of threads.
@@ -98,7 +106,7 @@ pub fn map<T: Send, R, U: Send>(
     let helpers = threads().min(tasks.len()).saturating_sub(1);
     let mut made: Vec<Option<U>> = tasks.iter().map(|_| None).collect();
     let left = Mutex::new(tasks.into_iter().zip(&mut made).enumerate());
-    let next = || left.lock().expect("no thread panicked with the lock").next();
+    let next = || left.lock().expect("no thread panicked while it held the lock").next();
     with_helpers(helpers, &|| {
         let mut room = None;
         while let Some((i, (task, made))) = next() {
@@ -106,7 +114,7 @@ pub fn map<T: Send, R, U: Send>(
             *made = Some(work(room.get_or_insert_with(&room_of), i, task));
         }
     });
-    made.into_iter().map(|made| made.expect("each task is done")).collect()
+    made.into_iter().map(|made| made.expect("the pool has run each task")).collect()
 }
 
 /// Calls `work` on this thread and on `helpers` others, and waits for all. A thread of a pool uses other
@@ -140,7 +148,7 @@ pub fn sum<A: Send>(
     };
     let run = |k: usize| (k * count / runs..(k + 1) * count / runs).fold(zero(), &work);
     let sums = map((0..runs).collect(), || (), |(), _, k| run(k));
-    sums.into_iter().reduce(add).expect("at least one run")
+    sums.into_iter().reduce(add).expect("the caller gives at least one run")
 }
 
 /// Returns the number of threads for [`compute`].

@@ -43,7 +43,11 @@ impl Process {
     pub fn check(&self) -> Result<(), Error> {
         match self.is_here() {
             true => Ok(()),
-            false => Err(Error::Usage("this belongs to the process that this one was forked from".into())),
+            false => Err(Error::Usage(
+                "this object belongs to the parent process; a forked child must open \
+                 its own"
+                    .into(),
+            )),
         }
     }
 }

@@ -238,7 +238,11 @@ impl fmt::Display for Promise {
             )?,
         }
         if let Some(bound) = self.epoch_bound_log2 {
-            writeln!(f, "  all programs from this part of the stock together: at most {}", at_most(bound))?;
+            writeln!(
+                f,
+                "  for all programs that use this part of the stock, together: at most {}",
+                at_most(bound)
+            )?;
         }
         if let Some(Commitments { scheme, code: [length, dimension, distance] }) = &self.commitments {
             writeln!(f, "  commitments: {scheme}, code [{length}, {dimension}, {distance}]")?;
@@ -314,7 +318,7 @@ mod tests {
         let lines = [
             "Security: malicious; a cheating garbler succeeds with probability at most 2^-40.12 (asked for: \
              2^-40); 111-bit computational security",
-            "  all programs from this part of the stock together: at most 2^-39.50",
+            "  for all programs that use this part of the stock, together: at most 2^-39.50",
             "  commitments: split, code [275, 128, 42]",
             "  add: 1 bucket of 7, 30 copies, 23 of them opened",
             "  triples: 3 of 9 leaky ANDs, in buckets of 3; OTs: pcg, LPN with 130-bit security by known \

@@ -82,7 +82,7 @@ impl Rng {
         let mut seed = Zeroizing::new([0; 32]);
         source(&mut *seed).map_err(|error| {
             Error::Resource(format!(
-                "the operating system gives no randomness ({error}); nothing secret can be done without it"
+                "the operating system gave no random bytes ({error}); nothing secret can be done without it"
             ))
         })?;
         Ok(Self::derive(PRIVATE, &*seed, domain))

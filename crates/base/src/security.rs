@@ -50,7 +50,7 @@ impl Security {
     pub fn whole(self) -> Result<u32, Error> {
         match self.is_share() {
             false => Ok(self.bits),
-            true => Err(Error::Usage("lanes of a job run duplo, and no other protocol yet".into())),
+            true => Err(Error::Usage("the lanes of a job can only run the protocol duplo today".into())),
         }
     }
 

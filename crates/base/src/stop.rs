@@ -26,7 +26,7 @@ pub struct Stopped;
 
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("stopped, as this party was asked to")
+        f.write_str("this party was asked to stop, and stopped")
     }
 }
 

@@ -82,7 +82,7 @@ impl Builder {
     /// # Panics
     /// If there is no such input.
     pub fn input(&self, index: u32) -> Bit {
-        assert!(index < self.inputs, "input {index} of {}", self.inputs);
+        assert!(index < self.inputs, "there is no input wire {index}; the circuit has {}", self.inputs);
         Bit::wire(index)
     }
 

@@ -102,7 +102,8 @@ impl Program {
             None => return bad(TRUNCATED),
             Some(version) if *version != MAGIC[7] => {
                 return bad(format!(
-                    "format version {version} instead of {}; compile the program again",
+                    "the file has format version {version}, but this release reads version {}; compile the \
+                     program again",
                     MAGIC[7]
                 ));
             }
@@ -113,7 +114,7 @@ impl Program {
         }
         let (encoding, stored) = bytes.split_at(bytes.len() - DIGEST_LEN);
         if digest(encoding) != stored {
-            return bad("its digest does not match; the file is damaged or truncated");
+            return bad("the digest at the end does not fit the content; the file is damaged or truncated");
         }
         let mut reader = Reader {
             bytes: &encoding[8..],
@@ -121,10 +122,10 @@ impl Program {
         };
         let program = reader.program()?;
         if !reader.bytes.is_empty() {
-            return bad(format!("{} bytes too many at the end", reader.bytes.len()));
+            return bad(format!("the file has {} bytes too many at its end", reader.bytes.len()));
         }
         if program.to_bytes() != bytes {
-            return bad("its encoding is not the canonical one");
+            return bad("the file does not have the encoding that the compiler writes");
         }
         Ok(program)
     }
@@ -270,12 +271,17 @@ impl<'b> Reader<'b> {
                 return Ok(value);
             }
         }
-        bad("a number is too large")
+        bad("the file contains a number of more than 64 bits")
     }
 
     fn number32(&mut self) -> Result<u32, Error> {
         let value = self.number()?;
-        u32::try_from(value).or_else(|_| bad(format!("the number {value} is too large")))
+        u32::try_from(value).or_else(|_| {
+            bad(format!(
+                "the file contains the number {value}, which is too \
+             large for its place"
+            ))
+        })
     }
 
     /// Reads the length of a list whose elements take at least `bytes` bytes each.
@@ -286,7 +292,10 @@ impl<'b> Reader<'b> {
 
     fn string(&mut self) -> Result<String, Error> {
         let len = self.count(1)?;
-        let text = std::str::from_utf8(self.take(len)?).or_else(|_| bad("a name is not UTF-8"))?;
+        let text = std::str::from_utf8(self.take(len)?).or_else(|_| {
+            bad("the file contains a name that is \
+             not UTF-8")
+        })?;
         Ok(text.to_owned())
     }
 
@@ -296,7 +305,7 @@ impl<'b> Reader<'b> {
                 self.wires = rest;
                 Ok(())
             }
-            None => bad("it has more wires than a file of this size can sensibly have"),
+            None => bad("the program has more wires than a file of this size can have"),
         }
     }
 
@@ -337,7 +346,7 @@ impl<'b> Reader<'b> {
             tag @ (4 | 5) => {
                 Ok(Type::Fixed { width: self.number32()?, point: self.number32()?, signed: tag == 5 })
             }
-            tag => bad(format!("there is no type {tag}")),
+            tag => bad(format!("{tag} is not the number of a type")),
         }
     }
 
@@ -351,7 +360,10 @@ impl<'b> Reader<'b> {
                 let distance = distance.map_or_else(|| self.number(), Ok)?;
                 match driven.checked_sub(distance).map(Wire::try_from) {
                     Some(Ok(wire)) if distance > 0 => Ok(wire),
-                    _ => bad(format!("gate {} reads a wire that nothing before it drives", driven - inputs)),
+                    _ => bad(format!(
+                        "gate {} reads a wire that no input and no earlier gate drives",
+                        driven - inputs
+                    )),
                 }
             };
             let a = operand(Some(first >> 2))?;
@@ -359,7 +371,7 @@ impl<'b> Reader<'b> {
                 0 => Gate::Xor(a, operand(None)?),
                 1 => Gate::And(a, operand(None)?),
                 2 => Gate::Inv(a),
-                kind => return bad(format!("there is no gate {kind}")),
+                kind => return bad(format!("{kind} is not the number of a kind of gate")),
             });
         }
         let inputs = u32::try_from(inputs).or_else(|_| bad("a component has too many inputs"))?;
@@ -386,9 +398,7 @@ impl<'b> Reader<'b> {
             match (u32::try_from(first), u32::try_from(end)) {
                 (Ok(first), Ok(end)) if len <= missing => wires.extend(first..end),
                 _ => {
-                    return bad(
-                        "a list of wires is longer than it should be or names wires that do not exist",
-                    );
+                    return bad("a list of wires is too long, or contains wires that do not exist");
                 }
             }
             missing -= len;
@@ -425,7 +435,7 @@ impl<'b> Reader<'b> {
                 1 => Recipient::Evaluator,
                 2 => Recipient::Both,
                 3 => Recipient::Nobody,
-                tag => return bad(format!("there is no recipient {tag}")),
+                tag => return bad(format!("{tag} is not the number of a recipient")),
             };
             let wires = self.wires(port.width(), 0)?;
             program.output(port, to, wires)?;

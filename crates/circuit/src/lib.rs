@@ -104,7 +104,7 @@ impl Circuit {
     ) -> Result<Self, Error> {
         if inputs >= MAX_WIRES {
             return Err(Error::Input(format!(
-                "{inputs} input wires are more than the {MAX_WIRES} a circuit can have"
+                "the circuit has {inputs} input wires, but a circuit may have at most {MAX_WIRES} wires"
             )));
         }
         let mut packed = Vec::new();
@@ -120,7 +120,7 @@ impl Circuit {
             };
             if a >= next || b >= next {
                 return Err(Error::Input(format!(
-                    "gate {} reads wire {}, but only wires 0 to {} are driven before it",
+                    "gate {} reads wire {}, but only wires 0 to {} are driven before this gate",
                     packed.len(),
                     a.max(b),
                     i64::from(next) - 1
@@ -175,7 +175,7 @@ impl Circuit {
     /// # Panics
     /// If `inputs` does not have [`Circuit::inputs`] elements.
     pub fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
-        assert_eq!(inputs.len(), self.inputs(), "one bit for each input wire");
+        assert_eq!(inputs.len(), self.inputs(), "the caller must give one bit for each input wire");
         let mut wires = Zeroizing::new(Vec::with_capacity(self.wires()));
         wires.extend_from_slice(inputs);
         for gate in looking(self.gates()) {

@@ -49,23 +49,23 @@ impl Type {
     /// Checks that every part of a type has wires, so that a value never has more parts than bits.
     fn check(&self, depth: usize) -> Result<(), String> {
         if depth == MAX_TYPE_DEPTH {
-            return Err(format!("its type is nested more than {MAX_TYPE_DEPTH} levels deep"));
+            return Err(format!("the type is nested more than {MAX_TYPE_DEPTH} levels deep"));
         }
         match self {
-            Type::Uint(0) | Type::Int(0) => Err("it has an integer of 0 bits".into()),
+            Type::Uint(0) | Type::Int(0) => Err("the type has an integer of 0 bits".into()),
             Type::Fixed { width, point, .. } if *point == 0 || point > width => {
-                Err(format!("it has a number with {point} of {width} bits behind the point"))
+                Err(format!("the type has a number of {width} bits with {point} bits behind the point"))
             }
             Type::Uint(_) | Type::Int(_) | Type::Fixed { .. } => Ok(()),
-            Type::Array(_, 0) => Err("it has an array without elements".into()),
+            Type::Array(_, 0) => Err("the type has an array without elements".into()),
             Type::Array(element, _) => element.check(depth + 1),
-            Type::Struct(fields) if fields.is_empty() => Err("it has a struct without fields".into()),
+            Type::Struct(fields) if fields.is_empty() => Err("the type has a struct without fields".into()),
             Type::Struct(fields) => {
                 let mut seen = std::collections::HashSet::new();
                 for (name, ty) in fields {
                     check_name(name)?;
                     if !seen.insert(name) {
-                        return Err(format!("it has two fields called {name}"));
+                        return Err(format!("the type has a struct with two fields called {name}"));
                     }
                     ty.check(depth + 1)?;
                 }
@@ -78,10 +78,10 @@ impl Type {
 /// Checks that a name has no control characters, because names are printed on terminals.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
-        return Err("a name is empty".into());
+        return Err("the name is empty".into());
     }
     if name.chars().any(char::is_control) {
-        return Err(format!("the name {name:?} has control characters"));
+        return Err(format!("the name {name:?} contains control characters"));
     }
     Ok(())
 }
@@ -190,9 +190,13 @@ impl Port {
     /// Checks the type and all names, and that each rule has exactly one field.
     pub(super) fn check(&self) -> Result<(), Error> {
         let fits = |rule: &Rule| match rule.meanings(&self.ty, &self.name) {
-            0 => Err(format!("no table in it has a field {:?} of numbers", rule.field)),
+            0 => Err(format!("the type has no table with a numeric field {:?}", rule.field)),
             1 => Ok(()),
-            _ => Err(format!("several tables in it have a field {:?}; name the table before it", rule.field)),
+            _ => Err(format!(
+                "several tables of the type have a field {:?}; write the name of the table \
+                 before the field",
+                rule.field
+            )),
         };
         let rules = || self.rules.iter().try_for_each(fits);
         let problem = check_name(&self.name).and_then(|()| self.ty.check(0)).and_then(|()| rules());

@@ -129,7 +129,10 @@ impl Program {
         match self.outputs.iter().find(|output| output.to == Recipient::Nobody) {
             Some(kept) => {
                 let name = &kept.port.name;
-                Err(Error::Input(format!("output {name} goes to nobody, which this format cannot say")))
+                Err(Error::Input(format!(
+                    "output {name} goes to neither party, but this file format needs a \
+                     recipient for each output"
+                )))
             }
             None => Ok(()),
         }
@@ -256,7 +259,7 @@ impl ProgramBuilder {
         evaluator_inputs: Vec<Port>,
     ) -> Result<Self, Error> {
         let name = name.into();
-        check_name(&name).map_err(|why| Error::Input(format!("the program: {why}")))?;
+        check_name(&name).map_err(|why| Error::Input(format!("the name of the program is wrong: {why}")))?;
         for ports in [&garbler_inputs, &evaluator_inputs] {
             check_ports(ports, "input")?;
         }
@@ -290,13 +293,18 @@ impl ProgramBuilder {
     /// [`Error::Input`] if its ports do not fit its circuit, it has no inputs or no outputs, or its name is
     /// taken.
     pub fn component(&mut self, mut component: Component) -> Result<ComponentId, Error> {
-        check_name(&component.name).map_err(|why| Error::Input(format!("a component: {why}")))?;
+        check_name(&component.name).map_err(|why| {
+            Error::Input(format!(
+                "the name of a component is wrong: \
+             {why}"
+            ))
+        })?;
         check_ports(&component.inputs, "input")?;
         check_ports(&component.outputs, "output")?;
         let (i, o) = (component.circuit.inputs() as u64, component.circuit.outputs().len() as u64);
         if (total_width(&component.inputs), total_width(&component.outputs)) != (i, o) {
             return Err(Error::Input(format!(
-                "component {}: its ports do not match its circuit's {i} inputs and {o} outputs",
+                "the ports of component {} do not match its circuit, which has {i} inputs and {o} outputs",
                 component.name
             )));
         }
@@ -338,7 +346,7 @@ impl ProgramBuilder {
         }
         if let Some(wire) = inputs.iter().find(|&&w| w >= p.wires) {
             return Err(Error::Input(format!(
-                "slot {} reads wire {wire}, which nothing before it drives",
+                "slot {} reads wire {wire}, which no input and no earlier slot drives",
                 p.slot_components.len()
             )));
         }
@@ -385,7 +393,7 @@ impl ProgramBuilder {
         }
         if let Some(wire) = wires.iter().find(|&&w| w >= self.program.wires) {
             return Err(Error::Input(format!(
-                "output {} reads wire {wire}, which nothing drives",
+                "output {} reads wire {wire}, which no input and no slot drives",
                 port.name
             )));
         }
@@ -396,7 +404,7 @@ impl ProgramBuilder {
         };
         for learner in [Some(Party::Garbler), Some(Party::Evaluator), None].into_iter().filter(learns) {
             if !self.output_names.insert((learner, port.name.clone())) {
-                return Err(Error::Input(format!("two outputs of one party are called {}", port.name)));
+                return Err(Error::Input(format!("two outputs of the same party are called {}", port.name)));
             }
         }
         self.program.outputs.push(OutputPort { port, to, wires });

@@ -150,8 +150,8 @@ impl Rule {
         let refused = |why| Err(Error::Input(format!("{place}: {why} (rows are counted from 1)")));
         if let Some(row) = rows.iter().find(|row| self.hides(&column, bits, **row)) {
             return refused(format!(
-                "{field} {} says that there is no row, but another field of it is not 0; give another \
-                 {field} to this row, or leave the row out",
+                "{field} {} marks an empty row, but another field of this row is not 0; give this row \
+                 another {field}, or leave the row out",
                 row + 1
             ));
         }
@@ -167,16 +167,16 @@ impl Rule {
         let (a, b) = (a + 1, b + 1);
         refused(match self.order {
             Ascending => format!(
-                "{field} {b} is not larger than {field} {a}, and the program takes them in ascending order, \
-                 each one once; sort them first"
+                "{field} {b} is not larger than {field} {a} before it; the program takes each {field} once, \
+                 in ascending order, so sort the rows first"
             ),
             Unique | Keyed if is_same => format!(
-                "rows {a} and {b} have the same {field}, and the program takes each one once in a table; \
-                 leave one of the rows out, or make one row of both"
+                "rows {a} and {b} have the same {field}, but the program takes each {field} once in a \
+                 table; leave one of the rows out, or merge both rows"
             ),
             Unique | Sorted | Grouped | Keyed => format!(
-                "{field} {b} is smaller than {field} {a}, and the program takes them in ascending order; \
-                 sort the rows first"
+                "{field} {b} is smaller than {field} {a} before it; the program takes rows in ascending \
+                 order of {field}, so sort them first"
             ),
         })
     }
@@ -196,8 +196,8 @@ impl std::fmt::Display for Rule {
             RowOrder::Unique => write!(f, "each {field} once"),
             RowOrder::Ascending => write!(f, "{field} in ascending order, each once"),
             RowOrder::Sorted => write!(f, "{field} in ascending order"),
-            RowOrder::Grouped => write!(f, "{field} in ascending order, 0 in no row"),
-            RowOrder::Keyed => write!(f, "{field} in ascending order, each once, 0 in no row"),
+            RowOrder::Grouped => write!(f, "{field} in ascending order, no row with 0"),
+            RowOrder::Keyed => write!(f, "{field} in ascending order, each once, no row with 0"),
         }
     }
 }
@@ -299,7 +299,7 @@ mod tests {
         let says = rows("key", Keyed, twice).unwrap_err();
         assert!(says.contains("rows 3 and 4 have the same key"), "{says}");
         let says = rows("key", Keyed, hidden).unwrap_err();
-        assert!(says.contains("key 2 says that there is no row") && !says.contains('5'), "{says}");
+        assert!(says.contains("key 2 marks an empty row") && !says.contains('5'), "{says}");
     }
 
     /// Each table of an input has its own rules, which remain if the table becomes a port of its own or an

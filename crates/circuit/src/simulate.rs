@@ -16,7 +16,12 @@ impl Program {
     /// If a party's input does not have [`Program::input_width`] bits.
     pub fn simulate(&self, garbler: &[bool], evaluator: &[bool]) -> Vec<Vec<bool>> {
         for (party, bits) in [(Party::Garbler, garbler), (Party::Evaluator, evaluator)] {
-            assert_eq!(bits.len(), self.input_width(party), "one bit for each input wire of the {party:?}");
+            assert_eq!(
+                bits.len(),
+                self.input_width(party),
+                "the caller must give one bit for each input \
+                 wire of the {party:?}"
+            );
         }
         let mut wires = Zeroizing::new(vec![false; self.wires()]);
         wires[..garbler.len()].copy_from_slice(garbler);

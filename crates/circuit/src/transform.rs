@@ -122,7 +122,7 @@ impl Program {
             || solderings.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS
         {
             return Err(Error::Limit(format!(
-                "{executions} executions of {} are too large for one program",
+                "{executions} executions of {} do not fit into one program; ask for fewer executions",
                 self.name()
             )));
         }
@@ -292,7 +292,7 @@ impl Program {
         let gate_count: u64 =
             self.slots().map(|s| self.component(s.component).circuit.gate_count() as u64).sum();
         if gate_count + u64::from(inputs) >= u64::from(super::MAX_WIRES) {
-            return Err(Error::Input(format!("{} has too many gates for one circuit", self.name())));
+            return Err(Error::Input(format!("{} has too many gates to become one circuit", self.name())));
         }
         let mut global: Vec<Wire> = (0..inputs).collect();
         let mut gates = Vec::with_capacity(gate_count as usize);

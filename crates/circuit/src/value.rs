@@ -45,12 +45,13 @@ pub fn parse(text: &str) -> Result<Value, Error> {
         let at =
             if e.line() > 0 { format!(" (line {}, column {})", e.line(), e.column()) } else { String::new() };
         Error::Input(format!(
-            "the value is not JSON{at}; give a number, \"0x…\", \"bits:…\", an array, or an object by name"
+            "the value is not JSON{at}; give a number, \"0x…\", \"bits:…\", an array, or an object with the \
+             names of the inputs"
         ))
     })
 }
 
-const SAME_NAME: &str = "an object gives one name twice";
+const SAME_NAME: &str = "an object contains the same name twice";
 
 /// Any JSON in which no object has a name twice; [`Value`] would silently keep the last value of the name. A
 /// stop request ends the parsing.
@@ -174,7 +175,7 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
         }
         Value::Array(values) => {
             return Err(Error::Input(format!(
-                "expected an array of {executions} values, one for each execution; it has {}",
+                "expected an array of {executions} values, one for each execution; the array has {}",
                 values.len()
             )));
         }
@@ -207,7 +208,7 @@ pub fn decode(ports: &[Port], mut bits: &[bool]) -> Value {
         [port] => decode_type(&port.ty, &mut bits),
         _ => Value::Object(ports.iter().map(|p| (p.name.clone(), decode_type(&p.ty, &mut bits))).collect()),
     };
-    assert!(bits.is_empty(), "one bit for each wire");
+    assert!(bits.is_empty(), "the caller must give one bit for each wire");
     value
 }
 
@@ -228,7 +229,7 @@ pub fn decode_executions(program: &Program, executions: usize, party: Party, bit
         widths[output.to.group()] += output.wires.len();
     }
     let total: usize = widths.iter().sum();
-    assert_eq!(bits.len(), executions * total, "one bit for each wire");
+    assert_eq!(bits.len(), executions * total, "the caller must give one bit for each wire");
     let mut starts = [0; 3];
     for group in 1..3 {
         starts[group] = starts[group - 1] + executions * widths[group - 1];
@@ -317,7 +318,7 @@ fn encode_ports(
     match (ports, value) {
         ([], Value::Null) => Ok(()),
         ([], Value::Object(fields)) if fields.is_empty() => Ok(()),
-        ([], _) => top.fail(None, "this party has no input, so it must not give one"),
+        ([], _) => top.fail(None, "the program takes no input from this party; leave the input out"),
         ([port], _) => encode_type(&port.ty, value, &Place::Name(&top, &port.name), bits),
         (_, Value::String(text)) if text.starts_with(BITS) => {
             raw_bits(text, super::port::total_width(ports), None, &top, bits)
@@ -353,7 +354,7 @@ fn encode_fields<'a>(
     }
     match given.keys().all(|name| names.contains(name.as_str())) {
         true => Ok(()),
-        false => place.fail(ty, "a field has a name that is not expected here"),
+        false => place.fail(ty, "an object has a field that the program does not know"),
     }
 }
 
@@ -405,9 +406,8 @@ fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>
         (Type::Array(_, n), other) => {
             place.fail(Some(ty), format!("expected an array of {n} elements, not {}", kind(other)))
         }
-        (Type::Struct(_), other) => {
-            place.fail(Some(ty), format!("expected an object by field name, not {}", kind(other)))
-        }
+        (Type::Struct(_), other) => place
+            .fail(Some(ty), format!("expected an object with the names of the fields, not {}", kind(other))),
     }
 }
 
@@ -428,7 +428,7 @@ fn raw_bits(
     bits.reserve(digits.len());
     for digits in looking(digits.chunks(1 << 12)) {
         if digits.iter().any(|d| !matches!(d, b'0' | b'1')) {
-            return place.fail(ty, "wire bits are 0 and 1 only");
+            return place.fail(ty, "wire bits must be 0 or 1");
         }
         bits.extend(digits.iter().map(|d| *d == b'1'));
     }
@@ -532,7 +532,11 @@ fn fixed(text: &str, width: u32, point: u32, signed: bool, rounds: bool) -> Resu
         return Err("expected a decimal, such as 2.5 (no exponent), or \"0x…\"".into());
     }
     let fraction = fraction.trim_end_matches('0');
-    let between = || "the number is between two that the type holds; --rounding takes the nearest".to_owned();
+    let between = || {
+        "the type cannot hold this number exactly; give --rounding to take the nearest number \
+         that it can hold"
+            .to_owned()
+    };
     if fraction.len() > if rounds { MAX_FRACTION } else { point as usize } {
         return Err(between());
     }

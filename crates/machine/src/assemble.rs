@@ -26,8 +26,9 @@ impl Assembly {
         if self.instructions.is_empty() {
             return Err(Problem::new(
                 self.last_line,
-                "the program has no instruction",
-                "write one, such as `add r0, r0, 1`; with --secret-program it is enough to say the interface",
+                "the program has no instructions",
+                "write an instruction, such as `add r0, r0, 1`; only with --secret-program may a file have \
+                 just inputs, outputs and steps",
             ));
         }
         let ports = [self.ports(Party::Garbler), self.ports(Party::Evaluator)];
@@ -48,7 +49,8 @@ impl Assembly {
         if let Some(input) = self.inputs.iter().find(|i| i.party == holder && i.name == PROGRAM) {
             return Err(Problem::new(
                 input.line,
-                "an input of the holder is called program, as the secret program itself",
+                "the party that holds the secret program also has an input called program, and this name is \
+                 taken by the secret program",
                 "give it another name",
             ));
         }
@@ -85,7 +87,7 @@ impl Assembly {
         let Some((steps, line)) = self.steps else {
             return Err(Problem::new(
                 self.last_line,
-                "it is not said how many steps a secret program has",
+                "the number of steps of the secret program is missing",
                 "write `.steps N`, in the files of both parties, with room for all instructions",
             ));
         };
@@ -95,7 +97,8 @@ impl Assembly {
                 *surplus,
                 format!("this instruction is beyond the {steps} steps of line {line}"),
                 format!(
-                    "there are {} with all rounds of loops: write so many, in both files",
+                    "with all rounds of loops, the program has {} instructions: write that number in the \
+                     files of both parties",
                     self.instructions.len()
                 ),
             )),
@@ -123,8 +126,8 @@ impl Assembly {
         if self.inputs.is_empty() && program.is_none() {
             return Err(Problem::new(
                 self.last_line,
-                "nobody gives an input",
-                "name one, such as `.input garbler x r0`",
+                "neither party gives an input",
+                "declare an input, such as `.input garbler x r0`",
             ));
         }
         let evaluators = width(&ports[0]);

@@ -25,8 +25,11 @@ pub(crate) fn components() -> &'static [Component] {
     COMPONENTS.get_or_init(|| {
         let compiled = compile("isa.wir", SOURCE, &NoFiles, &Options::default());
         let program =
-            compiled.expect("the instruction set compiles: the source is a part of this file").program;
-        let circuit = Builder::new(1).finish(&[Bit::ZERO, Bit::ONE]).expect("two constants and an input");
+            compiled.expect("the source of the instruction set is part of this crate and compiles").program;
+        let circuit = Builder::new(1).finish(&[Bit::ZERO, Bit::ONE]).expect(
+            "a circuit of two constants and \
+             an input is valid",
+        );
         let constants = Component {
             name: CONSTANTS.into(),
             inputs: vec![Port::new("any", Type::Uint(1))],

@@ -94,7 +94,7 @@ impl Assembly {
                     if open.len() > MAX_NESTING {
                         return Err(line.problem(
                             format!("more than {MAX_NESTING} loops are nested"),
-                            "write one loop with more rounds",
+                            "replace nested loops by one loop with more rounds",
                         ));
                     }
                     open.push((Some(Loop::parse(line, rest)?), Vec::new()));
@@ -111,11 +111,11 @@ impl Assembly {
                 }
                 [word, ..] => {
                     let node = Node::Instruction(Draft::parse(line, word)?);
-                    open.last_mut().expect("the whole source is open").1.push(node);
+                    open.last_mut().expect("the list always contains the source itself").1.push(node);
                 }
             }
         }
-        let (head, body) = open.pop().expect("the whole source is open");
+        let (head, body) = open.pop().expect("the list always contains the source itself");
         if let Some(head) = head {
             let why = "this loop is not closed";
             return Err(Problem::new(head.line, why, "write `.end` behind its last instruction"));
@@ -157,22 +157,23 @@ impl Assembly {
         let party = match *party {
             "garbler" => Party::Garbler,
             "evaluator" => Party::Evaluator,
-            other => return Err(line.problem(format!("{other:?} is no party"), hint)),
+            other => return Err(line.problem(format!("{other:?} is not a party"), hint)),
         };
         if open.len() > 1 || !open[0].1.is_empty() {
             return Err(line.problem(
-                "an input stands behind an instruction",
-                "write all inputs before the first instruction: they are there when it begins",
+                "this input is declared after an instruction",
+                "declare all inputs before the first instruction: inputs are in their places when the \
+                 program begins",
             ));
         }
         let (name, place) = (line.name(name)?, line.place(place)?);
         if self.inputs.iter().any(|input| input.party == party && input.name == name) {
-            return Err(line.problem(format!("the party has two inputs called {name}"), "rename one"));
+            return Err(line.problem(format!("this party has two inputs called {name}"), "rename one"));
         }
         let taken = |cell: &usize| self.inputs.iter().any(|input| input.place.cells().contains(cell));
         if let Some(cell) = place.cells().find(taken) {
             return Err(line.problem(
-                format!("another input is in {} already", cell_name(cell)),
+                format!("another input already uses {}", cell_name(cell)),
                 "choose other registers or words of memory",
             ));
         }
@@ -189,7 +190,7 @@ impl Assembly {
             "garbler" => Recipient::Garbler,
             "evaluator" => Recipient::Evaluator,
             "both" => Recipient::Both,
-            other => return Err(line.problem(format!("{other:?} is nobody"), hint)),
+            other => return Err(line.problem(format!("{other:?} is not a recipient"), hint)),
         };
         let (name, place) = (line.name(name)?, line.place(place)?);
         if self.outputs.iter().any(|output| output.name == name) {
@@ -201,9 +202,11 @@ impl Assembly {
 
     fn set_steps(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), Problem> {
         if let Some((_, first)) = self.steps {
-            return Err(
-                line.problem(format!("line {first} says already how many steps there are"), "say it once")
-            );
+            return Err(line.problem(
+                format!("line {first} already gives the number of steps"),
+                "give the number of \
+                     steps only once",
+            ));
         }
         let steps = match words {
             [number] => number.parse().ok().filter(|steps| (1..=MAX_STEPS).contains(steps)),
@@ -211,7 +214,7 @@ impl Assembly {
         };
         let steps = steps.ok_or_else(|| {
             line.problem(
-                "this is no number of steps",
+                "this is not a number of steps",
                 format!("write `.steps N`, with N from 1 to {MAX_STEPS}"),
             )
         })?;
@@ -222,7 +225,7 @@ impl Assembly {
     fn check_outputs(&self, written: &[bool; REGISTERS + MEMORY]) -> Result<(), Problem> {
         if self.outputs.is_empty() {
             let hint = "name an output, such as `.output both result r0`";
-            return Err(Problem::new(self.last_line, "nobody learns anything", hint));
+            return Err(Problem::new(self.last_line, "the program has no output", hint));
         }
         // The peer of a secret program's holder has a source with the interface only.
         if self.instructions.is_empty() && self.steps.is_some() {
@@ -251,7 +254,7 @@ fn unwritten(line: usize, cell: usize) -> Problem {
             format!("write `store REGISTER, {}` before, or name {name} in an `.input`", cell - REGISTERS)
         }
     };
-    Problem::new(line, format!("{name} is read, and nothing was written to it before"), hint)
+    Problem::new(line, format!("the program reads {name} before anything was written to it"), hint)
 }
 
 /// A line without its comment.
@@ -272,7 +275,7 @@ impl Line<'_> {
         match word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(letters) {
             true if word.len() <= 64 => Ok(word.to_owned()),
             _ => Err(self.problem(
-                format!("{word:?} is no name"),
+                format!("{word:?} is not a name"),
                 "a name has up to 64 letters, digits and underscores, and begins with a letter",
             )),
         }
@@ -294,7 +297,7 @@ impl Line<'_> {
             _ => Err(self.problem(
                 format!("{word:?} is neither registers nor words of memory"),
                 format!(
-                    "there are r0 to r{} and m0 to m{}, and `m0..m3` are four",
+                    "write r0 to r{}, m0 to m{}, or a range: `m0..m3` means four words",
                     REGISTERS - 1,
                     MEMORY - 1
                 ),
@@ -323,13 +326,22 @@ impl Loop {
         let (rounds, name) = match words {
             [rounds] => (rounds, None),
             [rounds, name] => (rounds, Some(line.name(name)?)),
-            _ => return Err(line.problem("a loop has a number of rounds, and perhaps a name for each", hint)),
+            _ => {
+                return Err(line.problem(
+                    "a loop needs a number of rounds, and may have a name for the \
+                 round's number",
+                    hint,
+                ));
+            }
         };
         if name.as_deref().is_some_and(|name| register(name).is_some()) {
-            return Err(line.problem("a round is called like a register", "give it another name, such as i"));
+            return Err(line.problem(
+                "the name of the loop's round is the name of a register",
+                "give it another name, such as i",
+            ));
         }
         let rounds = rounds.parse().ok().filter(|rounds| (1..=MAX_INSTRUCTIONS).contains(rounds));
-        let rounds = rounds.ok_or_else(|| line.problem("this is no number of rounds", hint))?;
+        let rounds = rounds.ok_or_else(|| line.problem("this is not a number of rounds", hint))?;
         Ok(Loop { line: line.number, rounds, name })
     }
 }
@@ -381,7 +393,7 @@ impl Draft {
         let hint = format!("write `{}`", format!("{word} {form_of}").trim());
         let register = |name: &str| {
             register(name).map(|number| number as u8).ok_or_else(|| {
-                let why = format!("{name:?} is no register: there are r0 to r{}", REGISTERS - 1);
+                let why = format!("{name:?} is not a register: registers are r0 to r{}", REGISTERS - 1);
                 line.problem(why, format!("{hint}, with a value in a register where one is asked for"))
             })
         };
@@ -432,9 +444,10 @@ impl Second {
         match (line.name(name), more) {
             (Ok(name), Some(more)) => Ok(Second::Round(name, more)),
             _ => Err(line.problem(
-                format!("{word:?} is no operand"),
+                format!("{word:?} is not an operand"),
                 format!(
-                    "write r0 to r{}, a number from -2147483648 to 4294967295, or a round: i, i+1",
+                    "write r0 to r{}, a number from -2147483648 to 4294967295, or the round of a loop, such \
+                     as i or i+1",
                     REGISTERS - 1
                 ),
             )),
@@ -476,9 +489,10 @@ impl<'s> Unrolling<'s> {
                         return Err(Problem::new(
                             draft.line,
                             format!(
-                                "the program has more than {MAX_INSTRUCTIONS} instructions with all rounds"
+                                "with all rounds of loops, the program has more than {MAX_INSTRUCTIONS} \
+                                 instructions"
                             ),
-                            "repeat less, or split it into several programs",
+                            "use fewer rounds, or split the program into several programs",
                         ));
                     }
                     into.push((instruction, draft.line));
@@ -489,8 +503,8 @@ impl<'s> Unrolling<'s> {
                         if self.rounds > MAX_INSTRUCTIONS {
                             return Err(Problem::new(
                                 head.line,
-                                format!("the loops have more than {MAX_INSTRUCTIONS} rounds in all"),
-                                "repeat less, or split it into several programs",
+                                format!("all loops together have more than {MAX_INSTRUCTIONS} rounds"),
+                                "use fewer rounds, or split the program into several programs",
                             ));
                         }
                         self.names.extend(head.name.as_deref().map(|name| (name, round as u32)));
@@ -511,8 +525,11 @@ impl<'s> Unrolling<'s> {
                 let value = round.and_then(|round| round.checked_add(*more)).ok_or_else(|| {
                     Problem::new(
                         draft.line,
-                        format!("no loop around calls its round {name}, or the sum is beyond 32 bits"),
-                        format!("write a number, a register, or `.repeat COUNT {name}` around"),
+                        format!(
+                            "no loop around this line calls its round {name}, or the sum has more than \
+                             32 bits"
+                        ),
+                        format!("write a number, a register, or put this line into `.repeat COUNT {name}`"),
                     )
                 })?;
                 Operand::Value(value)
@@ -537,8 +554,9 @@ impl<'s> Unrolling<'s> {
                 let address = usize::try_from(address).ok().filter(|address| *address < MEMORY);
                 REGISTERS
                     + address.ok_or_else(|| {
-                        let hint = format!("an address is 0 to {}, or in a register", MEMORY - 1);
-                        Problem::new(draft.line, "this address is outside memory", hint)
+                        let hint =
+                            format!("an address must be a number from 0 to {}, or a register", MEMORY - 1);
+                        Problem::new(draft.line, "this address is outside of the memory", hint)
                     })?
             }
             (Operation::Store, Operand::Register(_)) => {

@@ -136,18 +136,18 @@ fn errors_say_where_and_what_to_write() {
         (".input garbler x r0\nadd r0, r0, r1\n.output both x r0", 2, "r1 is read", "mov r1, 0"),
         (".input garbler x r0\nsel r1, r0, r0\n.output both x r1", 2, "r1 is read", "mov r1, 0"),
         (".input garbler x r0\nload r1, 3\n.output both x r1", 2, "m3 is read", "store REGISTER, 3"),
-        (".input garbler x r0\nstore r0, 16\n.output both x r0", 2, "outside memory", "0 to 15"),
+        (".input garbler x r0\nstore r0, 16\n.output both x r0", 2, "outside of the memory", "0 to 15"),
         (
             ".input garbler x r0\n.repeat 17 i\nstore r0, i\n.end\n.output both x r0",
             3,
-            "outside memory",
+            "outside of the memory",
             "0 to 15",
         ),
         (".input garbler x r0\nmov r0, i\n.output both x r0", 2, "calls its round i", ".repeat COUNT i"),
         (
             ".input garbler x r0\nadd r0, 5, r0\n.output both x r0",
             2,
-            "\"5\" is no register",
+            "\"5\" is not a register",
             "TARGET, REGISTER",
         ),
         (
@@ -156,25 +156,25 @@ fn errors_say_where_and_what_to_write() {
             "2 operands",
             "add TARGET, REGISTER, OPERAND",
         ),
-        (".input garbler x r0\nmov r0, 4294967296\n.output both x r0", 2, "no operand", "4294967295"),
+        (".input garbler x r0\nmov r0, 4294967296\n.output both x r0", 2, "not an operand", "4294967295"),
         (".input garbler x r0\ndiv r0, r0, 2", 2, "no instruction \"div\"", "mul"),
         (".input garbler x r8", 1, "neither registers", "r7"),
         (".input garbler x r7..m0", 1, "neither registers", "m15"),
         (".input garbler x r0\n.input evaluator y r0", 2, "r0 already", "other registers"),
         (".input garbler x r0\n.input garbler x r1", 2, "two inputs", "rename"),
-        (".input garbler x r0\nnop\n.input garbler y r1", 3, "behind an instruction", "before the first"),
-        (".input carol x r0", 1, "\"carol\" is no party", "garbler"),
-        (".output all x r0", 1, "is nobody", "both"),
+        (".input garbler x r0\nnop\n.input garbler y r1", 3, "after an instruction", "before the first"),
+        (".input carol x r0", 1, "\"carol\" is not a party", "garbler"),
+        (".output all x r0", 1, "is not a recipient", "both"),
         (".input garbler x r0\nnop", 2, "nobody learns", ".output"),
         (".input garbler x r0\nnop\n.output both y r1", 3, "r1 is read", "mov r1, 0"),
         (".repeat 2\nnop", 1, "not closed", ".end"),
         (".end", 1, "no loop is open", ".repeat"),
-        (".repeat 0\n.end", 1, "no number of rounds", "65536"),
-        (".repeat 2 r1\n.end", 1, "like a register", "such as i"),
-        (".repeat 65536\n.repeat 65536\n.end\n.end", 2, "more than 65536 rounds", "repeat less"),
-        (".repeat 60000\nnop\nnop\n.end", 2, "more than 65536 instructions", "repeat less"),
-        (".steps 5000", 1, "no number of steps", "1 to 4096"),
-        (".steps 5\n.steps 6", 2, "line 1 says already", "once"),
+        (".repeat 0\n.end", 1, "not a number of rounds", "65536"),
+        (".repeat 2 r1\n.end", 1, "the name of a register", "such as i"),
+        (".repeat 65536\n.repeat 65536\n.end\n.end", 2, "more than 65536 rounds", "use fewer rounds"),
+        (".repeat 60000\nnop\nnop\n.end", 2, "more than 65536 instructions", "use fewer rounds"),
+        (".steps 5000", 1, "not a number of steps", "1 to 4096"),
+        (".steps 5\n.steps 6", 2, "line 1 already gives", "once"),
         (".loop 5", 1, "no directive", ".repeat"),
     ];
     for (source, line, message, hint) in cases {
@@ -193,7 +193,7 @@ fn errors_say_where_and_what_to_write() {
     let problem = secret(".input garbler program r0\n.steps 1\n.output both x r0");
     assert!(problem.line == 1 && problem.hint.contains("another name"), "{problem}");
     let nobody = Assembly::parse("mov r0, 1\n.output both x r0").unwrap().public("p").unwrap_err();
-    assert!(nobody.message.contains("nobody gives an input"), "{nobody}");
+    assert!(nobody.message.contains("neither party gives an input"), "{nobody}");
 }
 
 /// The page has the AND gates of each component, and the AND gates and slots of the examples.

@@ -22,12 +22,13 @@ pub struct Digests {
 }
 
 /// The message if the parties' programs differ.
-pub const OTHER_PROGRAM: &str = "the peer's program is another one; compare `brickwork info` on both sides \
-                                 (also --executions, --map and --cut)";
+pub const OTHER_PROGRAM: &str = "the two parties have different programs; compare `brickwork info` on both \
+                                 sides (also --executions, --map and --cut)";
 
 /// The message if parties with stock have different purposes; they have no program yet.
-const OTHER_PURPOSE: &str = "the peer was started for another lane or attempt of a job, with another number \
-                             of workers, or for none; compare the commands of both sides";
+const OTHER_PURPOSE: &str = "the peer was started for another purpose (another lane or attempt of a job, \
+                             another number of workers, or no job at all); compare the commands of both \
+                             sides";
 
 /// Compares the digests of the parties' next actions. Rounds: half of one, because both send at the same
 /// time.
@@ -155,21 +156,24 @@ impl Greeting {
             (
                 theirs.version != mine.version,
                 format!(
-                    "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same \
-                     release on both sides",
+                    "this party has version {PROTOCOL_VERSION} of the protocol, but the peer has version \
+                     {}; install the same release on both sides",
                     u32::from_le_bytes(theirs.version)
                 ),
             ),
             (
                 theirs.protocol != mine.protocol,
                 format!(
-                    "this party runs {protocol}, the peer another protocol; give the same --protocol on \
-                     both sides"
+                    "this party runs {protocol}, but the peer runs another protocol; give the same \
+                     --protocol on both sides"
                 ),
             ),
             (
                 theirs.role == mine.role,
-                format!("both parties are {role:?}; one must be the garbler and one the evaluator"),
+                format!(
+                    "both parties were started as {role:?}; start one as the garbler and the other as the \
+                     evaluator"
+                ),
             ),
             (
                 theirs.role > 1 || theirs.modes > (STOCK | POST_QUANTUM),
@@ -178,8 +182,8 @@ impl Greeting {
             (
                 (theirs.modes ^ mine.modes) & STOCK != 0,
                 match mine.modes & STOCK {
-                    STOCK => "this party works with a store, and the peer was started without --store",
-                    _ => "the peer works with a store, and this party was started without --store",
+                    STOCK => "this party was started with --store, but the peer without",
+                    _ => "the peer was started with --store, but this party without",
                 }
                 .to_string()
                     + "; give it on both sides or on neither",
@@ -187,8 +191,8 @@ impl Greeting {
             (
                 (theirs.modes ^ mine.modes) & POST_QUANTUM != 0,
                 match mine.modes & POST_QUANTUM {
-                    POST_QUANTUM => "the peer was started without --post-quantum",
-                    _ => "the peer was started with --post-quantum, and this party without",
+                    POST_QUANTUM => "this party was started with --post-quantum, but the peer without",
+                    _ => "the peer was started with --post-quantum, but this party without",
                 }
                 .to_string()
                     + "; give it on both sides or on neither",
@@ -196,7 +200,7 @@ impl Greeting {
             (
                 theirs.security != mine.security,
                 format!(
-                    "--security is {} here and {} at the peer",
+                    "this party has --security {}, but the peer has --security {}",
                     security.bits(),
                     u32::from_le_bytes(theirs.security)
                 ),
@@ -204,7 +208,7 @@ impl Greeting {
             (
                 theirs.shares != mine.shares,
                 format!(
-                    "the promise is divided among {} sessions here and {} at the peer",
+                    "this party divides the promise among {} sessions, but the peer among {}",
                     security.shares(),
                     u32::from_le_bytes(theirs.shares)
                 ),
@@ -217,7 +221,11 @@ impl Greeting {
                 }
                 .to_string(),
             ),
-            (theirs.identities != mine.identities, "the peer expects other identities".to_string()),
+            (
+                theirs.identities != mine.identities,
+                "the peer expects the public keys of other parties; compare the keys on both sides"
+                    .to_string(),
+            ),
         ];
         if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {
             return Err(Error::Mismatch(why));

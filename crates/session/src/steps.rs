@@ -86,7 +86,7 @@ impl Step {
             if *ty != secret.ty {
                 let found = &secret.ty;
                 return Err(Error::Input(format!(
-                    "input {name} is of type {ty}, the secret of type {found}"
+                    "input {name} has type {ty}, but the secret has type {found}"
                 )));
             }
             let before = match party {
@@ -94,7 +94,7 @@ impl Step {
                 Party::Evaluator => of_evaluator.insert(port, secret.clone()),
             };
             if before.is_some() {
-                return Err(Error::Input(format!("input {name} takes two secrets")));
+                return Err(Error::Input(format!("input {name} is given two secrets; give one")));
             }
         }
         let mut keep = std::collections::BTreeSet::new();
@@ -118,7 +118,7 @@ impl Step {
     /// [`Error::Limit`] if they are too large together.
     pub fn beside(steps: &[Step]) -> Result<Self, Error> {
         if steps.iter().any(|step| step.purpose.is_some()) {
-            return Err(Error::Input("steps with purposes of their own are not one".into()));
+            return Err(Error::Input("steps that have a purpose cannot be joined into one step".into()));
         }
         let programs: Vec<&Program> = steps.iter().map(|step| &*step.program).collect();
         let carried = steps.iter().flat_map(|step| step.carried.iter().cloned()).collect();
@@ -178,7 +178,10 @@ impl Step {
         if input.len() == width {
             return Ok(());
         }
-        Err(Error::Input(format!("the {party:?} gives {width} input bits here, not {}", input.len())))
+        Err(Error::Input(format!(
+            "the program takes {width} input bits from the {party:?}, not {}",
+            input.len()
+        )))
     }
 
     /// Returns a digest of the step, which must be the same at both parties.
@@ -204,7 +207,9 @@ impl Step {
         match self.secrets().all(|secret| Some(&secret.session) == session) {
             true => Ok(()),
             false => Err(Error::Usage(
-                "a secret of another session cannot be used: a kept value ends with its session".into(),
+                "this secret belongs to another session: a kept value can only be used in the session that \
+                 kept it"
+                    .into(),
             )),
         }
     }
@@ -258,7 +263,7 @@ pub fn kept(program: &Program) -> impl Iterator<Item = &OutputPort> {
 
 /// The counter of secrets' numbers. Each log entry has a range of its own, so a secret that one program of an
 /// epoch has kept is unknown in another.
-const NUMBERS: Counter = Counter::new("numbers of what is kept", 40);
+const NUMBERS: Counter = Counter::new("numbers of kept values", 40);
 
 /// The secrets that the steps of a session have kept. For each of them, `W` holds this party's data about its
 /// wires.
@@ -353,5 +358,5 @@ impl<W> Kept<W> {
 }
 
 fn forgotten() -> Error {
-    Error::Usage("the secret was forgotten, or its session has ended".into())
+    Error::Usage("this secret was forgotten, or its session has ended".into())
 }

@@ -206,7 +206,7 @@ fn row_19_a_store_on_one_side_only_is_named() {
         let [garbler, evaluator] = greeted(move |role, hello| hello[13] ^= u8::from(role == liar));
         let (told, other) =
             if liar == Party::Garbler { (evaluator.2, garbler.2) } else { (garbler.2, evaluator.2) };
-        assert!(matches!(told, Err(Error::Mismatch(why)) if why.contains("peer works with a store")));
+        assert!(matches!(told, Err(Error::Mismatch(why)) if why.contains("peer was started with --store")));
         assert!(other.is_ok());
     }
 }
@@ -237,10 +237,10 @@ fn row_19_each_field_of_a_greeting_counts() {
         (15, "protocol"),
         (16, "program"),
         (47, "program"),
-        (80, "identities"),
-        (111, "identities"),
-        (144, "divided among"),
-        (147, "divided among"),
+        (80, "public keys"),
+        (111, "public keys"),
+        (144, "divides the promise among"),
+        (147, "divides the promise among"),
     ] {
         for liar in [Party::Garbler, Party::Evaluator] {
             let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 4 } else { 0 });

@@ -104,7 +104,10 @@ impl Store {
             || !state.is_open(serial)
             || self.row::<BatchRow>(BATCHES, &key)?.is_some()
         {
-            return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
+            return Err(Error::Stock(format!(
+                "batch {serial} cannot be added to this epoch: the step that makes it has ended, or the \
+                 epoch already has it"
+            )));
         }
         Ok(key)
     }
@@ -125,10 +128,10 @@ impl Store {
         let _changing = self.change()?;
         let key = self.key_for_new(id, serial)?;
         let To::Here(writing) = writer.0 else {
-            return Err(Error::Usage("a writer of another process's store".into()));
+            return Err(Error::Usage("this writer belongs to the store of another process".into()));
         };
         if writing.name() != key {
-            return Err(Error::Usage("a writer of another batch".into()));
+            return Err(Error::Usage("this writer belongs to another batch".into()));
         }
         let segment = writing.finish()?;
         self.keep_chain(id, serial, chain)?;
@@ -223,7 +226,7 @@ impl Store {
             let items = state.fresh(serial, *first, count.into())?;
             if items.last().is_some_and(|items| items.end > made) {
                 let left: u64 = state.fresh_of(serial, *first..made).iter().map(length).sum();
-                return Err(Error::Stock(format!("batch {serial} has {left} items left")));
+                return Err(Error::Stock(format!("batch {serial} has only {left} items left")));
             }
             *first = items.last().map_or(*first, |items| items.end);
             all.push((serial, items));
@@ -260,7 +263,11 @@ impl Store {
     /// # Errors
     /// As [`Store::read`].
     pub fn read_at(&self, taken: &Taken, serial: Serial, item: u64) -> Result<Record, Error> {
-        let none = || Error::Stock(format!("item {item} of batch {serial} was not taken or is gone"));
+        let none = || {
+            Error::Stock(format!(
+                "item {item} of batch {serial} is not among the taken items, or was already used"
+            ))
+        };
         let mut of_batch = taken.items.iter().filter(|(of, _)| *of == serial);
         if !of_batch.any(|(_, items)| items.iter().any(|items| items.contains(&item))) {
             return Err(none());
@@ -289,7 +296,7 @@ impl Store {
     /// Returns the key of a batch from which items were taken, and its segment.
     fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
         self.sound()?;
-        let gone = || Error::Stock(format!("batch {serial} is gone"));
+        let gone = || Error::Stock(format!("batch {serial} was used up or burned"));
         if taken.items.iter().all(|(of, _)| *of != serial) {
             return Err(gone());
         }
@@ -301,7 +308,7 @@ impl Store {
     pub(super) fn batch_row(&self, id: &EpochId, serial: Serial) -> Result<(Vec<u8>, BatchRow), Error> {
         let key = with_number(id, serial);
         let row = self.row::<BatchRow>(BATCHES, &key)?;
-        Ok((key, row.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?))
+        Ok((key, row.ok_or_else(|| Error::Stock(format!("batch {serial} was used up or burned")))?))
     }
 
     /// Reads everything that programs may take from the store. Returns the number of bytes in segments, and

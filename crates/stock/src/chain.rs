@@ -33,7 +33,7 @@ impl Chain {
     pub fn random() -> Result<Self, Error> {
         let mut chain = Chain::of(&[0; 32]);
         getrandom::fill(&mut chain.key).map_err(|error| {
-            Error::Resource(format!("the operating system gives no randomness ({error})"))
+            Error::Resource(format!("the operating system gave no random bytes ({error})"))
         })?;
         Ok(chain)
     }
@@ -60,8 +60,8 @@ impl Chain {
     pub fn go_to(&mut self, item: u64) -> Result<(), Error> {
         if item < self.item {
             return Err(Error::Stock(format!(
-                "the key of item {item} is erased, as it was taken; the index is an old copy, burn this part \
-                 (`brickwork stock burn`)"
+                "item {item} was used and its key erased, but the index still has it: the index is an old \
+                 copy; burn this part of the stock (`brickwork stock burn`)"
             )));
         }
         while self.item < item {

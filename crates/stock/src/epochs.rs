@@ -125,7 +125,7 @@ impl Store {
             let id = key
                 .as_slice()
                 .try_into()
-                .map_err(|_| Error::Stock("the index names an epoch wrongly".into()))?;
+                .map_err(|_| Error::Stock("the index has an epoch with a malformed identifier".into()))?;
             epochs.push((id, self.open_row::<Epoch>(EPOCHS, &key, &row)?));
         }
         epochs.sort_by_key(|(id, epoch)| (epoch.created, *id));
@@ -139,7 +139,7 @@ impl Store {
     pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &Secrets) -> Result<(), Error> {
         let _changing = self.change()?;
         if self.row::<Epoch>(EPOCHS, id)?.is_some() {
-            return Err(Error::Stock("this epoch exists".into()));
+            return Err(Error::Stock("the store already has this epoch".into()));
         }
         let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?];
         let (file, kept) = (self.key_file(id), Kept { secrets: secrets.clone(), chains: Vec::new() });
@@ -161,7 +161,7 @@ impl Store {
     /// Reads the keys of an epoch.
     pub(super) fn kept(&self, id: &EpochId) -> Result<Kept, Error> {
         let kept = self.key_file(id).read()?;
-        kept.ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
+        kept.ok_or_else(|| Error::Stock("the store does not have this epoch, or it was burned".into()))
     }
 
     /// Adds the keys of a batch's items, before the index names the batch.
@@ -224,7 +224,10 @@ impl Store {
             }
             match file.settle().and_then(|()| self.kept(&id)) {
                 Ok(_) => self.erase_gone(&id, &state)?,
-                Err(error) => tracing::warn!("the keys of part {} cannot be read: {error}", short(&id)),
+                Err(error) => tracing::warn!(
+                    "the store cannot read the keys of part {} of the stock: {error}",
+                    short(&id)
+                ),
             }
         }
         Ok(())
@@ -239,8 +242,8 @@ impl Store {
         let kept = self.kept(id)?;
         if kept.secrets.forward.entry() > self.state(id)?.shared() + 1 {
             return Err(Error::Stock(
-                "the keys of this part are ahead of its log: the index is an old copy; burn this part \
-                 (`brickwork stock burn`)"
+                "the keys of this part of the stock are newer than its log in the index: the index is an \
+                 old copy; burn this part (`brickwork stock burn`)"
                     .into(),
             ));
         }
@@ -275,12 +278,12 @@ impl Store {
 
     fn log_rows(&self, id: &EpochId) -> Result<Vec<LogRow>, Error> {
         if self.row::<Epoch>(EPOCHS, id)?.is_none() {
-            return Err(Error::Stock("there is no such epoch".into()));
+            return Err(Error::Stock("the store does not have this epoch".into()));
         }
         let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number)
         {
             true => self.open_row(LOG, &key, &row),
-            false => Err(Error::Stock("an entry of its log is missing".into())),
+            false => Err(Error::Stock("the log of this epoch lacks an entry".into())),
         };
         (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
     }
@@ -362,7 +365,7 @@ impl Store {
         let items = match entry {
             Entry::Use { taken, .. } => self.items_of(id, &before, taken)?,
             Entry::Damaged(items) if !self.has_items(id, items)? => {
-                return Err(Error::Stock("damaged items that no batch has".into()));
+                return Err(Error::Stock("the entry names damaged items that no batch has".into()));
             }
             _ => Vec::new(),
         };
@@ -418,10 +421,10 @@ impl Store {
         for (id, _) in self.epochs()? {
             let state = self.state(&id)?;
             if state.is_lent() && state.burned().is_none() {
-                let why = "makers had its secrets when this party's process ended, and what they saw is not \
-                           known";
+                let why = "this party's process ended while makers had the secrets of this part, so nobody \
+                           knows whether a check failed";
                 drop(self.lose(&id, Loss::Check, why.into())?);
-                tracing::warn!("the part {} of this store is burned: {why}", short(&id));
+                tracing::warn!("part {} of this store is burned: {why}", short(&id));
             }
         }
         Ok(())
@@ -435,7 +438,7 @@ impl Store {
         let _changing = self.change()?;
         let state = self.state(id)?;
         if state.burned().is_none() && !state.is_new() {
-            return Err(Error::Stock("something of this epoch may still be used".into()));
+            return Err(Error::Stock("this epoch still has items, so burn it first".into()));
         }
         let mut rows = vec![(EPOCHS, id.to_vec(), None)];
         rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));

@@ -61,7 +61,8 @@ pub(super) fn holds_store(directory: &Path) -> Result<bool, Error> {
     match first_in(directory, is_new)? {
         None => Ok(false),
         Some(found) => Err(Error::Incomplete(format!(
-            "{} is missing, and {} is there: without its index nobody knows what this store holds",
+            "{} is missing, but {} is there; without the index, nobody can tell which items of this store \
+             were used",
             index.display(),
             found.display()
         ))),
@@ -92,8 +93,8 @@ fn first_in(folder: &Path, except: impl Fn(&Path) -> Result<bool, Error>) -> Res
 pub(super) fn move_aside(disk: &Disk, directory: &Path, path: &Path) -> Result<(), Error> {
     let target = moved_aside(disk, directory, path)?;
     tracing::warn!(
-        "{} is nothing that this store knows, and was moved to {}; if the index was restored from a copy, \
-         the file may belong to a newer one",
+        "the index does not know the file {}, so the store moved it to {}; if you restored an old copy of \
+         the index, the file may belong to a newer index",
         path.display(),
         target.display()
     );

@@ -49,7 +49,7 @@ impl Forward {
     pub fn go_to(&mut self, entry: u64) -> Result<(), Error> {
         if entry < self.entry {
             return Err(Error::Usage(format!(
-                "the keys of entry {entry} are erased, and those of entry {} are there",
+                "the keys of log entry {entry} were erased; only the keys from entry {} on exist",
                 self.entry
             )));
         }
@@ -63,7 +63,7 @@ impl Forward {
     /// Returns the keys of the next entry, for a store.
     pub fn behind(&self) -> Self {
         let mut behind = self.clone();
-        behind.go_to(self.entry + 1).expect("a later entry");
+        behind.go_to(self.entry + 1).expect("the next entry is later");
         behind
     }
 
@@ -74,7 +74,7 @@ impl Forward {
     pub fn join(parts: impl IntoIterator<Item = Forward>) -> Self {
         let parts: Vec<Forward> = parts.into_iter().collect();
         let entry = parts.first().map_or(0, Forward::entry);
-        assert!(parts.iter().all(|part| part.entry == entry), "keys of one entry");
+        assert!(parts.iter().all(|part| part.entry == entry), "all keys must belong to the same log entry");
         // The full length is allocated, because a growing vector leaves copies of keys behind.
         let mut keys = Vec::with_capacity(parts.iter().map(|part| part.keys.len()).sum());
         parts.iter().for_each(|part| keys.extend_from_slice(&part.keys));
@@ -88,7 +88,8 @@ impl Forward {
     pub fn split(&self, lengths: &[usize]) -> Result<Vec<Self>, Error> {
         if lengths.iter().sum::<usize>() != self.keys.len() {
             return Err(Error::Stock(
-                "the secrets of a session have another number of keys than this version".into(),
+                "the stored secrets of this session have another number of keys than this release expects"
+                    .into(),
             ));
         }
         let mut rest = &self.keys[..];

@@ -54,7 +54,8 @@ pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
             folder::of_disk(io, format!("{what}: {error}"))
         }
         redb::Error::Corrupted(_) | redb::Error::Io(_) => Error::Stock(format!(
-            "{what}: {error}; `brickwork stock verify --repair` makes the index anew, of all that is whole"
+            "{what} failed: {error}; `brickwork stock verify --repair` makes a new index from all undamaged \
+             files"
         )),
         _ => Error::Stock(format!("{what}: {error}")),
     }
@@ -90,7 +91,10 @@ pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
         before = now;
         std::thread::sleep(Duration::from_millis(10));
     }
-    Err(Error::Stock(format!("{} is being written to all the time; look again later", path.display())))
+    Err(Error::Stock(format!(
+        "{} changes all the time, so it cannot be read; try again later",
+        path.display()
+    )))
 }
 
 /// The number of readings after which an index that keeps changing is an error.
@@ -119,7 +123,7 @@ impl Index {
                 Ok(Some(true)) => Ok(index),
                 checked => {
                     index.is_damaged = true.into();
-                    checked.and(Err(redb::Error::Corrupted("its checksums are wrong".into())))
+                    checked.and(Err(redb::Error::Corrupted("the checksums of the index are wrong".into())))
                 }
             }
         };
@@ -140,7 +144,8 @@ impl Index {
 
     /// Runs a closure with the database, and turns panics about damage into errors.
     pub fn run<T>(&self, run: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, redb::Error> {
-        let done = caught(|| run(self.database.as_ref().expect("it is there until it is dropped")));
+        let done =
+            caught(|| run(self.database.as_ref().expect("the database is open until the index is dropped")));
         if let Err(redb::Error::Corrupted(_)) = done {
             self.is_damaged.store(true, Ordering::Relaxed);
         }
@@ -185,16 +190,16 @@ fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Er
     erase_stack();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     CATCHING.set(before);
-    result.unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
+    result.unwrap_or_else(|_| Err(redb::Error::Corrupted("the index is damaged".into())))
 }
 
 /// Makes an index with a format row and empty tables.
 pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
-    let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
+    let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number has an encoding");
     let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
     let write = |database: &Database| -> Result<(), redb::Error> {
         let mut transaction = database.begin_write()?;
-        transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+        transaction.set_durability(Durability::Immediate).expect("no code lowers the durability");
         transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
         for table in [EPOCHS, BATCHES, LOG, PAIRS, VAIN, NOTES] {
             transaction.open_table(table)?;
@@ -206,7 +211,7 @@ pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(
 
 /// Encodes a value that may be secret. The buffer does not grow, so no copies remain.
 pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
-    let length = postcard::experimental::serialized_size(value).expect("it can be encoded");
+    let length = postcard::experimental::serialized_size(value).expect("each row has an encoding");
     let mut bytes = Zeroizing::new(vec![0; length]);
     postcard::to_slice(value, &mut bytes).expect("it fits");
     bytes

@@ -44,8 +44,8 @@ impl Kept {
         let found = self.chains.iter().find(|(of, _)| *of == serial).map(|(_, chain)| chain);
         found.ok_or_else(|| {
             Error::Stock(format!(
-                "the keys of batch {serial} are gone: the file of keys is an old copy; burn this part \
-                 (`brickwork stock burn`)"
+                "the keys of batch {serial} are missing: the file of keys is an old copy; burn this part of \
+                 the stock (`brickwork stock burn`)"
             ))
         })
     }
@@ -105,7 +105,7 @@ impl<'s> KeyFile<'s> {
     fn sealed(&self, number: u64, kept: &Kept) -> Result<Vec<u8>, Error> {
         let sealed = self.sealer.seal(&self.about(number), &encoded_secret(kept))?;
         let length = u32::try_from(sealed.len())
-            .map_err(|_| Error::Limit("an epoch with keys of more than 4 GiB".into()))?;
+            .map_err(|_| Error::Limit("the keys of one epoch would take more than 4 GiB".into()))?;
         Ok([&number.to_le_bytes()[..], &length.to_le_bytes(), &sealed].concat())
     }
 
@@ -152,8 +152,8 @@ impl<'s> KeyFile<'s> {
             std::thread::sleep(BETWEEN_LOOKS);
         }
         Err(Error::Stock(format!(
-            "{} holds no keys that the store key opens; it was altered, or is another store's. Without it \
-             nothing of this part can be used: burn it (`brickwork stock burn`)",
+            "the store key does not open {}: the file was altered, or belongs to another store. Without \
+             these keys this part of the stock cannot be used: burn it (`brickwork stock burn`)",
             self.path.display()
         )))
     }
@@ -196,7 +196,7 @@ impl<'s> KeyFile<'s> {
 
     /// Writes the next version, and overwrites the previous one.
     pub fn write(&self, kept: &Kept) -> Result<(), Error> {
-        let gone = || Error::Stock(format!("{} is gone", self.path.display()));
+        let gone = || Error::Stock(format!("the file {} is missing", self.path.display()));
         let (file, slot_bytes) = self.open(File::options().read(true).write(true))?.ok_or_else(gone)?;
         let found = self.found(&file, slot_bytes)?;
         let last = found.last().ok_or_else(gone)?;

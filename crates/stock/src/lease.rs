@@ -41,8 +41,7 @@ impl Leases {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Error::Busy(
-                    "another session with this peer is comparing the stores and does not end; try again later"
-                        .into(),
+                    "another session with this peer still compares the stores; try again later".into(),
                 ));
             }
             now = self.now.1.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;

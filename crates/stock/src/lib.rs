@@ -41,7 +41,7 @@ mod vain;
 mod writers;
 
 /// The reason in the log if this party's user burned an epoch. The peer is told in the next connection.
-pub const BY_USER: &str = "by its user (`brickwork stock burn`, or a repair of the index)";
+pub const BY_USER: &str = "this party's user burned it (`brickwork stock burn`, or a repair of the index)";
 
 pub use batches::{Damage, Left};
 pub use brickwork_base::{Strangers, short};

@@ -248,21 +248,25 @@ impl State {
     /// [`Error::Stock`] if the entry cannot follow.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
         if let Some(why) = &self.burned {
-            return Err(Error::Stock(format!("this part of it was burned: {why}")));
+            return Err(Error::Stock(format!("this part of the stock was burned: {why}")));
         }
         if self.shared + entry.numbers() >= RANGES && entry.is_shared() {
             return Err(Error::Stock(
-                "this part of it is worn out; burn it (`brickwork stock burn`) and make another".into(),
+                "the log of this part of the stock is full; burn this part (`brickwork stock burn`) and \
+                 make new stock"
+                    .into(),
             ));
         }
         if self.lent && !matches!(entry, Entry::Returned | Entry::Burned(_)) {
-            return Err(Error::Stock("makers of this step have not said how they ended".into()));
+            return Err(Error::Stock(
+                "the makers of this step have not reported yet how their shares ended".into(),
+            ));
         }
         match entry {
             Entry::Lent if self.open.is_some() && !self.stored => self.lent = true,
             Entry::Returned if self.lent => self.lent = false,
             Entry::Lent | Entry::Returned => {
-                return Err(Error::Stock("nothing is made that others could help with".into()));
+                return Err(Error::Stock("no step is open, so there is nothing for makers to do".into()));
             }
             Entry::Confirmed => {
                 self.confirmed = true;
@@ -276,16 +280,18 @@ impl State {
             Entry::Burned(why) => self.burned = Some(why.clone()),
             Entry::Fill(step) => {
                 if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
-                    return Err(Error::Stock("a step of preprocessing out of its order".into()));
+                    return Err(Error::Stock("the steps of preprocessing are out of order".into()));
                 }
                 if !(1..=MAX_WORKERS).contains(&step.workers) {
-                    return Err(Error::Stock("a step of no worker, or of too many".into()));
+                    return Err(Error::Stock(format!("a step must have 1 to {MAX_WORKERS} workers")));
                 }
                 // Each parallel connection of a session is another guess at its secrets, before the first
                 // wrong guess has burned them. So parallel workers are not allowed when inputs depend on
                 // these secrets.
                 if step.workers > 1 && self.used {
-                    return Err(Error::Stock("several workers where a program was run already".into()));
+                    return Err(Error::Stock(
+                        "after the first program of an epoch, a step may have only one worker".into(),
+                    ));
                 }
                 self.given_up = self.given_up();
                 self.spoiled.append(&mut self.at_stake);
@@ -302,23 +308,27 @@ impl State {
                 self.extend(entry);
             }
             Entry::Exposed | Entry::Stored | Entry::Made => {
-                return Err(Error::Stock("nothing was begun that could be finished".into()));
+                return Err(Error::Stock("no step is open that could be finished".into()));
             }
             // Otherwise a peer could close the epoch at no cost, with an entry for a program that takes
             // nothing.
             Entry::Use { taken, .. } if taken.is_empty() => {
-                return Err(Error::Stock("a program that takes nothing from the stock".into()));
+                return Err(Error::Stock("the program takes nothing from the stock".into()));
             }
             Entry::Use { taken, .. } => {
                 let mut next = self.next.clone();
                 for (serial, count) in taken {
                     if !self.is_made(*serial) {
-                        return Err(Error::Stock(format!("batch {serial} was never finished")));
+                        return Err(Error::Stock(format!(
+                            "the program takes items of batch {serial}, which was never finished"
+                        )));
                     }
                     // A peer may send this entry, so its length must not exceed the number of items that it
                     // burns.
                     if *count == 0 {
-                        return Err(Error::Stock(format!("nothing is taken of batch {serial}")));
+                        return Err(Error::Stock(format!(
+                            "the program names batch {serial} but takes no item of it"
+                        )));
                     }
                     let cursor = next.entry(*serial).or_default();
                     let items = self.fresh(*serial, *cursor, (*count).into())?;
@@ -331,12 +341,16 @@ impl State {
             }
             // Otherwise a peer could close the current step at no cost.
             Entry::Damaged(items) if !(1..=MOST_DAMAGED).contains(&items.len()) => {
-                return Err(Error::Stock("no item is damaged, or too many are named at once".into()));
+                return Err(Error::Stock("the entry names no damaged item, or too many".into()));
             }
             Entry::Damaged(items) => {
                 let mut damaged = self.damaged.clone();
                 for &(serial, first, count) in items {
-                    let none = || Error::Stock(format!("items of batch {serial} that are not there"));
+                    let none = || {
+                        Error::Stock(format!(
+                            "the entry names damaged items that batch {serial} does not have"
+                        ))
+                    };
                     let end = first.checked_add(count).filter(|_| count > 0 && self.is_made(serial));
                     let range = first..end.ok_or_else(none)?;
                     let all = damaged.entry(serial).or_default();
@@ -347,7 +361,10 @@ impl State {
                     let overlaps = before.last().is_some_and(|other| first < other.end)
                         || behind.first().is_some_and(|other| other.start < range.end);
                     if first < self.gone(serial) || overlaps {
-                        return Err(Error::Stock(format!("items of batch {serial} that are gone already")));
+                        return Err(Error::Stock(format!(
+                            "the entry names damaged items of batch {serial} that were already used or \
+                             removed"
+                        )));
                     }
                     all.insert(place, range);
                 }
@@ -540,7 +557,7 @@ impl State {
     /// # Errors
     /// [`Error::Stock`] if there are too few.
     pub(super) fn fresh(&self, serial: Serial, first: u64, count: u64) -> Result<Vec<Range<u64>>, Error> {
-        let overflows = || Error::Stock("a cursor overflows".into());
+        let overflows = || Error::Stock("the program takes more items than a batch can have".into());
         let mut end = first.checked_add(count).ok_or_else(overflows)?;
         for damaged in self.damaged(serial).iter().filter(|damaged| damaged.end > first) {
             if damaged.start < end {
@@ -770,7 +787,7 @@ mod tests {
             Some((RANGES - 1, FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })),
             "the last range"
         );
-        assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));
+        assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("is full")));
         // Entries of this party alone do not count.
         state.apply(&Entry::Confirmed).unwrap();
         state.apply(&Entry::Burned("test".into())).unwrap();

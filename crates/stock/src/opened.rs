@@ -58,7 +58,7 @@ impl Store {
             return Ok(row.given_up.iter().flat_map(fresh).collect());
         }
         let reader = row.segment.open(&self.segments(), &self.shared.key, &key)?;
-        let warn = |why: &Error| tracing::warn!("{why}; it is left out, and the peer hears of it");
+        let warn = |why: &Error| tracing::warn!("{why}; this party does not use the item and tells the peer");
         let (mut damaged, mut units, mut each) = (Vec::new(), Vec::new(), Vec::new());
         for (index, place) in row.segment.places.iter().enumerate() {
             let here: Vec<_> = items.iter().map(|items| common(items, &place.items())).collect();

@@ -39,7 +39,7 @@ impl Store {
         match row {
             None => Ok(None),
             Some(row) if row.relation == *relation => Ok(Some(row.id)),
-            Some(_) => Err(Error::Stock("the index names a pair of stores wrongly".into())),
+            Some(_) => Err(Error::Stock("the index has a pair of stores under the wrong peer".into())),
         }
     }
 

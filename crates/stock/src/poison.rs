@@ -12,7 +12,7 @@ impl Poison {
     /// Records that a write failed, so that the content of the disk is unknown.
     pub fn by(&self, error: &Error) {
         self.because(format!(
-            "a write failed before ({error}); nothing is taken from it until it is opened anew"
+            "an earlier write to the store failed ({error}); open the store again before you use it"
         ));
     }
 

@@ -31,7 +31,7 @@ impl Counter {
     /// # Panics
     /// If all ranges together have more than 2^64 numbers; for a constant, the compiler reports it.
     pub const fn new(name: &'static str, bits: u32) -> Self {
-        assert!(bits <= u64::BITS - ENTRY_BITS, "the ranges of a counter end where its numbers do");
+        assert!(bits <= u64::BITS - ENTRY_BITS, "all ranges of a counter together must fit into 64 bits");
         Counter { name, bits }
     }
 
@@ -47,7 +47,7 @@ impl Counter {
 
     /// Returns the range of an entry.
     fn range(&self, entry: u64) -> Range {
-        assert!(entry < RANGES, "an epoch ends before its ranges do");
+        assert!(entry < RANGES, "an epoch must not have more entries than ranges");
         // The last range of a counter of 64 bits ends one number before the maximum.
         let first = entry << self.bits;
         Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
@@ -56,7 +56,7 @@ impl Counter {
     /// Returns number `k` of an entry's range as a name. It gives no right to use the number.
     pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
         let Range { next, end, .. } = self.range(entry);
-        assert!(k < end - next, "the range of a counter ends before this number");
+        assert!(k < end - next, "the number must lie in the range of its entry");
         next + k
     }
 
@@ -83,7 +83,8 @@ impl Range {
     pub fn draw(&mut self, count: u64) -> Result<u64, Error> {
         if count > self.end - self.next {
             return Err(Error::Limit(
-                "one step or program asks for more than the range of a counter holds".into(),
+                "one step or program needs more numbers than the range of a counter has; make less at a time"
+                    .into(),
             ));
         }
         let first = self.next;
@@ -101,7 +102,7 @@ impl Range {
     /// # Panics
     /// If the range's counter has ranges of another size, because then ranges would overlap.
     pub fn of(self, counter: &Counter) -> Self {
-        assert_eq!(self.bits, counter.bits, "a range of another counter");
+        assert_eq!(self.bits, counter.bits, "the range must belong to this counter");
         self
     }
 }
@@ -139,7 +140,7 @@ impl Ranges {
     pub fn lend(self) -> Result<u64, Error> {
         match self.taken.is_empty() {
             true => Ok(self.entry),
-            false => Err(Error::Usage("ranges that are in use cannot be lent".into())),
+            false => Err(Error::Usage("ranges that are already in use cannot be lent to a maker".into())),
         }
     }
 
@@ -151,7 +152,7 @@ impl Ranges {
     pub fn lent(number: u64) -> Result<Self, Error> {
         match (1..RANGES).contains(&number) {
             true => Ok(Ranges::of_entry(number)),
-            false => Err(Error::Usage(format!("no entry of a log has number {number}"))),
+            false => Err(Error::Usage(format!("a log cannot have an entry number {number}"))),
         }
     }
 
@@ -161,7 +162,7 @@ impl Ranges {
     /// [`Error::Usage`] if this range was already taken.
     pub fn take(&mut self, counter: &Counter) -> Result<Range, Error> {
         if self.taken.contains(&counter.name) {
-            return Err(Error::Usage(format!("the range of {} is taken", counter.name)));
+            return Err(Error::Usage(format!("the range of {} was already taken", counter.name)));
         }
         self.taken.push(counter.name);
         Ok(counter.range(self.entry))
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "an epoch ends before its ranges do")]
+    #[should_panic(expected = "an epoch must not have more entries than ranges")]
     fn row_16_there_is_no_range_behind_the_last() {
         let _ = Counter::new("test", 4).range(RANGES);
     }
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a range of another counter")]
+    #[should_panic(expected = "the range must belong to this counter")]
     fn row_16_a_range_of_another_size_is_refused() {
         let _ = Counter::new("test", 3).range(1).of(&Counter::new("test", 4));
     }

@@ -98,8 +98,8 @@ impl Store {
             found.get(&(0, FORMAT_KEY.to_vec())).and_then(|versions| versions.first()?.read::<u32>());
         if found.is_empty() || format.is_some_and(|format| format != FORMAT_VERSION) {
             return Err(Error::Stock(format!(
-                "the store key opens nothing of format {FORMAT_VERSION} in {}; it is another store's, or \
-                 nothing is left",
+                "the store key opens no file of format {FORMAT_VERSION} in {}; it is the key of another \
+                 store, or no file is left",
                 path.display()
             )));
         }
@@ -218,8 +218,8 @@ fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> 
             (Some(one), _) if !is(VAIN) && !is(BATCHES) => Some(one),
             (None, _) if is(NOTES) => {
                 return Err(Error::Stock(
-                    "the index is damaged, and it cannot be told how often a service has run; bring back a \
-                     copy of the whole folder, or burn what the peer holds and begin with another folder"
+                    "the index is damaged, so nobody can tell how many runs the service has done; restore a \
+                     copy of the whole folder, or burn the peer's stock and begin with a new folder"
                         .into(),
                 ));
             }

@@ -36,7 +36,7 @@ impl StoreKey {
         match base16ct::mixed::decode(text.trim(), &mut key.0) {
             Ok(bytes) if bytes.len() == 32 => Ok(key),
             _ => Err(Error::Input(
-                "a store key is 64 hexadecimal digits, as `brickwork keygen --store-key` makes them".into(),
+                "a store key must be 64 hexadecimal digits; `brickwork keygen --store-key` makes one".into(),
             )),
         }
     }
@@ -87,7 +87,7 @@ impl StoreKey {
 }
 
 fn no_randomness(error: getrandom::Error) -> Error {
-    Error::Resource(format!("the operating system gives no randomness ({error})"))
+    Error::Resource(format!("the operating system gave no random bytes ({error})"))
 }
 
 impl std::fmt::Debug for StoreKey {
@@ -109,7 +109,7 @@ impl Rows {
         text.extend_from_slice(row);
         self.0
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(about), &mut text)
-            .expect("a row is short");
+            .expect("a row is short enough to be encrypted");
         Ok([&nonce[..], &text].concat())
     }
 
@@ -145,13 +145,13 @@ impl Records {
     /// Replaces a record by its ciphertext and tag.
     pub fn seal(&self, number: u64, about: &[u8], record: &mut Vec<u8>) {
         let sealed = self.0.seal_in_place_append_tag(Self::nonce(number), Self::name(number, about), record);
-        sealed.expect("a record is below 64 GiB");
+        sealed.expect("a record is short enough to be encrypted");
     }
 
     /// Replaces a record by its ciphertext; returns the tag.
     pub fn seal_apart(&self, number: u64, about: &[u8], record: &mut [u8]) -> [u8; TAG_BYTES] {
         let tag = self.0.seal_in_place_separate_tag(Self::nonce(number), Self::name(number, about), record);
-        *tag.expect("a record is below 64 GiB").as_ref().first_chunk().expect("16 bytes")
+        *tag.expect("a record is short enough to be encrypted").as_ref().first_chunk().expect("16 bytes")
     }
 
     /// Decrypts a sealed record in place, without its tag; false if it is not the record with this number.

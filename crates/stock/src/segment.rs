@@ -71,7 +71,7 @@ impl Bulk {
         let units: Vec<u32> = numbers.iter().map(|number| u32::from_le_bytes(*number)).collect();
         match bytes.is_some() && units.iter().all(|unit| *unit < self.units) {
             true => Ok(units),
-            false => Err(Error::Stock("a record names no units of its items".into())),
+            false => Err(Error::Stock("a record has no list of its items' units".into())),
         }
     }
 
@@ -217,7 +217,7 @@ impl Writing {
     ) -> Result<Self, Error> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| {
-            Error::Resource(format!("the operating system gives no randomness ({error})"))
+            Error::Resource(format!("the operating system gave no random bytes ({error})"))
         })?;
         let path = Segment::path(directory, &id);
         let (unfinished, sealer) = (path.with_extension("unfinished"), key.segment(&id));
@@ -246,7 +246,7 @@ impl Writing {
     /// Seals and writes the bytes given to [`Writer::put`](super::Writer::put).
     pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
         self.process.check()?;
-        let wrong = || Error::Usage("no whole records of a bulk".into());
+        let wrong = || Error::Usage("the data must be whole records of the batch's bulk data".into());
         let bulk =
             self.segment.bulk.filter(|bulk| first < bulk.units && at < bulk.unit_bytes).ok_or_else(wrong)?;
         let (record, start) = (bulk.record_of(first, at), u64::from(first) * bulk.unit_bytes + at);
@@ -258,7 +258,7 @@ impl Writing {
         for record in records {
             let (now, later) = rest.split_at_mut(bulk.span(record).1 as usize);
             if self.written[record as usize].swap(true, Ordering::Relaxed) {
-                return Err(Error::Usage("a record of a bulk comes twice".into()));
+                return Err(Error::Usage("a record of the batch's bulk data was written twice".into()));
             }
             let tag = self.sealer.seal_apart(record, &self.about, now);
             self.write(now, bulk.offset(record))?;
@@ -272,11 +272,11 @@ impl Writing {
     pub fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         self.process.check()?;
         if bytes.len() > MAX_RECORD_BYTES {
-            return Err(Error::Usage("a record of more than 1 GiB".into()));
+            return Err(Error::Usage("a record must not have more than 1 GiB".into()));
         }
         let end = first.checked_add(items.into());
         let end =
-            end.ok_or_else(|| Error::Usage("a record about more items than there are numbers".into()))?;
+            end.ok_or_else(|| Error::Usage("the item numbers of a record must fit into 32 bits".into()))?;
         let place = Place { first, items, offset: self.length, length: bytes.len() as u32 };
         let number = self.written.len() + self.segment.places.len();
         self.sealer.seal(number as u64, &self.about, &mut bytes);
@@ -288,7 +288,7 @@ impl Writing {
     }
 
     fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
-        let file = self.file.as_ref().expect("it is being written");
+        let file = self.file.as_ref().expect("the segment is open for writing");
         self.disk
             .write_at(file, bytes, offset)
             .map_err(failed(&self.path))
@@ -299,10 +299,10 @@ impl Writing {
     pub(super) fn finish(mut self) -> Result<Segment, Error> {
         self.process.check()?;
         if self.written.iter().any(|written| !written.load(Ordering::Relaxed)) {
-            return Err(Error::Usage("a bulk of which a part is missing".into()));
+            return Err(Error::Usage("the bulk data of the batch is not complete".into()));
         }
         let finish = || -> io::Result<()> {
-            self.disk.sync(self.file.as_ref().expect("it is being written"))?;
+            self.disk.sync(self.file.as_ref().expect("the segment is open for writing"))?;
             self.disk.rename(&self.unfinished, &self.path)?;
             self.disk.sync_directory(self.path.parent().unwrap_or(Path::new(".")))
         };
@@ -327,7 +327,7 @@ impl Drop for Writing {
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
-    move |error| folder::of_disk(&error, format!("writing {}: {error}", path.display()))
+    move |error| folder::of_disk(&error, format!("the store cannot write {}: {error}", path.display()))
 }
 
 impl Segment {
@@ -369,7 +369,7 @@ impl Segment {
         let length = file.metadata().map_err(|error| refused(error.to_string()))?.len();
         if length != self.length() {
             return Err(refused(format!(
-                "it has {length} bytes instead of {}; it was cut or exchanged",
+                "the file has {length} bytes instead of {}; it was cut off or exchanged",
                 self.length()
             )));
         }
@@ -380,7 +380,7 @@ impl Segment {
         // If only the header is damaged, the records may be intact. Those of another segment could not be
         // decrypted.
         if is_damaged && Self::named(&path, key).is_some() {
-            return Err(refused("its header is that of another segment; it was exchanged".into()));
+            return Err(refused("the file has the header of another segment; it was exchanged".into()));
         }
         Ok(Reader { segment: self, sealer, file, path, about: about(BATCHES, name), is_damaged })
     }
@@ -440,7 +440,7 @@ impl Reader<'_> {
     }
 
     fn altered(&self, number: u64) -> Error {
-        self.refused(number, "it was altered or is another record")
+        self.refused(number, "the record was altered or exchanged")
     }
 
     /// Returns these units of the bulk, one after another.
@@ -450,7 +450,8 @@ impl Reader<'_> {
 
     /// Returns these units of the bulk, one after another. The inner error tells that a unit was altered.
     pub fn try_units(&self, wanted: &[u32]) -> Result<Result<Vec<u8>, Error>, Error> {
-        let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
+        let none =
+            || Error::Stock(format!("{}: the file does not have the requested units", self.path.display()));
         let bulk =
             self.segment.bulk.filter(|bulk| wanted.iter().all(|&unit| unit < bulk.units)).ok_or_else(none)?;
         let unit_bytes = bulk.unit_bytes as usize;
@@ -499,7 +500,7 @@ impl Reader<'_> {
             found.push((0..self.segment.items, why));
         }
         if self.is_damaged {
-            let why = "its header is damaged; its records are read all the same";
+            let why = "the header of this file is damaged; the store still reads its records";
             found.push((0..0, Error::Stock(format!("{}: {why}", self.path.display()))));
         }
         found

@@ -86,7 +86,7 @@ impl Lock {
         let lock = private::options().create(true).truncate(false).open(&path).map_err(failed(&path))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
-                Error::Busy(format!("{} is in use by another process", directory.display()))
+                Error::Busy(format!("another process uses the store {}", directory.display()))
             }
             TryLockError::Error(error) => failed(&path)(error),
         })?;
@@ -178,7 +178,7 @@ impl Store {
         let Shared { disk, directory, .. } = &*self.shared;
         match disk.0.free_bytes(directory) {
             Some(free) if free < bytes => Err(Error::Resource(format!(
-                "{}: what is to be made takes at least {} MiB of its disk, and {} MiB are free; nothing was \
+                "{}: the new stock needs at least {} MiB of disk, but only {} MiB are free; nothing was \
                  begun",
                 directory.display(),
                 bytes.div_ceil(1 << 20),
@@ -208,7 +208,7 @@ impl Store {
         folder::holds_store(directory)?;
         let index = Index::checked(&at_one_moment(&directory.join(folder::INDEX))?)?;
         let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), index, None)?;
-        store.shared.poisoned.because("it was opened to be looked at, no more".into());
+        store.shared.poisoned.because("the store was opened only for reading".into());
         Ok(store)
     }
 
@@ -237,7 +237,7 @@ impl Store {
         let store = Store { shared: Arc::new(shared) };
         let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
             Error::Stock(format!(
-                "the store key does not open {}; it is another store's, or the index was altered",
+                "the store key does not open {}; it is the key of another store, or the index was altered",
                 directory.display()
             ))
         })?;
@@ -245,11 +245,11 @@ impl Store {
             Some(FORMAT_VERSION) => {}
             Some(other) => {
                 return Err(Error::Stock(format!(
-                    "the store has format {other}, this is format {FORMAT_VERSION}"
+                    "the store has format {other}, but this release reads format {FORMAT_VERSION}"
                 )));
             }
             None => {
-                return Err(Error::Stock(format!("{} holds no index of a store", directory.display())));
+                return Err(Error::Stock(format!("{} is not the index of a store", directory.display())));
             }
         }
         Ok(store)
@@ -267,7 +267,9 @@ impl Store {
     pub(super) fn change(&self) -> Result<MutexGuard<'_, ()>, Error> {
         self.sound()?;
         let changing = self.shared.changing.lock();
-        changing.map_err(|_| Error::Stock("a thread died while it changed the store; open it anew".into()))
+        changing.map_err(|_| {
+            Error::Stock("a thread failed while it changed the store; open the store again".into())
+        })
     }
 
     /// Returns the states of epochs that this process has changed.
@@ -321,7 +323,7 @@ impl Store {
         let row = self.shared.rows.open(&about(table, key), sealed);
         let row = row.and_then(|row| postcard::from_bytes(&row).ok());
         row.ok_or_else(|| {
-            Error::Stock(format!("a row of {name} was altered; bring nothing of this store back into use"))
+            Error::Stock(format!("a row of the table {name} was altered; do not use this store any more"))
         })
     }
 
@@ -341,7 +343,7 @@ impl Store {
         }
         let write = |index: &Database| -> Result<(), redb::Error> {
             let mut transaction = index.begin_write()?;
-            transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+            transaction.set_durability(Durability::Immediate).expect("no code lowers the durability");
             // Without this, damage to the last transaction would silently restore the previous one.
             transaction.set_two_phase_commit(true);
             for (table, key, sealed) in behind.iter().chain(changes) {

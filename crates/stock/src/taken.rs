@@ -37,7 +37,7 @@ impl Taken {
         let mut all = self.ranges_of_workers()?;
         match all.len() {
             1 => Ok(all.remove(0)),
-            _ => Err(Error::Usage("these ranges are of several workers".into())),
+            _ => Err(Error::Usage("the ranges of this entry belong to several workers".into())),
         }
     }
 
@@ -48,7 +48,9 @@ impl Taken {
     /// [`Error::Usage`] if they were already returned, or the entry is a party's own note.
     pub fn ranges_of_workers(&mut self) -> Result<Vec<Ranges>, Error> {
         match std::mem::take(&mut self.ranges) {
-            none if none.is_empty() => Err(Error::Usage("the ranges of an entry are handed out once".into())),
+            none if none.is_empty() => {
+                Err(Error::Usage("the ranges of this entry were already handed out".into()))
+            }
             ranges => Ok(ranges),
         }
     }
@@ -63,7 +65,9 @@ impl Taken {
     /// # Errors
     /// [`Error::Stock`] if nothing of the batch is taken.
     pub fn chain(&self, serial: Serial) -> Result<&Chain, Error> {
-        self.chains.get(&serial).ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))
+        self.chains
+            .get(&serial)
+            .ok_or_else(|| Error::Stock(format!("batch {serial} is not among the taken items")))
     }
 }
 

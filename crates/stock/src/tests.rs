@@ -140,7 +140,7 @@ fn a_bulk_is_written_once() {
     assert_eq!(files(), 1);
     assert!(
         matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(_))),
-        "a part is missing"
+        "is not complete"
     );
     // No file of the batch is left.
     assert_eq!((files(), store.batches(&ID).unwrap().len()), (0, 0));
@@ -470,7 +470,7 @@ fn row_24_one_process_at_a_time() {
     let store = filled(directory.path());
     let again = Store::open(directory.path(), &KEY);
     assert!(
-        matches!(&again, Err(Error::Busy(why)) if why.contains("in use by another process")),
+        matches!(&again, Err(Error::Busy(why)) if why.contains("another process uses the store")),
         "{again:?}"
     );
     drop(store);
@@ -547,7 +547,7 @@ fn row_21_unfinished_batches_are_not_used() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     for bad in [step(1, 1, 2), step(1, 1, 1), step(1, 0, 0)] {
-        refused(store.append(&ID, &Entry::Fill(bad)), "out of its order");
+        refused(store.append(&ID, &Entry::Fill(bad)), "out of order");
     }
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 2))).unwrap();
     put(&store, ONE, "one").unwrap();
@@ -555,7 +555,7 @@ fn row_21_unfinished_batches_are_not_used() {
     let _ = store.append(&ID, &Entry::Stored).unwrap();
     refused(store.append(&ID, &take(ONE, 1)), "never finished");
     let _ = store.append(&ID, &Entry::Made).unwrap();
-    refused(store.append(&ID, &Entry::Fill(step(1, 1, 3))), "out of its order");
+    refused(store.append(&ID, &Entry::Fill(step(1, 1, 3))), "out of order");
     assert_eq!(draw(&store, 1).unwrap(), [0]);
 }
 
@@ -610,7 +610,7 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
     let taken = store.append(&ID, &take(ONE, 2)).unwrap();
     store.read(&taken, |_, _| Ok(())).unwrap();
     store.shared.poisoned.by(&Error::Stock("test".into()));
-    let failed = "a write failed before (stock: test)";
+    let failed = "an earlier write to the store failed (stock: test)";
     refused(store.secrets(&ID), failed);
     refused(store.read(&taken, |_, _| panic!("an item was read")), failed);
     refused(store.read_units(&taken, ONE, &[0]), failed);
@@ -660,7 +660,7 @@ fn row_23_missing_segments_and_secrets_are_named() {
     refused(store.verify(), "altered");
     refused(store.present(&ID), "altered");
     fs::remove_file(&keys).unwrap();
-    refused(store.verify(), "no such epoch");
+    refused(store.verify(), "does not have this epoch");
 }
 
 /// Row 23: a store whose keys of one epoch were altered can be opened. No item of this epoch is used or
@@ -862,7 +862,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
-    for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "worn out")] {
+    for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "is full")] {
         refused(store.append(&ID, &by(1, wrong)).map(drop), why);
     }
     // The first step is given up, so its three log numbers are not used again.
@@ -910,7 +910,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     take(first).unwrap();
     take(end - 1).unwrap();
     // Now inputs depend on the epoch's secrets.
-    refused(store.append(&ID, &by(4, 2)).map(drop), "a program was run already");
+    refused(store.append(&ID, &by(4, 2)).map(drop), "after the first program");
     let _ = store.append(&ID, &by(4, 1)).unwrap();
     store.verify().unwrap();
 }
@@ -931,12 +931,12 @@ fn row_16_workers_end_where_the_ranges_do() {
     }
     let left = state.entries_left() as u32;
     assert_eq!(left, MAX_WORKERS - 1);
-    refused(state.clone().apply(&by(job, MAX_WORKERS)), "worn out");
+    refused(state.clone().apply(&by(job, MAX_WORKERS)), "is full");
     state.apply(&by(job, left)).unwrap();
     assert_eq!(state.entries_left(), 0);
-    refused(state.clone().apply(&by(job, 1)), "worn out");
+    refused(state.clone().apply(&by(job, 1)), "is full");
     state.apply(&Entry::Stored).unwrap();
-    refused(state.apply(&Entry::Made), "worn out");
+    refused(state.apply(&Entry::Made), "is full");
 }
 
 /// Row 16: an epoch begins once, and can be forgotten only while its log has no shared entries.
@@ -944,21 +944,21 @@ fn row_16_workers_end_where_the_ranges_do() {
 fn row_16_an_epoch_begins_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    refused(store.log(&ID), "no such epoch");
-    refused(store.state(&ID), "no such epoch");
-    refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "no such epoch");
+    refused(store.log(&ID), "does not have this epoch");
+    refused(store.state(&ID), "does not have this epoch");
+    refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "does not have this epoch");
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "exists");
     assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
     // A note that the peer has the same entries does not prevent this.
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
-    refused(store.state(&ID), "no such epoch");
+    refused(store.state(&ID), "does not have this epoch");
     let store = {
         drop(store);
         filled(&directory.path().join("other"))
     };
-    refused(store.forget(&ID), "may still be used");
+    refused(store.forget(&ID), "still has items");
     assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
 }
 
@@ -1054,7 +1054,7 @@ fn a_full_disk_is_no_lack_of_stock() {
     let store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
     assert!(store.check_room(10 << 20).is_ok());
     let refused = store.check_room((10 << 20) + 1);
-    let words = "takes at least 11 MiB of its disk, and 10 MiB are free";
+    let words = "needs at least 11 MiB of disk, but only 10 MiB are free";
     assert!(matches!(&refused, Err(Error::Resource(why)) if why.contains(words)), "{refused:?}");
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
@@ -1097,8 +1097,8 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
         refused(write(), "writing");
         // The store does not try again, although the disk works.
         now(4);
-        refused(store.append(&ID, &Entry::Stored), "a write failed before");
-        refused(store.secrets(&ID), "a write failed before");
+        refused(store.append(&ID, &Entry::Stored), "an earlier write to the store failed");
+        refused(store.secrets(&ID), "an earlier write to the store failed");
     }
 }
 
@@ -1126,8 +1126,11 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
         let says = matches!(error, Error::Stock(why) | Error::Resource(why) if why.contains(&said));
         assert!(says, "{error} does not say {said}");
         if store.shared.poisoned.none().is_err() {
-            refused(store.append(&ID, &take(ONE, 1)), "a write failed before");
-            refused(store.begin(&[8; 32], &epoch(), &Secrets::default()), "a write failed before");
+            refused(store.append(&ID, &take(ONE, 1)), "an earlier write to the store failed");
+            refused(
+                store.begin(&[8; 32], &epoch(), &Secrets::default()),
+                "an earlier write to the store failed",
+            );
         }
     }
     result
@@ -1255,7 +1258,7 @@ fn row_23_altered_segments_are_named() {
         let Err(Error::Stock(why)) = store.verify() else { panic!("byte {place}, bit {bit}") };
         assert!(
             why.contains(&name)
-                && why.contains(if place < HEADER { "header" } else { "altered or is another record" }),
+                && why.contains(if place < HEADER { "header" } else { "altered or exchanged" }),
             "{why}"
         );
         write_at(&file, &good[place..=place], place as u64).unwrap();
@@ -1263,7 +1266,7 @@ fn row_23_altered_segments_are_named() {
     store.verify().unwrap();
     let records = HEADER + 20 * UNIT_BYTES as usize + 2 * 16;
     fs::write(&paths[0], &good[..good.len() - 1]).unwrap();
-    check("cut or exchanged");
+    check("cut off or exchanged");
     fs::write(&paths[0], fs::read(&paths[1]).unwrap()).unwrap();
     check("it was exchanged");
     // Two records of the segment are exchanged.
@@ -1339,7 +1342,7 @@ fn row_23_a_damaged_record_costs_itself() {
                 let entry =
                     Entry::Damaged(found.iter().map(|(first, count)| (ONE, *first, *count)).collect());
                 let _ = store.append(&ID, &entry).unwrap();
-                refused(store.append(&ID, &entry), "gone already");
+                refused(store.append(&ID, &entry), "already used or removed");
             }
             drop(store);
             let store = Store::open(directory.path(), &KEY).unwrap();
@@ -1576,11 +1579,11 @@ fn row_23_an_old_log_is_not_made_anew() {
     let mut noted = fs::read(&index).unwrap();
     noted[..320].fill(0);
     fs::write(&index, &noted).unwrap();
-    refused(Store::rebuild(&path, &KEY), "how often a service has run");
+    refused(Store::rebuild(&path, &KEY), "how many runs the service has done");
     assert!(fs::read(&index).unwrap() == noted);
     // Another key decrypts no row.
     fs::write(&index, &old).unwrap();
-    refused(Store::rebuild(&path, &StoreKey::from_bytes([8; 32])), "opens nothing");
+    refused(Store::rebuild(&path, &StoreKey::from_bytes([8; 32])), "opens no file");
     assert!(fs::read(&index).unwrap() == old);
 }
 

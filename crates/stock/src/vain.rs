@@ -144,9 +144,9 @@ impl Attempts {
         let half = self.account.security.units() / 2;
         if before.settled <= half && self.settled > half && !self.account.security.is_share() {
             tracing::warn!(
-                "half of all attempts of this peer are used up, as so much stock came to nothing. Find out \
-                 why: no more is made when all are used up. `brickwork stock ls` shows the count, and \
-                 `brickwork stock forgive` sets it to zero"
+                "so many attempts to make stock with this peer failed that half of the allowed attempts are \
+                 used up. Find out why: after the last attempt this party makes no more stock. `brickwork \
+                 stock ls` shows the count, and `brickwork stock forgive` sets it to zero"
             );
         }
     }
@@ -159,9 +159,9 @@ impl Attempts {
             return Ok(());
         }
         Err(Error::Vain(format!(
-            "too much that was begun with this peer came to nothing: another attempt would leave more than \
-             {security} to chance, over all of them; a peer that breaks off until it likes what it is asked \
-             does this, and so does a bad line"
+            "too many attempts to make stock with this peer failed: with another attempt, a cheating peer \
+             would succeed with probability above {security}, over all attempts; a peer that breaks off \
+             whenever a check would catch it causes this, and so does a bad connection"
         )))
     }
 
@@ -265,7 +265,7 @@ impl Store {
         match row {
             None => Ok(Attempts { account: account.clone(), settled: 0, open: Vec::new(), step: 0, last: 0 }),
             Some(row) if row.account == *account => Ok(row),
-            Some(_) => Err(Error::Stock("the index names attempts wrongly".into())),
+            Some(_) => Err(Error::Stock("the index has failed attempts under the wrong peer".into())),
         }
     }
 
@@ -408,7 +408,10 @@ impl Store {
         let asked = key.rows().open(FORGIVE.as_bytes(), &sealed);
         let Some(asked) = asked.and_then(|asked| postcard::from_bytes::<Vec<[u8; 32]>>(&asked).ok()) else {
             move_aside(disk, directory, &path)?;
-            return Err(Error::Stock(format!("{} was not written by this store's key", path.display())));
+            return Err(Error::Stock(format!(
+                "{} was not written with the key of this store",
+                path.display()
+            )));
         };
         let _changing = self.change()?;
         let (mut forgiven, mut changes) = (Vec::new(), Vec::new());
@@ -760,7 +763,7 @@ mod tests {
     #[test]
     fn row_04_what_is_made_and_thrown_away_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, id, burned) = (folder.path(), [3; 32], || Entry::Burned("it is used up".into()));
+        let (path, id, burned) = (folder.path(), [3; 32], || Entry::Burned("all its items are used".into()));
         let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
         let mut made = [0; 4];
         let vain = sum(path, |store| {

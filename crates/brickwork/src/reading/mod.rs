@@ -305,7 +305,7 @@ mod tests {
         let program = library::millionaires().expect("a program");
         for (text, words) in [
             (format!("bits:{}", "0".repeat(63)), "expected 64 wire bits"),
-            (format!("bits:{}2", "0".repeat(63)), "wire bits are 0 and 1 only"),
+            (format!("bits:{}2", "0".repeat(63)), "wire bits must be 0 or 1"),
         ] {
             let read = bits(Given::Text(&text), &program, Party::Garbler, Some(2), &Reading::default());
             let failure = read.err().expect("they are refused");

@@ -718,7 +718,12 @@ mod tests {
         assert_eq!(good("price,id\n2.50,1\n-.25,2\n", &ty).to_string(), expected.to_string());
         assert_eq!(good("price;id\n2,5;1\n-0,25;2\n", &ty).to_string(), expected.to_string());
         assert_eq!(good("v\n0x280\n3\n", &array(price.clone(), 2)).to_string(), "[2.5,3]");
-        bad("price,id\n77.1,1\n1,2\n", &ty, "line 2, column 1: price (fixed16.8): the number is between two");
+        bad(
+            "price,id\n77.1,1\n1,2\n",
+            &ty,
+            "line 2, column 1: price (fixed16.8): the type cannot hold this \
+             number exactly",
+        );
         bad("price,id\n1,1\n1,7.5\n", &ty, "line 3, column 2: id (uint8): expected an integer");
         let reading = Reading { rounding: true, ..Reading::default() };
         let rounded = value_of("v\n0.1\n-0.1\n", &array(price.clone(), 2), &reading).expect("numbers");

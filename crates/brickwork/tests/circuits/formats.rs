@@ -401,7 +401,7 @@ fn parties_of_bristol_inputs() {
         formats::load_mapped(&bwp, "m.bwp", &map(&[("in2", Party::Garbler)]))
             .unwrap_err()
             .to_string()
-            .contains("--map is for")
+            .contains("--map is only for")
     );
 }
 
@@ -416,10 +416,15 @@ fn kinds_are_told_by_content() {
         (b"\xef\xbb\xbf# a program\n#parties 2", Some(FileKind::Wir), ".wir source"),
         (b"\n {\"components\": []}", Some(FileKind::CompGc), "CompGC"),
         (b"\xdc\x10\x00\x01", Some(FileKind::Scd), "the SCD array is longer than its file"),
-        (b"\x94\x01\x02\x03\x04", Some(FileKind::Scd), "neither a circuit nor a topological circuit"),
-        (b"\xff\x00", None, "no kind of file"),
-        (b"", None, "no kind of file"),
-        (b"hello", None, "no kind of file"),
+        (
+            b"\x94\x01\x02\x03\x04",
+            Some(FileKind::Scd),
+            "neither such a circuit nor such a topological \
+             circuit",
+        ),
+        (b"\xff\x00", None, "format of this file is unknown"),
+        (b"", None, "format of this file is unknown"),
+        (b"hello", None, "format of this file is unknown"),
         (b"Error! in function main", Some(FileKind::Duplo), "could not translate"),
     ] {
         assert_eq!(formats::kind(bytes), kind);
@@ -439,15 +444,15 @@ fn messages_say_what_is_wrong_and_where() {
         ("3 2 4 XOR", "3 2 1 XOR", "f, line 6: wire 1 is driven twice"),
         ("3 2 4 XOR", "3 2 4 ORR", "no gate \"ORR\""),
         ("3 2 4 XOR", "3 2 4 5 XOR", "but 4 follow"),
-        ("2 1 3 2 4 XOR", "1 1 2 4 EQ", "a constant is 0 or 1"),
-        ("2 1 3 2 4 XOR", "4294967295 1 3 2 4 MAND", "announced"),
+        ("2 1 3 2 4 XOR", "1 1 2 4 EQ", "a constant must be 0 or 1"),
+        ("2 1 3 2 4 XOR", "4294967295 1 3 2 4 MAND", "announces 4294967295"),
         ("2 1 3 2 4 XOR\n", "", "ends too early, before gate 2 of 2"),
         ("2 1 3 2 4 XOR\n", "2 1 3 2 4 XOR\n1\n", "should end before"),
         ("2 1 3 2 4 XOR", "1 1 2 +4 INV", "not a number"),
         ("2 5\n2 1 2", "2 4000000000\n2 1 2", "more wires than a file of this size"),
-        ("2 1 2\n", "2 1 2 3\n", "2 inputs are announced, but 3 widths follow"),
-        ("2 1 2\n", "2 1 5\n", "fewer than those"),
-        ("2 1 2\n", "2 1 4294967295\n", "fewer than those"),
+        ("2 1 2\n", "2 1 2 3\n", "announces 2 inputs, but 3 widths follow"),
+        ("2 1 2\n", "2 1 5\n", "fewer than its inputs"),
+        ("2 1 2\n", "2 1 4294967295\n", "fewer than its inputs"),
         ("2 5\n2 1 2\n", "2 6\n2 1 2\n", "no gate drives wire 5"),
         ("1 2\n\n", "1 0\n\n", "and one output"),
     ] {
@@ -460,15 +465,15 @@ fn messages_say_what_is_wrong_and_where() {
         ("0 2 4 1000", "0 2 8 1000", "no wire 8"),
         ("0 2 4 1000", "0 5 4 1000", "wire 5 is read before"),
         ("0 2 4 1000", "0 2 4 100", "four digits"),
-        ("0 2 4 1000", "0 2 4", "expected a gate"),
-        ("0 2 4 1000\n", "", "expected a gate"),
-        ("0 2 4 1000\n", "0 2 4 1000\n0 2 4 1000\n", "expected --end FN 1-- after 4 gates"),
+        ("0 2 4 1000", "0 2 4", "must be a gate"),
+        ("0 2 4 1000\n", "", "must be a gate"),
+        ("0 2 4 1000\n", "0 2 4 1000\n0 2 4 1000\n", "must end with --end FN 1-- after 4 gates"),
         ("0 2 4 1000", "0 2 6 1000", "drives its output 0"),
-        ("--end FN 1--", "--end FN 2--", "expected --end"),
+        ("--end FN 1--", "--end FN 2--", "must end with --end"),
         ("FN 2\n", "FN 3\n", "beginning of main"),
-        ("FN 1\n", "FN 4\n", "no such component"),
-        ("0 1 2 3 \n", "0 1 2 \n", "expected 4 wires"),
-        ("0 1 2 3 \n", "0 1 2 6 \n", "wire 6 is read before any call"),
+        ("FN 1\n", "FN 4\n", "a component that the file does not have"),
+        ("0 1 2 3 \n", "0 1 2 \n", "must have 4 wires"),
+        ("0 1 2 3 \n", "0 1 2 6 \n", "reads wire 6 before any call"),
         ("\n4 5 \n", "\n4 3 \n", "an input and cannot be driven"),
         ("\n4 5 \n", "\n4 6 \n", "no call drives wire 5"),
         ("\n4 5 \n", "\n4 5 \n\nFN 1\n", "should end before"),

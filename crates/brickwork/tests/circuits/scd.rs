@@ -116,15 +116,15 @@ fn files_are_what_the_paper_s_program_writes() {
     assert_eq!(negated.evaluate(&[true, false]), [true]);
     for (bytes, why) in [
         (&[][..], "ends early"),
-        (&[0x81, 1], "is a MessagePack array"),
+        (&[0x81, 1], "must be an array in MessagePack"),
         (&[0x97, 2, 1, 1, 0, 1, 8], "longer than its file"),
         (&[0xdd, 0xff, 0xff, 0xff, 0xff, 2], "longer than its file"),
-        (&[0x98, 2, 1, 1, 0, 1, 8, 3, 0], "neither a circuit"),
+        (&[0x98, 2, 1, 1, 0, 1, 8, 3, 0], "neither such a circuit"),
         (&[0x97, 2, 1, 1, 0, 1, 8, 3, 0], "something follows"),
         (&[0x97, 2, 1, 1, 0, 2, 8, 3], "leaves out"),
         (&[0x97, 2, 1, 1, 0, 3, 8, 3], "not before it"),
         (&[0x97, 2, 1, 1, 0, 1, 16, 3], "four bits"),
-        (&[0x98, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "neither a circuit"),
+        (&[0x98, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "neither such a circuit"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "four bits"),
         (&[0x97, 2, 1, 1, 0, 1, 8, 4], "no wire"),
         (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "no number"),
@@ -144,7 +144,7 @@ fn files_are_what_the_paper_s_program_writes() {
 #[test]
 fn topological_circuits_are_no_programs() {
     let why = refused(&[0x96, 2, 1, 1, 0, 1, 3], &[]);
-    assert!(why.starts_with("c.scd: ") && why.contains("not what gates compute"), "{why}");
+    assert!(why.starts_with("c.scd: ") && why.contains("which has no functions of gates"), "{why}");
 }
 
 /// Ranges that cover all inputs assign them to the parties.
@@ -178,7 +178,7 @@ fn inputs_are_mapped() {
     }
     let garbler = Party::Garbler;
     for (entries, why) in [
-        (&[(&*low, garbler)][..], "no range of --map has input"),
+        (&[(&*low, garbler)][..], "no range of --map covers input"),
         (&[(&*high, garbler)], "does not follow 0"),
         (&[(&*low, garbler), ("in0-0", garbler)], "does not follow"),
         (&[("in3-1", garbler)], "does not follow"),

@@ -266,7 +266,7 @@ impl<L: Line> Story<'_, L> {
             let burned = after
                 .values()
                 .flatten()
-                .any(|entry| matches!(entry, Entry::Burned(why) if why != "it is used up"));
+                .any(|entry| matches!(entry, Entry::Burned(why) if why != "all its items are used"));
             assert!(!burned, "party {mine}: an honest crash burned an epoch");
         }
         changes

@@ -447,7 +447,7 @@ fn another_level_burns_nothing() {
     for result in results {
         assert!(
             matches!(&result, Err(Error::Stock(why))
-                if why.contains("nothing for --security 64; there is stock for --security 40")),
+                if why.contains("no stock for --security 64; the store has stock for --security 40")),
             "{result:?}"
         );
     }
@@ -969,7 +969,7 @@ fn what_is_used_up_is_retired() {
                 .filter(|(id, _)| store.state(id).unwrap().burned().is_none())
                 .collect();
             store
-                .append(&used[0].0, &brickwork::stock::Entry::Burned("it is used up".into()))
+                .append(&used[0].0, &brickwork::stock::Entry::Burned("all its items are used".into()))
                 .map(drop)
                 .unwrap();
         }

@@ -104,7 +104,7 @@ fn another_purpose_is_refused_before_stores_meet() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(0, Recipient::Both));
     let root = folder.path();
     let filling = |_, session| fill(session, &program, 1);
-    let words = [("another lane", [(20, 1), (20, 2)]), ("divided among", [(20, 1), (21, 1)])];
+    let words = [("another lane", [(20, 1), (20, 2)]), ("divides the promise among", [(20, 1), (21, 1)])];
     let refused = || {
         for (words, of) in words {
             for result in meet(root, of, &filling) {

@@ -44,7 +44,10 @@ pub(super) fn read(
     let total = |widths: &[u32]| widths.iter().fold(0u64, |sum, w| sum + u64::from(*w));
     let (input_wires, output_wires) = (total(&inputs), total(&outputs));
     if input_wires > wires.into() || output_wires > wires.into() {
-        return header.fail(format!("{wires} wires are fewer than those of the inputs or of the outputs"));
+        return header.fail(format!(
+            "the file announces {wires} wires in all, fewer than its inputs or \
+             outputs need"
+        ));
     }
 
     let mut body =
@@ -68,7 +71,7 @@ fn widths(lines: &mut Lines<'_>, what: &str) -> Result<Vec<u32>, Error> {
     let mut numbers = line.numbers()?;
     let count = numbers.remove(0);
     if numbers.len() as u64 != u64::from(count) {
-        return line.fail(format!("{count} {what} are announced, but {} widths follow", numbers.len()));
+        return line.fail(format!("the line announces {count} {what}, but {} widths follow", numbers.len()));
     }
     Ok(numbers)
 }
@@ -121,7 +124,7 @@ impl Body {
         match value {
             0 => Ok(zero),
             1 => Ok(self.push(Gate::Inv(zero))),
-            _ => line.fail(format!("a constant is 0 or 1, not {value}")),
+            _ => line.fail(format!("a constant must be 0 or 1, not {value}")),
         }
     }
 
@@ -130,11 +133,14 @@ impl Body {
         let name = words.pop().unwrap_or_default().to_ascii_uppercase();
         let numbers = words.iter().map(|word| line.number(word)).collect::<Result<Vec<_>, _>>()?;
         let [fan_in, fan_out, ref wires @ ..] = numbers[..] else {
-            return line.fail("a gate begins with its numbers of input and output wires");
+            return line.fail(
+                "the line of a gate must begin with the number of its input wires and of its \
+                 output wires",
+            );
         };
         if u64::from(fan_in) + u64::from(fan_out) != wires.len() as u64 {
             return line
-                .fail(format!("{fan_in} + {fan_out} wires are announced, but {} follow", wires.len()));
+                .fail(format!("the line announces {fan_in} + {fan_out} wires, but {} follow", wires.len()));
         }
         match (&*name, wires) {
             ("XOR" | "AND" | "OR" | "NAND" | "NOR" | "XNOR" | "NXOR", &[a, b, out]) if fan_in == 2 => {
@@ -215,7 +221,8 @@ pub(super) fn program(
         (None, "in0") => Ok(Party::Garbler),
         (None, "in1") => Ok(Party::Evaluator),
         (None, other) => Err(Error::Input(format!(
-            "{name}: whose input is {other}? Say it with --map {other}=garbler or --map {other}=evaluator"
+            "{name}: the file does not say which party gives input {other}; add --map {other}=garbler or \
+             --map {other}=evaluator"
         ))),
     };
     let owners = inputs.iter().map(owner).collect::<Result<Vec<_>, _>>()?;

@@ -122,12 +122,12 @@ pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error
         // The parser's own message could repeat a part of a file, and the user may have named a secret file
         // by mistake.
         let (line, column) = (e.line(), e.column());
-        Error::Input(format!("not a function of CompGC (line {line}, column {column})"))
+        Error::Input(format!("the JSON is not a function of CompGC (line {line}, column {column})"))
     })?;
     let lists = [function.input_mapping.len(), function.instructions.len(), function.output.len()];
     if lists.into_iter().any(|entries| entries > MAX_ENTRIES) {
         return Err(Error::Limit(format!(
-            "a function of CompGC has at most {MAX_ENTRIES} entries in a list"
+            "a list in a function of CompGC may have at most {MAX_ENTRIES} entries"
         )));
     }
     let Metadata { num_garb_inputs: garblers, num_eval_inputs: evaluators, .. } = function.metadata;
@@ -137,7 +137,7 @@ pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error
     let mut reserve = |wires: u64| {
         room = room.checked_sub(wires).ok_or_else(|| {
             Error::Limit(format!(
-                "a function of CompGC with more than {FREE_WIRES} wires of inputs and outputs"
+                "a function of CompGC may have at most {FREE_WIRES} wires of inputs and outputs"
             ))
         })?;
         Ok::<_, Error>(())
@@ -193,7 +193,7 @@ fn wrong(what: &dyn Fn() -> String, why: &str) -> Error {
 /// Returns a range, both ends included, of so many wires.
 fn range([start, end]: [u32; 2], wires: u32, what: &dyn Fn() -> String) -> Result<Range<u32>, Error> {
     if start > end || end >= wires {
-        return Err(wrong(what, &format!("{start} to {end} is no range of {wires} wires")));
+        return Err(wrong(what, &format!("{start} to {end} is not a range within {wires} wires")));
     }
     Ok(start..end + 1)
 }
@@ -234,7 +234,10 @@ impl Reader {
         for (k, Copies { name, num, circuit_ids }) in function.components.iter().enumerate() {
             let what = || format!("components {k}");
             if *num != circuit_ids.len() {
-                return Err(wrong(&what, &format!("num is {num}, and there are {} ids", circuit_ids.len())));
+                return Err(wrong(
+                    &what,
+                    &format!("num is {num}, but the list has {} ids", circuit_ids.len()),
+                ));
             }
             let made = component(name)?;
             let made = Component { name: name.clone(), ..made };
@@ -242,16 +245,19 @@ impl Reader {
             let id = reader.program.component(made)?;
             for &copy in circuit_ids {
                 if copy == 0 || copy as usize > all {
-                    return Err(wrong(&what, &format!("id {copy} is not one of 1 to {all}")));
+                    return Err(wrong(&what, &format!("id {copy} is not between 1 and {all}")));
                 }
                 // A small file must not reserve much memory.
                 room = room.checked_sub(inputs).ok_or_else(|| {
-                    Error::Limit(format!("a function of CompGC has at most {MAX_ENTRIES} inputs of copies"))
+                    Error::Limit(format!(
+                        "the copies in a function of CompGC may have at most {MAX_ENTRIES} \
+                         inputs in all"
+                    ))
                 })?;
                 let new =
                     Copy { component: id, inputs: vec![None; inputs], outputs: outputs as u32, first: None };
                 if reader.copies.insert(copy, new).is_some() {
-                    return Err(wrong(&what, &format!("id {copy} is there twice")));
+                    return Err(wrong(&what, &format!("id {copy} is in the list twice")));
                 }
             }
         }
@@ -269,7 +275,15 @@ impl Reader {
         }
         let copy = self.copy(id, what)?;
         let wires = range(ends, copy.outputs, what)?;
-        let first = copy.first.ok_or_else(|| wrong(what, &format!("component {id} is not evaluated yet")))?;
+        let first = copy.first.ok_or_else(|| {
+            wrong(
+                what,
+                &format!(
+                    "the function reads component {id} before \
+             its instruction EVAL"
+                ),
+            )
+        })?;
         Ok(first + wires.start..first + wires.end)
     }
 
@@ -287,7 +301,15 @@ impl Reader {
         }
         let to = range(ends, copy.inputs.len() as u32, what)?;
         if from.len() != to.len() {
-            return Err(wrong(what, &format!("{} wires cannot lead to {}", from.len(), to.len())));
+            return Err(wrong(
+                what,
+                &format!(
+                    "the function connects {} wires to {} wires; both numbers must \
+                 be equal",
+                    from.len(),
+                    to.len()
+                ),
+            ));
         }
         for (wire, input) in from.zip(to) {
             if copy.inputs[input as usize].replace(wire).is_some() {
@@ -380,7 +402,8 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
             Recipient::Nobody => {
                 let name = &port.port.name;
                 return Err(Error::Input(format!(
-                    "output {name} goes to nobody, which a function cannot say"
+                    "output {name} goes to neither party, but a function of CompGC needs a recipient for \
+                     each output"
                 )));
             }
         };
@@ -399,7 +422,12 @@ pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
         instructions,
         output,
     };
-    serde_json::to_vec_pretty(&function).map_err(|e| Error::Input(format!("no function of CompGC: {e}")))
+    serde_json::to_vec_pretty(&function).map_err(|e| {
+        Error::Input(format!(
+            "this program cannot be written \
+         as a function of CompGC: {e}"
+        ))
+    })
 }
 
 /// Returns runs of consecutive wires: the source of each run, and its first and last wire.
@@ -505,27 +533,27 @@ mod tests {
         for (path, value, why) in [
             ("/components/0/num", json!(3), "num is 3"),
             ("/components/0/circuit_ids/1", json!(1), "twice"),
-            ("/components/0/circuit_ids/1", json!(0), "not one of 1 to 2"),
-            ("/components/0/circuit_ids/1", json!(3), "not one of 1 to 2"),
+            ("/components/0/circuit_ids/1", json!(0), "not between 1 and 2"),
+            ("/components/0/circuit_ids/1", json!(3), "not between 1 and 2"),
             ("/components/0/type", json!("and"), "no component and"),
-            ("/input_mapping/0/end_input_idx", json!(2), "no range of 2 wires"),
+            ("/input_mapping/0/end_input_idx", json!(2), "not a range within 2 wires"),
             ("/input_mapping/0/start_input_idx", json!(2), "no range"),
-            ("/input_mapping/0/end_wire_idx", json!(4), "no range of 4 wires"),
-            ("/input_mapping/0/end_wire_idx", json!(u32::MAX), "no range of 4 wires"),
-            ("/input_mapping/0/end_wire_idx", json!(0), "2 wires cannot lead to 1"),
+            ("/input_mapping/0/end_wire_idx", json!(4), "not a range within 4 wires"),
+            ("/input_mapping/0/end_wire_idx", json!(u32::MAX), "not a range within 4 wires"),
+            ("/input_mapping/0/end_wire_idx", json!(0), "connects 2 wires to 1 wires"),
             ("/input_mapping/0/gc_id", json!(3), "no component 3"),
             ("/input_mapping/0/gc_id", json!(0), "no component 0"),
-            ("/input_mapping/1/start_wire_idx", json!(1), "cannot lead to"),
+            ("/input_mapping/1/start_wire_idx", json!(1), "both numbers must be equal"),
             ("/input_mapping/2/gc_id", json!(1), "set twice"),
             ("/input_mapping/0/inputter", json!("nobody"), "not a function"),
             ("/instructions/0/gc_id", json!(2), "not set"),
             ("/instructions/0/type", json!("SKIP"), "not a function"),
-            ("/instructions/1/from_gc_id", json!(2), "not evaluated yet"),
+            ("/instructions/1/from_gc_id", json!(2), "before its instruction EVAL"),
             ("/instructions/1/to_gc_id", json!(1), "evaluated already"),
-            ("/instructions/1/from_wire_id_end", json!(2), "no range of 2 wires"),
+            ("/instructions/1/from_wire_id_end", json!(2), "not a range within 2 wires"),
             ("/instructions/1/from_wire_id_start", json!(-1), "not a function"),
             ("/instructions/2/gc_id", json!(1), "evaluated already"),
-            ("/output/0/end_wire_idx", json!(2), "no range of 2 wires"),
+            ("/output/0/end_wire_idx", json!(2), "not a range within 2 wires"),
             ("/output/0/gc_id", json!(7), "no component 7"),
             ("/output", json!([]), "output"),
             ("/metadata/num_garb_inputs", json!(u32::MAX), "wires"),

@@ -53,13 +53,18 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
         let (k, kind) = component(&mut lines)?;
         let io = (kind.circuit.inputs(), kind.circuit.outputs().len());
         if kinds.insert(k, (program.component(kind)?, io)).is_some() {
-            return header.fail(format!("two components are called FN {k}"));
+            return header.fail(format!("the file has two components FN {k}"));
         }
     }
     let main = lines.expect("main")?;
     match main.words().collect::<Vec<_>>()[..] {
         ["FN", k] if main.number(k)? == components.saturating_add(1) => {}
-        _ => return main.fail(format!("expected FN {}, the beginning of main", u64::from(components) + 1)),
+        _ => {
+            return main.fail(format!(
+                "the file must continue with FN {}, the beginning of main",
+                u64::from(components) + 1
+            ));
+        }
     }
 
     // The program's wire for each wire of the file that is no input.
@@ -69,15 +74,15 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
         let (id, (inputs, outputs)) = match line.words().collect::<Vec<_>>()[..] {
             ["FN", k] => match kinds.get(&line.number(k)?) {
                 Some(kind) => *kind,
-                None => return line.fail("there is no such component"),
+                None => return line.fail("this line calls a component that the file does not have"),
             },
-            _ => return line.fail("expected a call, FN and the number of a component"),
+            _ => return line.fail("this line must be a call: FN and the number of a component"),
         };
         let (line, wires) = list(&mut lines, "the input wires of a call", inputs)?;
         let find = |&w: &u32| if u64::from(w) < ends[0] { Ok(w) } else { global.get(&w).copied().ok_or(w) };
         let solderings = wires.iter().map(find).collect::<Result<Vec<_>, _>>();
-        let solderings =
-            solderings.or_else(|w| line.fail(format!("wire {w} is read before any call drives it")))?;
+        let solderings = solderings
+            .or_else(|w| line.fail(format!("the call reads wire {w} before any call drives it")))?;
         let first = program.slot(id, &solderings)?;
         let (line, wires) = list(&mut lines, "the output wires of a call", outputs)?;
         for (driven, wire) in (first..).zip(wires) {
@@ -114,20 +119,23 @@ fn list<'b>(lines: &mut Lines<'b>, what: &str, count: usize) -> Result<(Line<'b>
     if wires.len() == count {
         Ok((line, wires))
     } else {
-        line.fail(format!("expected {count} wires, not {}", wires.len()))
+        line.fail(format!("this line must have {count} wires, not {}", wires.len()))
     }
 }
 
 fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
     let header = lines.expect("a component")?;
     let Some(rest) = header.text.strip_prefix("FN ") else {
-        return header.fail("expected a component, FN and six numbers");
+        return header.fail("this line must begin a component: FN and six numbers");
     };
     let numbers =
         rest.split_ascii_whitespace().map(|word| header.number(word)).collect::<Result<Vec<_>, _>>()?;
     // The unused number counts AND gates.
     let [k, inputs, outputs, wires, _, gates] = numbers[..] else {
-        return header.fail("a component has six numbers: its own, inputs, outputs, wires, AND gates, gates");
+        return header.fail(
+            "a component needs six numbers: its own number, and those of its inputs, \
+             outputs, wires, AND gates and gates",
+        );
     };
     lines.allow_wires(&header, wires.into())?;
     if u64::from(inputs) + u64::from(outputs) > wires.into() || inputs == 0 || outputs == 0 {
@@ -147,7 +155,7 @@ fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
         end.text.split(|c: char| c == '-' || c.is_ascii_whitespace()).filter(|w| !w.is_empty()).collect();
     if !end.text.starts_with("--") || !end.text.ends_with("--") || words[..] != ["end", "FN", &k.to_string()]
     {
-        return end.fail(format!("expected --end FN {k}-- after {gates} gates"));
+        return end.fail(format!("FN {k} must end with --end FN {k}-- after its {gates} gates"));
     }
     let results = values[inputs as usize..(inputs + outputs) as usize].iter().enumerate();
     let results = results.map(|(i, value)| value.ok_or(i)).collect::<Result<Vec<_>, _>>();
@@ -164,10 +172,10 @@ fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
 fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> Result<(), Error> {
     let words: Vec<&str> = line.words().collect();
     let [left, right, driven, table] = words[..] else {
-        return line.fail("expected a gate: left, right and driven wire, and the truth table");
+        return line.fail("this line must be a gate: left wire, right wire, driven wire and truth table");
     };
     if table.len() != 4 || !table.bytes().all(|c| matches!(c, b'0' | b'1')) {
-        return line.fail("a truth table is four digits 0 or 1");
+        return line.fail("a truth table must be four digits, each 0 or 1");
     }
     let table = table.bytes().fold(0u8, |t, c| t << 1 | (c - b'0'));
     // A gate may ignore an operand; the file then names any wire, driven or not.
@@ -177,7 +185,9 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
         match values.get(wire as usize) {
             None => line.fail(format!("there is no wire {wire}; the component announces {}", values.len())),
             Some(Some(bit)) if needed => Ok(*bit),
-            Some(None) if needed => line.fail(format!("wire {wire} is read before any gate drives it")),
+            Some(None) if needed => {
+                line.fail(format!("the gate reads wire {wire} before any gate drives it"))
+            }
             Some(_) => Ok(Bit::ZERO),
         }
     };
@@ -208,7 +218,7 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
             *place = Some(value);
             Ok(())
         }
-        None => line.fail(format!("there is no wire {driven} to drive")),
+        None => line.fail(format!("the gate drives wire {driven}, but the component announces fewer wires")),
     }
 }
 

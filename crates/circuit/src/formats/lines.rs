@@ -54,8 +54,10 @@ impl<'b> Lines<'b> {
     /// Refuses more wires than a file of this size can have, before memory is reserved for these wires.
     pub fn allow_wires(&mut self, line: &Line<'_>, wires: u64) -> Result<(), Error> {
         let rest = self.wires.checked_sub(wires);
-        self.wires =
-            rest.map_or_else(|| line.fail("that is more wires than a file of this size can have"), Ok)?;
+        self.wires = rest.map_or_else(
+            || line.fail("this line announces more wires than a file of this size can have"),
+            Ok,
+        )?;
         Ok(())
     }
 }
@@ -81,7 +83,7 @@ impl<'b> Line<'b> {
         // `parse` by itself would also accept a plus sign.
         match word.parse() {
             Ok(number) if word.as_bytes()[0].is_ascii_digit() => Ok(number),
-            _ => self.fail(format!("{:?} is not a number of at most 32 bits", shortened(word))),
+            _ => self.fail(format!("{:?} is not a decimal number of at most 32 bits", shortened(word))),
         }
     }
 
@@ -92,7 +94,7 @@ impl<'b> Line<'b> {
     /// Reads exactly `N` numbers; errors call these numbers `what`.
     pub fn exactly<const N: usize>(&self, what: &str) -> Result<[u32; N], Error> {
         self.numbers()?.try_into().or_else(|found: Vec<u32>| {
-            self.fail(format!("expected {N} numbers, {what}, not {}", found.len()))
+            self.fail(format!("this line must have {N} numbers ({what}), not {}", found.len()))
         })
     }
 }

@@ -103,7 +103,8 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
         && !matches!(kind, Some(FileKind::BristolFashion | FileKind::OldBristol | FileKind::Scd))
     {
         return Err(Error::Input(format!(
-            "{name}: --map is for Bristol and SCD circuits; this file says itself whose its inputs are"
+            "{name}: --map is only for Bristol and SCD circuits; this file itself says which party gives \
+             which input"
         )));
     }
     match kind {
@@ -115,13 +116,16 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
             bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
         }
         Some(FileKind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
-        Some(FileKind::Wir) => Err(Error::Input(format!("{name}: a .wir source must be compiled first"))),
+        Some(FileKind::Wir) => Err(Error::Input(format!(
+            "{name}: this is a .wir source; compile it first, \
+             with `brickwork compile`"
+        ))),
         Some(FileKind::CompGc) => compgc::read(bytes, library::compgc::component_named)
             .map_err(|e| Error::Input(format!("{name}: {e}"))),
         Some(FileKind::Scd) => scd::read(bytes, name, stem(name), map),
         None => Err(Error::Input(format!(
-            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or \
-             a .GC_duplo program is"
+            "{name}: the format of this file is unknown; give a .bwp program, a Bristol circuit, an SCD \
+             circuit or a .GC_duplo program"
         ))),
     }
 }

@@ -48,23 +48,27 @@ impl Scd {
         let wires = u64::from(inputs) + gates.len() as u64;
         // The file's numbers of wires go one higher, because SCD leaves a wire out.
         if wires >= u64::from(u32::MAX) {
-            return fail("an SCD circuit has fewer than 2^32 - 1 wires".into());
+            return fail("an SCD circuit must have fewer than 2^32 - 1 wires".into());
         }
         for (k, (gate, driven)) in gates.iter().zip(u64::from(inputs)..).enumerate() {
             if gate.iter().any(|&wire| u64::from(wire) >= driven) {
-                return fail(format!("gate {k} reads a wire that is not before it"));
+                return fail(format!("gate {k} reads a wire that no input and no earlier gate drives"));
             }
         }
         if let Some(functions) = &functions {
             if functions.iter().any(|&table| table > 15) {
-                return fail("the function of a gate has four bits".into());
+                return fail("the function of a gate must be a number of four bits".into());
             }
             if functions.len() != gates.len() {
-                return fail(format!("{} functions for {} gates", functions.len(), gates.len()));
+                return fail(format!(
+                    "the file has {} functions for {} gates; both numbers must be equal",
+                    functions.len(),
+                    gates.len()
+                ));
             }
         }
         if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
-            return fail("an output is no wire".into());
+            return fail("an output reads a wire that does not exist".into());
         }
         Ok(Scd { inputs, gates, functions, outputs })
     }
@@ -78,7 +82,10 @@ impl Scd {
         let mut numbers = Numbers::new(bytes)?;
         let [inputs, outputs, gates] = [numbers.next("n")?, numbers.next("m")?, numbers.next("q")?];
         if u64::from(inputs) > FREE_WIRES + bytes.len() as u64 {
-            return fail(format!("{inputs} inputs are more than an SCD file of this size can have"));
+            return fail(format!(
+                "the file announces {inputs} inputs, more than an SCD file of this size can \
+                 have"
+            ));
         }
         let expected = |arrays: u64| 3 + arrays * u64::from(gates) + u64::from(outputs);
         let has_functions = match numbers.count {
@@ -86,8 +93,8 @@ impl Scd {
             count if count == expected(2) => false,
             count => {
                 return fail(format!(
-                    "an SCD array of {count} numbers is neither a circuit nor a topological circuit of \
-                     {gates} gates and {outputs} outputs"
+                    "the file announces {gates} gates and {outputs} outputs, but its {count} numbers fit \
+                     neither such a circuit nor such a topological circuit"
                 ));
             }
         };
@@ -101,7 +108,7 @@ impl Scd {
         let wire = |number: u32| match number {
             number if number < inputs => Ok(number),
             number if number > inputs => Ok(number - 1),
-            number => fail(format!("wire {number} is the one that SCD leaves out")),
+            number => fail(format!("wire {number} must not be used: SCD leaves out this number")),
         };
         let pairs = first.into_iter().zip(second).map(|(a, b)| Ok([wire(a)?, wire(b)?]));
         let pairs = pairs.collect::<Result<_, Error>>()?;
@@ -177,8 +184,8 @@ impl Scd {
     pub fn circuit(&self) -> Result<Circuit, Error> {
         let Some(functions) = &self.functions else {
             return fail(
-                "this SCD file holds a topological circuit: who reads whom, and not what gates compute, so \
-                 that there is nothing to run; give the file that has G"
+                "this SCD file holds a topological circuit, which has no functions of gates, so it cannot \
+                 run; give the SCD file with the array G"
                     .into(),
             );
         };
@@ -273,7 +280,7 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     for (name, &party) in map {
         let Some((first, last)) = range(name) else {
             return fail(format!(
-                "{name} is no range of inputs of an SCD circuit, such as in0-{}",
+                "{name} is not a range of inputs; write it as in0-{}",
                 inputs.saturating_sub(1)
             ));
         };
@@ -297,7 +304,7 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     }
     match next == inputs {
         true => Ok((widths, owners)),
-        false => fail(format!("no range of --map has input {next}; the circuit has {inputs}")),
+        false => fail(format!("no range of --map covers input {next}; the circuit has {inputs} inputs")),
     }
 }
 
@@ -330,7 +337,7 @@ impl<'b> Numbers<'b> {
             short @ 0x90..=0x9f => u64::from(short & 15),
             0xdc => numbers.big_endian(2)?,
             0xdd => numbers.big_endian(4)?,
-            _ => return fail("an SCD file is a MessagePack array".into()),
+            _ => return fail("an SCD file must be an array in MessagePack".into()),
         };
         match numbers.count <= numbers.rest.len() as u64 {
             true => Ok(numbers),
@@ -340,7 +347,7 @@ impl<'b> Numbers<'b> {
 
     fn byte(&mut self) -> Result<u8, Error> {
         let Some((&first, rest)) = self.rest.split_first() else {
-            return fail("the SCD file ends early".into());
+            return fail("the SCD file ends too early".into());
         };
         self.rest = rest;
         Ok(first)
@@ -363,7 +370,7 @@ impl<'b> Numbers<'b> {
             0xd1 => self.positive(2)?,
             0xd2 => self.positive(4)?,
             0xd3 => self.positive(8)?,
-            _ => return fail(format!("{what} in an SCD file is no number")),
+            _ => return fail(format!("{what} in an SCD file must be a number")),
         };
         u32::try_from(number)
             .or_else(|_| fail(format!("{what} in an SCD file is {number}, which is too large")))
@@ -378,6 +385,6 @@ impl<'b> Numbers<'b> {
     }
 
     fn end(&self) -> Result<(), Error> {
-        if self.rest.is_empty() { Ok(()) } else { fail("something follows the SCD array".into()) }
+        if self.rest.is_empty() { Ok(()) } else { fail("the SCD file continues after its array".into()) }
     }
 }

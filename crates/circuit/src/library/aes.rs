@@ -150,7 +150,7 @@ pub fn expand_key(b: &mut Builder, key: &[Bit]) -> Vec<Vec<Bit>> {
 /// # Panics
 /// If there are fewer than two round keys.
 pub fn encrypt(b: &mut Builder, round_keys: &[Vec<Bit>], block: &[Bit]) -> Vec<Bit> {
-    let [first, middle @ .., last] = round_keys else { panic!("AES has at least one round") };
+    let [first, middle @ .., last] = round_keys else { panic!("AES must have at least one round") };
     let mut state = xor(b, block, first);
     for round_key in middle {
         state = round(b, &state, round_key, false);

@@ -143,7 +143,9 @@ fn step(width: u32, symbol: u32) -> Result<Component, Error> {
 pub fn levenshtein(symbols: [u32; 2], bits: u32) -> Result<Program, Error> {
     let [rows, columns] = symbols;
     if rows == 0 || columns == 0 || bits == 0 {
-        return Err(Error::Usage("texts of at least one symbol, of at least one bit".into()));
+        return Err(Error::Usage(
+            "each text must have at least one symbol, and each symbol at least one bit".into(),
+        ));
     }
     let longest = rows.max(columns);
     let width = 32 - longest.leading_zeros();

@@ -20,7 +20,8 @@ fn matrix(name: &str, size: u32, width: u32) -> Port {
 pub fn product(size: u32, width: u32, block: u32) -> Result<Program, Error> {
     if [size, width, block].iter().any(|n| !(1..=1024).contains(n)) || !size.is_multiple_of(block) {
         return Err(Error::Usage(format!(
-            "no product of {size} x {size} integers of {width} bits in blocks of {block} x {block}"
+            "there is no product of matrices of {size} x {size} integers of {width} bits in blocks of \
+             {block} x {block}"
         )));
     }
     let mut program = ProgramBuilder::new(

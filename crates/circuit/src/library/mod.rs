@@ -92,7 +92,7 @@ pub fn multiply(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
 }
 
 fn same_width(x: &[Bit], y: &[Bit]) {
-    assert_eq!(x.len(), y.len(), "two words of the same width");
+    assert_eq!(x.len(), y.len(), "both words must have the same width");
 }
 
 /// Returns a component whose inputs and outputs are given word by word.
@@ -118,7 +118,12 @@ fn circuit(
     let mut rest = &bits[..];
     let words: Vec<&[Bit]> = inputs
         .iter()
-        .map(|port| rest.split_off(..port.width() as usize).expect("as wide as the ports"))
+        .map(|port| {
+            rest.split_off(..port.width() as usize).expect(
+                "the list has a bit for each wire of the \
+             ports",
+            )
+        })
         .collect();
     let outputs = body(&mut builder, &words).concat();
     builder.finish(&outputs)

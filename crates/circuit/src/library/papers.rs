@@ -22,7 +22,10 @@ fn block(name: &str) -> Port {
 /// [`Error::Usage`] if `t` is greater than `n`, or `n` than 24.
 pub fn random(n: u32, t: u32) -> Result<Program, Error> {
     if t > n || n > 24 {
-        return Err(Error::Usage(format!("no random program of 2^{n} AND gates, 2^{t} a slot")));
+        return Err(Error::Usage(format!(
+            "there is no random program of 2^{n} AND gates with 2^{t} AND gates \
+             in each slot"
+        )));
     }
     let mut rng = Rng::expand(&Seed::from_bytes([n as u8 ^ 0x5a; 16]), "brickwork random workload");
     let mut below = |wires: u64| rng.below(wires) as Wire;
@@ -72,7 +75,10 @@ pub fn random(n: u32, t: u32) -> Result<Program, Error> {
 /// [`Error::Usage`] if `each` is 0 or does not divide `blocks`.
 pub fn cbc_mac_in(blocks: u32, each: u32) -> Result<Program, Error> {
     if each == 0 || blocks == 0 || !blocks.is_multiple_of(each) {
-        return Err(Error::Usage(format!("no CBC-MAC of {blocks} blocks in components of {each}")));
+        return Err(Error::Usage(format!(
+            "there is no CBC-MAC of {blocks} blocks whose components have \
+             {each} blocks each"
+        )));
     }
     // The component: a CBC-MAC of `each` blocks, whose first block has the previous sum added.
     let whole = cbc_mac(each)?;

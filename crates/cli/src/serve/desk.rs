@@ -390,7 +390,7 @@ impl Desk {
     pub fn not_ready(&self) -> Option<&'static str> {
         let vain =
             "no more stock is made, as too much that was begun came to nothing: see `brickwork stock ls`";
-        let peer = "the peer makes no more stock, as too much that was begun came to nothing";
+        let peer = "the peer refuses to make more stock, as too much that was begun came to nothing";
         match () {
             () if self.is_stopping() => Some("the service is going down"),
             () if !self.figures.is_connected() => Some("the peer is not connected"),
@@ -1107,6 +1107,6 @@ mod tests {
         let trail = std::fs::read_to_string(folder.path().join("audit")).expect("a trail");
         assert!(trail.contains("\"event\":\"forgiveness\""), "{trail}");
         desk.peer_in_vain.store(true, Ordering::SeqCst);
-        assert!(desk.not_ready().is_some_and(|why| why.contains("the peer makes no more stock")));
+        assert!(desk.not_ready().is_some_and(|why| why.contains("the peer refuses to make more stock")));
     }
 }

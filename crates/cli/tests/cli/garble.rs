@@ -261,7 +261,7 @@ fn scd_files_are_programs() {
     bad(
         &["simulate", &scd, "--map", "in0-31=garbler", "--garbler", "1"],
         3,
-        "no range of --map has input 32",
+        "no range of --map covers input 32",
     );
     let topological = keys.write("t.scd", &[0x96, 2, 1, 1, 0, 1, 3]);
     bad(&["simulate", &topological, "--garbler", "1"], 3, "holds a topological circuit");

@@ -109,7 +109,7 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     // One party cuts into gates, and the other into components.
     let flags = ["--protocol", "jimu", "--json", "--timeout", "60", "--cut"];
     let (listening, address) = Side::garbler(&keys).listen(&[&flags[..], &["gates"]].concat());
-    let words = "another one; compare";
+    let words = "different programs; compare";
     is_error(&Side::evaluator(&keys).connect(&address, &[&flags[..], &["given"]].concat()), 7, words);
     is_error(&finish(listening), 7, words);
 }

@@ -107,7 +107,7 @@ fn three_programs_and_a_secret_one_run_from_one_stock() {
 fn what_is_wrong_is_said_with_its_line() {
     let keys = Keys::new();
     let source = keys.write("bad.bwa", b".input garbler x r0\nadd r0, r0, r1\n.output both x r0\n");
-    bad(&["assemble", &source], 3, "bad.bwa:2: r1 is read, and nothing was written to it before");
+    bad(&["assemble", &source], 3, "bad.bwa:2: the program reads r1 before anything was written to it");
     bad(&["assemble", &source, "--library"], 2, "--library");
     bad(&["assemble"], 2, "FILE");
     let source = keys.write("good.bwa", b".input garbler x r0\n.steps 1\nadd r0, r0, 1\n.output both x r0\n");

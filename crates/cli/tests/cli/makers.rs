@@ -176,7 +176,7 @@ fn row_21_kill_9_of_makers_and_coordinators() {
             }
             for epoch in parties.ls(role)["epochs"].as_array().expect("epochs") {
                 let Some(why) = epoch["burned"].as_str() else { continue };
-                let known = ["without a report", "makers had its secrets", "the peer's log of it is another"];
+                let known = ["without a report", "makers had the secrets", "the peer has a different log"];
                 assert!(known.iter().any(|words| why.contains(words)), "{why}");
                 burned += 1;
             }

@@ -18,7 +18,7 @@ const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
 
 /// Returns the error about a store that another protocol has filled.
 fn of_another(made: &str, this: &str) -> String {
-    format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
+    format!("was made for the protocol {made}, but this run uses {this}; give another --store")
 }
 
 /// Two processes compute one execution and several. The bytes are the predicted ones. The output has a clear
@@ -273,7 +273,7 @@ fn semi_honest_parties_run_from_stock() {
         }
     }
     for output in parties.both(run(["1", "2"], &["--no-top-up"])) {
-        is_error(&output, 6, &format!("the program needs {bits} OTs, and there is nothing"));
+        is_error(&output, 6, &format!("the program needs {bits} OTs, but the store has no stock"));
     }
     let found = parties.doctor("garbler", &[&SEMI_HONEST[..], &["--no-top-up"]].concat(), 6);
     assert!(found.contains("has 0 executions of it"), "{found}");
@@ -896,7 +896,7 @@ fn compgc_parties_run_from_stock() {
         }
     }
     for output in parties.both(run(two, &["--executions", "2", "--no-top-up"])) {
-        is_error(&output, 6, &format!("the program needs 2 {name}, and there are 1"));
+        is_error(&output, 6, &format!("the program needs 2 {name}, but the stock has 1"));
     }
     let _ = parties.doctor("garbler", &[&COMPGC[..], &["--no-top-up"]].concat(), 6);
 
@@ -979,7 +979,7 @@ fn parties_with_authenticated_masks_run_from_stock() {
         }
     }
     for output in parties.both(run(["[7, 9]", "[9, 7]"], &["--executions", "2", "--no-top-up"])) {
-        is_error(&output, 6, &format!("the program needs 2 {name}, and there are 1"));
+        is_error(&output, 6, &format!("the program needs 2 {name}, but the stock has 1"));
     }
     for output in parties.both(run(["1", "2"], &["--security", "64", "--no-top-up"])) {
         is_error(&output, 6, "there is nothing for --security 64");

@@ -129,7 +129,7 @@ fn no_protocol_takes_the_stock_of_another() {
                     .map(|role| parties.preprocess(role, &[&flags[..], &["--component", &three]].concat())),
             });
             let words = format!(
-                "was made by the protocol {}, and this is {this}; give it a --store of its own",
+                "was made for the protocol {}, but this run uses {this}; give another --store",
                 made.0
             );
             outputs.iter().for_each(|output| is_error(output, 6, &words));

@@ -275,7 +275,7 @@ fn an_old_copy_is_code_6_on_both_sides() {
         std::fs::remove_dir_all(&store).expect("a folder");
         copy(&kept, &store);
         for output in parties.both([parties.run("garbler", "1", &[]), parties.run("evaluator", "2", &[])]) {
-            is_error(&output, 6, "same story");
+            is_error(&output, 6, "the logs of this store and of the peer's store differ");
         }
         assert!(ROLES.iter().all(|role| parties.ls(role)["epochs"][0]["condition"] == "burned"));
         assert!(ROLES.iter().all(|role| parties.executions(role) == 0));
@@ -389,7 +389,7 @@ fn a_kept_listener_outlives_the_peers_wrong_folder() {
             run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
         };
         for _ in 0..2 {
-            is_error(&connect(&parties.keys.file("another folder")), 6, "burned and changed nothing");
+            is_error(&connect(&parties.keys.file("another folder")), 6, "nothing was burned or changed");
         }
         assert!(waits.try_wait().expect("a child").is_none(), "it waits on");
         assert_eq!(parties.executions(role), 2 - k as u64);
@@ -478,7 +478,7 @@ fn row_24_crossed_stores_are_refused_as_they_are() {
     swap();
     let pairs = ROLES.map(|role| pair(&parties, role));
     assert_ne!(pairs[0], pairs[1]);
-    refused_as_strangers(&parties, &[&pairs[0], &pairs[1], "burned and changed nothing"]);
+    refused_as_strangers(&parties, &[&pairs[0], &pairs[1], "nothing was burned or changed"]);
     whole(&parties, &ROLES);
     swap();
     assert_eq!(pair(&parties, "garbler"), pair(&parties, "evaluator"));
@@ -505,7 +505,7 @@ fn row_24_folders_of_both_parties_exchanged_are_refused_as_they_are() {
         }
     };
     exchange();
-    refused_as_strangers(&parties, &["folders exchanged", "burned and changed nothing"]);
+    refused_as_strangers(&parties, &["folders of two stores exchanged", "nothing was burned or changed"]);
     exchange();
     whole(&parties, &ROLES);
     parties.millionaires(&["--no-top-up"]);
@@ -536,12 +536,12 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         let (store, kept) = (parties.store(role), parties.keys.file("kept"));
         std::fs::rename(&store, &kept).expect("a folder that moves");
         // A missing folder is made, and stays empty.
-        refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
+        refused_as_strangers(&parties, &[&key, "nothing was burned or changed"]);
         whole(&parties, &[other]);
         // Stock of the other role cannot be used.
         std::fs::remove_dir_all(&store).expect("a folder");
         copy(&parties.store(other), &store);
-        refused_as_strangers(&parties, &[&key, "burned and changed nothing"]);
+        refused_as_strangers(&parties, &[&key, "nothing was burned or changed"]);
         whole(&parties, &ROLES);
         std::fs::remove_dir_all(&store).expect("a folder");
         std::fs::rename(&kept, &store).expect("a folder that moves");
@@ -609,7 +609,7 @@ fn another_level_burns_nothing_and_is_named() {
     let more = ["--no-top-up", "--security", "64"];
     let run = |more: &[&str]| [parties.run("garbler", "1", more), parties.run("evaluator", "2", more)];
     for output in parties.both(run(&more)) {
-        is_error(&output, 6, "there is stock for --security 40");
+        is_error(&output, 6, "the store has stock for --security 40");
     }
     // Only one party asks for another level.
     let [garbler, _] = run(&more);
@@ -634,7 +634,7 @@ fn stock_is_listed_while_a_party_waits() {
     assert_eq!(report[0][0]["log"], report[1][0]["log"]);
     // A process that wants to change the store gets an error.
     let burn = parties.stock("garbler", "burn", &["--all"]);
-    bad(&burn.iter().map(String::as_str).collect::<Vec<_>>(), 6, "in use by another process");
+    bad(&burn.iter().map(String::as_str).collect::<Vec<_>>(), 6, "another process uses the store");
     let connect = parties.run("evaluator", "1250000", &["--no-top-up", "--connect", &address]);
     let other = run(&connect.iter().map(String::as_str).collect::<Vec<_>>());
     for output in [finish(waits), other] {
@@ -679,7 +679,10 @@ fn the_risk_of_all_programs_stands_beside_that_of_a_run() {
     arguments.iter_mut().for_each(|all| all.retain(|argument| argument != "--json"));
     for output in parties.both(arguments) {
         let human = text(&output.stdout);
-        assert!(human.contains("all programs from this part of the stock together: at most 2^-4"), "{human}");
+        assert!(
+            human.contains("for all programs that use this part of the stock, together: at most 2^-4"),
+            "{human}"
+        );
     }
 }
 
@@ -751,7 +754,7 @@ fn row_23_a_lost_or_exchanged_segment_is_code_6_on_either_side() {
             is_error(
                 &outputs[k],
                 6,
-                if lost { files[0].to_str().expect("a path") } else { ".segment: it has" },
+                if lost { files[0].to_str().expect("a path") } else { ".segment: the file has" },
             );
             assert!(
                 [Some(4), Some(6)].contains(&outputs[1 - k].status.code()),
@@ -1234,7 +1237,7 @@ fn only_grown(before: &[Vec<Value>; 2], after: &[Vec<Value>; 2]) {
             let (old, new) = (old["log"].as_array().expect("a log"), new["log"].as_array().expect("a log"));
             assert!(new.starts_with(old), "a log was rewritten: {old:?} {new:?}");
         }
-        let sound = |epoch: &Value| epoch["burned"].is_null() || epoch["burned"] == "it is used up";
+        let sound = |epoch: &Value| epoch["burned"].is_null() || epoch["burned"] == "all its items are used";
         assert!(after.iter().all(sound), "an honest crash burned an epoch: {after:?}");
     }
     let shared = |epoch: &Value| -> Vec<Value> {

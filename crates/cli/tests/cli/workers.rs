@@ -156,7 +156,7 @@ fn row_24_both_say_how_many_workers_there_are() {
     let [garbler, evaluator] = making(&parties, ["2", "2"]);
     for arguments in [[garbler, without("evaluator")], [without("garbler"), evaluator]] {
         for output in parties.both(arguments) {
-            is_error(&output, 7, "number of workers, or for none");
+            is_error(&output, 7, "number of workers, or no job");
         }
     }
     for role in ROLES {

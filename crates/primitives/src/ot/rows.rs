@@ -630,7 +630,7 @@ pub(super) fn choices(x: &[TileRow], count: usize) -> Secrets<u8> {
 }
 
 pub(super) fn malformed() -> Error {
-    Error::Stock("the state of an OT extension is malformed or of another version".into())
+    Error::Stock("the stored state of an OT extension is malformed, or another version wrote it".into())
 }
 
 #[cfg(test)]

@@ -96,7 +96,9 @@ impl Epochs {
             return Err(Malformed::UnexpectedMessage.into());
         }
         let count: u64 = items.iter().map(|(.., count)| count).sum();
-        tracing::warn!("the peer cannot read {count} items of its stock any more: neither party uses them");
+        tracing::warn!(
+            "the peer cannot read {count} items of its stock any more, so neither party will use them"
+        );
         Ok(damaged)
     }
 
@@ -135,7 +137,8 @@ impl Epochs {
             && P::counted(self.role) != Counted::Nothing
             && let Err(error) = self.store.lose_setup(&self.owner::<P>().account(), fixed)
         {
-            tracing::error!(%error, "the peer failed a check, and this could not be counted");
+            tracing::error!(%error, "the peer failed a check, but the store could not record this failed \
+                 attempt");
         }
     }
 
@@ -188,11 +191,11 @@ impl Epochs {
     ) -> Result<Found, Error> {
         let lock = self.store.lock_peer(&self.owner::<P>().relation())?;
         let mut lacking = Error::Stock(format!(
-            "the program needs {}, and there is nothing{}{}{}",
+            "the program needs {}, but the store has no stock{}{}{}",
             P::needs(job),
             P::level(&self.terms),
             other_levels(&self.store, &self.owner::<P>())?,
-            if self.busy { " but what another session has" } else { "" }
+            if self.busy { " that is not in use by another session" } else { "" }
         ));
         let mut is_busy = false;
         for id in self.epochs.clone() {

@@ -37,8 +37,8 @@ impl<P: StockProtocol> Stocked<P> {
         mut make: impl FnMut(&mut Making<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
     ) -> Result<(Preprocessed, Self), Error> {
         if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
-            let why =
-                "stock is added only to the epoch that `open_epoch` has just leased; this is another epoch";
+            let why = "new stock can be added only to the epoch that `open_epoch` has just leased, but the \
+                 caller gave another epoch";
             return Err(Error::Usage(why.into()));
         }
         let (held, mut session) = self.session(epoch)?;
@@ -132,7 +132,11 @@ fn begins(run: &mut Metered, next: &[u8; 32]) -> Result<(), Error> {
     }
     match theirs == *next {
         true => Ok(()),
-        false => Err(Error::Mismatch("the peer is asked to preprocess something else".into())),
+        false => Err(Error::Mismatch(
+            "the peer was asked to preprocess something else; give the same \
+             components and counts on both sides"
+                .into(),
+        )),
     }
 }
 

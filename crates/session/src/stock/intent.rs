@@ -69,7 +69,8 @@ impl Intent {
     /// Sends the list of unreadable items in this entry.
     pub fn send_damaged(&self, run: &mut Metered, damaged: &Entry) -> Result<(), Error> {
         let Entry::Damaged(items) = damaged else { return Err(different()) };
-        let items = postcard::to_stdvec(items).map_err(|_| Error::Stock("items cannot be named".into()))?;
+        let items = postcard::to_stdvec(items)
+            .map_err(|_| Error::Stock("the list of damaged items cannot be encoded".into()))?;
         run.channel.send(msg::INTENT, &self.to_bytes())?;
         run.channel.send(msg::DAMAGED, &items)?;
         run.channel.flush()?;
@@ -99,14 +100,17 @@ pub(super) fn make_or_refuse(lacking: Lacking) -> Intent {
 
 pub(super) fn busy() -> Error {
     Error::Busy(
-        "another session between these stores has the part that this one needs; run again when it is over"
+        "another session between the same two stores uses the part of the stock that this session needs; \
+         run again when that session has ended"
             .into(),
     )
 }
 
 pub(super) fn different() -> Error {
     Error::Stock(
-        "this store and the peer's do not hold the same; compare `brickwork stock ls` on both sides".into(),
+        "this store and the peer's store do not have the same stock; compare `brickwork stock ls` on both \
+         sides"
+            .into(),
     )
 }
 
@@ -118,12 +122,15 @@ pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
 
 pub(super) fn peer_makes_nothing() -> Error {
     Error::Stock(
-        "the peer makes no more stock with this party: its own message says why, such as that its disk is \
-         full, that it was stopped, or that too much that was begun came to nothing"
+        "the peer refuses to make more stock with this party; the peer's own output says why (its disk may \
+         be full, it may have been stopped, or too many attempts have failed)"
             .into(),
     )
 }
 
 pub(super) fn peer_refuses() -> Error {
-    Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())
+    Error::Stock(
+        "the stock lacks items for this program, and the peer does not allow to make them during the run"
+            .into(),
+    )
 }

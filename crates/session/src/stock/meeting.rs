@@ -76,10 +76,10 @@ const MAX_EPOCHS: usize = 1024;
 const KEPT: usize = 8;
 
 /// The reason to burn an epoch that has no items left.
-const USED_UP: &str = "it is used up";
+const USED_UP: &str = "all its items are used";
 
 /// The reason to burn an epoch that is too old.
-const OVER: &str = "its maximum age is over";
+const OVER: &str = "it is older than its maximum age";
 
 /// The reason if this party's user has burned an epoch. The peer gets a message with this reason.
 pub const BY_USER: &str = brickwork_stock::BY_USER;
@@ -201,12 +201,12 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
     levels.retain(|level| *level != owner.terms.security);
     let names: Vec<String> = levels.iter().map(|level| level.flag()).collect();
     if !names.is_empty() {
-        return Ok(format!("; there is stock for {}", names.join(" and ")));
+        return Ok(format!("; the store has stock for {}", names.join(" and ")));
     }
     let mut all = store.epochs()?.into_iter().map(|(_, epoch)| epoch.relation());
     Ok(match all.all(|other| other == owner.relation()) {
         true => String::new(),
-        false => "; what this store holds was made with other keys, or in the other role".into(),
+        false => "; the stock in this store was made with other keys, or in the other role".into(),
     })
 }
 
@@ -221,8 +221,8 @@ fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
         let state = store.state(&id)?;
         if state.burned().is_none() && !state.is_new() {
             return Err(Error::Stock(format!(
-                "the part {} of this store was made by the protocol {}, and this is {}; give it a --store \
-                 of its own on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
+                "part {} of this store was made for the protocol {}, but this run uses {}; give another \
+                 --store on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
                 short(&id),
                 epoch.protocol,
                 owner.protocol
@@ -237,9 +237,9 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
         None => Ok(()),
         Some((id, epoch)) => Err(Error::Stock(format!(
-            "the part {} of this store was made by version {} of the protocol, and this is version \
-             {PROTOCOL_VERSION}; use the release that made it on both sides, or burn it (`brickwork stock \
-             burn --epoch {0}`) and make it anew",
+            "part {} of this store was made by version {} of the protocol, but this release has version \
+             {PROTOCOL_VERSION}; use the release that made it on both sides, or burn that part (`brickwork \
+             stock burn --epoch {0}`) and make new stock",
             short(id),
             epoch.version
         ))),
@@ -274,8 +274,8 @@ pub fn living(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Err
 
 fn too_many(n: usize) -> Error {
     Error::Stock(format!(
-        "{n} parts of this store belong to this peer, of each of which a little is left; burn those that \
-         nobody needs, on both sides (`brickwork stock ls` shows them, `brickwork stock burn` burns)"
+        "this store has {n} unfinished parts for this peer, which is too many; burn the parts that you do \
+         not need, on both sides (`brickwork stock ls` lists them, `brickwork stock burn` burns them)"
     ))
 }
 
@@ -392,8 +392,8 @@ impl Received {
         let max_age = self.max_age.map(NonZeroU64::get);
         max_age.ok_or_else(|| {
             Error::Stock(
-                "the peer's store cannot be used as it is, and its user is told why and what to do; nothing \
-                 was burned or changed here. Run again when it is mended"
+                "the peer cannot use its store; the peer's own output says why and what to do. Nothing was \
+                 burned or changed in this store. Run again when the peer's store is repaired"
                     .into(),
             )
         })
@@ -429,11 +429,13 @@ fn send(
     // A party without a store sets no limit, because it makes no stock.
     let max_age = store.map_or(u64::MAX, Store::max_age);
     let stands: Vec<EpochStanding> = mine.iter().map(stand).chain(burned).collect();
-    let bytes =
-        postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
+    let bytes = postcard::to_stdvec(&stands)
+        .map_err(|_| Error::Stock("the positions of the logs cannot be encoded".into()))?;
     if bytes.len() > MAX_BYTES {
         return Err(Error::Stock(
-            "the last programs took from too many batches to be compared; burn them".into(),
+            "the last programs took items from too many batches, so the stores cannot be compared; burn the \
+             parts that they used (`brickwork stock burn`)"
+                .into(),
         ));
     }
     channel.send(msg::PAIR, &pair_message(&acquaintance, max_age))?;
@@ -529,7 +531,7 @@ pub(super) fn reconcile(
     // The peer is told that the fault is in this store, because its user could not find that out.
     let mut mine = usable(store, owner).inspect_err(|_| {
         if let Err(gone) = refuse(&mut run.channel) {
-            tracing::debug!("the peer is not told that this store cannot be used: {gone}");
+            tracing::debug!("this party could not tell the peer that its store cannot be used: {gone}");
         }
     })?;
     // If the peer has refused, it gets no answer.
@@ -569,7 +571,10 @@ pub(super) fn reconcile(
         match compared {
             Compared::Busy => {}
             Compared::Burned => {
-                tracing::warn!("the peer's user burned the part {} of both stores; it is gone", short(id));
+                tracing::warn!(
+                    "the peer's user burned part {} of both stores, so this party burned it too",
+                    short(id)
+                );
                 drop(store.lose(id, Loss::Log, BY_PEER.into())?);
             }
             Compared::Idle(_, Verdict::Same | Verdict::Ahead) => shared.push(*id),
@@ -586,7 +591,7 @@ pub(super) fn reconcile(
             },
             Compared::Idle(_, Verdict::Apart) | Compared::Unnamed => {
                 let theirs = if let Compared::Idle(entries, _) = compared { entries } else { 0 };
-                let why = "the peer's log of it is another one, or the peer has none";
+                let why = "the peer has a different log of it, or none";
                 let _ = store.lose(id, Loss::Log, why.into())?;
                 differs.here |= theirs >= state.shared();
                 differs.there |= theirs <= state.shared();
@@ -644,15 +649,23 @@ impl Differences {
     /// Returns an error that names the outdated store, as far as this party can tell, with a hint.
     fn error(self) -> Error {
         let who = match (self.here, self.there) {
-            (true, false) => "this store lacks what the peer's has: an old copy of it was brought back, or a",
-            (false, true) => {
-                "the peer's store lacks what this one has: an old copy of it was brought back, or a"
+            (true, false) => {
+                "this store lacks entries that the peer's store has, because somebody restored an old copy \
+                 of it, or a"
             }
-            _ => "each lacks what the other one has: an old copy of one was brought back, or a",
+            (false, true) => {
+                "the peer's store lacks entries that this store has, because somebody restored an old copy \
+                 of it, or a"
+            }
+            _ => {
+                "each store lacks entries that the other has, because somebody restored an old copy of one, \
+                 or a"
+            }
         };
         Error::Stock(format!(
-            "this store and the peer's do not tell the same story; {who} part of it was lost. The parts that \
-             differ are burned now in both, so nothing is used twice. Run again: what is lacking is made anew"
+            "the logs of this store and of the peer's store differ: {who} part of it was lost. Both parties \
+             burned the parts that differ, so that no item is used twice. Run again: the missing stock is \
+             then made anew"
         ))
     }
 }
@@ -707,9 +720,9 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
         return Ok(shared);
     }
     Err(Error::Stock(format!(
-        "one of the two stores is an old copy, or lost a part: of their parts {shared} are the same, \
-         {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would burn all \
-         but those that are the same"
+        "one of the two stores is an old copy, or has lost a part: {shared} parts are the same in both, \
+         {missing} are only in this store, {unknown} only in the peer's, and {apart} differ; a run would \
+         burn all parts that are not the same"
     )))
 }
 
@@ -738,7 +751,9 @@ pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
 pub(super) fn same_stand(mine: &[u8; 32], theirs: &[u8]) -> Result<(), Error> {
     match theirs == mine {
         true => Ok(()),
-        false => Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())),
+        false => Err(Error::Stock(
+            "the log of the peer's store is at another position than the log of this store".into(),
+        )),
     }
 }
 
@@ -873,9 +888,10 @@ mod tests {
         for epochs in [[&all[..], &some], [&some, &all], [&all, &[]]] {
             let refused = reconciled(epochs);
             assert!(
-                refused
-                    .iter()
-                    .all(|result| matches!(result, Err(Error::Stock(why)) if why.contains("same story"))),
+                refused.iter().all(
+                    |result| matches!(result, Err(Error::Stock(why)) if why.contains("the logs of this \
+                         store and of the peer's store differ"))
+                ),
                 "{refused:?}"
             );
         }
@@ -892,8 +908,8 @@ mod tests {
             make(ahead, &[1; 32]);
             let _ = ahead.append(&[1; 32], &BEGUN[0]).unwrap();
             let met = agreed([&stores[0].1, &stores[1].1]).map(|met| met.unwrap_err().to_string());
-            assert!(met[old].contains("this store lacks what the peer's has"), "{met:?}");
-            assert!(met[1 - old].contains("the peer's store lacks what this one has"), "{met:?}");
+            assert!(met[old].contains("this store lacks entries that the peer's store has"), "{met:?}");
+            assert!(met[1 - old].contains("the peer's store lacks entries that this store has"), "{met:?}");
             let met = agreed([&stores[0].1, &stores[1].1]);
             assert!(met.iter().all(|met| matches!(met, Ok(epochs) if *epochs == [[2; 32]])), "{met:?}");
         }
@@ -920,7 +936,7 @@ mod tests {
             std::fs::rename(&segment, &moved).unwrap();
             let before = stores.each_ref().map(|(_, store)| contents(store));
             let met = agreed([&stores[0].1, &stores[1].1]).map(|met| met.unwrap_err().to_string());
-            assert!(met[1 - broken].contains("the peer's store cannot be used as it is"), "{met:?}");
+            assert!(met[1 - broken].contains("the peer cannot use its store"), "{met:?}");
             assert!(met[broken].starts_with("stock: ") && met[broken] != met[1 - broken], "{met:?}");
             assert_eq!(stores.each_ref().map(|(_, store)| contents(store)), before);
             std::fs::rename(&moved, &segment).unwrap();
@@ -1211,7 +1227,7 @@ mod tests {
         let refused = meet_nobody(&mine);
         assert!(
             matches!(&refused, Err(Error::Stock(why))
-                if why.contains("made by the protocol another") && why.contains("stock burn")),
+                if why.contains("made for the protocol another") && why.contains("stock burn")),
             "{refused:?}"
         );
         assert_eq!(mine.pair(&owner(Party::Garbler).relation()).unwrap(), Some(PAIR), "nothing was changed");

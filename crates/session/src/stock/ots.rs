@@ -47,7 +47,7 @@ impl OtEnd for extension::Sender {
     type Ots = GarblerOts;
 
     fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
-        let none = || Error::Stock("the garbler's stored secrets have no offset".into());
+        let none = || Error::Stock("the garbler's stored secrets lack the offset".into());
         CotSender::restored(series, offset.ok_or_else(none)?, keys)
     }
 
@@ -155,7 +155,7 @@ impl Records for EvaluatorOts {
         let labels = Secrets::new(record.pods(count)?);
         match choices.iter().fold(0, |all, choice| all | choice) {
             0 | 1 => Ok(EvaluatorOts { choices, labels }),
-            _ => Err(Error::Stock("a record holds a choice that is neither 0 nor 1".into())),
+            _ => Err(Error::Stock("a stored record contains a choice bit that is neither 0 nor 1".into())),
         }
     }
 

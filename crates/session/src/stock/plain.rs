@@ -141,7 +141,9 @@ fn restored<P: Plain, M: Member<P>>(
     run: Metered,
     secrets: &Secrets,
 ) -> Result<Box<dyn StockSession<P>>, Error> {
-    let malformed = || Error::Stock("the secrets of a session are malformed or of another version".into());
+    let malformed = || {
+        Error::Stock("the stored secrets of this session are malformed, or another version wrote them".into())
+    };
     let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
     let offset = fixed.offset.map(|bits| Delta::checked(bits).ok_or_else(malformed)).transpose()?;
     if fixed.version != VERSION || offset.is_some() != (run.role == Party::Garbler) {
@@ -259,7 +261,8 @@ impl<P: Plain, M: Member<P>> StockSession<P> for OnDisk<P, M> {
     }
 
     fn keep(&mut self, step: &P::FillStep, keeper: &mut Keeper) -> Result<(), Error> {
-        let made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
+        let made =
+            self.made.take().ok_or_else(|| Error::Usage("a step must be made before it is kept".into()))?;
         M::keep(step, made, self.serials.draw(1)?, keeper)
     }
 

@@ -213,9 +213,8 @@ impl Batches {
             let already = known.map_or(0, |k| taken[k].1);
             let here = count.min((left.left as usize).saturating_sub(already as usize));
             if here > 0 {
-                let items = u32::try_from(here + already as usize).map_err(|_| {
-                    Error::Limit("a program that takes more than 2^32 items of a batch".into())
-                })?;
+                let items = u32::try_from(here + already as usize)
+                    .map_err(|_| Error::Limit("the program takes more than 2^32 items of a batch".into()))?;
                 match known {
                     Some(k) => taken[k].1 = items,
                     None => taken.push((serial, items)),
@@ -244,7 +243,9 @@ impl Batches {
             let there = self.there(one);
             let Wanted { kind, component, name, count } = one;
             if there < *count {
-                return Err(Error::Stock(format!("the program needs {count} {name}, and there are {there}")));
+                return Err(Error::Stock(format!(
+                    "the program needs {count} {name}, but the stock has {there}"
+                )));
             }
             self.take(*kind, component, *count, &mut taken)?;
         }
@@ -318,7 +319,9 @@ impl<'a> TakenItems<'a> {
         let batches = self.store.batches(self.epoch)?;
         for (serial, items) in self.taken.items() {
             let batch = batches.iter().find(|left| left.serial == *serial);
-            let batch = &batch.ok_or_else(|| Error::Stock(format!("batch {serial} is gone")))?.batch;
+            let batch = &batch
+                .ok_or_else(|| Error::Stock(format!("batch {serial} is not among the taken items")))?
+                .batch;
             let holds = |record: &&Record| {
                 let end = record.first + u64::from(record.items);
                 items.iter().any(|items| record.first < items.end && end > items.start)
@@ -378,7 +381,7 @@ impl<P: Records> TakenStream<'_, P> {
 
     /// Reads the taken items of the next record.
     fn record(&mut self, context: &P::Context<'_>) -> Result<P, Error> {
-        let missing = || Error::Stock("a record is missing".into());
+        let missing = || Error::Stock("the batch lacks a record".into());
         let (serial, wanted) = self.left.front_mut().ok_or_else(missing)?;
         let record = self.items.store.read_at(self.items.taken, *serial, wanted.start)?;
         if self.chain.as_ref().is_none_or(|(of, _)| of != serial) {
@@ -439,7 +442,7 @@ impl TakenBatch<'_> {
         }
         let mut whole = whole
             .filter(|whole| whole.count() == items.iter().map(Range::len).sum::<usize>())
-            .ok_or_else(|| Error::Stock("a record is missing".into()))?;
+            .ok_or_else(|| Error::Stock("the batch lacks a record".into()))?;
         whole.derive(context)?;
         if !whole.units().is_empty() {
             let units = read_bulk(whole.units())?;
@@ -498,7 +501,10 @@ impl Out {
     /// If the number of values is not a multiple of the number of items.
     pub fn pods<T: Pod>(&mut self, values: &[T]) {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        assert!(bytes.len().is_multiple_of(self.items.max(1)), "as many values of each item");
+        assert!(
+            bytes.len().is_multiple_of(self.items.max(1)),
+            "each item must have the same number of values"
+        );
         self.widths.push(bytes.len() / self.items.max(1));
         self.reserve(bytes.len());
         self.bytes.extend_from_slice(bytes);
@@ -510,7 +516,7 @@ impl Out {
     /// # Panics
     /// If something was written before, or the number is not a multiple of the number of items.
     pub fn units(&mut self, units: &[u32]) {
-        assert!(self.bytes.is_empty(), "the units come first");
+        assert!(self.bytes.is_empty(), "the units must be written before other data");
         self.pods(units);
         let _ = self.widths.pop();
         self.clear = self.bytes.len();
@@ -599,7 +605,7 @@ impl<'a> In<'a> {
     }
 
     fn broken() -> Error {
-        Error::Stock("a record is shorter or longer than what it should hold".into())
+        Error::Stock("a stored record has the wrong length".into())
     }
 
     /// Reads `count` plain values.
@@ -726,9 +732,7 @@ mod tests {
         assert!(read(&bytes, 2).is_ok());
         for (bytes, count) in [(&bytes[..], 1), (&bytes[..], 3), (&bytes[..15], 2), (&bytes[..], usize::MAX)]
         {
-            assert!(
-                matches!(read(bytes, count), Err(Error::Stock(why)) if why.contains("shorter or longer"))
-            );
+            assert!(matches!(read(bytes, count), Err(Error::Stock(why)) if why.contains("wrong length")));
         }
     }
 }

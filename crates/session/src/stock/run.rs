@@ -79,7 +79,7 @@ impl<P: StockProtocol> Stocked<P> {
             Some(missing) => (epoch, missing),
             None => (None, everything),
         };
-        tracing::warn!("{why}; {made} are made on the spot");
+        tracing::warn!("{why}; both parties now make {made} during this run");
         Ok((epoch, made))
     }
 
@@ -116,8 +116,8 @@ impl<P: StockProtocol> Stocked<P> {
             return Ok(Ran::Done { outcome, epoch, next: held.with(session) });
         }
         Err(Error::Stock(
-            "items of the stock cannot be read, again and again; `brickwork stock verify` on both sides \
-             reads all of it"
+            "the stock has too many items that cannot be read; run `brickwork stock verify` on both sides, \
+             which reads the whole stock"
                 .into(),
         ))
     }

@@ -62,7 +62,10 @@ pub trait Asked {
     /// # Errors
     /// [`Error::Usage`] if the protocol has no makers.
     fn encoded(&self) -> Result<Vec<u8>, Error> {
-        Err(Error::Usage("this protocol's stock is made in one process".into()))
+        Err(Error::Usage(
+            "workers on other machines cannot help with this protocol; its stock is made in one process"
+                .into(),
+        ))
     }
 }
 

@@ -363,8 +363,8 @@ pub(super) fn burn_if_cheated<T>(
         && !is_burned()
     {
         tracing::error!(
-            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork \
-             stock burn`"
+            "the peer cheated, but this party cannot burn the stock of this session ({error}); burn it with \
+             `brickwork stock burn`"
         );
     }
     result
@@ -374,7 +374,10 @@ pub(super) fn burn_if_cheated<T>(
 pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     result.inspect_err(|_| {
         if let Err(error) = store.erase_used(epoch) {
-            tracing::debug!("the keys of what was used are erased when the store is opened next: {error}");
+            tracing::debug!(
+                "the keys of the used items are not erased yet, but will be when the store is \
+                 opened next: {error}"
+            );
         }
     })
 }
@@ -382,8 +385,8 @@ pub(super) fn over<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
 /// Makes the error for kept secrets that would be lost without notice.
 fn kept() -> Error {
     Error::Usage(
-        "something is kept that ends with its session, and another session would begin: forget it first, or \
-         make what is needed before it is kept"
+        "this step needs a new session, but the current session has kept values, which would be lost: \
+         forget them first, or make the needed stock before a step keeps a value"
             .into(),
     )
 }

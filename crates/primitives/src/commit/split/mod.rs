@@ -62,7 +62,7 @@ fn code(security: u32) -> Result<&'static Code, Error> {
 }
 
 fn malformed() -> Error {
-    Error::Stock("the state of the commitments is malformed or of another version".into())
+    Error::Stock("the stored state of the commitments is malformed, or another version wrote it".into())
 }
 
 /// The counter of blocks of 128 commitments. A log uses the same seeds for several entries, and each entry

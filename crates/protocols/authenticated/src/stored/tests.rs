@@ -209,7 +209,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let two = small.repeat(2).unwrap();
     let bits = [Party::Garbler, Party::Evaluator].map(|party| vec![false; two.input_width(party)]);
     let refused = folders.over(memory_pair(), What::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
-    let why = "the program needs 2 compare, and there are 1";
+    let why = "the program needs 2 compare, but the stock has 1";
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)));
     let made = folders.runs(&two, Lacking::Make, &mut rng).made.expect("something was made");
     assert_eq!((made.components[0].1, made.inputs), (1, inputs as usize - 10));
@@ -624,7 +624,7 @@ fn a_store_of_another_protocol_is_refused() {
     for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);
         for result in &refused {
-            assert!(matches!(result, Err(Error::Stock(why)) if why.contains("made by the protocol duplo")));
+            assert!(matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol duplo")));
         }
     }
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);

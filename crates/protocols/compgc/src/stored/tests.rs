@@ -177,7 +177,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let two = small.repeat(2).unwrap();
     let bits = vec![false; 2 * width as usize];
     let refused = folders.over(memory_pair(), What::Run(&two, [&bits, &bits], Lacking::Refuse));
-    let why = "the program needs 2 compare, and there are 1";
+    let why = "the program needs 2 compare, but the stock has 1";
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)), "{refused:?}");
     let made = folders.runs(&two, Lacking::Make, &mut rng).0.expect("something was made");
     assert_eq!((made.components[0].1, made.ots), (1, width as usize - 10));
@@ -344,8 +344,8 @@ fn a_store_of_another_protocol_is_refused() {
         let refused = folders.over(memory_pair(), what);
         for result in &refused {
             assert!(
-                matches!(result, Err(Error::Stock(why)) if why.contains("made by the protocol semi-honest")
-                    && why.contains("--store of its own")),
+                matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol semi-honest")
+                    && why.contains("another --store")),
                 "{refused:?}"
             );
         }

@@ -57,7 +57,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
 }
 
 fn malformed() -> Error {
-    Error::Stock("the secrets of a session are malformed or of another version".into())
+    Error::Stock("the secrets of a session are malformed, or another version wrote them".into())
 }
 
 impl<C: commit::Scheme> Garbler<C> {
@@ -201,7 +201,10 @@ mod tests {
 
     fn refused(party: Party, secrets: &impl Serialize) {
         let result = again::secrets(party, &postcard::to_stdvec(secrets).unwrap()).map(drop);
-        assert!(matches!(result, Err(Error::Stock(why)) if why.contains("malformed or of another version")));
+        assert!(
+            matches!(result, Err(Error::Stock(why)) if why.contains("malformed, or another version wrote \
+                 them"))
+        );
     }
 
     #[test]

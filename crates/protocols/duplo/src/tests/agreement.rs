@@ -125,7 +125,7 @@ fn row_19_altered_proposals() {
 
 #[test]
 fn row_19_other_identities() {
-    refused(Case::toy().wants(Party::Evaluator, |job, _| job.identities.swap(0, 1)), "identities");
+    refused(Case::toy().wants(Party::Evaluator, |job, _| job.identities.swap(0, 1)), "public keys");
 }
 
 /// An altered greeting: the receiver refuses it, and the sender finds the connection closed.
@@ -161,7 +161,9 @@ fn row_19_two_garblers() {
         let run = |channel| crate::garbler(channel, &job, &[true], brickwork_session::Unobserved);
         let one = scope.spawn(move || run(left));
         for result in [run(right), one.join().unwrap()] {
-            assert!(matches!(result, Err(Error::Mismatch(why)) if why.contains("both parties are")));
+            assert!(
+                matches!(result, Err(Error::Mismatch(why)) if why.contains("both parties were started as"))
+            );
         }
     });
 }

@@ -277,8 +277,8 @@ fn row_16_secrets_are_of_one_session() {
     assert_eq!(named(&[], &["z2"]), "the program has no output z2");
     assert_eq!(named(&[], &["z1", "z1"]), "output z1 is kept twice");
     let twice = [(Party::Garbler, "x", secret), (Party::Garbler, "x", secret)];
-    assert_eq!(named(&twice, &[]), "input x takes two secrets");
-    assert!(named(&[(Party::Evaluator, "y", secret)], &[]).starts_with("input y is of type "));
+    assert_eq!(named(&twice, &[]), "input x is given two secrets");
+    assert!(named(&[(Party::Evaluator, "y", secret)], &[]).starts_with("input y has type "));
 
     let on = Step::new(&program, &[(Party::Garbler, "x", secret)], &[]).unwrap();
     assert_eq!(PARTIES.map(|party| on.input_width(party)), [0, 1]);

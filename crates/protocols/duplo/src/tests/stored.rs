@@ -390,7 +390,7 @@ fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
             let results = connect(root, &program, what, by(cheater, Cheater::rewrites(msg::STAND, rewrite)));
             let refused = &results[1 - cheater as usize];
             assert!(
-                matches!(refused, Err(Error::Stock(why)) if why.contains("stands elsewhere")),
+                matches!(refused, Err(Error::Stock(why)) if why.contains("at another position")),
                 "meeting {at}: {refused:?}"
             );
         }
@@ -403,10 +403,10 @@ fn row_24_who_takes_something_else_is_refused() {
     let program = toy();
     // The byte's position, its new value, and the expected error.
     let cases = [
-        (32, None, "do not hold the same"),
-        (0, Some(2), "do not hold the same"),
-        (0, Some(7), "a message out of place"),
-        (0, Some(0), "makes nothing on the spot"),
+        (32, None, "do not have the same stock"),
+        (0, Some(2), "do not have the same stock"),
+        (0, Some(7), "a message out of order"),
+        (0, Some(0), "does not allow to make them during the run"),
     ];
     for (cheater, (place, byte, why)) in
         [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| cases.map(|case| (party, case)))

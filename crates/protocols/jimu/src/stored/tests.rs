@@ -801,7 +801,7 @@ fn a_store_of_another_protocol_is_refused() {
     folders.0.begin("lego", 40.into());
     for result in folders.over(memory_pair(), What::Fill(&of(&program, Unit::Gates))) {
         let why = result.err().unwrap().to_string();
-        assert!(why.contains("made by the protocol lego") && why.contains("--store of its own"), "{why}");
+        assert!(why.contains("made for the protocol lego") && why.contains("another --store"), "{why}");
     }
 }
 

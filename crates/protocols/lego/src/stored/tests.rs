@@ -556,10 +556,7 @@ fn a_store_of_another_protocol_is_refused() {
     for what in [What::Fill(&asked), What::Build(&program, Lacking::Make), run] {
         for result in folders.over(memory_pair(), what) {
             let why = result.err().unwrap().to_string();
-            assert!(
-                why.contains("made by the protocol duplo") && why.contains("--store of its own"),
-                "{why}"
-            );
+            assert!(why.contains("made for the protocol duplo") && why.contains("another --store"), "{why}");
         }
     }
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);

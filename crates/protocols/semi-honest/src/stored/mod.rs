@@ -121,7 +121,7 @@ impl Stocked {
         let (outputs, _, made, line) = self.0.run_or_make(&job, lacking, |mut next, why| {
             let epoch = next.open_epoch()?;
             let missing = side::missing(next.store(), epoch, &layout)?;
-            tracing::warn!("{why}; {missing} OTs are made on the spot");
+            tracing::warn!("{why}; both parties now make {missing} OTs during this run");
             let (_, next) = next.fill(epoch, &Filling::steps(missing))?;
             Ok((missing, next))
         })?;

@@ -146,7 +146,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), [9]);
     let bits = vec![false; width as usize];
     let refused = folders.over(memory_pair(), What::Run(&small, 1, [&bits, &bits], Lacking::Refuse));
-    let why = format!("the program needs {width} OTs, and there are 9");
+    let why = format!("the program needs {width} OTs, but the stock has 9");
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if *said == why)), "{refused:?}");
     assert_eq!(folders.left(), [9]);
     let store = folders.store(Party::Evaluator);
@@ -276,8 +276,8 @@ fn a_store_of_another_protocol_is_refused() {
         let refused = folders.over(memory_pair(), what);
         for result in &refused {
             assert!(
-                matches!(result, Err(Error::Stock(why)) if why.contains("made by the protocol duplo")
-                    && why.contains("--store of its own")),
+                matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol duplo")
+                    && why.contains("another --store")),
                 "{refused:?}"
             );
         }

@@ -57,7 +57,7 @@ impl Away {
         match said(&mut self.channel)? {
             Said::Greeted { number } => Ok(number),
             Said::Ended(word) => Err(word.into_error()),
-            _ => Err(broken("its message is not the result of a greeting")),
+            _ => Err(broken("the maker did not report the result of its greeting")),
         }
     }
 
@@ -79,7 +79,7 @@ impl Away {
                 _ => encoded_secret(&store.secrets(epoch)?),
             };
             if step.len().max(secrets.len()) as u64 > MAX_SENT_BYTES {
-                return Err(Error::Limit("a share that is too large to be told to a maker".into()));
+                return Err(Error::Limit("the share is too large to be sent to a maker".into()));
             }
             let share = Share {
                 epoch: *epoch,
@@ -118,7 +118,7 @@ impl Away {
         loop {
             let ends = stop.is_asked() || taking.failed.is_some();
             if ends && since.get_or_insert_with(Instant::now).elapsed() > STOPPING {
-                return Err(broken("it did not stop in time"));
+                return Err(broken("the maker did not stop in time"));
             }
             match said(&mut self.channel)? {
                 Said::Alive => tell(&mut self.channel, if ends { &Told::Stop } else { &Told::GoOn })?,
@@ -127,7 +127,7 @@ impl Away {
                     tell(&mut self.channel, &Told::Heard)?;
                     return Ok(None);
                 }
-                _ if durable => return Err(broken("it sent a message after the last one")),
+                _ if durable => return Err(broken("the maker sent a message after its last one")),
                 Said::Stored if ends => tell(&mut self.channel, &Told::Stop)?,
                 Said::Stored if taking.open.is_empty() && taking.finished > 0 => {
                     durable = true;
@@ -142,7 +142,7 @@ impl Away {
     fn ended(&mut self, taking: Taking<'_>, word: Word) -> Ended {
         let Err(error) = burn_if_cheated::<Infallible>(taking.store, taking.epoch, Err(word.into_error()));
         if let Err(gone) = tell(&mut self.channel, &Told::Heard) {
-            tracing::debug!("a maker went away behind its last word: {gone}");
+            tracing::debug!("a maker closed its connection after its last report: {gone}");
         }
         // If this party's store failed, that is the reason why the maker had to stop.
         match (error, taking.failed) {
@@ -155,7 +155,7 @@ impl Away {
     pub fn close(mut self, phases: &'static [&'static str]) -> Result<Vec<PhaseReport>, Error> {
         tell(&mut self.channel, &Told::End)?;
         let Said::Phases(took) = said(&mut self.channel)? else {
-            return Err(broken("its message is not the times of its phases"));
+            return Err(broken("the maker did not report the times of its phases"));
         };
         let known = |(name, seconds, [garbler, evaluator]): (String, f64, [u64; 2])| {
             let name = (*phases.iter().find(|phase| **phase == name)?).into();
@@ -212,7 +212,7 @@ impl<'s> Taking<'s> {
                 let room = MAX_RECORDS - open.sum::<u64>();
                 let fits = bulk.is_none_or(|bulk| bulk.is_within(room));
                 if number_of(serial) != self.number || !is_new || !fits {
-                    return Err(broken("it began a batch that is not of its share"));
+                    return Err(broken("the maker began a batch that does not belong to its share"));
                 }
                 let writer = self.store.writers(self.epoch).begin(serial, bulk);
                 let begun = self.kept(writer).map(|writer| (serial, (writer, bulk)));
@@ -249,7 +249,7 @@ impl<'s> Taking<'s> {
                 self.finished += usize::from(self.kept(put).is_some());
                 Ok(())
             }
-            _ => Err(broken("it sent a message out of order")),
+            _ => Err(broken("the maker sent a message out of order")),
         }
     }
 
@@ -269,7 +269,7 @@ impl<'s> Taking<'s> {
     fn unknown(&self) -> Result<(), Error> {
         match self.failed {
             Some(_) => Ok(()),
-            None => Err(broken("it sent a part of a batch that it had not begun")),
+            None => Err(broken("the maker sent a part of a batch that it had not begun")),
         }
     }
 

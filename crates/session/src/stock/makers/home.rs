@@ -91,7 +91,7 @@ impl Maker {
             Told::Meet(meeting) => {
                 Ok(Maker { home: Arc::new(Home { channel: Mutex::new(channel) }), meeting })
             }
-            _ => Err(broken("the coordinator did not say whom to meet")),
+            _ => Err(broken("the coordinator did not name the peer that this maker must connect to")),
         }
     }
 
@@ -186,10 +186,12 @@ fn one<P: StockProtocol, O>(
             let asked = step(&owned);
             if (asked.request(), asked.parameters()) != (share.request, share.parameters) {
                 return Err(Error::Mismatch(
-                    "this maker reads another step than its coordinator wrote".into(),
+                    "this maker understands the step differently than its coordinator; install the same \
+                     release for both"
+                        .into(),
                 ));
             }
-            let lane = held.take().ok_or_else(|| broken("it has no connection"))?;
+            let lane = held.take().ok_or_else(|| broken("this maker has no connection with the peer"))?;
             let secrets = || {
                 postcard::from_bytes(&secrets).map_err(|_| broken("the coordinator sent malformed secrets"))
             };

@@ -230,11 +230,11 @@ fn broken(why: &str) -> Error {
 }
 
 fn too_much() -> Error {
-    broken("it announced more bytes than there may be")
+    broken("the other process announced more bytes than a message may have")
 }
 
 fn tell(channel: &mut Channel, told: &Told) -> Result<(), Error> {
-    let bytes = postcard::to_stdvec(told).map_err(|_| broken("a word that cannot be encoded"))?;
+    let bytes = postcard::to_stdvec(told).map_err(|_| broken("a message cannot be encoded"))?;
     channel.send(msg::TOLD, &bytes).and_then(|()| channel.flush()).map_err(within)
 }
 
@@ -244,7 +244,7 @@ fn told(channel: &mut Channel) -> Result<Told, Error> {
 }
 
 fn say(channel: &mut Channel, said: &Said) -> Result<(), Error> {
-    let bytes = postcard::to_stdvec(said).map_err(|_| broken("a word that cannot be encoded"))?;
+    let bytes = postcard::to_stdvec(said).map_err(|_| broken("a message cannot be encoded"))?;
     if bytes.len() > MAX_FRAME_BYTES {
         return Err(Error::Limit("a batch too large for one message of a maker".into()));
     }

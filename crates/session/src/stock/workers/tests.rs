@@ -242,7 +242,7 @@ fn row_24_workers_of_others_are_refused() {
         let evaluator = fills(evaluator, right, &crew, &steps, &both);
         [garbler.join().unwrap(), evaluator]
     });
-    let says = "stands elsewhere";
+    let says = "at another position";
     let elsewhere = |ended: &Result<_, Error>| matches!(ended, Err(Error::Stock(why)) if why.contains(says));
     assert!(ended.iter().any(elsewhere), "{ended:?}");
     assert_eq!([both.left(0), both.left(1)], [(); 2].map(|()| vec![(None, 0)]));
