@@ -148,7 +148,7 @@ fn watch(attack: &Attack, runs: usize) -> Result<Report, Failure> {
         return Err((
             1,
             format!("this attack did not end as it must: {fault}"),
-            "this is a fault of brickwork: please report it, with the command and all that it said".into(),
+            "this is a fault of brickwork: please report it, with the command and its whole output".into(),
         ));
     }
     let json = json!({

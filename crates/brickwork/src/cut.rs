@@ -125,7 +125,7 @@ impl FromStr for Cut {
             "whole" => return Ok(Cut::Whole),
             "gates" => return Ok(Cut::Gates),
             _ if text.len() > MAX_DECOMPOSITION_BYTES => {
-                return Err(format!("a cut has a name of at most {MAX_DECOMPOSITION_BYTES} bytes"));
+                return Err(format!("the name of a cut may have at most {MAX_DECOMPOSITION_BYTES} bytes"));
             }
             _ => {}
         }
@@ -136,9 +136,11 @@ impl FromStr for Cut {
                 Some(("inline", name)) if is_name(name) || name == "*" => inline.insert(name.to_owned()),
                 Some(("component", name)) if is_name(name) => component.insert(name.to_owned()),
                 _ => {
-                    return Err("a cut is fastest, given, whole, or of a source a list such as \
-                                inline:F,component:G (`brickwork plan` shows them)"
-                        .into());
+                    return Err(
+                        "a cut must be fastest, given, whole, gates or, for a source, a list such as \
+                                inline:F,component:G (`brickwork plan` shows the cuts)"
+                            .into(),
+                    );
                 }
             };
         }

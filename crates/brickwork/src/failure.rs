@@ -149,7 +149,7 @@ impl Error {
     pub fn fault(message: impl Into<String>) -> Self {
         Error::machine(
             message,
-            "this is a fault of brickwork: please report it, with the command and all that it said",
+            "this is a fault of brickwork: please report it, with the command and its whole output",
         )
     }
 
@@ -292,56 +292,58 @@ impl From<ProtocolError> for Error {
         let (kind, hint) = match &error {
             ProtocolError::Peer(_) => (
                 ErrorKind::Peer,
-                "do not run again with this peer before the cause is known; what this session used is not \
-                 used again",
+                "do not run again with this peer before you know the cause; the items that this session \
+                 used are never used again",
             ),
             ProtocolError::Io(_) if error.is_deniable() => (ErrorKind::Network, DENIABLE_HINT),
             ProtocolError::Io(e) => (ErrorKind::Network, network_hint(e.kind())),
             ProtocolError::Mismatch(_) | ProtocolError::Refused(_) => (
                 ErrorKind::Mismatch,
-                "both parties need the same version, program and parameters, and one each of the two roles",
+                "both parties need the same version, program and parameters; one must be the garbler and \
+                 the other the evaluator",
             ),
             ProtocolError::Input(_) => {
                 (ErrorKind::Input, "`brickwork info FILE` shows what a program expects")
             }
             ProtocolError::Usage(_) => (
                 ErrorKind::Usage,
-                "correct what the message names; `brickwork COMMAND --help` says what each flag takes",
+                "correct the argument that the message names; `brickwork COMMAND --help` explains each flag",
             ),
             ProtocolError::Limit(_) => (
                 ErrorKind::Usage,
-                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more \
-                 often; or use a smaller program",
+                "ask for less at a time (fewer --executions, or a lower count for `preprocess`) and run \
+                 more often, or use a smaller program",
             ),
             ProtocolError::Incomplete(_) => (
                 ErrorKind::Stock,
-                "put back what is missing, from where it was moved to or from where it is restored; nothing \
-                 was removed. If it is lost, name another folder, and burn what the peer still holds",
+                "restore the missing file from the place where it was moved, or from a copy; the command \
+                 removed nothing. If the file is lost, name another folder, and burn the stock that the \
+                 peer still has",
             ),
             ProtocolError::Strangers(_) => (
                 ErrorKind::Stock,
-                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to \
-                 begin afresh, `brickwork stock burn` what is left, on each side that has something",
+                "give --store the two folders of one pair, whose name `brickwork stock ls` shows on both \
+                 sides; to begin with new stores, burn the old stock with `brickwork stock burn` on each \
+                 side that has some",
             ),
             ProtocolError::Stock(_) => (
                 ErrorKind::Stock,
-                "`brickwork stock ls` shows what there is; `brickwork preprocess` on both sides makes more",
+                "`brickwork stock ls` shows the stock; run `brickwork preprocess` on both sides to make more",
             ),
             ProtocolError::Busy(_) => (
                 ErrorKind::Stock,
-                "wait until the other session with this peer is over, and run again; nothing was taken or \
+                "wait until the other session with this peer has ended, and run again; nothing was taken or \
                  burned",
             ),
             ProtocolError::Vain(_) => (
                 ErrorKind::Stock,
-                "find out why connections broke or checks failed; if it was not the peer's will, `brickwork \
-                 stock forgive --all` on each side lets both begin again; what is made can be \
-                 used in any case",
+                "find out why connections broke or checks failed; if the peer did not intend this, run \
+                 `brickwork stock forgive --all` on each side. Existing stock can be used in any case",
             ),
             ProtocolError::Resource(_) => (
                 ErrorKind::Machine,
-                "free what the message names; a smaller program, fewer --executions and fewer --threads \
-                 need less",
+                "free the resource that the message names, or use a smaller program, fewer --executions or \
+                 fewer --threads",
             ),
         };
         let translated = Error::new(kind, system::translated(&error.to_string()), hint);
@@ -354,35 +356,33 @@ impl From<ProtocolError> for Error {
 }
 
 /// The hint if the peer may have gone away to hide a cheat that would have been caught.
-const DENIABLE_HINT: &str = "a bad line does this, and so does a peer that cheats until it is lucky. The \
-                             bound of a run holds for one run, and each run that ends so adds as much: find \
-                             out why the line broke before you run again";
+const DENIABLE_HINT: &str = "a bad connection causes this, and so does a peer that cheats until a check \
+                             misses it. The bound holds for one run, and each run that ends like this adds \
+                             the same risk: find out why the connection broke before you run again";
 
 /// The hint if the connection ended without a message about the reason.
-const BROKEN_HINT: &str = "the network failed, or the other side's process was killed; if the other side's \
-                           message names another cause, it is that one";
+const BROKEN_HINT: &str = "the network failed, or the peer's process was killed; if the peer's output names \
+                           another cause, look there";
 
 fn network_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
-        io::ErrorKind::AddrInUse => "another program listens at this port; choose another one",
+        io::ErrorKind::AddrInUse => "another program already listens at this port; choose another port",
         io::ErrorKind::AddrNotAvailable => {
-            "--listen needs an address of this machine, or 0.0.0.0 for all of them"
+            "--listen needs an address of this machine, or 0.0.0.0 for all its addresses"
         }
         io::ErrorKind::ConnectionRefused => {
-            "start the listening side first, or raise --timeout; is the address right?"
+            "start the listening side first, or raise --timeout; also check the address"
         }
         io::ErrorKind::PermissionDenied => {
-            "--peer must be the key that the other side's `brickwork keygen` printed, on both sides"
+            "on both sides, --peer must be the public key that the other party's `brickwork keygen` printed"
         }
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            "is the peer still there? if the line is slow, raise --timeout"
+            "check that the peer still runs; if the connection is slow, raise --timeout"
         }
-        io::ErrorKind::UnexpectedEof => "the peer ended the connection; its own message says why",
+        io::ErrorKind::UnexpectedEof => "the peer closed the connection; the peer's own output says why",
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => BROKEN_HINT,
-        io::ErrorKind::ConnectionAborted => "run again when it suits both parties",
-        io::ErrorKind::InvalidData => {
-            "is it the right address? something between the parties may alter the data"
-        }
+        io::ErrorKind::ConnectionAborted => "run again when both parties are ready",
+        io::ErrorKind::InvalidData => "check the address; a machine between the parties may alter the data",
         _ => "check the address and the network",
     }
 }

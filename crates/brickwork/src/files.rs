@@ -38,14 +38,20 @@ pub fn read_all(source: io::Result<impl Read>, limit: u64, name: &str) -> Result
     });
     read.map_err(|e| Error::cannot_read(name, &e))?;
     if bytes.len() as u64 > limit {
-        return Err(Error::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
+        return Err(Error::input(
+            format!("{name} is longer than {limit} bytes"),
+            "check that this is the right file",
+        ));
     }
     Ok(bytes)
 }
 
 /// Makes an error: stdin can hold the value of only one party.
 pub fn one_from_stdin() -> Error {
-    Error::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
+    Error::usage(
+        "only one value can be read from stdin",
+        "give the other value in a file, as @FILE or csv:FILE",
+    )
 }
 
 /// Reads a file with a value, or stdin for the path `-`; `private` refuses files that other users can access.
@@ -77,7 +83,7 @@ pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Erro
 /// Reads a text file; `private` refuses files that other users can access.
 pub fn text(path: &Path, private: bool) -> Result<Zeroizing<String>, Error> {
     let bytes = bytes(path, private)?;
-    let text = utf8(&bytes, &path.display().to_string(), "is it the right file?")?;
+    let text = utf8(&bytes, &path.display().to_string(), "check that this is the right file")?;
     Ok(Zeroizing::new(text.to_owned()))
 }
 
@@ -167,8 +173,8 @@ pub fn toml<T: DeserializeOwned>(path: &Path, private: bool, hint: &str) -> Resu
 }
 
 /// The hint how to get the key of a store.
-pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork \
-                                  keygen --store-key -o FILE` makes one";
+pub const STORE_KEY_HINT: &str = "give the key of this store; for a new store, `brickwork keygen \
+                                  --store-key -o FILE` makes a key";
 
 /// Reads the key of a store, which other users must not be able to read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Error> {
@@ -228,16 +234,16 @@ pub fn check_private(file: &File, path: &Path) -> Result<(), Error> {
 fn exposed(mode: u32, owner: u32, me: u32) -> Result<(), (&'static str, &'static str)> {
     if mode & 0o077 != 0 {
         return Err((
-            "other users can read or change this file, which is a secret",
-            "run `chmod 600` on this file; if somebody may have read the secret, make a new one",
+            "other users can read or change this file, which contains a secret",
+            "run `chmod 600` on this file; if somebody may have read the secret, make a new secret",
         ));
     }
     match owner == me || owner == 0 {
         true => Ok(()),
         false => Err((
-            "this file, which is a secret, belongs to another user",
+            "this file, which contains a secret, belongs to another user",
             "`chown` this file to the user that runs this command; if somebody may have read the secret, \
-             make a new one",
+             make a new secret",
         )),
     }
 }

@@ -213,7 +213,7 @@ impl Party {
     /// An error of the network if the address is in use, and an error of usage if the party does not listen.
     pub fn bind(&mut self) -> Result<std::net::SocketAddr, Error> {
         let Some(Transport::Listen(address)) = &self.line else {
-            return Err(Error::usage("this party does not listen", "give it an address with `listen`"));
+            return Err(Error::usage("this party does not listen", "call `listen` with an address"));
         };
         let listener = match self.listener.take() {
             Some(listener) => listener,
@@ -455,7 +455,8 @@ impl Party {
     }
 
     fn peer_key(&self) -> Result<PublicKey, Error> {
-        let none = || Error::usage("the key of the peer is missing", "call `peer` with its public key");
+        let none =
+            || Error::usage("the key of the peer is missing", "call `peer` with the peer's public key");
         self.peer.ok_or_else(none)
     }
 }

@@ -184,10 +184,10 @@ impl Program {
             _ => formats::load_mapped(&bytes, &name, map),
         };
         let hint = match map.is_empty() {
-            true => "is it the right file, and complete?",
+            true => "check that this is the right file, and that it is complete",
             false => {
-                "--map names inputs of a Bristol circuit, or ranges of those of an SCD circuit, as \
-                 `brickwork info FILE` without it lists them; leave it out for other files"
+                "--map is for the inputs of a Bristol circuit or ranges of inputs of an SCD circuit; \
+                 `brickwork info FILE` without --map lists them. Leave --map out for other files"
             }
         };
         program.map(Program::from).map_err(|e| Error::input(e.to_string(), hint))
@@ -212,7 +212,7 @@ impl Program {
         options: &SourceOptions,
     ) -> Result<Self, Error> {
         let text = String::from_utf8(text)
-            .map_err(|_| Error::input(format!("{name} is not a text file"), "a source is UTF-8 text"))?;
+            .map_err(|_| Error::input(format!("{name} is not a text file"), "a source must be UTF-8 text"))?;
         let recorder = Recorder { files, seen: Mutex::default() };
         let compiled = brickwork_lang::compile(name, &text, &recorder, &options.of_compiler(None));
         let files = recorder.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -318,14 +318,14 @@ impl Program {
         match cut {
             Cut::Given => Ok((*self.given).clone()),
             Cut::Gates => Err(Error::input(
-                "only --protocol jimu cuts a program into single AND gates",
+                "only --protocol jimu can cut a program into single AND gates",
                 "choose another --cut",
             )),
             Cut::Whole => {
                 let gates = self.gates();
                 if gates > max_gates {
                     return Err(Error::input(
-                        format!("one piece would have {gates} gates, and {max_gates} are allowed"),
+                        format!("one piece would have {gates} gates, but only {max_gates} are allowed"),
                         "choose another --cut",
                     ));
                 }
@@ -335,10 +335,11 @@ impl Program {
                 let Some(source) = &self.source else {
                     return Err(Error::input(
                         format!(
-                            "{} is compiled already and can be cut as it is or not at all, but not by {cut}",
+                            "{} is already compiled, so it allows only --cut given and --cut whole, not \
+                             {cut}",
                             self.name()
                         ),
-                        "take the source instead, on both sides; or --cut given",
+                        "give the source on both sides, or --cut given",
                     ));
                 };
                 let Source { name, text, files, options } = &**source;
@@ -355,7 +356,7 @@ impl Program {
     #[doc(hidden)]
     pub fn to_bytes(&self) -> Vec<u8> {
         let parts = (self.given.to_bytes(), self.source.as_deref());
-        postcard::to_stdvec(&parts).expect("bytes and texts have a form")
+        postcard::to_stdvec(&parts).expect("bytes and texts have an encoding")
     }
 
     /// Reads the bytes that [`Program::to_bytes`] wrote.
@@ -411,7 +412,7 @@ pub fn fits(program: &circuit::Program, executions: u32, bytes_an_execution: u64
     match resources::available_bytes() {
         Some(free) if free < needed => Err(Error::usage(
             format!(
-                "{executions} executions of {} at once take some {} MiB of memory here, and {} are free",
+                "{executions} executions of {} at once need some {} MiB of memory, but only {} MiB are free",
                 program.name(),
                 needed >> 20,
                 free >> 20
@@ -437,7 +438,7 @@ fn read_all(path: &Path) -> Result<Vec<u8>, Error> {
     match bytes.len() as u64 > MAX_PROGRAM_BYTES {
         true => Err(Error::input(
             format!("{name} is longer than {MAX_PROGRAM_BYTES} bytes"),
-            "is it the right file?",
+            "check that this is the right file",
         )),
         false => Ok(bytes),
     }
@@ -448,7 +449,7 @@ fn read_all(path: &Path) -> Result<Vec<u8>, Error> {
 fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolError> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
         return Err(ProtocolError::Input(format!(
-            "{name:?} names no component: letters, digits, _ and - do"
+            "{name:?} is not the name of a component; use letters, digits, _ and -"
         )));
     }
     for path in ["bwp", "txt"].map(|kind| function.with_file_name(format!("{name}.{kind}"))) {
@@ -460,13 +461,16 @@ fn component_beside(function: &Path, name: &str) -> Result<Component, ProtocolEr
         // A component cannot be another CompGC function, because the functions could refer to each other
         // without end.
         if formats::kind(&bytes) == Some(FileKind::CompGc) {
-            return Err(ProtocolError::Input(format!("{shown}: a component is a circuit, not a function")));
+            return Err(ProtocolError::Input(format!(
+                "{shown}: the file of a component must be a circuit, not a function"
+            )));
         }
         return formats::load_component(&bytes, &shown);
     }
     library::compgc::component_named(name).map_err(|e| {
         ProtocolError::Input(format!(
-            "{e}: neither {name}.bwp nor {name}.txt is beside the function, nor is it known"
+            "{e}: the library does not have it, and the folder of the function has neither {name}.bwp nor \
+             {name}.txt"
         ))
     })
 }

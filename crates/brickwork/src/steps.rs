@@ -124,8 +124,11 @@ impl Session {
             Line::Stocked(line) => line.make(&asked)?,
             made @ Line::Made(_) => {
                 self.line = Some(made);
-                let hint = "begin a session with a store, which can be filled";
-                return Err(Error::usage("all of this session was made when it began", hint));
+                let hint = "begin a session with a store, because a store can be filled";
+                return Err(Error::usage(
+                    "this session made all its items when it began and cannot make more",
+                    hint,
+                ));
             }
         };
         self.line = Some(Line::Stocked(line));
@@ -191,10 +194,11 @@ impl Session {
         let (digest, times) = (program.digest(), job.executions());
         let left = self.left.as_mut().map(|left| left.iter_mut().find(|(known, _)| *known == digest));
         if let Some(known) = left {
-            let hint = "say when the session begins how often: all is made before the first input";
-            let often = || Error::usage("the program has run as often as it may", hint);
-            let (_, left) =
-                known.ok_or_else(|| Error::usage("the session began without the program", hint))?;
+            let hint = "give the number of runs when the session begins, because all items are made before \
+                 the first input";
+            let often = || Error::usage("the program has already run as often as this session allows", hint);
+            let (_, left) = known
+                .ok_or_else(|| Error::usage("this program was not named when the session began", hint))?;
             *left = left.checked_sub(times).ok_or_else(often)?;
         }
         let (done, line) = match self.take()? {
@@ -239,15 +243,15 @@ impl Session {
     /// Returns the error of a session that has ended.
     #[doc(hidden)]
     pub fn over() -> Error {
-        Error::usage("the session is over", "begin another one")
+        Error::usage("the session has ended", "begin another session")
     }
 
     /// Returns the error for a forked process that uses something that was begun before the fork.
     #[doc(hidden)]
     pub fn forked() -> Error {
         Error::usage(
-            "a session belongs to the process that began it, and this process was forked from that one",
-            "begin one in each process, with a store of its own",
+            "a session belongs to the process that began it, but this process was forked from it",
+            "begin a session in each process, each with its own store",
         )
     }
 }

@@ -16,8 +16,8 @@ use crate::files;
 const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
 /// The hint if a store cannot be opened: another process uses it, the key is wrong, or the store was altered.
-const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made \
-                         with; what was altered stays refused, then burn it or make a new store";
+const OPEN_HINT: &str = "end the other process or wait for it, and give the key of this store; if the store \
+                         was altered, burn its stock or make a new store";
 
 /// Seconds in a day.
 const DAY: u64 = 24 * 60 * 60;
@@ -78,7 +78,7 @@ impl StoreRequest {
                 Ok(text) => StoreKey::from_hex(&text)
                     .map_err(|e| Error::usage(format!("{KEY_VARIABLE}: {e}"), files::STORE_KEY_HINT)),
                 Err(_) => Err(Error::usage(
-                    format!("a store needs its key: give --store-key FILE or set {KEY_VARIABLE}"),
+                    format!("the key of the store is missing: give --store-key FILE or set {KEY_VARIABLE}"),
                     files::STORE_KEY_HINT,
                 )),
             },
@@ -104,8 +104,8 @@ impl StoreRequest {
             false => Ok(()),
             true => Err(Error::new(
                 ErrorKind::Stock,
-                format!("{} is no store, and with --no-top-up none is made", self.store.display()),
-                "is it the right folder? `brickwork preprocess` makes a store, and so does a run without \
+                format!("{} is not a store, and --no-top-up forbids to make one", self.store.display()),
+                "check the folder; `brickwork preprocess` makes a store, and so does a run without \
                  --no-top-up",
             )),
         }
@@ -191,7 +191,7 @@ impl StoreRequest {
         match Store::exists(&self.store)? {
             true => Ok(()),
             false => Err(Error::input(
-                format!("{} is no store", self.store.display()),
+                format!("{} is not a store", self.store.display()),
                 "`brickwork preprocess` makes one",
             )),
         }

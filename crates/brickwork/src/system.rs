@@ -14,54 +14,59 @@ pub fn explained(why: &io::Error) -> (String, &'static str) {
     let (what, hint) = match why.kind() {
         ErrorKind::NotFound => (
             "there is no such file or folder",
-            "check the path: it starts from the folder that the command is called in, and folders must exist",
+            "check the path: it starts from the current folder, and all its folders must exist",
         ),
-        ErrorKind::AlreadyExists => (
-            "a file of this name is there already",
-            "choose another name, or move that file away if nobody needs it",
-        ),
-        ErrorKind::PermissionDenied => {
-            ("permission is denied", "this user must be allowed to do that: `ls -l` shows who is")
+        ErrorKind::AlreadyExists => {
+            ("a file with this name already exists", "choose another name, or move the existing file away")
         }
-        ErrorKind::IsADirectory => ("it is a folder", "name a file; a folder does not do"),
-        ErrorKind::NotADirectory => ("part of its path is a file, not a folder", "check the path"),
-        ErrorKind::DirectoryNotEmpty => ("the folder is not empty", "empty it, or choose another one"),
-        ErrorKind::StorageFull => ("the disk is full", "make room there, or choose a place on another disk"),
+        ErrorKind::PermissionDenied => {
+            ("the permissions do not allow this", "give this user the permission; `ls -l` shows who has it")
+        }
+        ErrorKind::IsADirectory => ("the path is a folder, not a file", "name a file instead"),
+        ErrorKind::NotADirectory => ("a part of the path is a file, not a folder", "check the path"),
+        ErrorKind::DirectoryNotEmpty => {
+            ("the folder is not empty", "empty the folder, or choose another one")
+        }
+        ErrorKind::StorageFull => {
+            ("the disk is full", "free space on this disk, or choose a folder on another disk")
+        }
         ErrorKind::QuotaExceeded => {
-            ("this user's share of the disk is used up", "remove files, or ask for a larger share")
+            ("this user has no space left on the disk (quota)", "remove files, or ask for a larger quota")
         }
         ErrorKind::FileTooLarge => {
-            ("the file would be too large", "`ulimit -f` may limit it, or the kind of disk")
+            ("the file would become too large", "`ulimit -f` or the file system may limit the size of files")
         }
         ErrorKind::ReadOnlyFilesystem => (
-            "the disk can only be read",
-            "choose a place on another disk, or mount it so that it can be written",
+            "the disk is mounted read-only",
+            "choose a folder on another disk, or mount this disk for writing",
         ),
-        ErrorKind::InvalidFilename => {
-            ("no file can have such a name", "choose another name, or a shorter one")
-        }
+        ErrorKind::InvalidFilename => ("a file cannot have this name", "choose another or a shorter name"),
         ErrorKind::ResourceBusy | ErrorKind::ExecutableFileBusy => {
-            ("another program uses it", "end that program, or wait for it")
+            ("another program uses the file", "end that program, or wait for it")
         }
-        ErrorKind::OutOfMemory => ("there is no memory left", "close other programs"),
-        ErrorKind::BrokenPipe => ("what reads it has ended", "it must read to the end"),
-        ErrorKind::InvalidData => ("it is not a text file", "is it the right file?"),
-        ErrorKind::UnexpectedEof => ("it ends too early", "is the file complete?"),
-        ErrorKind::ConnectionRefused => ("nobody listens there", "is the address right?"),
+        ErrorKind::OutOfMemory => ("the machine has no memory left", "close other programs"),
+        ErrorKind::BrokenPipe => {
+            ("the program that reads the output has ended", "that program must read the output to its end")
+        }
+        ErrorKind::InvalidData => ("the file is not text", "check that this is the right file"),
+        ErrorKind::UnexpectedEof => ("the file ends too early", "check that the file is complete"),
+        ErrorKind::ConnectionRefused => ("no program listens at this address", "check the address"),
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
-            ("the connection broke", "the network failed, or the other side's process was killed")
+            ("the connection broke", "the network failed, or the peer's process was killed")
         }
         ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::NetworkDown => {
-            ("no way through the network leads there", "is this machine connected, and the address right?")
+            ("the network has no route to this address", "check the address and this machine's network")
         }
-        ErrorKind::AddrInUse => ("another program listens there", "choose another port"),
-        ErrorKind::AddrNotAvailable => ("this machine has no such address", "choose one that it has"),
-        ErrorKind::TimedOut => ("nothing happened in time", "try again"),
+        ErrorKind::AddrInUse => ("another program already listens at this address", "choose another port"),
+        ErrorKind::AddrNotAvailable => {
+            ("this machine does not have this address", "choose an address of this machine")
+        }
+        ErrorKind::TimedOut => ("the operation did not finish in time", "try again"),
         _ => match why.raw_os_error() {
             Some(code) if TOO_MANY_FILES.contains(&code) => {
-                ("too many files are open", "close other programs, or raise `ulimit -n`")
+                ("this process has too many open files", "close other programs, or raise `ulimit -n`")
             }
-            Some(DEVICE) => ("the device failed", "is the disk in order? its cable, its network?"),
+            Some(DEVICE) => ("the disk or device failed", "check the disk, its cable and its network"),
             _ => return (without_number(&why.to_string()), "check the path, its permissions and its disk"),
         },
     };
@@ -130,8 +135,8 @@ mod tests {
 
     #[test]
     fn words_of_our_own_stay() {
-        let error = io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly");
-        assert_eq!(explained(&error).0, "the peer sends nothing, or too slowly");
+        let error = io::Error::new(ErrorKind::TimedOut, "the peer sends no data, or sends too slowly");
+        assert_eq!(explained(&error).0, "the peer sends no data, or sends too slowly");
         assert_eq!(explained(&ErrorKind::NotFound.into()).0, "there is no such file or folder");
         assert_eq!(translated("nothing to say"), "nothing to say");
     }

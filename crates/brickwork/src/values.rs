@@ -82,7 +82,10 @@ impl Value {
     pub fn column(bytes: &[u8], size: usize, signed: bool) -> Result<Self, Error> {
         match [1, 2, 4, 8, 16].contains(&size) && bytes.len().is_multiple_of(size) {
             true => Ok(Value(Form::Column(Column { bytes: bytes.to_vec(), size, signed }))),
-            false => Err(wrong(format!("{} bytes are no integers of {size} bytes each", bytes.len()))),
+            false => Err(wrong(format!(
+                "{} bytes cannot be divided into integers of {size} bytes each",
+                bytes.len()
+            ))),
         }
     }
 
@@ -127,7 +130,7 @@ impl Value {
                 if let Some((extra, _)) =
                     fields.iter().find(|(name, _)| expected.iter().all(|(other, _)| other != name))
                 {
-                    return Err(misfit(format!("{place}: there is no field {extra:?} in {ty}")));
+                    return Err(misfit(format!("{place}: the type {ty} has no field {extra:?}")));
                 }
                 expected.iter().try_for_each(|(name, ty)| {
                     let field = fields.iter().find(|(other, _)| other == name);
@@ -169,7 +172,7 @@ impl Value {
             Form::Column(column) => format!("an array of {} elements", column.len()),
             Form::Record(_) => "a record".into(),
         };
-        misfit(format!("{place}: expected {ty} ({} bits), and got {given}", ty.width()))
+        misfit(format!("{place}: expected {ty} ({} bits), but got {given}", ty.width()))
     }
 
     /// Reads a value of this type from its bits.
@@ -220,7 +223,7 @@ impl Number {
             None => (0, (self.point - point) as usize),
         };
         if (0..right).any(bit) {
-            let hint = if point == 0 { "a whole number" } else { "a multiple of its last bit" };
+            let hint = if point == 0 { "a whole number" } else { "a multiple of the type's last bit" };
             return Err(misfit(format!("{place}: expected {hint} for {ty}")));
         }
         let (used, width) = ((self.bits() + left).saturating_sub(right), width as usize);
@@ -275,7 +278,7 @@ impl Number {
             return Err(wrong("the value is a fixed-point number; read it as f64"));
         }
         if self.bits() > 128 {
-            return Err(wrong("the value has more than 128 bits; read its bits instead"));
+            return Err(wrong("the value has more than 128 bits; read it as bits instead"));
         }
         let digit = |k: usize| u128::from(self.magnitude.get(k).copied().unwrap_or_default());
         Ok((self.negative, digit(1) << 64 | digit(0)))
@@ -317,7 +320,7 @@ impl From<bool> for Value {
 /// If it is not finite.
 impl From<f64> for Value {
     fn from(value: f64) -> Self {
-        assert!(value.is_finite(), "a value is finite");
+        assert!(value.is_finite(), "a value must be finite");
         let (bits, negative) = (value.abs().to_bits(), value < 0.0);
         let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i32);
         let (mantissa, power) = match exponent {
@@ -431,7 +434,7 @@ impl Value {
     fn number(&self) -> Result<&Number, Error> {
         match &self.0 {
             Form::Number(number) => Ok(number),
-            _ => Err(wrong("the value is no number")),
+            _ => Err(wrong("the value is not a number")),
         }
     }
 
@@ -442,7 +445,7 @@ impl Value {
     pub fn elements(&self) -> Result<&[Value], Error> {
         match &self.0 {
             Form::List(elements) => Ok(elements),
-            _ => Err(wrong("the value is no array")),
+            _ => Err(wrong("the value is not an array")),
         }
     }
 
@@ -502,8 +505,9 @@ impl Inputs {
         let mut bits = Vec::with_capacity(width as usize);
         for port in ports {
             let value = self.0.iter().find(|(name, _)| *name == port.name);
-            let (_, value) =
-                value.ok_or_else(|| misfit(format!("the input {} ({}) has no value", port.name, port.ty)))?;
+            let (_, value) = value.ok_or_else(|| {
+                misfit(format!("the input {} ({}) is missing; give it a value", port.name, port.ty))
+            })?;
             value.write(&port.ty, &port.name, &mut bits)?;
         }
         let bits = brickwork_kernels::Secrets::new(bits);
@@ -546,7 +550,7 @@ impl Outputs {
             (port.name.clone(), Value::read(&port.ty, own))
         };
         let values = ports.iter().map(&mut next).collect();
-        assert!(bits.is_empty(), "one bit for each wire");
+        assert!(bits.is_empty(), "the caller must give one bit for each wire");
         Outputs(values)
     }
 
@@ -566,7 +570,7 @@ impl Outputs {
         let found = self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value);
         found.ok_or_else(|| {
             let names: Vec<_> = self.0.iter().map(|(name, _)| &**name).collect();
-            wrong(format!("there is no output {name:?}; the outputs are: {}", names.join(", ")))
+            wrong(format!("the program has no output {name:?}; its outputs are: {}", names.join(", ")))
         })
     }
 

@@ -95,7 +95,7 @@ fn misfits_are_named() {
         (good.clone().set("rows", rows(424_242)), "rows[0].key: the number does not fit uint17"),
         (good.clone().set("rows", vec![1u8]), "rows: expected"),
         (good.clone().set("rows", Value::record([("key", vec![1u8, 2])])), "rows[0]: the field amount"),
-        (good.clone().set("rows", Value::record([("keys", vec![1u8, 2])])), "rows[0]: there is no field"),
+        (good.clone().set("rows", Value::record([("keys", vec![1u8, 2])])), "rows[0]: the type"),
         (good.clone().set("more", 1u8), "no input \"more\" of this party; its inputs are: rows, limit"),
         (Inputs::from(("limit", 1u8)), "the input rows"),
     ] {

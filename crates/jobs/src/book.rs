@@ -49,7 +49,7 @@ pub struct Book {
 }
 
 fn damaged(path: &Path, why: &str) -> Error {
-    Error::Input(format!("{}: {why}; it is no ledger that this job can go on with", path.display()))
+    Error::Input(format!("{}: {why}; this job cannot continue with this ledger", path.display()))
 }
 
 /// Locks the folder of a ledger; makes the folder if necessary.
@@ -59,7 +59,7 @@ fn lock(directory: &Path) -> Result<File, Error> {
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
         Err(_) => Err(Error::Busy(format!(
-            "{}: another process keeps this ledger; one coordinator works at a job at a time",
+            "{}: another process uses this ledger; only one coordinator may work on a job at a time",
             directory.display()
         ))),
     }
@@ -88,31 +88,31 @@ impl Book {
         let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
         let mut begin = [0; HEADER_BYTES];
         file.read_exact(&mut begin).map_err(|e| match e.kind() {
-            ErrorKind::UnexpectedEof => damaged(&path, "it is cut off"),
+            ErrorKind::UnexpectedEof => damaged(&path, "the ledger is cut off"),
             _ => e.into(),
         })?;
         let job: JobId = begin[9..41].try_into().expect("32 bytes");
         if begin[..8] != MAGIC[..] {
-            return Err(damaged(&path, "it is of another kind or version"));
+            return Err(damaged(&path, "the file is not a ledger, or another version wrote it"));
         }
         if begin[..] != header(party, &job, terms)[..] {
-            return Err(damaged(&path, "it was begun in the other role, or for another job"));
+            return Err(damaged(&path, "the ledger was begun in the other role, or for another job"));
         }
         let mut rest = Vec::new();
         file.read_to_end(&mut rest)?;
         let (mut state, mut entries) = (State::new(&job, terms), Vec::new());
         let mut good = 0;
         while let Some((entry, head, length)) = next(&rest[good..], &path)? {
-            state.apply(&entry).map_err(|_| damaged(&path, "an entry cannot follow the ones before it"))?;
+            state.apply(&entry).map_err(|_| damaged(&path, "an entry contradicts the entries before it"))?;
             if *state.head() != head {
-                return Err(damaged(&path, "its hash chain is broken"));
+                return Err(damaged(&path, "the hash chain of the ledger is broken"));
             }
             entries.push(entry);
             good += length;
         }
         // No party has acted on an incomplete entry, and only the last entry can be incomplete.
         if rest.len() - good >= 4 + MAX_ENTRY_BYTES + 32 {
-            return Err(damaged(&path, "an entry in the middle cannot be read"));
+            return Err(damaged(&path, "an entry in the middle of the ledger cannot be read"));
         }
         if good < rest.len() {
             file.set_len((HEADER_BYTES + good) as u64)?;
@@ -135,7 +135,10 @@ impl Book {
     /// exist; [`Error::Io`] if the disk fails; or as [`Book::open`].
     pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &Terms) -> Result<Self, Error> {
         if Book::open(directory, party, terms)?.is_some_and(|book| !book.entries.is_empty()) {
-            return Err(Error::Usage(format!("{} holds a job that was begun", directory.display())));
+            return Err(Error::Usage(format!(
+                "{} already has the ledger of another job",
+                directory.display()
+            )));
         }
         let lock = lock(directory)?;
         // The file of reports must exist before the ledger.
@@ -159,7 +162,9 @@ impl Book {
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
         self.process.check()?;
         if self.poisoned {
-            return Err(Error::Resource("the ledger's disk failed before; begin the command anew".into()));
+            return Err(Error::Resource(
+                "an earlier write to the ledger failed; start the command again".into(),
+            ));
         }
         if entries.is_empty() {
             return Ok(());
@@ -221,15 +226,15 @@ fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
     if length > MAX_ENTRY_BYTES {
-        return Err(damaged(path, "an entry is too long"));
+        return Err(damaged(path, "an entry of the ledger is too long"));
     }
     let Some((encoded, rest)) = rest.split_at_checked(length) else { return Ok(None) };
     let Some((head, _)) = rest.split_first_chunk::<32>() else { return Ok(None) };
-    let (entry, left) =
-        postcard::take_from_bytes(encoded).map_err(|_| damaged(path, "an entry cannot be read"))?;
+    let (entry, left) = postcard::take_from_bytes(encoded)
+        .map_err(|_| damaged(path, "an entry of the ledger cannot be read"))?;
     match left {
         [] => Ok(Some((entry, *head, 4 + length + 32))),
-        _ => Err(damaged(path, "an entry is longer than it says")),
+        _ => Err(damaged(path, "an entry of the ledger has a wrong length")),
     }
 }
 

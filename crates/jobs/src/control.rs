@@ -236,11 +236,11 @@ impl Hello {
     fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Self, Error> {
         let at = |from: usize| -> [u8; 32] { *bytes[from..].first_chunk().expect("32 bytes") };
         if bytes[..4] != *b"BRWJ" {
-            return Err(Error::Mismatch("the peer's coordinator speaks of something else".into()));
+            return Err(Error::Mismatch("the peer is not a coordinator of Brickwork".into()));
         }
         if bytes[4..8] != PROTOCOL_VERSION.to_le_bytes() {
             return Err(Error::Mismatch(
-                "the peer's coordinator is of another version; install the same release on both sides".into(),
+                "the peer's coordinator has another version; install the same release on both sides".into(),
             ));
         }
         let entries = u64::from_le_bytes(*bytes[105..].first_chunk().expect("8 bytes"));
@@ -261,8 +261,8 @@ pub fn hello_again(bytes: &[u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
 
 fn old_copy(whose: &str) -> Error {
     Error::Stock(format!(
-        "{whose} ledger of this job is an old copy, or of another job: what ran since is not in it, and \
-         could run again. Bring the right one back, or begin another job in a new folder"
+        "{whose} ledger is an old copy or belongs to another job. It lacks the latest partitions, which \
+         could run a second time. Restore the newest ledger, or begin another job in a new folder"
     ))
 }
 
@@ -291,8 +291,8 @@ fn is_tidy(begun: Option<&Book>, directory: &Path, workers: &mut dyn JobWorkers)
         && let Some(path) = left_behind(directory)?
     {
         return Err(Error::Stock(format!(
-            "{} is of a job whose ledger is gone, or an old copy: what ran then could run again. Bring the \
-             ledger back, or begin another job in a new folder",
+            "{} belongs to a job whose ledger is missing or an old copy, so its partitions could run a \
+             second time. Restore the ledger, or begin another job in a new folder",
             path.display()
         )));
     }
@@ -305,8 +305,8 @@ fn is_tidy(begun: Option<&Book>, directory: &Path, workers: &mut dyn JobWorkers)
     match workers.kept()?.difference(&ran).next() {
         None => Ok(()),
         Some(partition) => Err(Error::Usage(format!(
-            "there is a result of partition {partition} where this job's results belong, and this job has \
-             not run it: move away what is there, or give another sink"
+            "the folder for this job's results already has a result of partition {partition}, which this \
+             job has not run: move that result away, or give another sink"
         ))),
     }
 }
@@ -343,8 +343,8 @@ fn meet(
     let theirs = Hello::from_bytes(&bytes)?;
     if theirs.terms != mine.terms {
         return Err(Error::Mismatch(
-            "the parties mean different jobs: compare program, rows of each partition, --security, lanes \
-             and retries"
+            "the two parties have different jobs: compare the program, the rows of each partition, \
+             --security, lanes and retries"
                 .into(),
         ));
     }
@@ -438,7 +438,8 @@ pub fn coordinate(
     let (mut book, theirs) = meet(&mut channel, party, directory, terms, workers)?;
     if book.state().has_failed() {
         return Err(Error::Usage(
-            "a check failed in this job: it is over; begin another one, in a new folder".into(),
+            "a check of the peer failed in this job, so the job has ended; begin another job in a new folder"
+                .into(),
         ));
     }
     let result = run(channel, party, &mut book, theirs as usize, terms, (manner, rerun), workers);

@@ -364,20 +364,20 @@ impl Follower {
         let knows = |is_so: bool, what: &str| match is_so {
             true => Ok(()),
             false => Err(Error::Mismatch(format!(
-                "the peer's coordinator says that {what}, and here it is not so"
+                "the peer's coordinator says that {what}, but this party's workers do not confirm this"
             ))),
         };
         match *entry {
             // The worker may have ended meanwhile; then its lane is lost with its partition.
             Entry::Filled { lane } => {
                 let filled = |attempt| self.said.filled(lane, attempt);
-                knows(attempt(lane).is_some_and(filled), "a lane has its stock")
+                knows(attempt(lane).is_some_and(filled), "a lane has made its stock")
             }
             Entry::Lost { lane } => knows(matches!(of(lane), At::Gone(_)), "a lane is lost"),
             Entry::Done { partition } => {
                 let lane = match state.partitions().get(partition as usize) {
                     Some(PartitionState::Claimed(lane)) => *lane,
-                    _ => return knows(false, "a partition that nobody has is done"),
+                    _ => return knows(false, "a partition that no lane runs is done"),
                 };
                 let done = |attempt| self.said.done(lane, attempt, partition);
                 knows(attempt(lane).is_some_and(done), "a partition is done")
@@ -387,13 +387,14 @@ impl Follower {
                     |lane| attempt(lane).is_some_and(|attempt| self.said.untaken(lane, attempt, partition));
                 knows(lane_of(partition, state).is_some_and(untaken), "a partition may run again")
             }
-            Entry::Rerun { partition } => {
-                knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
-            }
+            Entry::Rerun { partition } => knows(
+                self.own.consents.contains(&partition),
+                "this party's user allowed a partition to run again",
+            ),
             // A stock is not used again if it became unusable, or if its worker was killed before a report. A
             // new stock is begun, which uses a part of the promise.
             Entry::Resume { lane, .. } => {
-                knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane serves still")
+                knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane can still be used")
             }
             // Entries that begin or give up something need only the rules of the ledger.
             Entry::Fill { .. } | Entry::Claim { .. } | Entry::Doubt { .. } => Ok(()),

@@ -190,7 +190,7 @@ pub struct Tally {
 }
 
 fn out_of_order(what: &str) -> Error {
-    Error::Usage(format!("the ledger of the job says otherwise: {what}"))
+    Error::Usage(format!("this entry contradicts the ledger of the job: {what}"))
 }
 
 impl State {
@@ -213,7 +213,7 @@ impl State {
     /// [`Error::Usage`] if the entry cannot follow; then the state is unchanged.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
         if self.failed {
-            return Err(out_of_order("a check failed, and nothing follows"));
+            return Err(out_of_order("a check failed, so no entry may follow"));
         }
         match *entry {
             Entry::Fill { lane, attempt, partitions } => self.fill(lane, attempt, partitions)?,
@@ -221,7 +221,7 @@ impl State {
                 let lane = self.lane_mut(lane)?;
                 match lane.state {
                     LaneState::Filling => lane.state = LaneState::Ready,
-                    _ => return Err(out_of_order("the lane's stock was not being made")),
+                    _ => return Err(out_of_order("the lane is not making stock")),
                 }
             }
             Entry::Lost { lane } => {
@@ -231,7 +231,7 @@ impl State {
                     LaneState::Ready => LaneState::Lost { filled: true, ran: None },
                     LaneState::Running(partition) => LaneState::Lost { filled: true, ran: Some(partition) },
                     LaneState::New | LaneState::Lost { .. } => {
-                        return Err(out_of_order("a lane that is not there is lost"));
+                        return Err(out_of_order("the lost lane was not at work"));
                     }
                 };
             }
@@ -243,7 +243,7 @@ impl State {
                         (lane.state, lane.attempts) = (LaneState::Ready, attempt + 1);
                         lane.resumed += 1;
                     }
-                    _ => return Err(out_of_order("the lane has nothing to go on with")),
+                    _ => return Err(out_of_order("the lane has no stock that it could continue with")),
                 }
             }
             Entry::Claim { partition, lane } => self.claim(partition, lane)?,
@@ -275,13 +275,16 @@ impl State {
     fn fill(&mut self, lane: Lane, attempt: u32, partitions: u32) -> Result<(), Error> {
         if self.spent == self.shares {
             return Err(Error::Limit(format!(
-                "all {} stocks that the job may begin were begun: more would exceed what it promises",
+                "the job has begun all {} stocks that its promise allows; begin another job in a new folder \
+                 for the remaining partitions",
                 self.shares
             )));
         }
         // At most the lane's part by the terms: otherwise a peer could make this party make more stock.
         if partitions == 0 || partitions as usize > self.partitions.len().div_ceil(self.lanes.len()) {
-            return Err(out_of_order("stock for nothing, or for more than a lane's part of the job"));
+            return Err(out_of_order(
+                "the stock must be for at least one partition, and for no more than a lane's part of the job",
+            ));
         }
         let book = self.lane_mut(lane)?;
         let may = match book.state {
@@ -291,7 +294,7 @@ impl State {
             _ => false,
         };
         if !may || attempt != book.attempts {
-            return Err(out_of_order("the lane has an attempt that is not over"));
+            return Err(out_of_order("the lane has an attempt that has not ended"));
         }
         *book = LaneBook { state: LaneState::Filling, attempts: attempt + 1, stock: partitions, resumed: 0 };
         self.spent += 1;
@@ -318,7 +321,7 @@ impl State {
         let book = self.lane_mut(lane)?;
         match &mut book.state {
             LaneState::Lost { ran, .. } if *ran == Some(partition) => *ran = None,
-            _ => return Err(out_of_order("the lane that has the partition is not lost")),
+            _ => return Err(out_of_order("the lane that runs the partition is not lost")),
         }
         self.partitions[partition as usize] = to;
         Ok(())
@@ -327,16 +330,18 @@ impl State {
     fn claimed(&self, partition: Partition) -> Result<Lane, Error> {
         match self.partitions.get(partition as usize) {
             Some(PartitionState::Claimed(lane)) => Ok(*lane),
-            _ => Err(out_of_order("the partition is not claimed")),
+            _ => Err(out_of_order("no lane has claimed the partition")),
         }
     }
 
     fn lane_mut(&mut self, lane: Lane) -> Result<&mut LaneBook, Error> {
-        self.lanes.get_mut(lane as usize).ok_or_else(|| out_of_order("there is no such lane"))
+        self.lanes.get_mut(lane as usize).ok_or_else(|| out_of_order("the job does not have this lane"))
     }
 
     fn partition_mut(&mut self, partition: Partition) -> Result<&mut PartitionState, Error> {
-        self.partitions.get_mut(partition as usize).ok_or_else(|| out_of_order("there is no such partition"))
+        self.partitions
+            .get_mut(partition as usize)
+            .ok_or_else(|| out_of_order("the job does not have this partition"))
     }
 
     /// Returns the hash over all entries.

@@ -70,7 +70,7 @@ impl Hash for Book {
 
 impl Book {
     fn append(&mut self, entry: &Entry) {
-        self.0.apply(entry).expect("an entry that was decided on or checked can follow");
+        self.0.apply(entry).expect("an entry that the model allowed can be applied");
     }
 }
 
@@ -807,7 +807,9 @@ fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
             let mut orders = leader.hear_of_peer(&lie);
             honest.happens(rng).iter().for_each(|news| leader.hear(news));
             let entries = leader.decide(&state, false);
-            entries.iter().for_each(|entry| state.apply(entry).expect("what it decides follows"));
+            entries.iter().for_each(|entry| {
+                state.apply(entry).expect("an entry that the coordinator decided can be applied")
+            });
             orders.extend(leader.wrote(&entries));
             orders.extend(leader.due(&state));
             for news in honest.obey(orders) {

@@ -52,7 +52,7 @@ fn last(directory: &Path) -> Result<Option<Vec<u8>>, Error> {
 }
 
 fn foreign(directory: &Path, why: &str) -> Error {
-    Error::Stock(format!("{}: {why}; give the job a folder that nothing else has used", directory.display()))
+    Error::Stock(format!("{}: {why}; give the job a folder that was not used before", directory.display()))
 }
 
 /// Records durably that an attempt uses a lane's folder, whose store is open, before its worker greets
@@ -65,18 +65,21 @@ pub fn enter(directory: &Path, store: Store, attempt: &Attempt, terms: &[u8; 32]
     let now = written(attempt, terms);
     match last(directory)? {
         None if store.epochs()?.is_empty() => {}
-        None => return Err(foreign(directory, "its store is of no lane of this job")),
+        None => {
+            return Err(foreign(directory, "the store in this folder does not belong to a lane of this job"));
+        }
         Some(before) if before.len() == BYTES && before[..BYTES - 4] == now[..BYTES - 4] => {
             let number = u32::from_le_bytes(*before.last_chunk().expect("80 bytes"));
             if number >= attempt.number {
                 return Err(Error::Stock(format!(
-                    "{}: attempt {number} of this lane was here, and {} begins after it",
+                    "{}: attempt {number} of this lane has already used this folder, so attempt {} cannot \
+                     begin",
                     directory.display(),
                     attempt.number
                 )));
             }
         }
-        Some(_) => return Err(foreign(directory, "it is of another job or lane")),
+        Some(_) => return Err(foreign(directory, "the folder belongs to another job or lane")),
     }
     write(directory, &now).map_err(|e| Error::Stock(format!("{}: {e}", directory.display())))?;
     Ok(Place { store })

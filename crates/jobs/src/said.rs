@@ -71,7 +71,7 @@ impl Words {
         match path.metadata() {
             Ok(there) if there.len() > HEADER_BYTES as u64 => {
                 return Err(Error::Incomplete(format!(
-                    "{} says what workers of a job have done, and the ledger of that job is not here",
+                    "{} has reports of a job's workers, but the ledger of that job is missing",
                     path.display()
                 )));
             }
@@ -93,17 +93,18 @@ impl Words {
     /// cannot be read.
     pub fn open(directory: &Path, job: &JobId) -> Result<Self, Error> {
         let path = directory.join(NAME);
-        let damaged =
-            |why: &str| Error::Input(format!("{}: {why}; this job cannot go on with it", path.display()));
+        let damaged = |why: &str| {
+            Error::Input(format!("{}: {why}; this job cannot continue with this file", path.display()))
+        };
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let mut file = file.map_err(|e| match e.kind() {
-            ErrorKind::NotFound => damaged("it is missing"),
+            ErrorKind::NotFound => damaged("the file is missing"),
             _ => e.into(),
         })?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let Some(words) = bytes.strip_prefix(&[&MAGIC[..], job].concat()[..]) else {
-            return Err(damaged("it is of another job, or cut off"));
+            return Err(damaged("the file belongs to another job, or is cut off"));
         };
         let mut said = Said::default();
         let (words, _) = words.as_chunks::<WORD_BYTES>();
@@ -114,7 +115,7 @@ impl Words {
                 // Each report is durable before the next one begins. If the disk fails in the middle of a
                 // report, its rest may be empty.
                 None if good + 1 == words.len() && bytes.ends_with(&[0; 8]) => break,
-                None => return Err(damaged("a word cannot be read")),
+                None => return Err(damaged("a report in it cannot be read")),
             }
             good += 1;
         }

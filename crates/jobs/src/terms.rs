@@ -54,13 +54,13 @@ impl Terms {
     /// [`Error::Usage`] that names the term out of range.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = [
-            (self.lanes == 0 || self.lanes > MAX_LANES, format!("a job has 1 to {MAX_LANES} lanes")),
-            (self.retries > MAX_LANES, format!("a job has at most {MAX_LANES} retries")),
+            (self.lanes == 0 || self.lanes > MAX_LANES, format!("a job must have 1 to {MAX_LANES} lanes")),
+            (self.retries > MAX_LANES, format!("a job may have at most {MAX_LANES} retries")),
             (
                 self.rows.is_empty() || self.rows.len() > MAX_PARTITIONS,
-                format!("a job has 1 to {MAX_PARTITIONS} partitions"),
+                format!("a job must have 1 to {MAX_PARTITIONS} partitions"),
             ),
-            (self.rows.contains(&0), "a partition without rows".into()),
+            (self.rows.contains(&0), "each partition must have at least one row".into()),
         ];
         match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, why)) => Err(Error::Usage(why)),
@@ -78,8 +78,9 @@ impl Terms {
     /// # Errors
     /// [`Error::Usage`] if there are too many lanes.
     pub fn share(&self) -> Result<Security, Error> {
-        Security::shared(self.security, self.shares())
-            .ok_or_else(|| Error::Usage("a job has more lanes and retries than shares".into()))
+        Security::shared(self.security, self.shares()).ok_or_else(|| {
+            Error::Usage("the job has more lanes and retries than its promise has shares".into())
+        })
     }
 
     /// Returns the number of partitions for which a lane makes stock, if `remaining` are left: lanes take

@@ -69,7 +69,7 @@ impl<'m> Clock<'m> {
             Action::Read { by, messages } => {
                 for _ in 0..messages {
                     let (arrives, receiving) =
-                        self.posted[by as usize].pop_front().expect("what is read was posted");
+                        self.posted[by as usize].pop_front().expect("a message that is read was sent before");
                     self.parties[by as usize] = self.parties[by as usize].max(arrives);
                     self.work(by as usize, receiving, 1);
                 }

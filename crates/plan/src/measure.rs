@@ -108,7 +108,8 @@ pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure
 /// Measures the kinds of work of all parts, with one thread.
 fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let one = one.map_err(|error| Error::Resource(format!("no threads: {error}")))?;
+    let one =
+        one.map_err(|error| Error::Resource(format!("the operating system started no threads: {error}")))?;
     one.install(stop::carried(|| {
         let mut measured = Measured::default();
         parts.iter().try_for_each(|part| part.work(&mut measured))?;

@@ -93,8 +93,8 @@ fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     let drawn = read(store, &taken)?;
     // Units can be read in any order.
     assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
-    refused(store.read_units(&taken, ONE, &[20]), "no such part");
-    refused(store.read_units(&taken, TWO, &[0]), "gone");
+    refused(store.read_units(&taken, ONE, &[20]), "does not have the requested units");
+    refused(store.read_units(&taken, TWO, &[0]), "not among the taken items");
     Ok(drawn)
 }
 
@@ -948,7 +948,7 @@ fn row_16_an_epoch_begins_once() {
     refused(store.state(&ID), "does not have this epoch");
     refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "does not have this epoch");
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "exists");
+    refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "already has this epoch");
     assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
     // A note that the peer has the same entries does not prevent this.
     let _ = store.append(&ID, &Entry::Confirmed).unwrap();
@@ -1094,7 +1094,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
             now(3);
             store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32]))
         };
-        refused(write(), "writing");
+        refused(write(), "cannot write");
         // The store does not try again, although the disk works.
         now(4);
         refused(store.append(&ID, &Entry::Stored), "an earlier write to the store failed");

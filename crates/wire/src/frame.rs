@@ -228,9 +228,10 @@ impl Framed {
     /// Fills a buffer. An end of the stream without a closing message counts as a broken connection.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         self.stream.read_exact(buffer).map_err(|why| match why.kind() {
-            io::ErrorKind::UnexpectedEof if why.get_ref().is_none() => {
-                io::Error::new(io::ErrorKind::ConnectionReset, "the connection ended")
-            }
+            io::ErrorKind::UnexpectedEof if why.get_ref().is_none() => io::Error::new(
+                io::ErrorKind::ConnectionReset,
+                "the connection ended without a closing message",
+            ),
             _ => why,
         })
     }
@@ -246,9 +247,11 @@ impl Framed {
                 break;
             }
             if start.elapsed() > self.patience {
-                return Err(
-                    io::Error::new(io::ErrorKind::TimedOut, "the peer is there but sends nothing").into()
-                );
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the peer keeps the connection open but sends no data",
+                )
+                .into());
             }
         }
         self.received += FRAME_HEADER_BYTES as u64;

@@ -67,7 +67,7 @@ impl Channel {
     /// If there is no stream.
     pub fn new(lanes: Vec<Box<dyn Stream>>) -> Self {
         let mut lanes = lanes.into_iter().map(Framed::new);
-        let main = lanes.next().expect("a channel needs a stream");
+        let main = lanes.next().expect("a channel needs at least one stream");
         Channel {
             main,
             further: lanes.collect(),
@@ -360,7 +360,8 @@ fn join(
     workers: Vec<std::thread::ScopedJoinHandle<'_, Result<(), Error>>>,
 ) -> Result<(), Error> {
     workers.into_iter().fold(main, |result, worker| {
-        let lane = worker.join().unwrap_or_else(|_| Err(Error::Resource("a lane's thread failed".into())));
+        let lane =
+            worker.join().unwrap_or_else(|_| Err(Error::Resource("the thread of a lane failed".into())));
         result.and(lane)
     })
 }

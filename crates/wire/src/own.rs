@@ -51,7 +51,9 @@ pub fn over(
         drop(to_write);
         let _ = tell.send(written);
     };
-    thread::Builder::new().spawn(write).map_err(|e| Error::Resource(format!("no thread for a line: {e}")))?;
+    thread::Builder::new().spawn(write).map_err(|e| {
+        Error::Resource(format!("the operating system started no thread for the connection: {e}"))
+    })?;
     Ok(Channel::new(vec![Box::new(Own { reader, pieces: Some(pieces), written })]))
 }
 

@@ -95,8 +95,9 @@ fn a_run_at_trace_level_shows_no_secret() {
     // A party whose peer never connects ends with an error.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let patience = Options { timeout: Duration::from_millis(200), ..options(Party::Evaluator) };
-    let error =
-        connect(&nobody, &evaluator, garbler.public_key(), &patience).err().expect("nobody listens there");
+    let error = connect(&nobody, &evaluator, garbler.public_key(), &patience)
+        .err()
+        .expect("no program listens at this address");
 
     let log = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     assert!(log.contains("the peer connected"), "nothing was logged: {log}");

@@ -130,17 +130,17 @@ impl Cuts {
             return None;
         }
         Some(match (self.fixed, fastest.of_run) {
-            (true, _) => format!("--cut says {}", chosen.cut),
+            (true, _) => format!("the user asked for --cut {}", chosen.cut),
             (false, false) => format!(
-                "a run looks for other cuts for at most {:.0} % of the time that it is predicted to take, \
-                 and {} is not found so soon; --cut {} takes it",
+                "a run searches for other cuts for at most {:.0} % of its predicted time, and that search \
+                 ends before it finds {}; give --cut {} to use this cut",
                 100.0 * SHARE_OF_RUN,
                 fastest.cut,
                 fastest.cut
             ),
             (false, true) => format!(
-                "a run keeps the given cut unless another one is predicted to take less than {:.0} % of its \
-                 time; {} is predicted to take {:.0} %, which may be an error of the prediction",
+                "a run keeps the given cut unless another cut is predicted to take less than {:.0} % of its \
+                 time; {} is predicted to take {:.0} %, a difference that may be an error of the prediction",
                 100.0 * plan::WORTH_ANOTHER_CUT,
                 fastest.cut,
                 100.0 * seconds(fastest) / seconds(chosen)
@@ -346,7 +346,7 @@ pub fn rivals(program: &Program, pricing: &Pricing) -> Result<Rivals, Error> {
         }
     }
     let mut tried = search.tried.into_iter();
-    let given = tried.next().ok_or_else(|| Error::fault("no cut was tried"))?;
+    let given = tried.next().ok_or_else(|| Error::fault("the search tried no cut"))?;
     let other = tried.min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()));
     Ok(Rivals { given, other, is_other_chosen })
 }

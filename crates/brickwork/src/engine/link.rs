@@ -163,9 +163,8 @@ pub fn bits_per_second(text: &str) -> Result<u64, String> {
     let text = text.strip_suffix("/s").unwrap_or(text);
     match quantity(text, &[("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)]) {
         Some((rate, _)) if (1e3..=1e13).contains(&rate) => Ok(rate as u64),
-        _ => {
-            Err("a bandwidth is a number with kbit, Mbit or Gbit, such as 200Mbit, and at least 1kbit".into())
-        }
+        _ => Err("a bandwidth must be a number with kbit, Mbit or Gbit, such as 200Mbit, and at least 1kbit"
+            .into()),
     }
 }
 
@@ -173,7 +172,7 @@ pub fn bits_per_second(text: &str) -> Result<u64, String> {
 pub fn time(text: &str) -> Result<Duration, String> {
     match quantity(text, &[("us", 1e-6), ("ms", 1e-3), ("s", 1.0)]) {
         Some((seconds, _)) if (0.0..=60.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("a time is a number with us, ms or s, such as 96ms, and at most 60s".into()),
+        _ => Err("a time must be a number with us, ms or s, such as 96ms, and at most 60s".into()),
     }
 }
 

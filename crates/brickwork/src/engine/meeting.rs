@@ -175,7 +175,7 @@ impl Sheet {
         let is_way = |name: &str| name.len() <= MAX_WAY_BYTES && name.chars().all(plain);
         let are_ways = |ways: &[String]| ways.len() <= MAX_WAYS && ways.iter().all(|way| is_way(way));
         sheet.filter(|sheet| are_ways(&sheet.ways)).ok_or_else(|| {
-            "one party does not understand what the other says it does; install the same release on both \
+            "one party cannot read the other's description of the run; install the same release on both \
              sides"
                 .to_owned()
         })
@@ -188,33 +188,39 @@ impl Sheet {
 
     /// Returns an error that names the first difference, in words that both parties can show.
     fn differs(&self, theirs: &Sheet) -> Result<(), String> {
-        let store = |sheet: &Sheet| if sheet.store { "uses a store" } else { "uses none" };
+        let store = |sheet: &Sheet| if sheet.store { "uses a store" } else { "uses no store" };
         let executions = |sheet: &Sheet| match sheet.executions {
             Some(n) => format!("--executions {n}"),
             None => "no --executions".into(),
         };
         let (garbler, evaluator) = if self.role == "garbler" { (self, theirs) } else { (theirs, self) };
         let found = [
-            (self.role == theirs.role, format!("both run as the {}", self.role)),
+            (
+                self.role == theirs.role,
+                format!(
+                    "both parties run as the {}; start one as the garbler and the other as the evaluator",
+                    self.role
+                ),
+            ),
             (
                 self.protocol != theirs.protocol,
                 format!(
-                    "the garbler has version {} of the protocol, the evaluator {}; install the same release \
-                     on both sides",
+                    "the garbler has version {} of the protocol, but the evaluator has version {}; install \
+                     the same release on both sides",
                     garbler.protocol, evaluator.protocol
                 ),
             ),
             (
                 self.security != theirs.security,
                 format!(
-                    "the garbler has --security {}, the evaluator --security {}",
+                    "the garbler has --security {}, but the evaluator has --security {}",
                     garbler.security, evaluator.security
                 ),
             ),
             (
                 self.store != theirs.store,
                 format!(
-                    "the garbler {}, the evaluator {}: both need --store or neither",
+                    "the garbler {}, but the evaluator {}; give --store on both sides or on neither",
                     store(garbler),
                     store(evaluator)
                 ),
@@ -224,14 +230,18 @@ impl Sheet {
                 match inputs_differ(garbler, evaluator) {
                     Some(what) => format!("the two parties have different programs: {what}"),
                     None => "the two parties have different programs; compare the digests that `brickwork \
-                             info` shows, --map, and the names of the files, which sources and circuits take \
-                             as their own"
+                             info` shows, the flags --map, and the names of the files (the name of a source \
+                             or circuit is part of its program)"
                         .into(),
                 },
             ),
             (
                 self.executions != theirs.executions,
-                format!("the garbler has {}, the evaluator {}", executions(garbler), executions(evaluator)),
+                format!(
+                    "the garbler has {}, but the evaluator has {}",
+                    executions(garbler),
+                    executions(evaluator)
+                ),
             ),
         ];
         let (before, behind) = found.split_at(2);
@@ -247,22 +257,24 @@ impl Sheet {
             // The garbler's proposal is not known yet, but a cut that the evaluator refuses is known.
             if let Some(only) = evaluator.cut.as_deref().and_then(|name| name.parse::<Cut>().ok()) {
                 return Err(format!(
-                    "the evaluator takes --cut {only} only, and the garbler the fastest one; give both the \
-                     same --cut"
+                    "the evaluator accepts only --cut {only}, but the garbler chooses the fastest cut; give \
+                     the same --cut on both sides"
                 ));
             }
             match (&garbler.source, &evaluator.source) {
                 (Some(_), None) => {
-                    return Err("the garbler has the source and may cut it in ways that the evaluator, \
-                                whose program is compiled already, cannot; give both the same file, or \
+                    return Err("the garbler has the source and may cut it in ways that the evaluator's \
+                                compiled program does not allow; give both parties the same file, or give \
                                 the garbler --cut given"
                         .into());
                 }
                 (Some(one), Some(other)) if one != other => {
-                    return Err("the sources differ, though they make the same program: the garbler may \
-                                cut its own in a way that makes another one of the evaluator's; give both \
-                                the same file, or --cut given"
-                        .into());
+                    return Err(
+                        "the two sources differ, although they compile to the same program, so a cut \
+                                of the garbler's source may give a different program than the same cut of \
+                                the evaluator's; give both parties the same file, or --cut given"
+                            .into(),
+                    );
                 }
                 _ => {}
             }
@@ -279,7 +291,7 @@ impl Sheet {
         both.map(String::as_str).ok_or_else(|| {
             let list = |sheet: &Sheet| sheet.ways.join(" or ");
             format!(
-                "the garbler has --protocol {}, the evaluator --protocol {}",
+                "the garbler has --protocol {}, but the evaluator has --protocol {}",
                 list(garbler),
                 list(evaluator)
             )
@@ -292,7 +304,7 @@ impl Sheet {
     /// A text for both users if there is none.
     pub fn settled(&self, theirs: &[u8]) -> Result<usize, String> {
         if theirs.is_empty() {
-            return Err("the peer does not say what it is about to do".into());
+            return Err("the peer sent no description of the run that it wants".into());
         }
         let theirs = Sheet::read(theirs)?;
         let way = self.way_with(&theirs)?;
@@ -323,7 +335,8 @@ impl Sheet {
         match settled(&met.sheet) {
             Ok((again, true)) if again == way => Ok(()),
             _ => {
-                let why = "the garbler settles on one protocol, and then proposes for another one".to_owned();
+                let why =
+                    "the garbler agreed on one protocol, but then proposed a run of another one".to_owned();
                 refuse(&mut met.channel, why.into())
             }
         }
@@ -340,7 +353,10 @@ impl Sheet {
             return Ok(None);
         }
         let both = |garblers: &str, evaluators: &str| {
-            format!("the garbler has --protocol {way}{garblers}, the evaluator --protocol {way}{evaluators}")
+            format!(
+                "the garbler has --protocol {way}{garblers}, but the evaluator has --protocol \
+                 {way}{evaluators}"
+            )
         };
         let flag =
             |masks: &Masks| if masks.said { format!(" --cot {}", masks.cot.name()) } else { String::new() };
@@ -352,7 +368,10 @@ impl Sheet {
         };
         let cot = taken.cot;
         match cot == Cot::Pcg && !(garblers.said && evaluators.said) {
-            true => Err(format!("{}: it rests on LPN besides, so that both must say it", differ())),
+            true => Err(format!(
+                "{}; --cot pcg also assumes that LPN is hard, so both parties must ask for it",
+                differ()
+            )),
             false => Ok(Some(cot)),
         }
     }
@@ -408,7 +427,7 @@ fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<Strin
     }
     match (garblers, evaluators) {
         (Type::Array(_, one), Type::Array(_, other)) if one != other => Some(format!(
-            "{place}[{one}] of the garbler's against {place}[{other}] of the evaluator's; both need the same \
+            "the garbler has {place}[{one}], but the evaluator has {place}[{other}]; both need the same \
              number of rows"
         )),
         (Type::Array(one, _), Type::Array(other, _)) => types_differ(&format!("{place}[]"), one, other),
@@ -418,7 +437,9 @@ fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<Strin
             .filter(|((one, _), (other, _))| one == other)
             .find_map(|((name, one), (_, other))| types_differ(&format!("{place}.{name}"), one, other)),
         (Type::Array(..) | Type::Struct(_), _) | (_, Type::Array(..) | Type::Struct(_)) => None,
-        (one, other) => Some(format!("{place} is {one} in the garbler's and {other} in the evaluator's")),
+        (one, other) => {
+            Some(format!("{place} has type {one} in the garbler's program, but {other} in the evaluator's"))
+        }
     }
 }
 
@@ -453,17 +474,17 @@ impl Work<'_> {
         visits: bool,
     ) -> Result<Option<Arc<Program>>, Refusal> {
         let cut: Cut =
-            offer.cut.parse().map_err(|_| "the garbler names a cut that does not exist".to_owned())?;
+            offer.cut.parse().map_err(|_| "the garbler proposes a cut that does not exist".to_owned())?;
         if let CutChoice::Fixed(only) = &self.request.cut
             && *only != cut
         {
-            return Err(format!("the evaluator wants --cut {only}, and the garbler proposes {cut}").into());
+            return Err(format!("the evaluator wants --cut {only}, but the garbler proposes {cut}").into());
         }
         let flags = matches!(cut, Cut::Flags { .. });
         if flags && own.source.is_none() {
             return Err(format!(
-                "the evaluator's program is compiled already and can be cut as it is or not at all, but not \
-                 by {cut}; give both the source, or the garbler --cut given"
+                "the evaluator's program is already compiled, so it allows only --cut given and --cut \
+                 whole, not {cut}; give both parties the source, or give the garbler --cut given"
             )
             .into());
         }
@@ -471,8 +492,8 @@ impl Work<'_> {
             && needed > limit
         {
             return Err(format!(
-                "what the garbler proposes takes some {} of memory at the evaluator, and {} are free or \
-                 allowed there; fewer --executions need less",
+                "the garbler's proposal needs some {} of memory at the evaluator, but only {} are free or \
+                 allowed there; use fewer --executions",
                 bytes(needed),
                 bytes(limit)
             )
@@ -492,8 +513,7 @@ impl Work<'_> {
         })?;
         if hex(&program.digest()) != offer.program {
             return Err(format!(
-                "cut by {cut}, the evaluator's file is another program than the garbler's; compare the \
-                 sources"
+                "with the cut {cut}, the two parties get different programs; compare the sources"
             )
             .into());
         }
@@ -525,12 +545,12 @@ impl Work<'_> {
     ) -> Result<String, ProtocolError> {
         let channel = &mut met.channel;
         if met.sheet.is_empty() {
-            let why = "the peer does not say what it is about to do".to_owned();
+            let why = "the peer sent no description of the run that it wants".to_owned();
             return refuse(channel, why.into());
         }
         let made = self.fits(own, &met.sheet, true).or_else(|refusal| refuse(channel, refusal))?;
         agreed(channel)?;
-        let same = "the same version, program, parameters and cut";
+        let same = "both parties have the same version, program, parameters and cut";
         if !own.store {
             return Ok(same.into());
         }
@@ -541,7 +561,7 @@ impl Work<'_> {
             Ok((shared, None)) => {
                 agreed(channel)?;
                 let shared = plural(shared as u64, "part");
-                Ok(format!("{same}, and stores that belong together ({shared} with the same log)"))
+                Ok(format!("{same}, and their stores belong together ({shared} with the same log)"))
             }
             Ok((_, Some(lacks))) => refuse(channel, lacks.into()),
             Err(error) => {
@@ -555,7 +575,9 @@ impl Work<'_> {
     /// Returns the functions for the protocol's stock.
     fn stocks(&self) -> Result<&dyn Stocks, ProtocolError> {
         let name = self.request.parameters.protocol.name();
-        self.stocks.ok_or_else(|| ProtocolError::Usage(format!("--protocol {name} keeps no stock")))
+        self.stocks.ok_or_else(|| {
+            ProtocolError::Usage(format!("--protocol {name} cannot use stock; leave --store out"))
+        })
     }
 
     /// Returns whether a store has all items for this run.
@@ -580,7 +602,8 @@ impl Work<'_> {
         };
         Ok((!enough).then(|| {
             format!(
-                "the {}'s stock does not have what this run takes, and --no-top-up makes nothing on the spot",
+                "the {}'s stock lacks items for this run, and --no-top-up forbids to make them during the \
+                 run",
                 role(self.party)
             )
         }))
@@ -596,7 +619,7 @@ pub(super) fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal)
 fn tell(channel: &mut Channel, why: &str) {
     // If the peer has gone away, it does not need the reason.
     if let Err(e) = channel.refuse(why) {
-        tracing::debug!("the peer was not told: {e}");
+        tracing::debug!("this party could not tell the peer why it refuses: {e}");
     }
 }
 
@@ -650,11 +673,11 @@ mod tests {
         for (inputs, words) in [
             (
                 Some([vec![table(120)], Vec::new()]),
-                "input1[100] of the garbler's against input1[120] of the evaluator's; both need the same",
+                "the garbler has input1[100], but the evaluator has input1[120]; both need the same",
             ),
             (
                 typed("input1", fields(Type::Uint(32), "n")),
-                "input1[].key is uint64 in the garbler's and uint32 in the evaluator's",
+                "input1[].key has type uint64 in the garbler's program, but uint32 in the evaluator's",
             ),
             (typed("input1", fields(Type::Uint(64), "\u{1b}[2J")), "compare the digests"),
             (typed("input1", Type::Uint(7)), "compare the digests"),
@@ -773,12 +796,12 @@ mod tests {
         let garbler = sheet("garbler");
         assert_eq!(garbler.differs(&sheet("evaluator")), Ok(()));
         let changes: [(Change, &str); 9] = [
-            (|sheet| sheet.role = "garbler".into(), "both run as the garbler"),
+            (|sheet| sheet.role = "garbler".into(), "both parties run as the garbler"),
             (|sheet| sheet.protocol = 9, "version"),
-            (|sheet| sheet.ways = vec!["semi-honest".into()], "the evaluator --protocol semi-honest"),
+            (|sheet| sheet.ways = vec!["semi-honest".into()], "but the evaluator has --protocol semi-honest"),
             (
                 |sheet| sheet.ways = vec!["lego".into(), "jimu".into()],
-                "has --protocol duplo, the evaluator --protocol lego or jimu",
+                "has --protocol duplo, but the evaluator has --protocol lego or jimu",
             ),
             (|sheet| sheet.ways.clear(), "the evaluator --protocol "),
             (|sheet| sheet.security = 64, "--security 64"),
@@ -797,9 +820,9 @@ mod tests {
         let open = Sheet { open: true, ..garbler };
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [
-            ((|sheet| sheet.source = None) as Change, "compiled already"),
+            ((|sheet| sheet.source = None) as Change, "already compiled"),
             (|sheet| sheet.source = Some("00".into()), "sources differ"),
-            (|sheet| sheet.cut = Some("given".into()), "--cut given only"),
+            (|sheet| sheet.cut = Some("given".into()), "only --cut given"),
         ] {
             let mut evaluator = sheet("evaluator");
             change(&mut evaluator);

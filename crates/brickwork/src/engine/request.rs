@@ -123,7 +123,7 @@ impl FromStr for Protocol {
 /// Returns the correlated OTs of this name.
 pub fn cot(name: &str) -> Result<Cot, String> {
     let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
-    named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
+    named.ok_or_else(|| format!("the correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
 }
 
 /// Returns the linking of this name.

@@ -54,7 +54,7 @@ impl Place<'_> {
             return Ok(met.channel);
         }
         let why = "the two parties have different sessions; compare the programs, the protocol and the \
-                   security of both";
+                   security on both sides";
         refuse(&mut met.channel, why.to_owned().into()).map_err(Error::from)
     }
 
@@ -98,7 +98,9 @@ impl Place<'_> {
                 tls::meet(address, identity, *peer, options, sheet)?
             }
             Place::Line(line) => {
-                let mut channel = line.take().ok_or_else(|| Error::fault("the line was used before"))?;
+                let mut channel = line.take().ok_or_else(|| {
+                    Error::fault("this connection was already used for a run; make a new one")
+                })?;
                 channel.send(SHEET, sheet)?;
                 channel.flush()?;
                 let sheet = channel.receive_up_to(SHEET, MAX_SHEET_BYTES)?;
@@ -114,7 +116,7 @@ fn is_refused(error: &ProtocolError) -> bool {
 }
 
 fn say_refused(why: &ProtocolError) {
-    tracing::warn!("refused the peer: {why}; waiting for it to come again");
+    tracing::warn!("refused the peer: {why}; waiting until the peer connects again");
 }
 
 /// The result of a run at one party.
@@ -257,8 +259,8 @@ impl Runner<'_> {
             }
             if met.visits {
                 match ready.compare(&sheet, &mut met) {
-                    Ok(same) => tracing::info!("the peer has compared: {same}"),
-                    Err(e) => tracing::warn!("the peer has compared: {e}"),
+                    Ok(same) => tracing::info!("the peer compared its run with this party's: {same}"),
+                    Err(e) => tracing::warn!("the peer compared its run with this party's: {e}"),
                 }
                 continue;
             }

@@ -60,11 +60,11 @@ impl Asked {
         wishes.check()?;
         if requested.is_empty() {
             let hint = "give --component FILE:NAME=COUNT, or a --list of them";
-            return Err(Error::usage("nothing is asked for", hint));
+            return Err(Error::usage("the request names no component", hint));
         }
         if requested.iter().any(|requested| requested.count == 0) {
             let hint = "give how often each component will be used";
-            return Err(Error::usage("a count of 0 asks for nothing", hint));
+            return Err(Error::usage("a count must be at least 1", hint));
         }
         stocks(wishes.protocol)?.asked(requested, wishes)
     }

@@ -182,7 +182,10 @@ impl RunRequest<Protocols> {
         }
         match requests.is_empty() {
             true => Err(refused.unwrap_or_else(|| {
-                Error::usage("none of the protocols keeps stock", "leave the store out, or accept others")
+                Error::usage(
+                    "none of the accepted protocols can use stock",
+                    "leave --store out, or accept other protocols",
+                )
             })),
             false => Ok(requests),
         }
@@ -205,10 +208,10 @@ impl RunRequest<Protocols> {
         let mut reason = None;
         if requests.iter().any(has) {
             requests.retain(has);
-            reason = Some("the store holds its stock".into());
+            reason = Some("the store has stock of this protocol".into());
         } else if let Some(place) = requests.iter().position(makes_new) {
             requests[..=place].rotate_right(1);
-            reason = Some("it makes new stock unless another one is named".into());
+            reason = Some("this protocol makes new stock unless the user names another one".into());
         }
         Ok(Ways { requests, reason })
     }
@@ -301,9 +304,9 @@ fn reason(sorted: &[(bool, Candidate)]) -> String {
     let Some((is_large, next)) = others.first() else { return text };
     let (name, next) = (next.request.parameters.protocol, next.cost.seconds());
     match next < least {
-        true if *is_large => format!("{text}; {name} needs more memory than there is"),
-        true => format!("{text}, hardly longer than {name}, and sends less"),
-        false => format!("{text}; {name} {}", seconds(next)),
+        true if *is_large => format!("{text}; {name} would be faster, but needs more memory than is free"),
+        true => format!("{text}, hardly longer than {name}, and sends fewer bytes"),
+        false => format!("{text}; {name} would take {}", seconds(next)),
     }
 }
 

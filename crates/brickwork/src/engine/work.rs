@@ -103,8 +103,13 @@ pub fn fits_memory(need: u64, allowed: Option<u64>) -> Result<(), Error> {
     match allowed {
         Some(limit) if need > limit => Err(Error::new(
             ErrorKind::Machine,
-            format!("this takes some {} of memory here, and --max-ram allows {}", bytes(need), bytes(limit)),
-            "choose fewer --executions, or smaller components; `brickwork plan` shows what takes how much",
+            format!(
+                "this run needs some {} of memory, but --max-ram allows only {}",
+                bytes(need),
+                bytes(limit)
+            ),
+            "choose fewer --executions or smaller components; `brickwork plan` shows the memory of each \
+             choice",
         )),
         _ => Ok(()),
     }

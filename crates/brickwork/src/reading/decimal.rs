@@ -20,13 +20,13 @@ pub fn integer(text: &str, digits: Option<u8>, mark: char) -> Result<Cow<'_, str
     }
     let Some(digits) = digits.map(usize::from) else {
         return match magnitude.contains(mark) {
-            true => Err("expected an integer, and this is a decimal".into()),
+            true => Err("expected an integer, not a decimal".into()),
             false => Ok(text.into()),
         };
     };
     if fraction.len() > digits {
         let most = if digits == 1 { "1 digit".into() } else { format!("{digits} digits") };
-        return Err(format!("expected at most {most} after the point; nothing is rounded"));
+        return Err(format!("expected at most {most} after the point, because numbers are not rounded"));
     }
     Ok(format!("{sign}{whole}{fraction}{}", "0".repeat(digits - fraction.len())).into())
 }
@@ -60,7 +60,7 @@ mod tests {
             assert!(why.contains("at most") && !why.contains(text), "{why}");
         }
         let why = integer("77.5", None, '.').expect_err("a decimal");
-        assert!(why.contains("this is a decimal") && !why.contains("77"), "{why}");
+        assert!(why.contains("not a decimal") && !why.contains("77"), "{why}");
     }
 
     /// A text that is not a number stays the same, and gets no zeros.

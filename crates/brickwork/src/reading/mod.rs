@@ -151,8 +151,8 @@ fn parse(text: &str, private: bool) -> Result<(Value, &Path), Error> {
         None if text == "-" => (Path::new("-"), here),
         None => return Ok((inline(text)?, here)),
     };
-    let hint =
-        "a value is JSON text; a table in a file that does not end in .csv is csv:FILE, or csv:- on stdin";
+    let hint = "a value must be JSON text; write csv:FILE for a table in a file that does not end in .csv, \
+         and csv:- for a table on stdin";
     let name = if source == Path::new("-") { "stdin".into() } else { source.display().to_string() };
     let value = value::parse(utf8(&value_bytes(source, private)?, &name, hint)?);
     Ok((value.map_err(|e| Error::from(e).within(&name).advise(hint))?, folder))

@@ -33,9 +33,10 @@ impl FromStr for Scale {
         let digits = |digits: &str| digits.parse().ok().filter(|digits| *digits <= decimal::MAX_DIGITS);
         match text.split_once('=').map(|(name, number)| (name, digits(number))) {
             Some((name, Some(digits))) if !name.is_empty() => Ok(Scale { name: name.into(), digits }),
-            _ => {
-                Err(format!("expected a field and a number up to {}, such as amount=2", decimal::MAX_DIGITS))
-            }
+            _ => Err(format!(
+                "expected a field and a number of at most {}, such as amount=2",
+                decimal::MAX_DIGITS
+            )),
         }
     }
 }

@@ -131,7 +131,7 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
             if let (Some((first, _)), Some((second, _))) = (&first, &second) {
                 return Err(Error::usage(
                     format!("--scale {} and --scale {} are both for {place}", first.name, second.name),
-                    "give one of them, or more of the names around the field, such as price.net=2",
+                    "give only one of the two, or write the full name of the field, such as price.net=2",
                 ));
             }
             if let Some((_, uses)) = first {
@@ -145,8 +145,8 @@ pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> 
     }
     match reading.scales.iter().zip(&uses).find(|(_, uses)| **uses == 0) {
         Some((scale, _)) => Err(Error::usage(
-            format!("--scale {}: no input has a field of integers of this name", scale.name),
-            format!("there are {}", known.join(", ")),
+            format!("--scale {}: no input has a field of integers with this name", scale.name),
+            format!("the fields of integers are {}", known.join(", ")),
         )),
         None => Ok(()),
     }
@@ -258,8 +258,12 @@ impl Filler<'_> {
             // The count must not include elements that were filled in. An invalid number is refused later.
             Some(count) if length < of && number(count, port).is_some_and(|count| count > length.into()) => {
                 return Err(Error::input(
-                    format!("{}: it counts more than there are in the array", Place::Name(&place, "count")),
-                    "give those that are missing, or leave the count out: it then becomes their number",
+                    format!(
+                        "{}: the count is larger than the number of elements in the array",
+                        Place::Name(&place, "count")
+                    ),
+                    "add the missing elements, or leave the count out; the number of elements is then \
+                     filled in",
                 ));
             }
             Some(_) => {}
@@ -279,8 +283,8 @@ impl Filler<'_> {
             Some(path) => Ok(self.folder.join(path)),
             None if names_one(text) => Ok(self.folder.join(&text[1..])),
             None => Err(Error::input(
-                "a file named inside a value must be a table that ends in .csv",
-                "a table in a file of another name is csv:FILE; give other values inline",
+                "a file that is named inside a value must be a table in a file that ends in .csv",
+                "write csv:FILE for a table in a file with another ending; give other values inline",
             )),
         }
     }
@@ -296,7 +300,7 @@ impl Filler<'_> {
     ) -> Result<(Value, u32), Error> {
         let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
         let bytes = files::value_bytes(path, self.reading.private)?;
-        let text = files::utf8(&bytes, &name, "save the table as CSV in UTF-8")?;
+        let text = files::utf8(&bytes, &name, "save the table as a CSV file in UTF-8")?;
         self.parse(text, row, rows, wanted, place).map_err(|e| e.within(&name))
     }
 }
@@ -350,8 +354,8 @@ fn number(value: &Value, (name, ty): &(String, Type)) -> Option<u64> {
 
 fn no_table(path: &Path) -> Error {
     Error::input(
-        format!("{}: this input is not a table", path.display()),
-        "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork \
+        format!("{}: this input of the program is not a table", path.display()),
+        "a table can only be given for an array, or for a struct of an array and its `count`; `brickwork \
          info FILE` shows the type",
     )
 }
@@ -359,7 +363,7 @@ fn no_table(path: &Path) -> Error {
 /// Makes an error that explains how decimals are read.
 fn bad_decimal(message: &str, place: Place<'_>) -> Error {
     let name = place.names().next().unwrap_or("NAME");
-    let hint = format!("--scale {name}=2 makes 12.50 the integer 1250, --scale {name}=3 the integer 12500");
+    let hint = format!("--scale {name}=2 turns 12.50 into the integer 1250, and --scale {name}=3 into 12500");
     Error::input(message, hint)
 }
 
@@ -431,8 +435,8 @@ impl Filler<'_> {
             let line = line(&record, text);
             if count == rows {
                 return Err(Error::input(
-                    format!("line {line}: the program takes no more than {}", rows_text(rows)),
-                    "leave some out, or use a program for more rows; both parties need the same one",
+                    format!("line {line}: the program takes at most {}", rows_text(rows)),
+                    "leave some rows out, or use a program for more rows (the same program on both sides)",
                 ));
             }
             lines.encode(&record, line, &mut bits)?;
@@ -440,9 +444,9 @@ impl Filler<'_> {
         }
         if count < rows && wanted == Rows::All {
             return Err(Error::input(
-                format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
-                "add rows that mean nothing to the program; or let its author put a field `count` beside \
-                 the array, which is then filled in where it is not given, and shorter tables will do",
+                format!("the table has {} only, but the program needs {}", rows_text(count), rows_text(rows)),
+                "add rows that the program ignores; or let its author put a field `count` beside the array, \
+                 so that the program takes shorter tables",
             ));
         }
         bits.push_str(&"0".repeat((ty.width() * u64::from(rows - count)) as usize));
@@ -493,8 +497,12 @@ impl Lines {
         if record.len() != self.width {
             let plural = |count: usize, noun| brickwork_report::words::plural(count as u64, noun);
             return Err(Error::input(
-                format!("line {line}: {} for {}", plural(record.len(), "cell"), plural(self.width, "column")),
-                "every line needs a number for every column; are there commas in the numbers?",
+                format!(
+                    "line {line}: the line has {} for {}",
+                    plural(record.len(), "cell"),
+                    plural(self.width, "column")
+                ),
+                "every line needs one number for each column; numbers must not contain commas",
             ));
         }
         for Column { port, digits, place } in &self.columns {
@@ -522,7 +530,8 @@ impl Lines {
                 within(match digits {
                     _ if is_text(cell) => failure.advise(instead_of_text(port.width())),
                     Some(digits) => failure.advise(format!(
-                        "the number and {digits} digits after its point are one integer, and that must fit"
+                        "the number with {digits} digits after its point becomes one integer, which must \
+                         fit the type"
                     )),
                     None => failure,
                 })
@@ -543,12 +552,12 @@ fn is_text(cell: &str) -> bool {
 fn instead_of_text(width: u64) -> String {
     let digits = (width / 4).clamp(1, 64);
     let wider = match width {
-        ..64 => "; in a field of 64 bits two texts hardly ever become one number",
+        ..64 => "; with a field of 64 bits, two texts hardly ever become the same number",
         _ => "",
     };
     format!(
-        "it is text, such as a name: in its place both parties write 0x and the first {digits} hexadecimal \
-         digits of its SHA-256{wider}"
+        "the cell contains text, such as a name; in its place, both parties write 0x and the first {digits} \
+         hexadecimal digits of the text's SHA-256{wider}"
     )
 }
 
@@ -567,7 +576,7 @@ fn line(record: &StringRecord, text: &str) -> u64 {
 pub fn broken(error: &csv::Error) -> Error {
     // The parser's own message could contain a part of the file.
     let line = error.position().map_or(String::new(), |at| format!("line {}: ", at.line()));
-    Error::input(format!("{line}this is not CSV"), "save the table as CSV in UTF-8")
+    Error::input(format!("{line}this is not CSV"), "save the table as a CSV file in UTF-8")
 }
 
 /// Returns the index of each expected column in a line. If a row is an integer, the only column may have any
@@ -581,7 +590,9 @@ fn order(
 ) -> Result<Vec<usize>, Error> {
     let names: Vec<_> = expected.iter().take(20).map(|port| &*port.name).collect();
     let known = match &names[..] {
-        [""] => format!("any one name; or {array} and, with --ignore-extra-columns, others"),
+        [""] => {
+            format!("one column with any name; or the column {array} and others, with --ignore-extra-columns")
+        }
         _ => format!("{}{}", names.join(", "), if expected.len() > 20 { ", …" } else { "" }),
     };
     let hint = format!("the first line must name the columns, in any order: {known}");
@@ -593,7 +604,7 @@ fn order(
         header.iter().position(|name| name.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
     {
         return fail(format!(
-            "line {line}, column {}: a number stands where the name of a column should be",
+            "line {line}, column {}: the first line must have names of columns, not numbers",
             column + 1
         ));
     }
@@ -605,7 +616,10 @@ fn order(
             return Ok(vec![0]);
         }
         if !ignore_extra {
-            return fail(format!("line {line}, column 2: one column is expected, not {}", header.len()));
+            return fail(format!(
+                "line {line}, column 2: the program takes one column, not {}",
+                header.len()
+            ));
         }
         port.name = array.into();
     }
@@ -632,7 +646,7 @@ fn order(
     match given.into_values().min() {
         Some(unknown) if !ignore_extra => Err(Error::input(
             format!("line {line}, column {}: the program has no column of this name", unknown + 1),
-            format!("{hint}; --ignore-extra-columns leaves out all others"),
+            format!("{hint}; --ignore-extra-columns ignores all other columns"),
         )),
         _ => Ok(places),
     }
@@ -744,7 +758,7 @@ mod tests {
         let after = structure(&[("rows", array(person(), 2)), ("count", uint(9))]);
         let rows = json!([{"id": 1, "balance": -1}, {"id": 0, "balance": 0}]);
         assert_eq!(good("id,balance\n1,-1\n", &after), json!({"rows": rows, "count": 1}));
-        bad("v\n5\n6\n7\n77\n", &before, "line 5: the program takes no more than 3 rows");
+        bad("v\n5\n6\n7\n77\n", &before, "line 5: the program takes at most 3 rows");
         bad("v\n1\n2\n", &structure(&[("count", Type::Int(8)), ("rows", array(uint(8), 3))]), "not a table");
     }
 
@@ -758,7 +772,7 @@ mod tests {
             ("id,balance,n77me\n1,2,3\n4,5,6\n", "line 1, column 3: the program has no column of this name"),
             ("id,balance,id\n1,2,3\n4,5,6\n", "line 1, column 3: another column has the same name"),
             ("ID,balance\n1,2\n4,5\n", "the column id (uint16) is missing"),
-            ("77,78\n1,2\n", "line 1, column 1: a number stands where the name of a column should be"),
+            ("77,78\n1,2\n", "line 1, column 1: the first line must have names of columns"),
             ("id,balance\n1,2\n3,77.5\n", "line 3, column 2: balance (int12): expected an integer"),
             ("id,balance\n1,2\n\n-77,5\n", "line 4, column 1: id (uint16): a negative number"),
             (
@@ -768,12 +782,12 @@ mod tests {
             ("id,balance\n1,2\n,5\n", "line 3, column 1: id (uint16): expected an integer"),
             ("id,balance\n1,77,3\n", "line 2: 3 cells for 2 columns"),
             ("id,balance\n1,2\n3\n", "line 3: 1 cell for 2 columns"),
-            ("id,balance\n1,2\n", "1 row only, and the program wants 2 rows"),
-            ("id,balance\n1,2\n1,2\n1,77\n", "line 4: the program takes no more than 2 rows"),
+            ("id,balance\n1,2\n", "the table has 1 row only, but the program needs 2 rows"),
+            ("id,balance\n1,2\n1,2\n1,77\n", "line 4: the program takes at most 2 rows"),
         ] {
             bad(text, &ty, words);
         }
-        bad("a,b\n1,77\n", &array(uint(8), 1), "line 1, column 2: one column is expected, not 2");
+        bad("a,b\n1,77\n", &array(uint(8), 1), "line 1, column 2: the program takes one column, not 2");
         bad("v\n77\n", &uint(8), "not a table");
         bad("v\n77\n", &structure(&[("limit", uint(8)), ("rows", array(uint(8), 1))]), "not a table");
     }
@@ -785,9 +799,9 @@ mod tests {
             (
                 "c-77521",
                 32,
-                Some("0x and the first 8 hexadecimal digits of its SHA-256; in a field of 64 bits"),
+                Some("0x and the first 8 hexadecimal digits of the text's SHA-256; with a field of 64 bits"),
             ),
-            ("Ada Lovelace 77", 64, Some("0x and the first 16 hexadecimal digits of its SHA-256")),
+            ("Ada Lovelace 77", 64, Some("0x and the first 16 hexadecimal digits of the text's SHA-256")),
             ("77 Main Street", 64, Some("the first 16 hexadecimal digits")),
             ("7c", 32, None),
             ("", 32, None),
@@ -795,7 +809,7 @@ mod tests {
             let failure = value_of(&format!("key\n{cell}\n"), &array(uint(width), 1), &Reading::default())
                 .expect_err("it is no number")
                 .to_string();
-            let said = failure.contains("it is text");
+            let said = failure.contains("contains text");
             assert!(said == words.is_some() && failure.contains(words.unwrap_or("")), "{failure}");
             assert!(!failure.contains("77"), "{failure}");
         }
@@ -896,7 +910,7 @@ mod tests {
         for rows in [json!("@v.csv"), json!([1, 2])] {
             let given = json!({"limit": 9, "rows": rows, "count": 177});
             let failure = fill(&counted, given).expect_err("too few");
-            assert!(failure.message().contains("input1.count: it counts more than"), "{failure}");
+            assert!(failure.message().contains("input1.count: the count is larger than"), "{failure}");
             assert!(!failure.to_string().contains("77"), "{failure}");
             // A count of another type is a number like any other.
             let given = json!({"limit": 9, "rows": rows, "count": 1});
@@ -979,7 +993,7 @@ mod tests {
             );
         }
         let without = value_of("v\n1\n77.5\n", &numbers, &Reading::default()).expect_err("no scale");
-        assert!(without.message().contains("this is a decimal"), "{without}");
+        assert!(without.message().contains("not a decimal"), "{without}");
         assert!(without.hint().contains("--scale"), "{without}");
     }
 

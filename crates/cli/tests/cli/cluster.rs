@@ -447,7 +447,7 @@ fn row_16_a_job_begins_where_nothing_lies() {
     std::fs::remove_dir_all(job.keys.file("job-1/ledger")).unwrap();
     let [_, evaluator] = job.run([""; 2], [&[]; 2]);
     let said = format!("{}{}", text(&evaluator.stdout), text(&evaluator.stderr));
-    assert!(evaluator.status.code() == Some(6) && said.contains("whose ledger is gone"), "{said}");
+    assert!(evaluator.status.code() == Some(6) && said.contains("whose ledger is missing"), "{said}");
 }
 
 /// If workers end before they begin, the job ends when its retries are used up, and the coordinator reports

@@ -62,7 +62,10 @@ fn attacks_are_played_by_another_program() {
     let stopped = demo(&[]);
     assert_eq!(stopped.status.code(), Some(1));
     let stderr = text(&stopped.stderr);
-    assert!(stderr.contains("cannot start brickwork-demo-cheat: permission is denied"), "{stderr}");
+    assert!(
+        stderr.contains("cannot start brickwork-demo-cheat: the permissions do not allow this"),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn nobody_and_a_taken_port_are_code_4() {
     let address = taken.local_addr().unwrap().to_string();
     let output = finish(begin(&doctor(&keys, "garbler", &file, &["--listen", &address])));
     assert_eq!(output.status.code(), Some(4));
-    assert!(object(&output)["error"]["hint"].as_str().unwrap().contains("another program listens"));
+    assert!(object(&output)["error"]["hint"].as_str().unwrap().contains("another program already listens"));
 }
 
 /// Every kernel of this machine can be chosen and is used then. Any other name ends every command at once.
@@ -226,10 +226,10 @@ fn cuts_flags_and_files_are_compared() {
         ([(&source, &["--cut", "given"][..]), (&compiled, none)], None),
         ([(&source, &["--cut", "inline:*"]), (&source, &["--cut", "inline:*"])], None),
         // The garbler can cut its source, and the evaluator cannot cut a compiled program.
-        ([(&source, none), (&compiled, none)], Some("compiled already")),
-        ([(&source, &["--cut", "inline:*"]), (&compiled, none)], Some("compiled already")),
+        ([(&source, none), (&compiled, none)], Some("already compiled")),
+        ([(&source, &["--cut", "inline:*"]), (&compiled, none)], Some("already compiled")),
         ([(&source, none), (&other, none)], Some("sources differ")),
-        ([(&source, none), (&source, &["--cut", "given"])], Some("--cut given only")),
+        ([(&source, none), (&source, &["--cut", "given"])], Some("only --cut given")),
         ([(&source, &["--cut", "whole"]), (&source, &["--cut", "given"])], Some("wants --cut given")),
         ([(&source, &["--security", "64"]), (&source, none)], Some("--security 64")),
         ([(&source, none), (&source, &["--max-ram", "1MiB"])], Some("memory")),
@@ -330,8 +330,8 @@ fn stores_are_compared_and_left_alone() {
     // Both parties compare their stores.
     for (stores, more, ok, words) in [
         (["g", "e"], &["--no-top-up", "--executions", "2"][..], true, "1 part with the same log"),
-        (["g", "other-e"], &[], false, "of pair "),
-        (["g", "typo"], &[], false, "of pair "),
+        (["g", "other-e"], &[], false, "pair of stores "),
+        (["g", "typo"], &[], false, "pair of stores "),
     ] {
         let mut listening = with("garbler", stores[0], &[more, &["--listen", "127.0.0.1:0"]].concat());
         let address = address(&mut listening);

@@ -154,7 +154,9 @@ fn keys_are_checked_before_a_table_leaves() {
     }
     let arguments = ["simulate", &join, a, &names, b, &once];
     bad(&arguments, 3, "names.csv: line 2, column 1: key");
-    assert!(text(&run(&arguments).stderr).contains("0x and the first 8 hexadecimal digits of its SHA-256"));
+    assert!(
+        text(&run(&arguments).stderr).contains("0x and the first 8 hexadecimal digits of the text's SHA-256")
+    );
     let (said, info) = good(&["info", &join]);
     assert!(said.contains("amount: uint32}[16]}, 1 029 bits; each key once"), "{said}");
     assert_eq!(info["evaluator_inputs"][0]["rules"], json!(["each key once"]));

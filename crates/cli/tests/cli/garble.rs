@@ -266,7 +266,7 @@ fn scd_files_are_programs() {
     let topological = keys.write("t.scd", &[0x96, 2, 1, 1, 0, 1, 3]);
     bad(&["simulate", &topological, "--garbler", "1"], 3, "holds a topological circuit");
     let damaged = keys.write("d.scd", &[0x97, 2, 1, 1, 0, 3, 8, 3]);
-    bad(&["info", &damaged], 3, "not before it");
+    bad(&["info", &damaged], 3, "no earlier gate drives");
 }
 
 /// Protocols refuse garbling schemes other than half-gates, and the error explains why.

@@ -103,7 +103,7 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let keys = Keys::new();
     let (listening, address) =
         Side::garbler(&keys).listen(&["--protocol", "jimu", "--json", "--timeout", "60"]);
-    let words = "the garbler has --protocol jimu, the evaluator --protocol duplo";
+    let words = "the garbler has --protocol jimu, but the evaluator has --protocol duplo";
     is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--protocol", "duplo"]), 7, words);
     is_error(&finish(listening), 7, words);
     // One party cuts into gates, and the other into components.
@@ -210,6 +210,10 @@ fn jimu_parties_run_from_stock() {
         ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
     let fill = [&fill[..], &["127.0.0.1:0", "--component", &two]].concat();
     bad(&[&fill[..], &["--cut", "given"]].concat(), 2, "--cut has no effect with --protocol duplo");
-    bad(&[&fill[..], &["--protocol", "lego", "--cut", "gates"]].concat(), 2, "its stock is of AND gates");
+    bad(
+        &[&fill[..], &["--protocol", "lego", "--cut", "gates"]].concat(),
+        2,
+        "the stock of this protocol has AND gates",
+    );
     bad(&[&fill[..], &JIMU, &["--cut", "whole"]].concat(), 2, "--cut has no effect with --protocol jimu");
 }

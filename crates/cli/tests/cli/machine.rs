@@ -124,7 +124,7 @@ fn what_is_wrong_is_said_with_its_line() {
         0,
         "nobody else may read it"
     );
-    bad(&[&secret[..], &["--input", "5"]].concat(), 1, "a file of this name is there already");
+    bad(&[&secret[..], &["--input", "5"]].concat(), 1, "a file with this name already exists");
     let (_, json) = good(&["simulate", &program, "--garbler", &format!("@{input}")]);
     assert_eq!(json["outputs"]["evaluator"], 6);
 }

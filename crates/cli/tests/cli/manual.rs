@@ -83,15 +83,15 @@ fn the_systems_errors_are_in_words() {
     let below = format!("{own}/below");
     let long = keys.file(&"x".repeat(300));
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["keygen", "-o", &own], 1, "a file of this name is there already"),
+        (&["keygen", "-o", &own], 1, "a file with this name already exists"),
         (&["keygen", "-o", &keys.file("no/such")], 1, "there is no such file or folder"),
-        (&["keygen", "-o", &below], 1, "part of its path is a file, not a folder"),
-        (&["keygen", "-o", &long], 1, "no file can have such a name"),
-        (&["compile", &file, "-o", &keys.file("")], 1, "it is a folder"),
-        (&["man", "-o", &own], 1, "a file of this name is there already"),
+        (&["keygen", "-o", &below], 1, "a part of the path is a file, not a folder"),
+        (&["keygen", "-o", &long], 1, "a file cannot have this name"),
+        (&["compile", &file, "-o", &keys.file("")], 1, "the path is a folder"),
+        (&["man", "-o", &own], 1, "a file with this name already exists"),
         (&["info", &keys.file("absent")], 3, "there is no such file or folder"),
-        (&["info", &keys.file("")], 3, "it is a folder"),
-        (&["info", &below], 3, "part of its path is a file, not a folder"),
+        (&["info", &keys.file("")], 3, "the path is a folder"),
+        (&["info", &below], 3, "a part of the path is a file, not a folder"),
     ];
     for (arguments, code, words) in cases {
         bad(arguments, code, words);

@@ -93,7 +93,7 @@ fn outputs_are_whole_files_of_their_own() {
     shell.args(["-c", script, env!("CARGO_BIN_EXE_brickwork"), &program, &output]);
     let limited = shell.output().expect("a shell");
     assert_eq!(limited.status.code(), Some(1), "{limited:?}");
-    assert!(text(&limited.stderr).contains("the file would be too large"), "{limited:?}");
+    assert!(text(&limited.stderr).contains("the file would become too large"), "{limited:?}");
     assert_eq!(std::fs::read(&output).unwrap(), b"before");
     let left = std::fs::read_dir(folder)
         .unwrap()
@@ -242,9 +242,9 @@ fn sources_are_compiled_and_converted() {
     assert_eq!(said["output_bits"]["garbler"], "00010011");
     let listed = good(&["compile", &source, "--cut", "inline:larger", "-o", &whole]).1;
     assert_eq!(listed["digest"], inlined["digest"]);
-    bad(&["compile", &compiled, "--cut", "inline:larger", "-o", &whole], 3, "compiled already");
+    bad(&["compile", &compiled, "--cut", "inline:larger", "-o", &whole], 3, "already compiled");
     bad(&["compile", &compiled, "--cut", "gates", "-o", &whole], 3, "only --protocol jimu");
-    bad(&["compile", &compiled, "--cut", "thin", "-o", &whole], 2, "a cut is fastest, given, whole");
+    bad(&["compile", &compiled, "--cut", "thin", "-o", &whole], 2, "a cut must be fastest, given, whole");
     bad(&["compile", &source, "-o", &keys.file("no/such/folder")], 1, "cannot write");
     bad(&["simulate", &source, "--map", "in2=garbler", "--garbler", "1", "--evaluator", "1"], 3, "--map");
 }

@@ -152,7 +152,7 @@ fn a_cut_is_proposed_and_made_by_both() {
             [&["--cut", "component:square,component:larger"], &["--cut", "inline:square"]],
             "wants --cut inline:square",
         ),
-        (mixed, [&["--cut", "inline:*"], &[]], "compiled already"),
+        (mixed, [&["--cut", "inline:*"], &[]], "already compiled"),
     ] {
         let [garbler, evaluator] = meet(files, flags);
         is_error(&evaluator, 7, why);
@@ -297,7 +297,7 @@ fn strangers_are_refused_and_the_listener_waits_on() {
     let output = finish(listening);
     check_result(&output, "garbler");
     let log = text(&output.stderr);
-    let refused = log.matches("refused 127.0.0.1").count();
+    let refused = log.matches("refused the connection from 127.0.0.1").count();
     assert!((3..=10).contains(&refused), "{refused} lines: {log}");
 }
 
@@ -353,7 +353,7 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
         let honest = second.arguments(&[]);
         own.into_iter().for_each(|place| arguments[place] = honest[place].clone());
         let same = run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        is_error(&same, 7, &format!("both run as the {}", first.role));
+        is_error(&same, 7, &format!("both parties run as the {}", first.role));
         assert!(listening.try_wait().unwrap().is_none(), "it waits on");
         check_result(&second.connect(&address, &["--json", "--timeout", "60"]), second.role);
         let output = finish(listening);
@@ -362,9 +362,14 @@ fn a_kept_listener_waits_for_the_peer_that_fits() {
         let file = std::fs::read_to_string(&log).unwrap();
         for log in [&stderr, &file] {
             assert_eq!(log.matches("refused the peer").count(), 6, "{log}");
-            for why in
-                ["--security 64", "--executions", "--cut", "--store", "different programs", "both run as"]
-            {
+            for why in [
+                "--security 64",
+                "--executions",
+                "--cut",
+                "--store",
+                "different programs",
+                "both parties run as",
+            ] {
                 assert!(log.contains(why), "{why}: {log}");
             }
             assert!(!log.contains('\u{1b}'), "no colours: {log}");
@@ -423,8 +428,8 @@ fn two_garblers_do_not_get_along() {
         "1",
         "--json",
     ]);
-    is_error(&second, 7, "both run as the garbler");
-    is_error(&finish(listening), 7, "both run as the garbler");
+    is_error(&second, 7, "both parties run as the garbler");
+    is_error(&finish(listening), 7, "both parties run as the garbler");
 }
 
 #[test]

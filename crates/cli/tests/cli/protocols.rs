@@ -187,7 +187,7 @@ fn parties_of_two_protocols_are_told() {
     let keys = Keys::new();
     let (listening, address) =
         Side::garbler(&keys).listen(&["--json", "--timeout", "60", "--protocol", "duplo"]);
-    let words = "the garbler has --protocol duplo, the evaluator --protocol semi-honest";
+    let words = "the garbler has --protocol duplo, but the evaluator has --protocol semi-honest";
     is_error(&Side::evaluator(&keys).connect(&address, &[&SEMI_HONEST[..], &["--json"]].concat()), 7, words);
     is_error(&finish(listening), 7, words);
 
@@ -205,7 +205,7 @@ fn parties_of_two_protocols_are_told() {
         (output.status.code(), json.to_string())
     };
     let (code, said) = visit(&["--protocol", "duplo"]);
-    let words = "the garbler has --protocol semi-honest, the evaluator --protocol duplo";
+    let words = "the garbler has --protocol semi-honest, but the evaluator has --protocol duplo";
     assert!(code == Some(7) && said.contains(words), "{said}");
     let (code, said) = visit(&SEMI_HONEST);
     assert_eq!(code, Some(0), "{said}");
@@ -367,7 +367,7 @@ fn semi_honest_runs_from_stock_are_planned() {
     bad(
         &[&fill[..], &SEMI_HONEST, &["--component", &named]].concat(),
         2,
-        "no component is made ahead of time",
+        "makes no components ahead of time",
     );
 }
 
@@ -479,8 +479,8 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     let keys = Keys::new();
     let flags = [&linked(Linking::Scmc)[..], &["--json", "--timeout", "60"]].concat();
     let (listening, address) = Side::garbler(&keys).listen(&flags);
-    let words = "the garbler has --protocol compgc --linking scmc, the evaluator --protocol compgc --linking \
-                 standard";
+    let words = "the garbler has --protocol compgc --linking scmc, but the evaluator has --protocol compgc \
+                 --linking standard";
     let flags = [&linked(Linking::Standard)[..], &["--json"]].concat();
     is_error(&Side::evaluator(&keys).connect(&address, &flags), 7, words);
     is_error(&finish(listening), 7, words);
@@ -647,7 +647,7 @@ fn lego_parties_run_from_stock() {
     let whole = ["127.0.0.1:0", "--component", &three];
     bad(&[&fill[..], &whole, &["--build"]].concat(), 2, "--build has no effect with --protocol duplo");
     for flags in [&["--build=2"][..], &["--build", "--no-ots"]] {
-        bad(&[&fill[..], &whole, &LEGO, flags].concat(), 2, "builds whole programs");
+        bad(&[&fill[..], &whole, &LEGO, flags].concat(), 2, "makes whole programs");
     }
 }
 
@@ -753,10 +753,10 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         (
             &["--cot", "softspoken-4"][..],
             "softspoken-8",
-            "the garbler has --protocol authenticated --cot softspoken-4, the evaluator --protocol \
+            "the garbler has --protocol authenticated --cot softspoken-4, but the evaluator has --protocol \
              authenticated --cot softspoken-8",
         ),
-        (&[], "pcg", "it rests on LPN besides, so that both must say it"),
+        (&[], "pcg", "also assumes that LPN is hard, so both parties must ask for it"),
     ] {
         let (listening, address) =
             Side::garbler(&keys).listen(&[&flags[..], of_garbler, &["--json", "--timeout", "60"]].concat());
@@ -825,14 +825,14 @@ fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
             assert_eq!(sent(&lattice, field) + before, sent(&curve, field) + after, "{protocol} {field}");
         }
     }
-    bad(&[&run[..], &["--post-quantum", "--store", "nowhere"]].concat(), 2, "does not go with a store");
+    bad(&[&run[..], &["--post-quantum", "--store", "nowhere"]].concat(), 2, "cannot be used with a store");
     assert!(!Path::new("nowhere").exists());
     bad(&["plan", &file, "--post-quantum"], 2, "elliptic curve");
 
     let keys = Keys::new();
     let (listening, address) =
         Side::garbler(&keys).listen(&["--post-quantum", "--json", "--timeout", "60", "--protocol", "duplo"]);
-    let words = "the garbler has --protocol duplo --post-quantum, the evaluator --protocol duplo";
+    let words = "the garbler has --protocol duplo --post-quantum, but the evaluator has --protocol duplo";
     is_error(&Side::evaluator(&keys).connect(&address, &["--json", "--protocol", "duplo"]), 7, words);
     is_error(&finish(listening), 7, words);
 }

@@ -77,7 +77,7 @@ fn an_auction_in_rounds() {
     let command =
         ["session", &file, "--role", "garbler", "--identity", "x", "--peer", "y", "--listen", "z:1"];
     for protocol in ["jimu", "lego"] {
-        bad(&[&command[..], &["--protocol", protocol]].concat(), 2, "runs from stock");
+        bad(&[&command[..], &["--protocol", protocol]].concat(), 2, "needs a store");
     }
 }
 

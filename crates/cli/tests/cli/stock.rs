@@ -157,7 +157,7 @@ impl Parties {
             let expected = match said.contains("nothing to forgive") {
                 true => 6,
                 // A process that was killed early has no store.
-                false => 3 * i32::from(said.contains("is no store")),
+                false => 3 * i32::from(said.contains("is not a store")),
             };
             assert_eq!(output.status.code(), Some(expected), "{said}");
         }
@@ -327,7 +327,7 @@ fn stores_are_looked_after() {
     private(&other);
     bad(&["stock", "ls", &parties.store("garbler"), "--store-key", &other], 6, "key");
     bad(&["stock", "ls", &parties.store("garbler")], 2, "BRICKWORK_STORE_KEY");
-    bad(&["stock", "ls", &parties.keys.file("nothing"), "--store-key", &other], 3, "no store");
+    bad(&["stock", "ls", &parties.keys.file("nothing"), "--store-key", &other], 3, "not a store");
     let mut by_variable = brickwork(&["stock", "ls", &parties.store("garbler"), "--json"]);
     let by_variable =
         by_variable.env("BRICKWORK_STORE_KEY", "5e".repeat(32)).output().expect("the command starts");
@@ -522,12 +522,12 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
         let mut arguments = parties.run(role, "1", &["--no-top-up", "--listen", "127.0.0.1:0"]);
         let store = arguments.iter_mut().find(|argument| **argument == parties.store(role)).expect("a store");
         *store = typo.clone();
-        is_error(&run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()), 6, "is no store");
+        is_error(&run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()), 6, "is not a store");
         assert!(!Path::new(&typo).exists(), "a folder was made");
     }
     let run_both =
         ["run", &parties.file, "--garbler", "1", "--evaluator", "2", "--store", &typo, "--store-key"];
-    bad(&[&run_both[..], &[&parties.store_key, "--no-top-up"]].concat(), 6, "is no store");
+    bad(&[&run_both[..], &[&parties.store_key, "--no-top-up"]].concat(), 6, "is not a store");
     assert!(!Path::new(&typo).exists(), "a folder was made");
     // Neither peer was contacted.
     whole(&parties, &ROLES);
@@ -555,7 +555,7 @@ fn row_24_a_folder_that_is_not_the_store_burns_nothing() {
     parties.file = given;
     for output in parties.both([wrong, parties.run("evaluator", "2", &["--no-top-up"])]) {
         assert!([Some(7), Some(4)].contains(&output.status.code()), "{}", text(&output.stdout));
-        assert!(!text(&output.stdout).contains("cut by \\\"\\\""), "{}", text(&output.stdout));
+        assert!(!text(&output.stdout).contains("with the cut \\\"\\\""), "{}", text(&output.stdout));
     }
     // One party's list requests another number of items.
     let lists = ["1", "2"].map(|count| ["--component".to_owned(), format!("{}={count}", parties.file)]);
@@ -595,7 +595,7 @@ fn a_store_on_one_side_only_is_code_7() {
             all.drain(at..at + 2);
         }
         for output in parties.both(arguments) {
-            is_error(&output, 7, "both need --store or neither");
+            is_error(&output, 7, "give --store on both sides or on neither");
         }
     }
     whole(&parties, &ROLES);
@@ -794,7 +794,7 @@ fn row_23_a_missing_index_costs_nothing() {
             let output = run(&command.iter().map(String::as_str).collect::<Vec<_>>());
             is_error(&output, 6, "index.redb is missing");
             let hint = object(&output)["error"]["hint"].as_str().expect("a hint").to_owned();
-            assert!(hint.contains("put back what is missing"), "{command:?}: {hint}");
+            assert!(hint.contains("restore the missing file"), "{command:?}: {hint}");
         }
         parties.doctor(role, &nobody, 6);
         assert!(before > 0 && segments(&store).len() == before);
@@ -919,7 +919,7 @@ fn row_22_a_full_disk() {
         let mut garbler = start(0, ["--listen", "127.0.0.1:0"]);
         let address = address(&mut garbler);
         let outputs = [garbler, start(1, ["--connect", &address])].map(finish);
-        is_error(&outputs[k], 1, "the file would be too large");
+        is_error(&outputs[k], 1, "the file would become too large");
         assert!(
             [Some(4), Some(6)].contains(&outputs[1 - k].status.code()),
             "{}",
@@ -1049,9 +1049,9 @@ fn wrong_requests() {
         let all = parties.preprocess("garbler", &[more, &["--listen", "127.0.0.1:0"]].concat());
         is_error(&run(&all.iter().map(String::as_str).collect::<Vec<_>>()), code, words);
     };
-    wrong(&[], 2, "nothing is asked for");
+    wrong(&[], 2, "names no component");
     wrong(&["--component", "x"], 2, "FILE:NAME=COUNT");
-    wrong(&["--component", &format!("{}=0", parties.file)], 2, "count of 0");
+    wrong(&["--component", &format!("{}=0", parties.file)], 2, "a count must be at least 1");
     wrong(&["--component", &format!("{}:adder=1", parties.file)], 3, "no component adder");
     wrong(&["--component", "nothing.bwp=1"], 3, "nothing.bwp");
     let list = parties.keys.write("list.toml", b"[[component]]\nfile = 3");

@@ -80,7 +80,7 @@ fn tables_come_from_files_of_any_name_and_from_stdin() {
     // Stdin can be read only once, wherever it is named.
     for (garbler, evaluator) in [("-", "-"), ("csv:-", "-"), ("{\"rows\": \"csv:-\"}", "-")] {
         let arguments = ["simulate", &source, "--garbler", garbler, "--evaluator", evaluator, "--json"];
-        is_error(&with_stdin(&arguments, ITEMS), 2, "only one value can come from stdin");
+        is_error(&with_stdin(&arguments, ITEMS), 2, "only one value can be read from stdin");
     }
     bad(&[&fixed[..], &["csv:no-such"]].concat(), 3, "input of the garbler: cannot read no-such");
     bad(&[&fixed[..], &[&format!("@{rows}")]].concat(), 3, "the value is not JSON");
@@ -108,7 +108,7 @@ fn columns_are_left_out_and_decimals_read_when_asked() {
         let told = text(&run(&arguments).stderr);
         assert!(told.contains(hint), "{told}");
         for secret in ["Ada", "12,5", "12.5", "3.25", "0,7"] {
-            assert!(!told.replace("makes 12.50", "").contains(secret), "{secret}: {told}");
+            assert!(!told.replace("turns 12.50", "").contains(secret), "{secret}: {told}");
         }
     };
     let place = "input of the garbler: ";
@@ -134,7 +134,7 @@ fn columns_are_left_out_and_decimals_read_when_asked() {
         "one of them",
     );
     refused(&["--scale", "amount"], 2, "amount=2", "--help");
-    refused(&["--scale", "amount=101"], 2, "up to 100", "--help");
+    refused(&["--scale", "amount=101"], 2, "at most 100", "--help");
 
     // A single party has scales for its own fields only. The other party's fields are unknown to it.
     let identity = keys.file("garbler.key");
@@ -174,7 +174,7 @@ fn short_arrays_are_filled_up_beside_a_count() {
     ] {
         let arguments = simulate(&value);
         let arguments = arguments.each_ref().map(String::as_str);
-        bad(&arguments, 3, "input of the garbler: input1.count: it counts more than there are");
+        bad(&arguments, 3, "input of the garbler: input1.count: the count is larger than");
         assert!(!text(&run(&arguments).stderr).contains("177"));
     }
     let long = simulate("{\"rows\": [0, 0, 0, 0, 0]}");
@@ -250,7 +250,7 @@ fn messages_say_whose_input_it_is_and_that_an_at_may_be_missing() {
         );
     }
     for (given, words) in [
-        (format!("@{table}"), "bob.csv: line 1, column 1: a number stands where"),
+        (format!("@{table}"), "bob.csv: line 1, column 1: the first line must have names"),
         ("@no-such.json".into(), "cannot read no-such.json"),
         ("300000000000".into(), "the number does not fit"),
     ] {

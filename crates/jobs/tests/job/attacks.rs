@@ -91,7 +91,10 @@ fn row_16_a_lost_ledger_is_no_new_job() {
         std::fs::remove_dir_all(scene.folder(party).join("ledger")).unwrap();
         let results = coordinate_both(&scene, None);
         let mine = &results[party as usize];
-        assert!(matches!(mine, Err(Error::Stock(why)) if why.contains("whose ledger is gone")), "{mine:?}");
+        assert!(
+            matches!(mine, Err(Error::Stock(why)) if why.contains("whose ledger is missing")),
+            "{mine:?}"
+        );
         assert!(results.iter().all(Result::is_err));
         assert_eq!(scene.uses(party, &first.job, 0), 1);
     }

@@ -733,7 +733,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
             all.extend(some);
         }
         assert_eq!(all, [10, 11, 12, 13]);
-        assert!(matches!(stream.next(&(), most), Err(Error::Stock(why)) if why.contains("missing")));
+        assert!(matches!(stream.next(&(), most), Err(Error::Stock(why)) if why.contains("lacks a record")));
     }
     assert!(store.read_at(&taken, serial, 3).is_ok());
     for other in [store.read_at(&taken, serial, 4), store.read_at(&taken, serial + 1, 0)] {

@@ -93,8 +93,8 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, Error> {
         let malformed = || {
             Error::Usage(format!(
-                "not a public key: it is {PREFIX} followed by 64 hexadecimal digits, as `brickwork keygen` \
-                 prints it"
+                "this is not a public key; a public key is {PREFIX} followed by 64 hexadecimal digits, as \
+                 `brickwork keygen` prints it"
             ))
         };
         let digits = text.trim().strip_prefix(PREFIX).ok_or_else(malformed)?.as_bytes();
@@ -148,7 +148,7 @@ impl Identity {
         let mut der = Zeroizing::new([0; DER_BYTES]);
         der[..16].copy_from_slice(&PKCS8_HEADER);
         getrandom::fill(&mut der[16..])
-            .map_err(|e| Error::Resource(format!("the operating system gives no randomness: {e}")))?;
+            .map_err(|e| Error::Resource(format!("the operating system gave no random bytes: {e}")))?;
         let identity = Identity::from_der(&PrivatePkcs8KeyDer::from(&der[..]))?;
         Ok((identity, to_pem(&der)))
     }
@@ -221,7 +221,7 @@ impl TimeProvider for Timeless {
 }
 
 fn unusable(error: rustls::Error) -> Error {
-    Error::Resource(format!("TLS is not usable here: {error}"))
+    Error::Resource(format!("this machine cannot use TLS: {error}"))
 }
 
 /// Writes a private key as PEM text, in OpenSSL's form. No digit decides a branch or an index.
@@ -302,7 +302,7 @@ impl Pinned {
 }
 
 fn old_tls() -> rustls::Error {
-    rustls::Error::General("only TLS 1.3 is spoken here".into())
+    rustls::Error::General("this party accepts only TLS 1.3".into())
 }
 
 /// The verification that both sides share: Ed25519 in TLS 1.3, with the pinned key.

@@ -152,11 +152,19 @@ impl Lane {
         }
         loop {
             if Instant::now() >= self.deadline {
-                return Err(io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly"));
+                return Err(io::Error::new(
+                    ErrorKind::TimedOut,
+                    "the peer sends no data, or sends too slowly",
+                ));
             }
             stop::check()?;
             match (&self.link.socket).read(&mut self.raw) {
-                Ok(0) => return Err(io::Error::new(ErrorKind::ConnectionReset, "the connection broke")),
+                Ok(0) => {
+                    return Err(io::Error::new(
+                        ErrorKind::ConnectionReset,
+                        "the connection to the peer broke",
+                    ));
+                }
                 Ok(n) => {
                     (self.start, self.end) = (0, n);
                     return Ok(());
@@ -194,7 +202,10 @@ impl Lane {
         let start = Instant::now();
         while tls.connection.wants_write() {
             if Instant::now() >= self.deadline {
-                return Err(io::Error::new(ErrorKind::TimedOut, "the peer takes nothing, or too slowly"));
+                return Err(io::Error::new(
+                    ErrorKind::TimedOut,
+                    "the peer receives no data, or receives too slowly",
+                ));
             }
             match tls.connection.write_tls(&mut &self.link.socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -348,10 +359,10 @@ fn is_pause(error: &io::Error) -> bool {
 fn tls_error(error: rustls::Error) -> io::Error {
     match error {
         rustls::Error::InvalidCertificate(_) => {
-            io::Error::new(ErrorKind::PermissionDenied, "the peer holds another key than the one expected")
+            io::Error::new(ErrorKind::PermissionDenied, "the peer has another key than this party expects")
         }
         rustls::Error::AlertReceived(AlertDescription::AccessDenied) => {
-            io::Error::new(ErrorKind::PermissionDenied, "the peer expects another key than ours")
+            io::Error::new(ErrorKind::PermissionDenied, "the peer expects another key than this party has")
         }
         other => io::Error::new(ErrorKind::InvalidData, other),
     }

@@ -54,14 +54,14 @@ impl Refusals {
     /// Logs a refused connection, or counts it.
     pub fn refused(&self, from: SocketAddr, why: impl std::fmt::Display) {
         if self.quota().takes(Instant::now()) {
-            warn!("refused {from}: {why}");
+            warn!("refused the connection from {from}: {why}");
         }
     }
 
     /// Logs the number of connections that were only counted, when their minute has ended.
     pub fn summarise(&self) {
         if let Some(more) = self.quota().left_out(Instant::now()) {
-            warn!("refused {more} more connections of strangers within a minute");
+            warn!("refused {more} more connections from unknown machines within a minute");
         }
     }
 }
@@ -177,7 +177,7 @@ impl Lobby {
         };
         let place = of(|stage| matches!(stage, Stage::Silent)).or_else(|| of(Stage::is_waiting));
         if let Some(place) = place {
-            refusals.refused(self.0.remove(place).from, "too many connections wait for their handshake");
+            refusals.refused(self.0.remove(place).from, "too many connections wait for a handshake");
         }
     }
 
@@ -198,13 +198,15 @@ impl Lobby {
             }
             match said(&arrival.socket) {
                 Said::Part if arrival.until > now => return true,
-                Said::Part => refusals.refused(arrival.from, "it began no handshake in time"),
+                Said::Part => refusals.refused(arrival.from, "the caller began no handshake in time"),
                 Said::Hello => {
                     arrival.stage = Stage::Ready;
                     return true;
                 }
-                Said::Gone => refusals.refused(arrival.from, "it went away"),
-                Said::Rubbish => refusals.refused(arrival.from, "it does not speak TLS as a party does"),
+                Said::Gone => refusals.refused(arrival.from, "the caller closed the connection"),
+                Said::Rubbish => {
+                    refusals.refused(arrival.from, "the caller did not begin TLS as a Brickwork party does")
+                }
             }
             false
         });

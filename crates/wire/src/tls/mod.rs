@@ -147,7 +147,7 @@ impl Hello {
         let mut bytes = [0; HELLO_BYTES];
         lane.read_exact(&mut bytes)?;
         Hello::from_bytes(bytes)
-            .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not speak this protocol"))
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the peer does not run Brickwork"))
     }
 
     fn same_version(&self, peer: &Hello) -> Result<(), Error> {
@@ -155,7 +155,8 @@ impl Hello {
             return Ok(());
         }
         Err(Error::Mismatch(format!(
-            "version {} of the transport here, {} at the peer; install the same release on both sides",
+            "this party has version {} of the transport, but the peer has version {}; install the same \
+             release on both sides",
             self.version, peer.version
         )))
     }
@@ -165,7 +166,9 @@ impl Hello {
         self.same_version(peer)?;
         if self.party == peer.party {
             let role = if self.party == Party::Garbler { "garbler" } else { "evaluator" };
-            return Err(Error::Mismatch(format!("both run as the {role}")));
+            return Err(Error::Mismatch(format!(
+                "both parties run as the {role}; start one as the garbler and the other as the evaluator"
+            )));
         }
         Ok(())
     }
@@ -177,7 +180,7 @@ fn receive_sheet(lane: &mut Lane) -> io::Result<Vec<u8>> {
     lane.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
     if length > MAX_SHEET_BYTES {
-        return Err(io::Error::new(ErrorKind::InvalidData, "the peer's sheet is too long"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "the peer's description of the run is too long"));
     }
     let mut sheet = vec![0; length];
     lane.read_exact(&mut sheet)?;
@@ -187,11 +190,16 @@ fn receive_sheet(lane: &mut Lane) -> io::Result<Vec<u8>> {
 fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
     if identity.public_key() == peer {
         return Err(Error::Usage(
-            "the peer's public key is this party's own; each party needs a key of its own".into(),
+            "the peer's public key is the same as this party's; each party needs its own key (`brickwork \
+             keygen` makes one)"
+                .into(),
         ));
     }
     if !(1..=MAX_LANES).contains(&options.lanes) {
-        return Err(Error::Usage(format!("the number of lanes is 1 to {MAX_LANES}, not {}", options.lanes)));
+        return Err(Error::Usage(format!(
+            "the number of lanes must be 1 to {MAX_LANES}, not {}",
+            options.lanes
+        )));
     }
     Ok(())
 }
@@ -239,9 +247,11 @@ pub fn meet(
     let Reached { lane: main, at, heard: (answer, theirs) } =
         first_connection(address, &config, options.timeout, greeting)?;
     if !(1..=options.lanes).contains(&answer.lanes) {
-        return Err(
-            io::Error::new(ErrorKind::InvalidData, "the peer chose an impossible number of lanes").into()
-        );
+        return Err(io::Error::new(
+            ErrorKind::InvalidData,
+            "the peer chose a number of lanes outside of the allowed range",
+        )
+        .into());
     }
     hello.session = main.session()?;
     hello.lanes = answer.lanes;
@@ -288,7 +298,9 @@ fn exchange(lane: &mut Lane, hello: &Hello, sheet: &[u8]) -> Result<(Hello, Vec<
     let answer = Hello::receive(lane)?;
     hello.agree(&answer)?;
     if answer.lane != hello.lane {
-        return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes").into());
+        return Err(
+            io::Error::new(ErrorKind::InvalidData, "the peer mixed up the lanes of the connection").into()
+        );
     }
     Ok((answer, receive_sheet(lane)?))
 }
@@ -315,7 +327,10 @@ fn further_lane(
                 hello.send(&mut lane)?;
                 let answer = Hello::receive(&mut lane)?;
                 if answer.lane != hello.lane || answer.session != hello.session {
-                    return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
+                    return Err(io::Error::new(
+                        ErrorKind::InvalidData,
+                        "the peer mixed up the lanes of the connection",
+                    ));
                 }
                 Ok(lane)
             });
@@ -357,7 +372,7 @@ fn first_connection<T>(
     greeting: impl Fn(&mut Lane) -> Result<T, Error>,
 ) -> Result<Reached<T>, Error> {
     let deadline = Instant::now() + timeout;
-    let mut reason = io::Error::new(ErrorKind::NotFound, "the name stands for no address");
+    let mut reason = io::Error::new(ErrorKind::NotFound, "the host name has no address");
     let call = |at: SocketAddr, turn: Duration, left: Duration| {
         let mut lane = client(TcpStream::connect_timeout(&at, turn)?, config, left)?;
         lane.set_timeout(timeout);
@@ -388,7 +403,8 @@ fn first_connection<T>(
             Err(e) => reason = e,
         }
         if Instant::now() + RETRY >= deadline {
-            let text = format!("no connection to {address} within {} s: {reason}", timeout.as_secs_f32());
+            let text =
+                format!("the peer did not answer at {address} within {} s: {reason}", timeout.as_secs_f32());
             return Err(io::Error::new(reason.kind(), text).into());
         }
         std::thread::sleep(RETRY);
@@ -469,8 +485,10 @@ impl Listener {
             if !visits {
                 return Ok(channel);
             }
-            if let Err(e) = channel.refuse("nobody compares anything here; begin the run itself") {
-                debug!("a visitor went away: {e}");
+            if let Err(e) =
+                channel.refuse("this party does not compare descriptions of runs; begin the run itself")
+            {
+                debug!("a peer that came only to compare closed the connection: {e}");
             }
         }
     }
@@ -487,7 +505,7 @@ impl Listener {
         let here = Hello::first(&self.options);
         let main = loop {
             if until.is_some_and(|until| Instant::now() >= until) {
-                return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not call").into());
+                return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not connect in time").into());
             }
             stop::check()?;
             self.welcome(waiting);
@@ -498,7 +516,9 @@ impl Listener {
                     match (Hello { lanes, ..here }).send_with(&mut guest.lane, sheet) {
                         Ok(()) => break guest,
                         // Nothing has begun, and the peer will try again.
-                        Err(e) if was_closed(&e) => debug!("the peer went away before it was answered: {e}"),
+                        Err(e) if was_closed(&e) => {
+                            debug!("the peer closed the connection before this party answered: {e}")
+                        }
                         Err(e) => return Err(e.into()),
                     }
                 }
@@ -510,10 +530,10 @@ impl Listener {
                             let channel = Channel::new(Lane::join(vec![guest.lane])?);
                             return Ok(Met { channel, sheet: guest.sheet, visits: true });
                         }
-                        Err(e) => warn!("refused a visit: {e}"),
+                        Err(e) => warn!("refused a peer that came only to compare: {e}"),
                     }
                 }
-                _ => warn!("refused a lane of a session that is over"),
+                _ => warn!("refused a lane of a session that has ended"),
             }
         };
         here.agree(&main.hello)?;
@@ -522,7 +542,9 @@ impl Listener {
         let deadline = Instant::now() + self.options.timeout;
         while further.iter().any(Option::is_none) {
             if Instant::now() >= deadline {
-                return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not open all its lanes").into());
+                return Err(
+                    io::Error::new(ErrorKind::TimedOut, "the peer did not open all lanes in time").into()
+                );
             }
             stop::check()?;
             self.welcome(waiting);
@@ -532,11 +554,13 @@ impl Listener {
                 Some(place @ None) if guest.hello.session == main.session => {
                     match guest.hello.send(&mut guest.lane) {
                         Ok(()) => *place = Some(guest.lane),
-                        Err(e) if was_closed(&e) => debug!("a lane went away before it was answered: {e}"),
+                        Err(e) if was_closed(&e) => {
+                            debug!("the peer closed a lane before this party answered: {e}")
+                        }
                         Err(e) => return Err(e.into()),
                     }
                 }
-                _ => warn!("refused a lane of another session, or one that is there already"),
+                _ => warn!("refused a lane of another session, or a lane that is already open"),
             }
         }
         let lanes = std::iter::once(main.lane).chain(further.into_iter().flatten()).collect();
@@ -554,7 +578,7 @@ impl Listener {
                 // The connection ended before it was accepted, or no file descriptor was left. In the latter
                 // case another connection is closed to free one.
                 Err(e) => {
-                    debug!("a connection was not accepted: {e}");
+                    debug!("the operating system could not accept a connection: {e}");
                     lobby.close_waiting(refusals);
                     break;
                 }

@@ -272,8 +272,8 @@ fn row_19_hellos_must_agree() {
     for version in [VERSION - 1, VERSION + 1] {
         assert!(mismatch(garbler.agree(&Hello { version, ..evaluator })).contains("version"));
     }
-    assert_eq!(mismatch(garbler.agree(&garbler)), "both run as the garbler");
-    assert_eq!(mismatch(evaluator.agree(&evaluator)), "both run as the evaluator");
+    assert_eq!(mismatch(garbler.agree(&garbler)), "both parties run as the garbler");
+    assert_eq!(mismatch(evaluator.agree(&evaluator)), "both parties run as the evaluator");
 }
 
 /// A visitor and a listener see each other's sheets and communicate, and the listener continues to wait. The
@@ -322,7 +322,7 @@ fn visitors_are_turned_away() {
         let listening = scope.spawn(|| listener.accept().unwrap());
         let mut met = visit(&address, evaluator, garbler, &options(Party::Evaluator), b"sheet").unwrap();
         let refused = met.channel.receive_first_into(Tag(1), &mut []);
-        assert!(matches!(refused, Err(Error::Refused(why)) if why.contains("nobody compares")));
+        assert!(matches!(refused, Err(Error::Refused(why)) if why.contains("does not compare")));
         let mut peer = parties.connect(&address, options(Party::Evaluator)).unwrap();
         let mut own = listening.join().unwrap();
         peer.refuse("late").unwrap();

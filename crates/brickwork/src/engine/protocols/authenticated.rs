@@ -55,12 +55,20 @@ impl Played for Authenticated {
         says_nothing(
             Authenticated::NAME,
             &[
-                (parameters.commitments, "--commitments", "masks have macs, nothing is committed to"),
-                (parameters.linking.is_some(), "--linking", "it solders wires by their masks"),
-                (buckets, "--buckets", "its buckets are the cheapest that the security allows"),
-                (cut, "--cut", "a component is garbled once, whatever its size"),
-                (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
-                (request.drawn, "--svg", "there is nothing to choose"),
+                (
+                    parameters.commitments,
+                    "--commitments",
+                    "this protocol has MACs on masks instead of commitments",
+                ),
+                (
+                    parameters.linking.is_some(),
+                    "--linking",
+                    "this protocol always solders wires by their masks",
+                ),
+                (buckets, "--buckets", "this protocol always takes the cheapest buckets for the security"),
+                (cut, "--cut", "this protocol garbles each component once, so a cut changes nothing"),
+                (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
+                (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
             ],
         )
     }
@@ -167,11 +175,13 @@ fn priced(
     let fastest = all.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
     let good = all.into_iter().filter(|one| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest);
     let chosen = good.min_by_key(|one| one.cost.bytes());
-    let chosen = chosen.ok_or_else(|| ProtocolError::Usage("a run takes no time that is known".into()))?;
+    let chosen =
+        chosen.ok_or_else(|| ProtocolError::Usage("no predicted time of this run is a number".into()))?;
     let reason = match chosen.cost.seconds() > fastest {
-        false => "they are predicted to be fastest on this line".into(),
+        false => "these OTs are predicted to be the fastest on this line".into(),
         true => format!(
-            "of those that take at most {:.0} % longer than the fastest on this line, they send least",
+            "these OTs send the fewest bytes of all that take at most {:.0} % longer than the fastest on \
+             this line",
             100.0 * (AS_GOOD_AS_FASTEST - 1.0)
         ),
     };

@@ -46,30 +46,29 @@ impl Played for CompGc {
             (
                 parameters.security.is_some(),
                 "--security",
-                "nothing is opened and checked, so there is no 2^-S",
+                "this protocol opens and checks nothing, so it has no bound 2^-S",
             ),
-            (parameters.commitments, "--commitments", "nothing is committed to"),
-            (request.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (parameters.commitments, "--commitments", "this protocol has no commitments"),
+            (request.buckets == Buckets::Standard, "--buckets", "this protocol has no buckets"),
             (
                 !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
-                "what is garbled and linked are the components of the file",
+                "this protocol always garbles the components of the file",
             ),
-            (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
-            (request.audited, "--audit", "no cheat of the garbler's would be seen"),
-            (request.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
+            (request.audited, "--audit", "this protocol could not detect a cheating garbler"),
+            (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
         ];
         says_nothing(CompGc::NAME, &nothing)?;
         let linking = parameters.linking();
         if request.stored && linking != compgc::Linking::Standard {
             return Err(Error::usage(
                 format!(
-                    "--store has no effect with --linking {}: {}, so there is nothing that a store could \
-                     hold for any program",
+                    "--store has no effect with --linking {}: {}, so a store has nothing to keep",
                     linking.name(),
                     linking.garbled(),
                 ),
-                "take --linking standard, whose components are garbled for any program, or leave --store out",
+                "give --linking standard, which garbles components for any program, or leave --store out",
             ));
         }
         Ok(())

@@ -111,12 +111,12 @@ impl Played for Duplo {
     fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         match (request.parameters.linking, &request.cut) {
             (Some(_), _) => Err(Error::usage(
-                "--linking has no effect with --protocol duplo: it solders wires that are committed to",
-                "leave --linking out, or take --protocol compgc",
+                "--linking has no effect with --protocol duplo: this protocol always solders committed wires",
+                "leave --linking out, or give --protocol compgc",
             )),
             (None, CutChoice::Fixed(Cut::Gates)) => Err(Error::usage(
-                "--cut gates has no effect with --protocol duplo: it checks components",
-                "choose another --cut, or take --protocol jimu",
+                "--cut gates has no effect with --protocol duplo: this protocol checks components",
+                "choose another --cut, or give --protocol jimu",
             )),
             (None, _) => Ok(()),
         }
@@ -137,8 +137,10 @@ impl Played for Duplo {
             CutChoice::Fixed(Cut::Given) | CutChoice::Fastest => repeated(program, Some(executions))?,
             CutChoice::Fixed(cut) => {
                 return Err(Error::usage(
-                    format!("--stocked has no effect with --cut {cut}: a run takes the cut that is in stock"),
-                    "leave one of them out",
+                    format!(
+                        "--stocked has no effect with --cut {cut}: a run from stock uses the cut of the stock"
+                    ),
+                    "leave one of the two flags out",
                 ));
             }
         };
@@ -306,7 +308,7 @@ impl Member<'_> {
     ) -> Result<Done, ProtocolError> {
         let Member { work, store, proposal, .. } = self;
         let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
-            return Err(ProtocolError::Usage("there is no proposal".into()));
+            return Err(ProtocolError::Usage("the garbler has no proposal".into()));
         };
         match (store, parameters) {
             (None, Some(parameters)) => {
@@ -326,7 +328,7 @@ impl Member<'_> {
                 )?;
                 from_stock(work, session, cut.clone(), program.clone(), input)
             }
-            (None, None) => Err(ProtocolError::Usage("there is neither a store nor a plan".into())),
+            (None, None) => Err(ProtocolError::Usage("the garbler has neither a store nor a plan".into())),
         }
     }
 

@@ -62,20 +62,24 @@ impl Played for Jimu {
     fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let parameters = &request.parameters;
         let nothing = [
-            (parameters.commitments, "--commitments", "wires are hashed, not committed to"),
-            (parameters.linking.is_some(), "--linking", "wires are soldered"),
+            (
+                parameters.commitments,
+                "--commitments",
+                "this protocol hashes wires instead of committing to them",
+            ),
+            (parameters.linking.is_some(), "--linking", "this protocol always solders wires"),
             (
                 request.buckets == Buckets::Standard,
                 "--buckets",
-                "the buckets follow from the program and the security",
+                "the program and the security determine the buckets of this protocol",
             ),
             (
                 !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given | Cut::Gates)),
                 "--cut",
-                "it cuts by the components of the file (given) or by AND gates (gates)",
+                "this protocol cuts by the components of the file (given) or by AND gates (gates)",
             ),
-            (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
-            (request.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
+            (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
         ];
         says_nothing(Jimu::NAME, &nothing)
     }

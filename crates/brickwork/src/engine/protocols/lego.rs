@@ -31,19 +31,23 @@ impl Played for Lego {
 
     fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let nothing = [
-            (request.parameters.linking.is_some(), "--linking", "it solders wires that are committed to"),
+            (
+                request.parameters.linking.is_some(),
+                "--linking",
+                "this protocol always solders committed wires",
+            ),
             (
                 request.buckets == Buckets::Standard,
                 "--buckets",
-                "its buckets are those with the fewest bytes",
+                "this protocol always takes the buckets with the fewest bytes",
             ),
             (
                 !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
-                "every AND gate is garbled by itself, in whatever component it lies",
+                "this protocol garbles every AND gate by itself, so a cut changes nothing",
             ),
-            (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
-            (request.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
+            (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
         ];
         says_nothing(Lego::NAME, &nothing)
     }

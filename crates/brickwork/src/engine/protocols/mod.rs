@@ -100,8 +100,8 @@ impl Parameters {
 pub fn sessions(protocol: Protocol) -> Result<Begin, Error> {
     played(protocol).sessions().ok_or_else(|| {
         Error::usage(
-            format!("a session of --protocol {protocol} runs from stock"),
-            "take --protocol duplo or authenticated; or use a store, from Rust or from Python",
+            format!("a session with --protocol {protocol} needs a store"),
+            "give --protocol duplo or authenticated; or use a store, from Rust or from Python",
         )
     })
 }
@@ -124,9 +124,9 @@ pub(super) const ONE_COT: &str = "it has one kind of correlated OTs";
 pub fn allows(request: &RunRequest) -> Result<(), Error> {
     if request.parameters.post_quantum && request.stored {
         return Err(Error::usage(
-            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \
-             curve",
-            "leave --store or --post-quantum out",
+            "--post-quantum cannot be used with a store: the security of stock rests on base OTs from an \
+             elliptic curve",
+            "leave out --store or --post-quantum",
         ));
     }
     let protocol = request.parameters.protocol;

@@ -65,7 +65,7 @@ pub trait Played: Sync {
     fn priced(&self, program: &Program, request: &RunRequest, estimate: &Estimate) -> Result<Only, Error> {
         let executions = request.parameters.executions.unwrap_or(1);
         let only = self.only_way(program.given(), executions, request, estimate)?;
-        only.ok_or_else(|| Error::fault("a protocol with a choice prices it"))
+        only.ok_or_else(|| Error::fault("a protocol with a choice of cuts must predict their costs"))
     }
 
     /// Returns the same as [`Played::only_way`], for a run that takes as many items as possible from a store.
@@ -149,7 +149,7 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
     match flags.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Error::usage(
             format!("{flag} has no effect with --protocol {protocol}: {why}"),
-            format!("leave {flag} out, or take --protocol duplo"),
+            format!("leave {flag} out, or give --protocol duplo"),
         )),
         None => Ok(()),
     }

@@ -52,19 +52,19 @@ impl Played for SemiHonest {
             (
                 parameters.security.is_some(),
                 "--security",
-                "nothing is opened and checked, so there is no 2^-S",
+                "this protocol opens and checks nothing, so it has no bound 2^-S",
             ),
-            (parameters.commitments, "--commitments", "nothing is committed to"),
-            (parameters.linking.is_some(), "--linking", "the program is garbled as a whole"),
-            (request.buckets == Buckets::Standard, "--buckets", "there are no buckets"),
+            (parameters.commitments, "--commitments", "this protocol has no commitments"),
+            (parameters.linking.is_some(), "--linking", "this protocol garbles the program as a whole"),
+            (request.buckets == Buckets::Standard, "--buckets", "this protocol has no buckets"),
             (
                 !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
-                "every gate is garbled once, in whatever component it lies",
+                "this protocol garbles every gate once, so a cut changes nothing",
             ),
-            (request.resources.lanes > 1, "--lanes", "it streams over one connection"),
-            (request.audited, "--audit", "no cheat of the garbler's would be seen"),
-            (request.drawn, "--svg", "there is nothing to choose"),
+            (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
+            (request.audited, "--audit", "this protocol could not detect a cheating garbler"),
+            (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
         ];
         says_nothing(SemiHonest::NAME, &nothing)
     }

@@ -104,7 +104,7 @@ fn files_of_others_are_refused() {
         // Only root can change the owner of a file.
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&file, Some(4711), None).expect("it is root's");
-            refused(name, "this file, which is a secret, belongs to another user");
+            refused(name, "this file, which contains a secret, belongs to another user");
             if is_read_again {
                 stays(name, "belongs to another user");
             }
