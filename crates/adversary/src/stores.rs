@@ -500,7 +500,7 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
     if !honest.starts_with(&sent) {
-        return Err(format!("the {party:?} sent what an honest party does not: {sent:?}"));
+        return Err(format!("the {party:?} sent something that an honest party does not send: {sent:?}"));
     }
     let ending = match &met.result[party as usize] {
         Ok(()) if met.recovered[party as usize].contains(&true) => Ending::Recovered,

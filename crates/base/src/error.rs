@@ -287,6 +287,6 @@ cheats! {
     /// Faults that any message of a cheater can have.
     pub enum Malformed of "messages" {
         /// A message that is not expected at this point, or has a length that the protocol does not allow.
-        UnexpectedMessage = "the peer sent a message out of order or of the wrong length",
+        UnexpectedMessage = "a message is out of order or has the wrong length",
     }
 }

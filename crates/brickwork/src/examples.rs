@@ -91,8 +91,10 @@ fn write_all(folder: &Path, files: &[StdFile]) -> Result<WrittenExamples, Error>
                 Ok(there) if there == text.as_bytes() => {}
                 // A user may have edited the existing file.
                 Ok(_) => {
-                    let why =
-                        io::Error::new(io::ErrorKind::AlreadyExists, "another file of this name is there");
+                    let why = io::Error::new(
+                        io::ErrorKind::AlreadyExists,
+                        "another file with this name already exists",
+                    );
                     return Err(Error::cannot_write(&path, &why)
                         .advise("choose another folder with --output or --write"));
                 }

@@ -803,7 +803,7 @@ mod tests {
                 |sheet| sheet.ways = vec!["lego".into(), "jimu".into()],
                 "has --protocol duplo, but the evaluator has --protocol lego or jimu",
             ),
-            (|sheet| sheet.ways.clear(), "the evaluator --protocol "),
+            (|sheet| sheet.ways.clear(), "the evaluator has --protocol "),
             (|sheet| sheet.security = 64, "--security 64"),
             (|sheet| sheet.store = true, "--store"),
             (|sheet| sheet.program = "ef".into(), "different programs"),

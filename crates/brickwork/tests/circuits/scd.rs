@@ -115,14 +115,14 @@ fn files_are_what_the_paper_s_program_writes() {
     assert_eq!(negated.evaluate(&[true, true]), [false]);
     assert_eq!(negated.evaluate(&[true, false]), [true]);
     for (bytes, why) in [
-        (&[][..], "ends early"),
+        (&[][..], "ends too early"),
         (&[0x81, 1], "must be an array in MessagePack"),
         (&[0x97, 2, 1, 1, 0, 1, 8], "longer than its file"),
         (&[0xdd, 0xff, 0xff, 0xff, 0xff, 2], "longer than its file"),
         (&[0x98, 2, 1, 1, 0, 1, 8, 3, 0], "neither such a circuit"),
-        (&[0x97, 2, 1, 1, 0, 1, 8, 3, 0], "something follows"),
+        (&[0x97, 2, 1, 1, 0, 1, 8, 3, 0], "continues after its array"),
         (&[0x97, 2, 1, 1, 0, 2, 8, 3], "leaves out"),
-        (&[0x97, 2, 1, 1, 0, 3, 8, 3], "not before it"),
+        (&[0x97, 2, 1, 1, 0, 3, 8, 3], "no earlier gate drives"),
         (&[0x97, 2, 1, 1, 0, 1, 16, 3], "four bits"),
         (&[0x98, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "neither such a circuit"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "four bits"),
@@ -130,7 +130,7 @@ fn files_are_what_the_paper_s_program_writes() {
         (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "no number"),
         (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends early"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends too early"),
         (&[0x96, 2, 1, 1, 0, 1, 4], "no wire"),
         (&[0x94, 0xce, 0xff, 0, 0, 0, 1, 0, 0], "more than an SCD file of this size"),
     ] {

@@ -53,7 +53,11 @@ fn examples_are_listed_and_written() {
 
     // Files that a user has changed are not overwritten.
     let changed = keys.write("new/folder/credit.wir", b"mine");
-    bad(&["examples", "credit", "-o", &keys.file("new/folder")], 1, "another file of this name is there");
+    bad(
+        &["examples", "credit", "-o", &keys.file("new/folder")],
+        1,
+        "another file with this name already exists",
+    );
     assert_eq!(std::fs::read(changed).unwrap(), b"mine");
     bad(&["examples", "no-such"], 2, "no example called no-such");
     bad(&["examples", "credit", "--write", &keys.file("x")], 2, "--write");

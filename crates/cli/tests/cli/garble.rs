@@ -96,7 +96,7 @@ fn insecure_schemes_are_refused() {
     }
     for scheme in ["half-gates", "privacy-free"] {
         with(&["--scheme", scheme, "--cipher", "a1"], "cancels out");
-        with(&["--scheme", scheme, "--doubling", "d7"], "which is D1");
+        with(&["--scheme", scheme, "--doubling", "d7"], "doubling D1");
     }
     with(&["--scheme", "ga", "--cipher", "a1", "--doubling", "d1"], "doubles nothing");
     let neither = run(&files);
@@ -150,7 +150,7 @@ fn forged_outputs_are_told() {
     assert_eq!(json["checked"], false);
     let short = parts.keys.write("short", &write_outputs(&mark, &[]));
     bad(&["decode-garbled", &short, "--checking", &c], 5, "forged outputs");
-    bad(&["decode-garbled", &short, "--decoding", &d], 3, "tokens are given");
+    bad(&["decode-garbled", &short, "--decoding", &d], 3, "tokens were given");
 }
 
 /// Nothing is overwritten, incomplete files are removed, and only the owner can read secrets.
@@ -201,9 +201,13 @@ fn damaged_and_foreign_files_are_refused() {
         }
         assert!(!Path::new(&out).exists());
     }
-    bad(&["evaluate-garbled", &f, "--inputs", &others.file("x"), "-o", &out], 3, "not of one garbling");
-    bad(&["decode-garbled", &y, "--decoding", &others.file("d")], 3, "not of one garbling");
-    bad(&["decode-garbled", &y, "--checking", &others.file("c")], 3, "not of one garbling");
+    bad(
+        &["evaluate-garbled", &f, "--inputs", &others.file("x"), "-o", &out],
+        3,
+        "come from different garblings",
+    );
+    bad(&["decode-garbled", &y, "--decoding", &others.file("d")], 3, "come from different garblings");
+    bad(&["decode-garbled", &y, "--checking", &others.file("c")], 3, "come from different garblings");
 }
 
 /// Another program is refused even if it has the same widths, when values become tokens and when bits become

@@ -191,7 +191,7 @@ fn jimu_parties_run_from_stock() {
     }
     // One bucket is left, but no inputs.
     for output in parties.both(run(["7", "9"], &["--cut", "given", "--no-top-up"])) {
-        is_error(&output, 6, &format!("the program needs {whole} more than there is"));
+        is_error(&output, 6, &format!("the program needs {whole} more than the stock has"));
     }
     for output in parties.both(run(["7", "9"], &["--cut", "given"])) {
         let json = object(&output);

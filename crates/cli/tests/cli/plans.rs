@@ -312,8 +312,12 @@ fn the_star_is_the_fastest_or_says_why_not() {
             assert!(!is_alone || remark.is_none(), "{file} {flags:?}: {human}");
             let fastest = rows.iter().find_map(|row| row.name.strip_suffix("   fastest"));
             let says = remark.map(|remark| match heading {
-                _ if flags.iter().any(|flag| remark == format!("--cut says {flag}.")) => "a cut",
-                _ if flags.contains(&"standard") && remark == "--buckets says standard." => "buckets",
+                _ if flags.iter().any(|flag| remark == format!("the user asked for --cut {flag}.")) => {
+                    "a cut"
+                }
+                _ if flags.contains(&"standard") && remark == "the user asked for --buckets standard." => {
+                    "buckets"
+                }
                 "Buckets of" => {
                     assert!(remark.starts_with("of all that take at most 10 % longer"), "{human}");
                     // The printed seconds have three digits.

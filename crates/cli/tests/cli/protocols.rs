@@ -614,7 +614,7 @@ fn lego_parties_run_from_stock() {
     // For four executions at once no program was built, and there are too few gates.
     let four = ["[7, 9, 7, 9]", "[9, 7, 9, 7]"];
     for output in parties.both(run(four, &["--executions", "4", "--no-top-up"])) {
-        is_error(&output, 6, "more than there is");
+        is_error(&output, 6, "more than the stock has");
     }
     for output in parties.both(run(four, &["--executions", "4"])) {
         let json = object(&output);

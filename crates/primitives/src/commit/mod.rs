@@ -43,7 +43,7 @@ cheats! {
     /// The ways to cheat with commitments.
     pub enum Cheat of "commitments" {
         /// A new commitment is no codeword (FJNT16).
-        Commitment = "commitments: a correction leaves the code",
+        Commitment = "commitments: a new commitment is not a codeword",
         /// An opened value is not the committed value (Open in appendix A).
         Opening = "commitments: a value was opened that was not committed to",
         /// An indicator bit is not the committed one (section 5.1, decoding).

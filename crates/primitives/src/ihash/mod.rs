@@ -109,11 +109,11 @@ cheats! {
         /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
         /// The sender's shares do not give the secret whose hash it sent.
-        Shares = "interactive hash: shares of another secret",
+        Shares = "interactive hash: the shares belong to another secret",
         /// The receiver does not know the secret, because it chose too many seeds.
-        Watched = "interactive hash: more symbols are watched than allowed",
+        Watched = "interactive hash: the receiver watches more symbols than allowed",
         /// Section 4.2, Hash, step 2: the sender's corrected symbols are no codewords.
-        Codeword = "interactive hash: symbols of no codeword",
+        Codeword = "interactive hash: the symbols are not a codeword",
     }
 }
 

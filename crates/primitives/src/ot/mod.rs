@@ -52,13 +52,13 @@ cheats! {
         /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
         /// Base OT (Masny–Rindal 2019): a message contains an encoding that is no point of the group.
-        BaseOtPoint = "base OT: not a point of the group",
+        BaseOtPoint = "base OT: a message is not a point of the group",
         /// Base OT (Masny–Rindal 2019): a message contains the identity, whose key everybody knows.
-        BaseOtIdentity = "base OT: the identity instead of a point",
+        BaseOtIdentity = "base OT: a message is the identity of the group",
         /// Base OT (Masny–Rindal 2019) from lattices: a message contains a number that is not below the
         /// modulus.
-        BaseOtVector = "base OT: not a vector of the module",
+        BaseOtVector = "base OT: a message is not a vector of the module",
         /// OT extension (Roy 2022): the receiver's rows contain different choices.
-        OtExtension = "OT extension: inconsistent choices",
+        OtExtension = "OT extension: the receiver's choices are inconsistent",
     }
 }

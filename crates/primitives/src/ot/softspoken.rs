@@ -57,7 +57,7 @@ cheats! {
     /// The ways in which a receiver can cheat when a series is set up.
     pub enum Cheat of "oblivious transfer" {
         /// SoftSpokenOT (Roy 2022): the sender's completed trees do not match the proofs.
-        OtTrees = "OT extension: inconsistent trees",
+        OtTrees = "OT extension: the trees are inconsistent",
     }
 }
 

@@ -8,7 +8,7 @@ cheats! {
         /// A message out of order, or of a wrong length.
         UnexpectedMessage = Malformed::UnexpectedMessage,
         /// Leaky ANDs: the parties' words differ.
-        Equality = "leaky ANDs: the parties' words do not agree",
+        Equality = "leaky ANDs: the words of the two parties differ",
         /// The opened coin does not match the hash that the evaluator sent first.
         Coin = "the opened coin differs from the announced one",
         /// The MACs do not match the opened shares of masks.

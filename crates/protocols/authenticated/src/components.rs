@@ -125,7 +125,9 @@ impl<C: Copies> Made<C> {
     /// [`Error::Stock`] that names the missing items.
     pub fn suffices(&self, layout: &Layout) -> Result<(), Error> {
         let lacks = |wanted: usize, name: &str, left: usize| match wanted > left {
-            true => Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {left}"))),
+            true => {
+                Err(Error::Stock(format!("the program needs {wanted} {name}, but the session has {left}")))
+            }
             false => Ok(()),
         };
         for (k, component) in layout.program.components().iter().enumerate() {
@@ -163,7 +165,8 @@ impl<C: Copies> Made<C> {
         let places: Vec<Option<usize>> = layout.digests.iter().map(|digest| self.place(digest)).collect();
         let mut first_of_wave = 0;
         for (k, slot) in looking(layout.program.slots().enumerate()) {
-            let component = places[slot.component.0 as usize].expect("there is enough of each component");
+            let component =
+                places[slot.component.0 as usize].expect("the session has enough copies of each component");
             let (made, copy) = &mut self.used[component];
             while *copy == self.copies[component][*made].count() {
                 (*made, *copy) = (*made + 1, 0);

@@ -12,7 +12,7 @@ pub const HASH: usize = 32;
 const BETWEEN_LOOKS: usize = 16 << 20;
 
 /// The counter of places. Both parties draw places in the same order.
-pub const PLACES: Counter = Counter::new("places of hashes", 40);
+pub const PLACES: Counter = Counter::new("numbers of hashes", 40);
 
 /// The number of a hash within a session. Hashes for different purposes may share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -96,7 +96,7 @@ pub(super) fn lots<'c>(
     let mut lots = vec![Lot::default()];
     for (component, (circuit, mut copies)) in components.enumerate() {
         while copies > 0 {
-            let last = lots.last_mut().expect("the list is never empty");
+            let last = lots.last_mut().expect("the list of lots is never empty");
             let here = match circuit.and_gates() {
                 0 => copies,
                 ands => copies.min(target.saturating_sub(last.ands).div_ceil(ands)),
@@ -203,8 +203,8 @@ pub(super) fn can_be_masked(component: &Component) -> Result<(), Error> {
     match constant_operand(&component.circuit) {
         None => Ok(()),
         Some(gate) => Err(Error::Input(format!(
-            "AND gate {gate} of component {} has an operand that is the same whatever the inputs, which \
-             authenticated masks cannot hide; fold constants, or take --protocol duplo",
+            "AND gate {gate} of component {} has a constant operand, which authenticated masks cannot hide; \
+             fold constants, or give --protocol duplo",
             component.name,
         ))),
     }
@@ -220,8 +220,10 @@ impl<'p> Layout<'p> {
         components.iter().try_for_each(can_be_masked)?;
         let digests: Vec<[u8; 32]> = components.iter().map(Component::digest).collect();
         let first = |digest: &[u8; 32]| digests.iter().position(|other| other == digest);
-        let kinds: Vec<usize> =
-            digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
+        let kinds: Vec<usize> = digests
+            .iter()
+            .map(|digest| first(digest).expect("the list has the digest of each component"))
+            .collect();
         let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
         let all = widths[0] + widths[1];
         let sources = vec![(0..all, Source::Fresh(0))];

@@ -71,7 +71,7 @@ impl Level {
             40 => 8,
             64 | 80 => 12,
             other => {
-                let known = "components with authenticated masks come with a security of 40, 64 or 80 bits";
+                let known = "--protocol authenticated offers a security of 40, 64 or 80 bits";
                 return Err(Error::Usage(format!("{known}, not {other}")));
             }
         };
@@ -114,7 +114,7 @@ impl Pool {
             Pool { size: triples.max(least as usize), bucket }
         };
         let cheapest = (3..=bits.ceil() as usize).map(of).min_by_key(|pool| pool.leaky_ands());
-        cheapest.expect("at least one bucket size is tried")
+        cheapest.expect("the search tries at least one bucket size")
     }
 
     /// Returns the number of leaky ANDs of all buckets.
@@ -220,7 +220,7 @@ impl Budget {
             ("leaky ANDs that are compared", compared_log2(level)),
             ("tags of labels and of gates", 1.0 - (8.0 * level.tag as f64 - 1.0)),
             ("calls of the OT extension", calls_log2(calls)),
-            ("macs of opened masks", openings_log2(opened)),
+            ("MACs of opened masks", openings_log2(opened)),
         ];
         // Without AND gates some parts have probability 0, whose logarithm is infinite.
         parts.retain(|(_, log2)| log2.is_finite());

@@ -166,9 +166,9 @@ fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Resul
     let small = forced.level.is_some() || forced.pool.is_some();
     match small || budget.log2() <= -f64::from(level.security) {
         true => Ok(budget),
-        false => {
-            Err(Error::Limit("the request exceeds the security bound of a session; ask for less".into()))
-        }
+        false => Err(Error::Limit(
+            "the request exceeds the security bound of a session; ask for fewer items".into(),
+        )),
     }
 }
 

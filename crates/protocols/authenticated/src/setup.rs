@@ -195,8 +195,11 @@ impl Member {
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
     pub fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        let malformed =
-            || Error::Stock("the secrets of a session are malformed or of another version".into());
+        let malformed = || {
+            Error::Stock(
+                "the stored secrets of this session are malformed, or another version wrote them".into(),
+            )
+        };
         let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
         let (id, cot, role) = (fixed.session, fixed.cot, run.role);
         let offset = Zeroizing::new(Delta::checked(fixed.offset).ok_or_else(malformed)?);
@@ -206,7 +209,7 @@ impl Member {
         let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
         let [sends, receives] = cot.keys();
         let mut keys = secrets.forward.split(&[sends, receives])?.into_iter();
-        let mut next = || keys.next().expect("there are two parts");
+        let mut next = || keys.next().expect("the keys have two parts");
         let sender = Sender::restored(cot, &own, *offset, next())?;
         let receiver = Receiver::restored(cot, &other, next())?;
         let rng = Rng::new("brickwork authenticated components from stock")?;

@@ -199,7 +199,7 @@ impl<T: Pod + Default> Shelved<T> {
         match self {
             Shelved::Memory(list) => Ok(Slice::Here(&list[places])),
             Shelved::File { file, first, len } => {
-                assert!(places.end <= *len, "places beyond the end of the list");
+                assert!(places.end <= *len, "the places must lie in the list");
                 let mut some = Secrets::zeros(places.len());
                 let offset = first + (places.start * size_of::<T>()) as u64;
                 file.read(cast_slice_mut(&mut some), offset)?;

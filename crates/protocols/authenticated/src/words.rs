@@ -85,14 +85,14 @@ pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item
 /// Writes word number `k` in a list of words of `bytes` bytes. Overwrites following bytes up to a whole word.
 #[inline]
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
-    *to[k * bytes..].first_chunk_mut().expect("there are spare bytes") = word.to_bytes();
+    *to[k * bytes..].first_chunk_mut().expect("the buffer has spare bytes at its end") = word.to_bytes();
 }
 
 /// Reads word number `k` in a list of words of `bytes` bytes. The upper bytes of the result are following
 /// bytes.
 #[inline]
 pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
-    Label::from_bytes(*from[k * bytes..].first_chunk().expect("there are spare bytes"))
+    Label::from_bytes(*from[k * bytes..].first_chunk().expect("the buffer has spare bytes at its end"))
 }
 
 /// Returns the word with these bytes at its low end.

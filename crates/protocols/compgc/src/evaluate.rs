@@ -43,7 +43,9 @@ pub(super) fn evaluator(
     let mut links = links.iter();
     let mut soldering = |link: &Link| match link.free {
         true => Soldering::default(),
-        false => bytemuck::cast(*links.next().expect("a label for each link that is not free")),
+        false => {
+            bytemuck::cast(*links.next().expect("the garbler sent a label for each link that is not free"))
+        }
     };
     let first = layout.driven_wires().start;
     wires.resize(layout.program.wires(), Label::ZERO);
@@ -64,7 +66,8 @@ pub(super) fn evaluator(
             }
         }
         let component = slot.component.0 as usize;
-        let schedule = party.schedules[component].as_ref().expect("a component with a slot has a schedule");
+        let schedule =
+            party.schedules[component].as_ref().expect("each component that a slot uses has a schedule");
         let Copy { start, number } = received.copies[k];
         let keys = keys(start, schedule.and_gates());
         let (copies, tables) = ([number], [&received.tables[layout.tables[k].clone()]]);

@@ -72,7 +72,10 @@ impl<'p> Layout<'p> {
             let gates = program.component(program.slot(slot).component).circuit.and_gates();
             let own = gates.checked_mul(HalfGates::TABLE_BYTES.and);
             let end = own.and_then(|own| own.checked_add(bytes)).ok_or_else(|| {
-                Error::Limit("the tables of this program do not fit this machine; cut it in parts".into())
+                Error::Limit(
+                    "the tables of this program are too large for this machine; split the program into parts"
+                        .into(),
+                )
             })?;
             tables[slot] = bytes..end;
             bytes = end;

@@ -124,7 +124,7 @@ pub(super) fn garble(
     for slots in layout.side_by_side() {
         look();
         let (id, component) = layout.component(slots[0]);
-        let schedule = schedules[id].as_ref().expect("a component with a slot has a schedule");
+        let schedule = schedules[id].as_ref().expect("each component that a slot uses has a schedule");
         given.clear();
         for &slot in slots {
             match inputs.is_empty() {

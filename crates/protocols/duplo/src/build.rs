@@ -171,7 +171,7 @@ impl EvaluatorMaterial {
     /// # Panics
     /// If the location is a wire of the evaluator's input, which has no authenticators.
     pub fn authenticators_of(&self, location: WireLocation) -> &EvaluatorAuthenticators {
-        self.authenticators_at(location).expect("all wires but the evaluator's inputs have authenticators")
+        self.authenticators_at(location).expect("all wires except the evaluator's inputs have authenticators")
     }
 
     /// Returns `Δ ⊕ Δ_ka` for the offset Δ of a location's head.

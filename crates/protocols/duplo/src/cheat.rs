@@ -22,9 +22,9 @@ cheats! {
         /// Commitments: an indicator bit differs from the committed one (section 5.1, decoding).
         Indicator = commit::Cheat::Indicator,
         /// VerWire: an opened offset has lowest bit 0.
-        OffsetColour = "an offset ends in 0",
+        OffsetColour = "the lowest bit of an offset is 0",
         /// GenSold: the sum of two offsets has lowest bit 1.
-        DeltaDifferenceColour = "the sum of two offsets ends in 1",
+        DeltaDifferenceColour = "the lowest bit of the sum of two offsets is 1",
         /// VerSub: the component, garbled again under the opened labels, gives other tables than the opened
         /// copy.
         OpenedCopy = "an opened copy is garbled wrongly",
@@ -35,15 +35,15 @@ cheats! {
         /// VerInKeyAuth: a checked input authenticator does not follow from its offset.
         InputAuthenticator = "a checked input authenticator does not authenticate itself",
         /// PreProcessOTINIT: the evaluator names a sum of OT labels that it cannot have received.
-        OtBinding = "the OT offset: a label that the OT did not give",
+        OtBinding = "OT offset: the evaluator named a label that its OTs did not give",
         /// InputG, InputE: the authenticators refuse the label of an input.
         InputLabel = "the label of an input is not valid",
         /// EvKAs: no copy of a bucket gives a label that the authenticators accept.
         NoValidLabel = "a bucket gives no valid label",
         /// EvKAs: the authenticators accept three different labels of a wire.
-        ThirdLabel = "three labels of one wire are accepted",
+        ThirdLabel = "the authenticators accept three labels of one wire",
         /// OutputG: the evaluator sends wrong labels of the garbler's outputs.
-        ForgedOutput = "forged labels of the garbler's outputs",
+        ForgedOutput = "the evaluator sent forged labels of the garbler's outputs",
     }
 }
 

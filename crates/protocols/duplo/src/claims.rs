@@ -130,8 +130,16 @@ impl CopyClaims {
         claims: &mut Claims<'a>,
     ) -> ClaimGroup {
         let Shape { batch, inputs, outputs, .. } = self.shape;
-        assert_eq!(openings.solderings.len(), self.shape.bucket_solderings(), "solderings in buckets");
-        assert_eq!(openings.outputs.len(), batch.chosen() * outputs, "solderings of outputs");
+        assert_eq!(
+            openings.solderings.len(),
+            self.shape.bucket_solderings(),
+            "each copy behind a head must have a soldering for each wire"
+        );
+        assert_eq!(
+            openings.outputs.len(),
+            batch.chosen() * outputs,
+            "each chosen copy must have a soldering for each output"
+        );
         let assignment = &self.assignment;
         let items = batch.items();
         let opened = openings.opened;
@@ -321,7 +329,7 @@ impl AuthenticatorClaims {
         openings: Vec<UseOpenings<'a>>,
         claims: &mut Claims<'a>,
     ) {
-        assert_eq!(openings.len(), self.uses.len(), "one list of openings for each use");
+        assert_eq!(openings.len(), self.uses.len(), "each use must have one list of openings");
         let (size, plain, items) = (self.size, self.plain(), self.wires.len());
 
         let not_a_head = |authenticator, _| 1 - self.heads.get(authenticator);
@@ -350,7 +358,11 @@ impl AuthenticatorClaims {
                 }
             });
             let Some(values) = openings.solderings else { continue };
-            assert_eq!(values.len(), buckets.len() * size.saturating_sub(1), "solderings in buckets");
+            assert_eq!(
+                values.len(),
+                buckets.len() * size.saturating_sub(1),
+                "each copy behind a head must have a soldering for each wire"
+            );
             claims.values(values.len(), move |weights, first, labels, of| {
                 let pairs = first..first + labels.len();
                 let buckets = pairs.start / (size - 1)..pairs.end.div_ceil(size - 1);
@@ -377,7 +389,7 @@ impl AuthenticatorClaims {
         }
         for (openings, buckets) in openings.into_iter().zip(&self.uses) {
             let Some(values) = openings.delta_differences else { continue };
-            assert_eq!(values.len(), buckets.len() * size, "a delta difference for each authenticator");
+            assert_eq!(values.len(), buckets.len() * size, "each authenticator must have a delta difference");
             claims.values(values.len(), move |weights, first, labels, of| {
                 let places = first..first + labels.len();
                 let authenticators =

@@ -182,7 +182,7 @@ fn recover(
     let locations: Vec<WireLocation> =
         (0..layout.sealed_outputs.len()).map(|k| layout.sealed_location(k)).collect();
     for_each_bucket(material, &locations, delta_ka, |k, bucket| {
-        let bit = u8::from(*values.next().expect("as many values as wires"));
+        let bit = u8::from(*values.next().expect("each wire has a value"));
         let delta = offset(material.delta_difference(locations[k]), delta_ka);
         labels.push(bucket.recover_false_label() ^ delta.times(bit));
     })?;
@@ -191,7 +191,7 @@ fn recover(
     let mut indicators = evaluated.indicators.iter();
     for (bits, port) in clear.iter().zip(program.outputs()).filter(|(_, o)| o.to.includes(Party::Evaluator)) {
         for (&bit, &wire) in bits.iter().zip(&port.wires) {
-            let sigma = *indicators.next().expect("one for each of the evaluator's output wires");
+            let sigma = *indicators.next().expect("each output wire of the evaluator has an indicator bit");
             if port.to == Recipient::Both {
                 let label = evaluated.labels[wire as usize];
                 let delta = offset(material.delta_difference(layout.location(wire)), delta_ka);

@@ -24,7 +24,9 @@ pub(super) fn level(security: impl Into<Security>) -> Result<Level, Error> {
     let security = security.into();
     Commitments::level(security.level()).ok_or_else(|| {
         Error::Usage(match security.is_share() {
-            true => format!("there is no code for {security}; take a lower --security or fewer lanes"),
+            true => format!(
+                "no error-correcting code reaches {security}; choose a lower --security or fewer lanes"
+            ),
             false => format!("a security of {} bits is not offered; choose 40, 64 or 80", security.bits()),
         })
     })

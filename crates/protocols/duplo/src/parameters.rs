@@ -160,8 +160,9 @@ pub(super) fn promise_of_origins(
     let spent = bound_of_origins(all.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > security.log2() {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
-             of {security}; preprocess what it needs in one go",
+            "the program would use so many batches, or so many steps were given up, that a cheater would \
+             succeed with probability up to {}, more than {security}; make all items for this program in \
+             one step of `brickwork preprocess`",
             at_most(spent.log2())
         )));
     }
@@ -343,7 +344,9 @@ impl Parameters {
             .collect();
         if bucketings.iter().any(|bucketing| bucketing.slots == 0 && *bucketing != NO_BUCKETING) {
             return Err(Error::Mismatch(
-                "cut-and-choose parameters are proposed for a component that is not used".into(),
+                "the garbler proposes cut-and-choose parameters for a component that the program does not \
+                 use"
+                .into(),
             ));
         }
         // The bound of a batch without slots is zero.
@@ -436,7 +439,7 @@ impl Parameters {
         let mut bucketings = allocation.batches.iter().map(|(bucketing, _)| *bucketing);
         let mut bucketing = |spec: &BatchSpec| match spec.slots {
             0 => NO_BUCKETING,
-            _ => bucketings.next().expect("one bucketing for each batch in use"),
+            _ => bucketings.next().expect("each batch in use has a bucketing"),
         };
         let of_request = |specs: &Vec<BatchSpec>| {
             Self::of_bucketings(security, specs.iter().map(&mut bucketing).collect(), allocation.total.log2())
@@ -459,7 +462,8 @@ impl Parameters {
     pub fn promise(&self, program: &Program) -> Promise {
         let components =
             || program.components().iter().map(|component| &*component.name).zip(&self.components);
-        let checks = checks(self.security, PROOFS, 2.0).expect("checked when the parameters were chosen");
+        let checks = checks(self.security, PROOFS, 2.0)
+            .expect("the level was checked when the parameters were chosen");
         let of_components =
             components().filter_map(|(name, &cut)| spent_on_batch(name, BatchKind::Component, cut));
         let of_others = [
@@ -477,7 +481,7 @@ impl Parameters {
     }
 
     fn promise_of(&self, batches: Vec<Batch>, budget: Vec<Spent>) -> Promise {
-        let level = level(self.security).expect("checked when the parameters were chosen");
+        let level = level(self.security).expect("the level was checked when the parameters were chosen");
         Promise {
             commitments: Some(session::Commitments { scheme: Commitments::NAME.into(), code: level.code }),
             batches,
@@ -614,8 +618,11 @@ fn specs(request: &Request) -> Result<Vec<BatchSpec>, Error> {
 }
 
 fn spec(kind: BatchKind, slots: usize) -> Result<BatchSpec, Error> {
-    let slots = u32::try_from(slots)
-        .map_err(|_| Error::Limit(format!("{slots} slots or wires are more than one session can hold")))?;
+    let slots = u32::try_from(slots).map_err(|_| {
+        Error::Limit(format!(
+            "the program has {slots} slots or wires, more than one session can have; split the program"
+        ))
+    })?;
     Ok(BatchSpec { kind, slots })
 }
 

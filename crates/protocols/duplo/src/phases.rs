@@ -28,7 +28,7 @@ use brickwork_session::stock::Stand;
 use brickwork_session::{Metered, announce, confirm};
 
 /// The error message if the parties run different steps.
-pub(super) const OTHER_STEP: &str = "the peer runs another program";
+pub(super) const OTHER_STEP: &str = "the two parties run different programs";
 
 /// The way in which messages of build and evaluate are grouped into flights.
 pub(super) enum Flights {

@@ -62,7 +62,7 @@ const TURNS_A_TASK: usize = 4;
 /// Garbles the copies `indices` of a batch in parallel. `input` writes the committed values of the input
 /// wires of a range of these copies. Returns the committed values of the output wires, `[copy][wire]`, and
 /// the result of `made` for the sink of each task.
-#[expect(clippy::too_many_arguments, reason = "copies, keys, offsets, inputs and sinks")]
+#[expect(clippy::too_many_arguments, reason = "a task needs copies, keys, offsets, inputs and sinks")]
 fn garble_copies<S: TableSink, M: Send>(
     schedule: &Schedule,
     keys: &GarblingKeys,
@@ -206,7 +206,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         let schedule = Schedule::new(circuit);
         let keys = GarblingKeys::new(rng.block(), copies, circuit.and_gates());
         let deltas = offsets_of(&hooks.altered(Point::GarbledOffsets(id), &committed))
-            .expect("the scheme sets the lowest bit");
+            .expect("the scheme has set the lowest bit of each offset");
         drop(committed);
         let mut hashes = Vec::with_capacity(SEED_BYTES + copies * TABLE_HASH_BYTES);
         hashes.extend_from_slice(&keys.start().to_le_bytes());
@@ -620,7 +620,7 @@ impl Hashed {
             return Ok(Room::Here(in_memory));
         };
         let units = u32::try_from(self.shape.batch.chosen())
-            .map_err(|_| Error::Usage("a batch of more than 2^32 copies".into()))?;
+            .map_err(|_| Error::Usage("a batch must have fewer than 2^32 copies".into()))?;
         let each = self.shape.batch.size as u32;
         let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64, each };
         Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))

@@ -159,7 +159,7 @@ impl GarblerOpenings {
                 solderings: None,
                 chosen: &made.chosen,
                 first: buckets.start * made.authenticators.size,
-                heads: heads.next().expect("heads for each use"),
+                heads: heads.next().expect("each use has its heads"),
                 outputs: outputs.next(),
             };
             made.authenticators.claim(
@@ -298,7 +298,7 @@ struct EvaluatorOpenedCopies {
 
 /// The openings that the evaluator has received and that must still be proven.
 #[derive(Default)]
-#[must_use = "what was opened must be proven"]
+#[must_use = "opened values must be proven"]
 pub(super) struct EvaluatorOpenings {
     copies: Vec<EvaluatorOpenedCopies>,
     authenticators: Vec<prepare::EvaluatorOpenedAuthenticators>,
@@ -340,7 +340,7 @@ impl EvaluatorOpenings {
         let mut outputs = outputs.into_iter();
         for made in &self.authenticators {
             let openings = |_: &Range<usize>| {
-                let authenticators = authenticators.next().expect("authenticators for each use");
+                let authenticators = authenticators.next().expect("each use has its authenticators");
                 UseOpenings {
                     delta_differences: Some(&authenticators.rows.delta_differences),
                     solderings: Some(&authenticators.rows.solderings),

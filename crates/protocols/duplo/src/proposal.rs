@@ -73,7 +73,7 @@ impl Proposal {
         let name = &self.parameters.decomposition;
         if name.len() > MAX_DECOMPOSITION_BYTES {
             return Err(Error::Usage(format!(
-                "a cut with a name of {} bytes cannot be proposed",
+                "the name of the cut has {} bytes, too many for a proposal",
                 name.len()
             )));
         }
@@ -111,7 +111,7 @@ impl Proposal {
         run.phase("preprocess");
         let program = cut.make(&job.program, limits.decompose)?;
         run.phase("setup");
-        let others = || Error::Mismatch("the peer's cut-and-choose parameters are different".into());
+        let others = || Error::Mismatch("the two parties have different cut-and-choose parameters".into());
         let proposal = run.channel.receive(PROPOSAL, Parameters::proposal_bytes(&program))?;
         let parameters = match hooks.parameters() {
             Some(unsafe_ones) if unsafe_ones.proposal() == proposal => unsafe_ones.clone(),
@@ -127,8 +127,8 @@ impl Proposal {
         let [_, memory] = super::memory::peaks(&program, &parameters);
         match limits.memory_bytes {
             Some(limit) if memory > limit => Err(Error::Mismatch(format!(
-                "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free \
-                 or allowed"
+                "the garbler's proposal needs some {memory} bytes of this party's memory, but only {limit} \
+                 are free or allowed; use fewer --executions"
             ))),
             _ => Ok(Proposal { program, parameters }),
         }
@@ -175,14 +175,16 @@ impl Decomposition {
             None if name.is_empty() => given.clone(),
             None => {
                 return Err(Error::Mismatch(format!(
-                    "the garbler proposes the cut {name:?}, and this party accepts no other than its own"
+                    "the garbler proposes the cut {name:?}, but this party accepts only its own cut"
                 )));
             }
         };
         if *self != Decomposition::NONE && program.digest() != *digest {
             return Err(Error::Mismatch(match &name[..] {
                 "" => OTHER_PROGRAM.into(),
-                name => format!("the cut {name:?} gives another program here than at the garbler"),
+                name => {
+                    format!("with the cut {name:?}, this party gets a different program than the garbler")
+                }
             }));
         }
         same_interface(given, &program)?;
@@ -205,7 +207,7 @@ fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
     };
     match inputs(Party::Garbler) && inputs(Party::Evaluator) && outputs(given) == outputs(cut) {
         true => Ok(()),
-        false => Err(Error::Mismatch("the proposed cut of the program has other inputs or outputs".into())),
+        false => Err(Error::Mismatch("the program in the proposed cut has other inputs or outputs".into())),
     }
 }
 

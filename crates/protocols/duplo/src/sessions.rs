@@ -61,14 +61,14 @@ impl Garbler {
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
             return Err(Error::Usage(
-                "a session makes nothing new after its first input; begin another one".into(),
+                "a session cannot make new items after its first input; begin another session".into(),
             ));
         }
         let parameters = Parameters::for_stock(request, self.security)?;
         agree(
             &mut self.run.channel,
             &filling(request, &parameters),
-            "the peer has another request to preprocess",
+            "the two parties have different requests to preprocess",
         )?;
         self.fill_agreed(request, &parameters)?;
         Ok(self)
@@ -248,14 +248,14 @@ impl Evaluator {
     pub fn fill(mut self, request: &Request) -> Result<Self, Error> {
         if self.used {
             return Err(Error::Usage(
-                "a session makes nothing new after its first input; begin another one".into(),
+                "a session cannot make new items after its first input; begin another session".into(),
             ));
         }
         let parameters = Parameters::for_stock(request, self.core.security)?;
         agree(
             &mut self.core.run.channel,
             &filling(request, &parameters),
-            "the peer has another request to preprocess",
+            "the two parties have different requests to preprocess",
         )?;
         self.fill_agreed(request, &parameters)?;
         Ok(self)

@@ -109,7 +109,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
     /// # Panics
     /// If there are no OTs: they must be made before the components of a program are soldered.
     pub fn take_ots(mut self) -> (Vec<O>, Self) {
-        (self.ots.take().expect("OTs are made before a program is joined"), self)
+        (self.ots.take().expect("the OTs are made before a program is run"), self)
     }
 
     /// Returns the batches of this material, with their names.
@@ -274,7 +274,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         let digests = program.component_digests();
         let missing = self.missing(step);
         if !missing.is_empty() {
-            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+            return Err(Error::Stock(format!("the program needs {missing} more than the session has")));
         }
         let (mut batches, mut batch_slots) = (Vec::new(), Vec::new());
         for (id, slots) in

@@ -157,7 +157,11 @@ impl Tables {
 
     /// Makes tables in memory, copy after copy.
     pub fn of(bytes: Vec<u8>, table_bytes: usize, copies: usize) -> Tables {
-        assert_eq!(bytes.len(), copies * table_bytes, "tables of {copies} copies");
+        assert_eq!(
+            bytes.len(),
+            copies * table_bytes,
+            "the tables must have {copies} copies of {table_bytes} bytes each"
+        );
         Tables {
             storage: Arc::new(TableStorage::Memory(bytes)),
             table_bytes,
@@ -252,7 +256,7 @@ fn message_by_message(
 }
 
 fn lost() -> Error {
-    Error::Resource("a thread that writes tables failed".into())
+    Error::Resource("the thread that writes tables failed".into())
 }
 
 /// The tables of a few copies, for one evaluation.
@@ -281,7 +285,9 @@ impl TableSource for Source<'_> {
         let files = match &*self.tables.storage {
             TableStorage::Memory(_) => return Ok(()),
             TableStorage::Segment(_) => {
-                return Err(Error::Stock("tables in a segment cannot be evaluated".into()));
+                return Err(Error::Stock(
+                    "tables in a segment must be loaded before they are evaluated".into(),
+                ));
             }
             TableStorage::Files(files) => files,
         };

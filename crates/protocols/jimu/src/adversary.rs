@@ -93,7 +93,7 @@ impl Played for Jimu {
 /// # Panics
 /// If the program cannot be run.
 pub fn sizes(program: &Program, unit: Unit) -> Sizes {
-    Layout::new(program, unit, 40, None).expect("a program that can be run").sizes.clone()
+    Layout::new(program, unit, 40, None).expect("the program can be run").sizes.clone()
 }
 
 /// Returns insecure sizes: this bucket size and this number of opened copies for all kinds.
@@ -115,8 +115,7 @@ pub fn small(program: &Program, unit: Unit, copies: [u32; 2]) -> Sizes {
 /// # Panics
 /// If the program cannot be run.
 pub fn chosen(program: &Program, sizes: &Sizes) -> Vec<Vec<usize>> {
-    let layout =
-        Layout::new(program, sizes.unit, 40, Some(sizes.clone())).expect("a program that can be run");
+    let layout = Layout::new(program, sizes.unit, 40, Some(sizes.clone())).expect("the program can be run");
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &layout);
     let kept = |kept: Vec<u32>| kept.into_iter().map(|k| k as usize).collect();
     choice.copies.into_iter().map(|chosen| kept(chosen.kept)).collect()

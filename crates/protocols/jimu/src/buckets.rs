@@ -151,7 +151,7 @@ impl<'a> Checks<'a> {
         let (hashed, watched) = (sight.hashes(&hashed), sight.watched());
         let words = labels.data().iter().zip(hashed.data()).zip(watched.iter().cycle());
         let rest = words.fold(0, |all, ((label, hash), watched)| all | ((label ^ hash) & watched));
-        assert_eq!(labels.count(), hashed.count(), "a hash for each label");
+        assert_eq!(labels.count(), hashed.count(), "each label must have a hash");
         match bool::from(rest.ct_eq(&0)) {
             true => Ok(()),
             false => Err(Cheat::Label),
@@ -231,14 +231,14 @@ impl Judging {
         recovery: &mut Recovery,
         mut each: impl FnMut(usize, &[u128], u8),
     ) -> Result<(), Cheat> {
-        let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label of N blocks");
+        let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label has N blocks");
         let (delta, watched) = (of_word(&self.delta), of_word(&self.watched));
         let (mut two, mut values) = (Zeroizing::new([[0; N]; 2]), Zeroizing::new([[0; N]; 2]));
         let mut label = Zeroizing::new([0; N]);
         let mut empty = Choice::from(0);
         let (results, rest) = results.as_chunks::<N>();
         let buckets = results.chunks_exact(bucket);
-        assert!(rest.is_empty() && buckets.remainder().is_empty(), "a result for each gate");
+        assert!(rest.is_empty() && buckets.remainder().is_empty(), "each gate must have a result");
         for (slot, results) in looking(buckets.enumerate()) {
             let head = of_word(heads(slot));
             // The first valid result of each kind: m and m ⊕ Δ.

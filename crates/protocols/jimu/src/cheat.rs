@@ -14,12 +14,12 @@ cheats! {
         /// sent before.
         Permutation = "a difference of permutation messages is not the hashed one",
         /// Section 5.1, step 3(a)ii: a soldering is not the difference of the hashed labels or offsets.
-        Soldering = "a soldering is not the difference of what is hashed",
+        Soldering = "a soldering does not match the hashed labels or offsets",
         /// In place of section 5.1, step 1(a): the label of an input of the garbler is not the hashed one.
         InputLabel = "the label of an input is not the hashed one",
         /// In place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the hashed
         /// one.
-        OtOffset = "labels of OTs are not the hashed ones",
+        OtOffset = "the labels of the OTs are not the hashed ones",
         /// In place of section 5.1, step 1(b): the evaluator's choices differ between the blocks of labels.
         Choices = "the choices of OTs differ between the parts of labels",
         /// The evaluator's label for an output of the garbler is none of the wire's two labels.
@@ -33,6 +33,6 @@ cheats! {
         /// Section 5.1, at the end: an opened copy of a component does not follow from its words.
         OpenedCopy = "an opened copy of a component is garbled wrongly",
         /// Section 5.1, at the end: the tables of a copy in a bucket do not have the hash that was sent.
-        Tables = "tables are not those that were hashed",
+        Tables = "the tables of a copy are not the hashed ones",
     }
 }

@@ -89,7 +89,7 @@ impl Given {
         assert_eq!(
             (inputs.len(), outputs.count()),
             (input_bits.len(), output_bits.len()),
-            "a bit for each wire"
+            "each wire must have a bit"
         );
         let copies = offsets.0.len().max(1);
         let [input, output] = [inputs.len() / copies, outputs.count() / copies];

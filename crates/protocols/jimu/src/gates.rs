@@ -76,7 +76,7 @@ pub const VALUES: usize = 2;
 
 /// Returns the blocks of the values that open label `k`.
 pub fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
-    *values.word(k).first_chunk().expect("VALUES blocks open a label")
+    *values.word(k).first_chunk().expect("an opening of a label has VALUES blocks")
 }
 
 /// Returns the colour of a compressed label.
@@ -177,7 +177,7 @@ impl Garbling {
         at: impl Fn(usize) -> usize,
         (room, outputs): (&mut Room, &mut [u128]),
     ) {
-        assert_eq!(gates.len(), short.len(), "two operands a gate");
+        assert_eq!(gates.len(), short.len(), "each gate must have two operands");
         match self.blocks {
             2 => self.evaluate_of::<2>(gates, short, tables, at, (room, outputs)),
             3 => self.evaluate_of::<3>(gates, short, tables, at, (room, outputs)),
@@ -197,7 +197,7 @@ impl Garbling {
     ) {
         let rows = tables.data().as_chunks::<N>().0.as_chunks::<2>().0;
         let outputs = outputs.as_chunks_mut::<N>().0;
-        assert_eq!(gates.len(), outputs.len(), "a label for each gate");
+        assert_eq!(gates.len(), outputs.len(), "each gate must have a label");
         let (mut all, mut first) = (outputs.iter_mut().zip(short), 0);
         hashes.resize(2 * N * GATES_AT_ONCE, 0);
         for gates in gates.chunks(GATES_AT_ONCE) {
@@ -247,7 +247,7 @@ impl Default for Room {
 }
 
 /// The message for labels of any other length.
-pub(crate) const OF_BLOCKS: &str = "labels have two, three or four blocks";
+pub(crate) const OF_BLOCKS: &str = "a label must have two, three or four blocks";
 
 /// Returns all ones for 1, and zeros for 0. The `black_box` hides from the compiler that there are only two
 /// values. Otherwise it would split a loop that uses the mask, and the loop's time would reveal the bit, as

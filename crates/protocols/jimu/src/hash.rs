@@ -64,7 +64,11 @@ impl LabelHash {
     /// If an index is too large, the hash has another number of blocks, or the output has the wrong length.
     pub fn hash<const N: usize>(&self, labels: &[(u128, usize)], hashes: &mut [u128]) {
         look();
-        assert_eq!((self.blocks, labels.len() * N), (N, hashes.len()), "blocks of a label");
+        assert_eq!(
+            (self.blocks, labels.len() * N),
+            (N, hashes.len()),
+            "each label must have N blocks and a hash"
+        );
         let each = indices_of_a_key(N);
         let key_of = |&(_, index): &(u128, usize)| index / each;
         let input = |&(label, index): &(u128, usize)| input::<N>(label, index % each);

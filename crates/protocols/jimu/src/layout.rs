@@ -234,7 +234,7 @@ impl<'p> Layout<'p> {
     /// [`Error::Stock`] if the number of buckets of a kind differs from its slots.
     pub fn take(&mut self, batches: &[([u8; 32], usize)]) -> Result<(), Error> {
         let other =
-            || Error::Stock("the stock gives another number of buckets than the program has slots".into());
+            || Error::Stock("the stock has another number of buckets than the program has slots".into());
         let mut kinds = Vec::with_capacity(batches.len());
         let mut places: HashMap<[u8; 32], VecDeque<(usize, usize)>> = HashMap::new();
         for (batch, (digest, count)) in batches.iter().enumerate() {
@@ -413,7 +413,7 @@ fn countable(program: &Program, unit: Unit, kinds: &[Option<usize>]) -> Result<(
     match wires < 1 << 31 {
         true => Ok(()),
         false => Err(Error::Limit(format!(
-            "the program has too many wires for one session with {}; cut it",
+            "the program has too many wires for one session with {}; split it into several programs",
             unit.name()
         ))),
     }

@@ -271,7 +271,7 @@ impl Chosen {
     pub fn prove(self, channel: &mut Channel, session: &[u8; 32]) -> Result<(Secrets<u8>, Words), Error> {
         let Chosen { counts, choices, labels } = self;
         let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
-        let seed = Seed::from_bytes(*seed.first_chunk().expect("the requested length"));
+        let seed = Seed::from_bytes(*seed.first_chunk().expect("the message has the requested length"));
         let (sums, bits) = combine(&seed, counts, &labels, &choices);
         let mut message = pack(bits.iter().copied());
         message.extend_from_slice(&hash(session, &sums));

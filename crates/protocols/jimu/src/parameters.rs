@@ -215,7 +215,7 @@ impl Level {
             Some((labels, permutations)) if label_bits(&labels) < usize::MAX => {
                 Ok(Level { security, uses: 0, labels, permutations })
             }
-            _ => Err(Error::Usage(format!("no hashes bind to {security} bits"))),
+            _ => Err(Error::Usage(format!("no code makes the hashes binding to {security} bits"))),
         }
     }
 
@@ -310,8 +310,13 @@ impl Level {
             cuts.find(|cut| buckets + self.compared(rule, cut) <= limit)
         };
         let found = (1..PARTS).filter_map(of_part).min_by_key(Bucketing::copies);
-        found
-            .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
+        found.ok_or_else(|| {
+            Error::Limit(format!(
+                "no cut-and-choose of {slots} buckets has a bound of 2^-{} \
+                 or less; use fewer gates or a lower --security",
+                self.security
+            ))
+        })
     }
 
     /// Returns the base-2 logarithm of this share of the probability that the checks leave of 2^-s.
@@ -338,7 +343,13 @@ impl Level {
                 Some(Bucketing { opened: bucketing.opened.max(least), ..bucketing })
             })
             .find(|bucketing| self.of_copies(rule, bucketing) <= limit)
-            .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
+            .ok_or_else(|| {
+                Error::Limit(format!(
+                    "no cut-and-choose of {slots} buckets has a bound of 2^-{} \
+                 or less; use fewer gates or a lower --security",
+                    self.security
+                ))
+            })
     }
 }
 
@@ -394,7 +405,10 @@ impl Sizes {
         let others = level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
         let left = 1.0 - (others.log2() + s).exp2();
         if left <= 0.0 {
-            return Err(Error::Limit(format!("this program cannot be had within 2^-{security}")));
+            return Err(Error::Limit(format!(
+                "no parameters for this program have a bound of 2^-{security} or less; use a smaller \
+                 program or a lower --security"
+            )));
         }
         // Slightly less, because sums are rounded up.
         let share = -s + (left * (1.0 - 1e-6) / slots.len().max(1) as f64).log2();
@@ -406,11 +420,16 @@ impl Sizes {
         let sizes = Sizes { level, unit, copies };
         if sizes.copies.iter().map(Bucketing::copies).max().is_some_and(|copies| copies > MOST) {
             return Err(Error::Limit(
-                "the program has more AND gates or components than one session makes; cut it".into(),
+                "the program has more AND gates or components than one session can make; split it into \
+                 several programs"
+                    .into(),
             ));
         }
         if sizes.bound() > Upper::exp2(-s) {
-            return Err(Error::Limit(format!("this program cannot be had within 2^-{security}")));
+            return Err(Error::Limit(format!(
+                "no parameters for this program have a bound of 2^-{security} or less; use a smaller \
+                 program or a lower --security"
+            )));
         }
         Ok(sizes)
     }

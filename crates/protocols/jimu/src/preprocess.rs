@@ -144,7 +144,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     let mut rho = rho.collect::<Result<Vec<_>, Error>>()?.into_iter();
     let rho_masks = party.permutations.masks(channel)?;
     channel.flush()?;
-    let mut list = || labels.next().expect("as many lists as were made");
+    let mut list = || labels.next().expect("each list that was made is there");
     let mut wires = |labels: Words| Wires { labels, permutations: rho.next().expect("likewise") };
     let (mut copies, mut replaced) = (Vec::new(), Vec::new());
     for kind in 0..supply.kinds.len() {
@@ -319,7 +319,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     let mut garbled = Vec::new();
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
         let start = party.run.channel.receive(msg::START, START)?;
-        let start = u128::from_le_bytes(*start.first_chunk().expect("the requested length"));
+        let start = u128::from_le_bytes(*start.first_chunk().expect("the message has the requested length"));
         let copies = bucketing.copies() as usize;
         garbled.push(match kind {
             Kind::Gate => receive_gates(party, start, copies)?,
@@ -329,7 +329,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     let channel = &mut party.run.channel;
     let mut labels = party.labels.verify(channel, &seed, labels, masks)?.into_iter();
     let mut rho = party.permutations.verify(channel, &seed, rho, rho_masks)?.into_iter();
-    let mut list = || labels.next().expect("as many lists as were verified");
+    let mut list = || labels.next().expect("each list that was verified is there");
     let mut wires = |labels: Hashes| HashedWires { labels, permutations: rho.next().expect("likewise") };
     let mut copies = Vec::new();
     for (garbled, chosen) in garbled {

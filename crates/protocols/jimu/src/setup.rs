@@ -304,8 +304,9 @@ fn evaluator_of(
     let permutations =
         Receiver::set_up(channel, &level.permutations, of_messages, of_permutations, level.hashes())?;
     let seeds = channel.receive(msg::POINTS, 2 * SEED_BYTES)?;
-    let [compression, point] = [0, SEED_BYTES]
-        .map(|first| Seed::from_bytes(*seeds[first..].first_chunk().expect("the requested length")));
+    let [compression, point] = [0, SEED_BYTES].map(|first| {
+        Seed::from_bytes(*seeds[first..].first_chunk().expect("the message has the requested length"))
+    });
     let points = Points::new(labels.code(), permutations.code(), [&compression, &point]);
 
     let count = ots.count() + 1;

@@ -62,7 +62,7 @@ fn mark(run: &Metered, clock: Clock) -> Mark {
 /// # Panics
 /// If there are fewer than four gates, or no wires.
 pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Result<Vec<Task>, Error> {
-    assert!(gates >= 4 && wires > 1, "at least four gates and two wires");
+    assert!(gates >= 4 && wires > 1, "a measurement needs at least four gates and two wires");
     let mut tasks = of_gates(security, gates / 2, clock)?;
     let inputs = |party: Party, count: usize| ports(security, clock, (party, count), 1);
     let cases: [(&str, Runs); 3] = [
@@ -159,7 +159,7 @@ fn behind_setup(job: &Job, unit: Unit, clock: Clock) -> Result<[Mark; 2], Error>
 }
 
 fn gone() -> Error {
-    Error::Resource("a party that was measured has ended".into())
+    Error::Resource("one of the measured parties has ended".into())
 }
 
 /// Runs with twice `half` gates. All gates are garbled, half of them are opened, and the others are soldered
@@ -283,7 +283,7 @@ fn evaluators(
         return Err(gone());
     }
     let bits: usize = opened.iter().flatten().map(|part| lowest_bits(&part.permutations.1).len()).sum();
-    assert_eq!(bits, 3 * kept.len(), "all wires are soldered");
+    assert_eq!(bits, 3 * kept.len(), "each kept gate must have three solderings");
     let operands = active.recv().map_err(|_| gone())?;
     marks[3] = mark(&party.run, clock);
     let labels = Labels::new(party.labels.code(), &party.points.compression, operands);

@@ -131,10 +131,10 @@ impl Circuit {
     pub fn new(inputs: u32, gates: Vec<Gate>, outputs: Vec<u32>) -> Result<Self, Error> {
         let fail = |why: String| Err(Error::Input(why));
         if inputs < 2 || outputs.is_empty() {
-            return fail("a circuit to be garbled has at least two inputs and one output".into());
+            return fail("a circuit must have at least two inputs and one output to be garbled".into());
         }
         if gates.len() as u64 + u64::from(inputs) > u64::from(u32::MAX) {
-            return fail("a circuit has fewer than 2^32 wires".into());
+            return fail("a circuit must have fewer than 2^32 wires".into());
         }
         let mut reads = vec![false; inputs as usize + gates.len()];
         for (wire, gate) in (inputs..).zip(&gates) {
@@ -152,7 +152,8 @@ impl Circuit {
                 Some(read @ false) if output >= inputs => *read = true,
                 _ => {
                     return fail(format!(
-                        "wire {output} cannot be an output: an input, read by a gate, or an output already"
+                        "wire {output} cannot be an output, because it is an input, is read by a gate, or \
+                         is already an output"
                     ));
                 }
             }
@@ -176,15 +177,22 @@ impl Circuit {
         for (first, second, function) in gates {
             let of = |wire: u32| {
                 let signal = signals.get(wire as usize).copied();
-                signal
-                    .ok_or_else(|| Error::Input(format!("a gate reads wire {wire}, which is not before it")))
+                signal.ok_or_else(|| {
+                    Error::Input(format!(
+                        "a gate reads wire {wire}, which no input and no earlier gate drives"
+                    ))
+                })
             };
             let signal = made.gate(of(first)?, of(second)?, function);
             signals.push(signal);
         }
         let of = |&output: &u32| {
             let signal = signals.get(output as usize).copied();
-            signal.ok_or_else(|| Error::Input(format!("there is no wire {output} to be an output")))
+            signal.ok_or_else(|| {
+                Error::Input(format!(
+                    "wire {output} cannot be an output, because the circuit does not have it"
+                ))
+            })
         };
         let driven = outputs.iter().map(of).collect::<Result<Vec<_>, _>>()?;
         // The number of uses of each wire. A wire needs no copy if its only use is one output.
@@ -221,7 +229,9 @@ impl Circuit {
     /// [`Error::Input`] if the file has no functions of gates, or fewer than two inputs or no output.
     pub fn of_scd(scd: &Scd) -> Result<Self, Error> {
         let Some(functions) = scd.functions() else {
-            return Err(Error::Input("a topological circuit computes nothing that could be garbled".into()));
+            return Err(Error::Input(
+                "a topological circuit has no functions of gates, so it cannot be garbled".into(),
+            ));
         };
         let functions = functions.iter().map(|&table| Function(table));
         let gates = scd.gates().iter().zip(functions).map(|(&[a, b], function)| (a, b, function));
@@ -265,7 +275,7 @@ impl Circuit {
     /// # Panics
     /// If the number of bits is wrong.
     pub fn evaluate(&self, inputs: &[bool]) -> Vec<bool> {
-        assert_eq!(inputs.len(), self.inputs as usize, "the number of bits is the number of inputs");
+        assert_eq!(inputs.len(), self.inputs as usize, "the caller must give one bit for each input");
         let mut bits: Vec<u8> = inputs.iter().map(|&bit| bit.into()).collect();
         for gate in &self.gates {
             bits.push(gate.function.apply(bits[gate.first as usize], bits[gate.second as usize]));

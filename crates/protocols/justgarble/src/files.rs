@@ -137,7 +137,7 @@ impl Mark {
     pub fn fits(&self, other: &Mark) -> Result<(), Error> {
         match self == other {
             true => Ok(()),
-            false => Err(Error::Input("these files are not of one garbling".into())),
+            false => Err(Error::Input("these files come from different garblings".into())),
         }
     }
 }
@@ -318,7 +318,7 @@ fn read_pairs(file_type: FileType, file: &[u8]) -> Result<Pairs, Error> {
     // With equal last bits, two tokens could be equal, and d could not distinguish them.
     match pairs.iter().all(|[zero, one]| mark.length.type_of(zero ^ one) == 1) {
         true => Ok((mark, program, pairs)),
-        false => Err(damaged("two tokens end in the same bit")),
+        false => Err(damaged("the two tokens of a wire end in the same bit")),
     }
 }
 
@@ -344,7 +344,7 @@ fn damaged(why: &str) -> Error {
 }
 
 fn unknown() -> Error {
-    damaged("there is no such scheme, cipher or doubling")
+    damaged("the file names an unknown scheme, cipher or doubling")
 }
 
 /// A file under construction. The buffer is erased when it is dropped.
@@ -396,25 +396,25 @@ impl<'f> Reader<'f> {
     fn new(file_type: FileType, file: &'f [u8]) -> Result<Self, Error> {
         let found = file.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
         let Some(([found, version], _)) = found else {
-            return Err(Error::Input(format!("this is not a file with {}", file_type.name())));
+            return Err(Error::Input(format!("this file does not contain {}", file_type.name())));
         };
         if *version != VERSION {
             return Err(Error::Input(format!(
-                "a garbling's files have version {VERSION} here, and this one has {version}"
+                "the file has version {version}, but this release reads files of version {VERSION}"
             )));
         }
         if *found != file_type as u8 {
             let what = FileType::ALL
                 .iter()
                 .find(|known| **known as u8 == *found)
-                .map_or("nothing known", |known| known.name());
-            return Err(Error::Input(format!("this file holds {what}, not {}", file_type.name())));
+                .map_or("an unknown part of a garbling", |known| known.name());
+            return Err(Error::Input(format!("this file contains {what}, not {}", file_type.name())));
         }
         match file.split_last_chunk() {
             Some((content, end)) if content.len() >= MAGIC.len() + 2 && digest(content) == *end => {
                 Ok(Reader(&content[MAGIC.len() + 2..]))
             }
-            _ => Err(damaged("its digest is another one")),
+            _ => Err(damaged("the digest at its end does not fit the content")),
         }
     }
 
@@ -427,7 +427,7 @@ impl<'f> Reader<'f> {
 
     /// Checks that the file still has this many bytes. So a short file cannot cause a large allocation.
     fn allow(&self, bytes: u64) -> Result<(), Error> {
-        if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("it ends early")) }
+        if bytes <= self.0.len() as u64 { Ok(()) } else { Err(damaged("the file ends too early")) }
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
@@ -446,7 +446,7 @@ impl<'f> Reader<'f> {
         let length = match form & !NOT_PRIVATE {
             10 => Length::Short,
             16 => Length::Long,
-            _ => return Err(damaged("a token has 10 or 16 bytes")),
+            _ => return Err(damaged("a token must have 10 or 16 bytes")),
         };
         Ok(Mark { garbling, length, is_private: form & NOT_PRIVATE == 0 })
     }
@@ -463,7 +463,7 @@ impl<'f> Reader<'f> {
     }
 
     fn end(&self) -> Result<(), Error> {
-        if self.0.is_empty() { Ok(()) } else { Err(damaged("something follows its end")) }
+        if self.0.is_empty() { Ok(()) } else { Err(damaged("the file continues after its end")) }
     }
 }
 

@@ -204,7 +204,7 @@ impl Maker {
 /// [`Error::Usage`] if n is below 10 or above 64.
 pub fn modular_exponentiation(bits: usize) -> Result<Circuit, Error> {
     if !(10..=64).contains(&bits) {
-        return Err(Error::Usage("modular exponentiation is of numbers of 10 to 64 bits".into()));
+        return Err(Error::Usage("modular exponentiation needs numbers of 10 to 64 bits".into()));
     }
     let modulus = modulus(bits);
     let mut b = Builder::new(2 * bits as u32);

@@ -63,7 +63,9 @@ impl Ready {
         let wires = u64::from(inputs) + 1 + 2 * gates.len() as u64;
         let read = 2 * gates.len() + outputs.len();
         if wires > u64::from(u32::MAX) || inputs as usize > read + MOST_UNREAD {
-            return Err(Error::Input(format!("there are {inputs} inputs, most of which no gate reads")));
+            return Err(Error::Input(format!(
+                "the circuit has {inputs} inputs, but gates read only a few of them"
+            )));
         }
         let (mut tweaks, mut functions) = (Vec::new(), Vec::new());
         // An additional wire behind the inputs, which is always zero.
@@ -213,7 +215,7 @@ impl Garbler {
             Arc::ptr_eq(&garbling.garbled.shape, &self.shape)
                 && garbling.garbled.cipher == self.scheme.cipher()
         };
-        assert!(garblings.iter().all(same), "all garblings were made by this garbler");
+        assert!(garblings.iter().all(same), "all garblings must come from this garbler");
         let keys: Vec<[Zeroizing<u128>; 2]> =
             garblings.iter().map(|_| [0; 2].map(|_| Zeroizing::new(self.rng.block()))).collect();
         self.with_keys(garblings, &keys);
@@ -391,7 +393,7 @@ impl Evaluator {
     ) -> Result<Vec<Zeroizing<Vec<u128>>>, Error> {
         if garbled.len() != inputs.len() {
             return Err(Error::Input(format!(
-                "there are {} garbled circuits, but inputs for {}",
+                "the caller gave {} garbled circuits, but inputs for {}",
                 garbled.len(),
                 inputs.len()
             )));
@@ -400,7 +402,7 @@ impl Evaluator {
             let same = Arc::ptr_eq(&garbled.shape, &self.shape) || garbled.shape == self.shape;
             if !same || garbled.scheme() != self.scheme {
                 return Err(Error::Input(
-                    "the garbled circuit has another shape or scheme than the evaluator".into(),
+                    "the garbled circuit has another shape or scheme than this evaluator was made for".into(),
                 ));
             }
             has_inputs(&self.shape, inputs)?;
@@ -480,7 +482,7 @@ fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
     match inputs.len() == shape.inputs() as usize {
         true => Ok(()),
         false => Err(Error::Input(format!(
-            "the garbled circuit has {} inputs, and {} tokens are given",
+            "the garbled circuit has {} inputs, but {} tokens were given",
             shape.inputs(),
             inputs.len()
         ))),

@@ -119,16 +119,16 @@ impl Scheme {
         let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
         if is_half && matches!(cipher, Cipher::A2(d) | Cipher::A4(d) if d != Doubling::D1) {
             return Err(Error::Usage(format!(
-                "{method:?} is defined and proven only with multiplication in the field, which is D1; choose \
-                 D1, or another method"
+                "{method:?} is defined and proven only with multiplication in the field (doubling D1); \
+                 choose D1, or another method"
             )));
         }
         match method.has_free_xor() && !cipher.bears_free_xor() {
             false => Ok(Scheme { method, cipher }),
             true => Err(Error::Usage(format!(
-                "{method:?} with {cipher:?} can be read by anybody: the keys of its cipher add up, so the \
-                 offset that all wires have in common cancels out; take A2 or A4 with it, or Ga with \
-                 {cipher:?}"
+                "{method:?} with {cipher:?} is insecure: its cipher adds the two keys, so the common offset \
+                 of all wires cancels out and anybody can read the tables; choose A2 or A4 with this \
+                 method, or Ga with {cipher:?}"
             ))),
         }
     }
@@ -142,7 +142,7 @@ impl Scheme {
     pub fn named(name: &str) -> Result<Self, Error> {
         let unknown = || {
             Error::Usage(format!(
-                "there is no scheme {name:?}; a scheme is a method (ga, gax, gaxr, half-gates, \
+                "there is no scheme {name:?}; a scheme is the name of a method (ga, gax, gaxr, half-gates, \
                  privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling \
                  (d1 to d7), such as gaxr-a2-d7"
             ))
@@ -205,18 +205,18 @@ impl Shape {
         let fail = |why: &str| Err(Error::Input(why.into()));
         let wires = u64::from(inputs) + gates.len() as u64;
         if wires > u64::from(u32::MAX) {
-            return fail("a circuit has fewer than 2^32 wires");
+            return fail("a circuit must have fewer than 2^32 wires");
         }
         for (driven, &(first, second, opening)) in (u64::from(inputs)..).zip(&gates) {
             if first >= second || u64::from(second) >= driven {
-                return fail("a gate reads a wire that is not before it");
+                return fail("a gate reads a wire that no input and no earlier gate drives");
             }
             if !method.has(opening) {
                 return fail("a gate has a type that the scheme does not have");
             }
         }
         if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
-            return fail("an output is no wire");
+            return fail("an output reads a wire that does not exist");
         }
         let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
         Ok(Shape { method, inputs, gates, outputs, with_rows })
@@ -300,14 +300,14 @@ impl Garbled {
     pub fn new(scheme: Scheme, key: u128, shape: Arc<Shape>, rows: Vec<u128>) -> Result<Self, Error> {
         let fail = |why: &str| Err(Error::Input(format!("the garbled circuit is damaged: {why}")));
         if shape.method != scheme.method() {
-            return fail("its gates are another method's");
+            return fail("its gates belong to another method");
         }
         if rows.len() != shape.rows() {
-            return fail("there are not as many rows as its gates have");
+            return fail("the number of rows does not fit its gates");
         }
         let cut = !scheme.cipher().length().mask();
         if rows.iter().any(|row| row & cut != 0) {
-            return fail("a row is longer than a token");
+            return fail("one of its rows is longer than a token");
         }
         Ok(Garbled { cipher: scheme.cipher(), key, shape, rows })
     }
@@ -411,7 +411,7 @@ impl Checking {
         let all = found.iter().fold(Choice::from(1), |all, (zero, one)| all & (*zero | *one));
         match bool::from(all) {
             true => Ok(found.into_iter().map(|(_, one)| one.into()).collect()),
-            false => Err(Error::Input("an output has a token that no evaluation gives".into())),
+            false => Err(Error::Input("an output has a token that no evaluation can give".into())),
         }
     }
 }
@@ -420,7 +420,7 @@ fn same_number(outputs: usize, given: usize) -> Result<(), Error> {
     match outputs == given {
         true => Ok(()),
         false => {
-            Err(Error::Input(format!("the circuit has {outputs} outputs, and {given} tokens are given")))
+            Err(Error::Input(format!("the circuit has {outputs} outputs, but {given} tokens were given")))
         }
     }
 }

@@ -221,8 +221,8 @@ fn damaged_garbled_circuits_are_refused() {
     assert_eq!(of(shape.clone(), rows.clone()).unwrap(), garbled);
     let other = Shape::of(Method::GaX, &circuit);
     for (shape, rows, why) in [
-        (shape.clone(), rows[..2].to_vec(), "as many rows"),
-        (shape.clone(), [&rows[..], &[0]].concat(), "as many rows"),
+        (shape.clone(), rows[..2].to_vec(), "the number of rows"),
+        (shape.clone(), [&rows[..], &[0]].concat(), "the number of rows"),
         (shape, vec![1, 0, 0], "longer than a token"),
         (other.into(), vec![0; 4], "another method"),
     ] {
@@ -231,10 +231,10 @@ fn damaged_garbled_circuits_are_refused() {
     }
     let sum = Opening::Sum { first: true, second: true };
     for (gates, outputs, why) in [
-        (vec![(0, 3, Opening::Rows)], vec![3], "not before it"),
-        (vec![(0, u32::MAX, Opening::Rows)], vec![3], "not before it"),
-        (vec![(1, 1, sum)], vec![3], "not before it"),
-        (vec![(2, 1, sum)], vec![3], "not before it"),
+        (vec![(0, 3, Opening::Rows)], vec![3], "no earlier gate drives"),
+        (vec![(0, u32::MAX, Opening::Rows)], vec![3], "no earlier gate drives"),
+        (vec![(1, 1, sum)], vec![3], "no earlier gate drives"),
+        (vec![(2, 1, sum)], vec![3], "no earlier gate drives"),
         (vec![(0, 1, Opening::Known(Function::AND))], vec![3], "type that the scheme does not have"),
         (
             vec![(0, 1, Opening::Sum { first: true, second: false })],

@@ -23,23 +23,23 @@ cheats! {
         /// The committed offset ends in 0, or an indicator bit is not the committed one.
         Indicator = commit::Cheat::Indicator,
         /// The evaluator names a label that the OTs did not give it.
-        OtBinding = "the OT offset: a label that the OT did not give",
+        OtBinding = "OT offset: the evaluator named a label that its OTs did not give",
         /// A checked wire authenticator refuses the label of the challenged colour.
         WireAuthenticator = "a checked wire authenticator refuses its label",
         /// A checked input authenticator does not follow from its offset.
         InputAuthenticator = "a checked input authenticator does not authenticate itself",
         /// The offset of an input authenticator has the lowest bit 0.
-        OffsetColour = "an offset ends in 0",
+        OffsetColour = "the lowest bit of an offset is 0",
         /// The sum of two offsets has the lowest bit 1.
-        DeltaDifferenceColour = "the sum of two offsets ends in 1",
+        DeltaDifferenceColour = "the lowest bit of the sum of two offsets is 1",
         /// The authenticators refuse the label of one of the garbler's inputs.
         InputLabel = "the label of an input is not valid",
         /// No gate of a bucket gave a label that its majority accepts.
         NoValidLabel = "a bucket gives no valid label",
         /// The majority of a bucket accepts a third label.
-        ThirdLabel = "three labels of one wire are accepted",
+        ThirdLabel = "the authenticators accept three labels of one wire",
         /// The evaluator does not have the labels of the garbler's outputs.
-        ForgedOutput = "forged labels of the garbler's outputs",
+        ForgedOutput = "the evaluator sent forged labels of the garbler's outputs",
     }
 }
 

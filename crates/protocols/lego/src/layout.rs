@@ -67,7 +67,8 @@ impl<'p> Layout<'p> {
             first_and.push(ands);
             ands += program.component(slot.component).circuit.and_gates();
             if ands > 1 << 24 {
-                let limit = "with `lego`, a program can have at most 2^24 AND gates; cut it in parts";
+                let limit = "with --protocol lego, a program can have at most 2^24 AND gates; split it into \
+                     several programs";
                 return Err(Error::Limit(limit.into()));
             }
         }

@@ -101,7 +101,9 @@ fn rest(checks: &Budget, security: u32) -> Result<f64, Error> {
     let rest = f64::from(security).exp2().recip() - spent;
     match rest > 0.0 {
         true => Ok(rest),
-        false => Err(Error::Usage(format!("2^-{security} cannot be reached by these commitments"))),
+        false => Err(Error::Usage(format!(
+            "these commitments cannot reach a bound of 2^-{security}; choose a lower --security"
+        ))),
     }
 }
 
@@ -312,7 +314,8 @@ impl Parameters {
 
     /// Returns the promise of a run with these parameters.
     pub fn promise(&self) -> Promise {
-        let budget = checks(self.security, PROOFS, EXTENSIONS).expect("a level that is offered");
+        let budget =
+            checks(self.security, PROOFS, EXTENSIONS).expect("the level is one of the offered levels");
         let cuts = self.bound_of_cuts();
         let spent =
             cuts.into_iter().map(|(name, bound)| Spent { check: name.into(), bound_log2: bound.log2() });
@@ -333,7 +336,7 @@ pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authe
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
 pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<Spent>) -> Promise {
-    let level = level(security).expect("parameters are of a level that is offered");
+    let level = level(security).expect("the parameters have one of the offered levels");
     Promise {
         commitments: Some(session::Commitments { scheme: Commitments::NAME.into(), code: level.code }),
         ..Promise::malicious(
@@ -356,12 +359,17 @@ pub(super) fn add_inputs(promise: &mut Promise, cut: &Bucketing) {
 }
 
 fn no_cut(slots: u32, security: u32) -> Error {
-    Error::Limit(format!("no cut of {slots} buckets reaches 2^-{security}"))
+    Error::Limit(format!(
+        "no cut-and-choose of {slots} buckets reaches a bound of 2^-{security}; choose a lower --security"
+    ))
 }
 
 fn slots(count: u64) -> Result<u32, Error> {
     u32::try_from(count).ok().filter(|&count| count <= 1 << 24).ok_or_else(|| {
-        Error::Limit(format!("{count} AND gates or inputs at once; at most {} are possible", 1 << 24))
+        Error::Limit(format!(
+            "the request has {count} AND gates or inputs, but at most {} are possible at once",
+            1 << 24
+        ))
     })
 }
 

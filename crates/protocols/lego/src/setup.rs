@@ -288,7 +288,7 @@ fn accept(
     };
     // The greeting contains the digest of the proposal, which therefore enters the session's identifier.
     if parameters.proposal() != proposal || digest(&proposal) != answer.parameters {
-        return Err(Error::Mismatch("the peer's cut-and-choose parameters are others".into()));
+        return Err(Error::Mismatch("the two parties have different cut-and-choose parameters".into()));
     }
     Ok(parameters)
 }

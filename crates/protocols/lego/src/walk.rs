@@ -291,7 +291,7 @@ struct OnDesk<'a>(Option<Desk>, &'a Mutex<Vec<Desk>>);
 
 impl<'a> OnDesk<'a> {
     fn take(desks: &'a Mutex<Vec<Desk>>) -> Self {
-        OnDesk(desks.lock().expect("a desk is taken").pop(), desks)
+        OnDesk(desks.lock().expect("no thread panicked while it held the lock").pop(), desks)
     }
 
     fn desk(&mut self) -> &mut Desk {

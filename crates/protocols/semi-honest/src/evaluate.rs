@@ -97,7 +97,7 @@ impl<'b> Wires<'b> {
 fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::layout::LANES], Error> {
     let first = so_far.checked_mul(lanes as u32).filter(|&first| first <= u32::MAX - lanes as u32);
     let first = first.ok_or_else(|| {
-        Error::Limit("one run garbles a component fewer than 2^32 times; use fewer executions".into())
+        Error::Limit("one run can garble a component fewer than 2^32 times; use fewer executions".into())
     })?;
     *so_far += 1;
     let mut numbers = [0; crate::layout::LANES];
@@ -136,7 +136,8 @@ pub(super) fn garbler(
         for slot in layout.program.slots() {
             let [inputs, outputs] = wires.gather(&slot, count);
             let component = slot.component.0 as usize;
-            let schedule = schedules[component].as_ref().expect("a component of a slot is used");
+            let schedule =
+                schedules[component].as_ref().expect("each component that a slot uses has a schedule");
             let keys = GarblingKeys::streamed(starts[component], layout.lanes(), schedule.and_gates());
             let copies = copies(&mut visits[component], layout.lanes(), count)?;
             HalfGates::garble(
@@ -196,7 +197,8 @@ pub(super) fn evaluator(
         for slot in layout.program.slots() {
             let [inputs, outputs] = wires.gather(&slot, count);
             let component = slot.component.0 as usize;
-            let schedule = schedules[component].as_ref().expect("a component of a slot is used");
+            let schedule =
+                schedules[component].as_ref().expect("each component that a slot uses has a schedule");
             let keys = GarblingKeys::streamed(starts[component], layout.lanes(), schedule.and_gates());
             let copies = copies(&mut visits[component], layout.lanes(), count)?;
             HalfGates::evaluate(

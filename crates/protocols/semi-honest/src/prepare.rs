@@ -54,7 +54,7 @@ pub(super) fn evaluator(
 ) -> Result<Labels, Error> {
     party.run.phase("prepare");
     let count = chunk.count() * chunk.layout.evaluator_inputs();
-    assert_eq!(input.len(), count, "one bit for each input wire");
+    assert_eq!(input.len(), count, "the caller must give one bit for each input wire");
     let mut bits: Zeroizing<Vec<u8>> = Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect());
     let Some(stock) = stock.filter(|_| count > 0) else {
         return match count {

@@ -74,7 +74,9 @@ impl Request {
         match u32::try_from(most) {
             Ok(_) => Ok(Request { components, inputs }),
             Err(_) => Err(Error::Limit(
-                "a program from stock has fewer than 2^32 input bits and copies of each component".into(),
+                "a program from stock must have fewer than 2^32 input bits and copies of each component; \
+                 use fewer --executions"
+                    .into(),
             )),
         }
     }
@@ -182,8 +184,9 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
         return Ok(());
     }
     Err(Error::Stock(format!(
-        "so much was begun in vain in this part of the stock that a cheater would succeed with probability \
-         up to {}, more than 2^-{security}; burn it, or leave what is in it",
+        "so many steps of this part of the stock were given up that a cheater would succeed with \
+         probability up to {}, more than 2^-{security}; burn this part (`brickwork stock burn`) and make \
+         new stock",
         at_most(spent)
     )))
 }

@@ -42,7 +42,7 @@ impl Header {
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("a header can be encoded")
+        postcard::to_stdvec(self).expect("each header has an encoding")
     }
 
     /// Reads a header.
@@ -53,7 +53,7 @@ impl Header {
         let malformed = |what: &str| Error::Stock(format!("the header of a batch {what}"));
         let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed("is malformed"))?;
         if header.version != VERSION {
-            return Err(malformed("is of another version"));
+            return Err(malformed("has another version"));
         }
         let pool = header.origin.pool;
         match (pool.size == 0) == (pool.bucket == 0) && header.parts.iter().all(|keys| keys.copies > 0) {
@@ -140,10 +140,14 @@ impl Items {
     /// # Panics
     /// If a list is too short.
     pub fn push(&mut self, count: usize, lists: Vec<List>) {
-        assert_eq!(lists.len(), self.shape.0.len(), "the shape has as many lists");
+        assert_eq!(
+            lists.len(),
+            self.shape.0.len(),
+            "the record must have one list for each list of its shape"
+        );
         let long_enough =
             lists.iter().zip(&self.shape.0).all(|(list, each)| list.bytes().len() >= count * each);
-        assert!(long_enough, "a list is too short");
+        assert!(long_enough, "a list of the record is too short");
         self.chunks.push(Chunk { count, lists });
     }
 
@@ -193,7 +197,8 @@ impl Records for Items {
 
     fn decode(shape: &Shape, count: usize, record: &mut In) -> Result<Self, Error> {
         let mut list = |each: &usize| {
-            let bytes = each.checked_mul(count).ok_or_else(|| Error::Stock("a record is too long".into()))?;
+            let bytes =
+                each.checked_mul(count).ok_or_else(|| Error::Stock("a stored record is too long".into()))?;
             Ok::<_, Error>(List::Bytes(Secrets::new(record.pods(bytes)?)))
         };
         let lists = shape.0.iter().map(&mut list).collect::<Result<_, _>>()?;

@@ -216,7 +216,8 @@ fn read<C: Recorded>(
             let here = masks.count().min(layout.all_inputs() - made.inputs.len());
             C::take_masks(&masks, 0..here, &mut made)?;
         } else {
-            let another = || Error::Stock("a batch is of a component that the program does not have".into());
+            let another =
+                || Error::Stock("a batch belongs to a component that the program does not have".into());
             let place = *places.get(&batch.batch.component).ok_or_else(another)?;
             let (circuit, ranges) = (circuits[place], batch.items().to_vec());
             let taken = batch.assemble::<Items>(&C::shape(circuit, c))?;
@@ -357,7 +358,8 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
     }
 
     fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let mut made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
+        let mut made =
+            self.made.take().ok_or_else(|| Error::Usage("a step must be made before it is kept".into()))?;
         let (c, origin, mut first) = (step.level.tag, step.origin(self.member.cot()), None);
         let mut put = |name: &str, kind, component, parts, items: Items| {
             let serial: Serial = self.member.serials.draw(1)?;

@@ -83,7 +83,7 @@ impl Stocked {
     pub fn preprocess(mut self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         let steps = asked.steps();
         if steps.is_empty() {
-            return Err(Error::Usage("neither components nor OTs are asked for".into()));
+            return Err(Error::Usage("the request asks for neither components nor OTs".into()));
         }
         let epoch = self.0.open_epoch()?;
         let (done, line) = self.0.fill(epoch, &steps)?;

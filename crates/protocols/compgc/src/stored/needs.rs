@@ -60,8 +60,8 @@ impl Request {
         match program.and_gates() <= MAX_AND_GATES && request.ots <= u32::MAX as usize {
             true => Ok(request),
             false => Err(Error::Limit(
-                "a program from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input; use \
-                 fewer --executions, or run it without --store"
+                "a program from stock may have at most 2^40 AND gates and 2^32 bits of the evaluator's \
+                 input; use fewer --executions, or leave out --store"
                     .into(),
             )),
         }

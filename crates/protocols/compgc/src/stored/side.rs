@@ -176,7 +176,7 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
             }
             return Ok(());
         }
-        let malformed = || Error::Stock("a batch of components is malformed".into());
+        let malformed = || Error::Stock("a stored batch of components is malformed".into());
         let start = u128::from_le_bytes(header[..].try_into().map_err(|_| malformed())?);
         let shape = *shapes.get(component).ok_or_else(malformed)?;
         let numbers = batch.items().iter().cloned().flatten().map(u32::try_from);
@@ -192,7 +192,7 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
     let mut next = |component: &Component| copies.get_mut(&component.digest())?.pop_front();
     let slots = (0..layout.program.slot_count()).map(|slot| next(layout.component(slot).1));
     let slots: Option<Vec<_>> = slots.collect();
-    let slots = slots.ok_or_else(|| Error::Stock("a copy of a component is missing".into()))?;
+    let slots = slots.ok_or_else(|| Error::Stock("a stored batch lacks a copy of a component".into()))?;
     Ok(Material { ots: ots.unwrap_or_default(), copies: slots })
 }
 
@@ -278,7 +278,7 @@ impl<C: Role> Member<CompGc> for Session<C> {
                 };
                 keeper.put(serial, &batch, copies)
             }
-            _ => Err(Error::Usage("the step made other items than it asks for".into())),
+            _ => Err(Error::Usage("the step made other items than its request asks for".into())),
         }
     }
 

@@ -82,7 +82,7 @@ pub const CHEATS: &[Cheat] = Cheat::ALL;
 /// # Panics
 /// If the check does not belong to this protocol.
 pub fn known(cheat: brickwork_base::Cheat) -> Cheat {
-    Cheat::of(cheat).unwrap_or_else(|| panic!("{cheat:?} is no check of this protocol"))
+    Cheat::of(cheat).unwrap_or_else(|| panic!("{cheat:?} is not a check of this protocol"))
 }
 
 impl Case {
@@ -281,8 +281,8 @@ fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>
     // In an honest run the challenge refuses no copy at all.
     let case = case.evaluator_lies(Point::Refused, |refused| assert!(refused.iter().all(|byte| *byte == 0)));
     let outcome = case.run_alone();
-    assert_eq!(outcome.garbler.expect("an honest run").outputs, outcome.expected[0]);
-    assert_eq!(outcome.evaluator.expect("an honest run").outputs, outcome.expected[1]);
+    assert_eq!(outcome.garbler.expect("the honest run succeeds").outputs, outcome.expected[0]);
+    assert_eq!(outcome.evaluator.expect("the honest run succeeds").outputs, outcome.expected[1]);
     KNOWN.lock().unwrap().get_or_insert_default().insert(key, outcome.events.clone());
     outcome.events
 }
@@ -310,17 +310,19 @@ impl Outcome {
             Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
             Err(Error::Mismatch(_)) => Ending::Refused,
             Err(Error::Io(_)) => Ending::Gone,
-            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
+            Err(other) => return Err(format!("the {victim:?} ends with the error {other}")),
         };
         if !honest.starts_with(sent) {
-            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
+            return Err(format!(
+                "{ending:?}: the {victim:?} sent something that an honest party does not send: {sent:?}"
+            ));
         }
         let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
         if !noticed && sent != honest {
             return Err(format!("{ending:?}: the {victim:?} did not finish"));
         }
         if noticed && !self.kept_back(victim, ending) {
-            return Err(format!("{ending:?}: the {victim:?} sent too much"));
+            return Err(format!("{ending:?}: the {victim:?} sent more than an honest party"));
         }
         // The cheater may have sent the last message of the run, and ended before the victim read it.
         match self.result(cheater) {
@@ -359,7 +361,7 @@ impl Outcome {
     }
 
     fn honest(&self) -> &[Vec<Event>; 2] {
-        self.honest.as_ref().expect("compared with an honest run")
+        self.honest.as_ref().expect("the honest run was recorded first")
     }
 
     /// Asserts that `party` detected `cheat` in this phase, and sent nothing after this message.
@@ -372,9 +374,12 @@ impl Outcome {
         let (mine, honest) = (&self.events[party as usize], &self.honest()[party as usize]);
         assert!(
             mine.len() < honest.len() || (party == Party::Garbler && phase == "decode"),
-            "it ran to its end"
+            "the {party:?} ran to its end"
         );
-        assert!(honest.starts_with(mine), "not a prefix of an honest run: {mine:?}");
+        assert!(
+            honest.starts_with(mine),
+            "the {party:?}'s messages are not a prefix of the honest run: {mine:?}"
+        );
         let running =
             mine.iter().rev().find_map(|e| if let Event::Phase(name) = e { Some(*name) } else { None });
         let said =
@@ -384,7 +389,7 @@ impl Outcome {
         match (party, self.result(other(party))) {
             (_, Err(Error::Io(_))) => {}
             (Party::Garbler, Ok(_)) if phase == "decode" => {}
-            (_, other) => panic!("the peer ends with {:?}", other.as_ref().map(|_| ())),
+            (_, other) => panic!("the peer of the honest party ends with {:?}", other.as_ref().map(|_| ())),
         }
     }
 
@@ -449,7 +454,7 @@ pub fn chosen(bucketing: Bucketing) -> Vec<usize> {
 
 /// Returns the bucketing of a component when stock is made.
 pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
-    Parameters::for_stock(request, 40.into()).expect("a request that can be met").components[component]
+    Parameters::for_stock(request, 40.into()).expect("the request can be met").components[component]
 }
 
 /// Returns parameters with these bucket sizes and numbers of opened items, for components, plain and input

@@ -38,7 +38,7 @@ pub(super) struct Writer {
 /// # Panics
 /// If the parameters' security is not one that commitments support.
 pub fn script(program: &Program, parameters: &Parameters) -> Script {
-    let level = level(parameters.security).expect("parameters have a supported security");
+    let level = level(parameters.security).expect("the parameters have a supported security");
     let openings =
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
     let mut writer = Writer::new(&level, TABLE_MEMORY, openings > openings_memory(TABLE_MEMORY));

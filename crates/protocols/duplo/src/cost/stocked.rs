@@ -36,7 +36,7 @@ pub fn request(program: &Program, executions: u64) -> Result<Request, Error> {
     let times = |count: usize| {
         let all = (count as u64).checked_mul(executions);
         all.and_then(|all| usize::try_from(all).ok()).ok_or_else(|| {
-            Error::Limit("so much cannot be made in one step; ask for fewer executions".into())
+            Error::Limit("the request is too large for one step; ask for fewer executions".into())
         })
     };
     let one = Request::of(program);
@@ -90,7 +90,9 @@ pub fn scripts_of_workers(
     let parameters = Parameters::for_steps(&shares, security)?;
     let binding = stock_ot_binding(security) as u64;
     let one = |(share, parameters): (&Request, &Parameters)| {
-        let own = share.ots.ok_or_else(|| Error::Usage("a worker has no OTs to make".into()))?;
+        let own = share.ots.ok_or_else(|| {
+            Error::Usage("the request has too few OTs for so many workers; use fewer workers".into())
+        })?;
         let mut writer = Writer::new(&level(security.level())?, 0, true);
         let hello = GREETING_BYTES as u64;
         writer.script.phase("setup");

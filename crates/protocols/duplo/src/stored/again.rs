@@ -57,7 +57,7 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
     let mut record = In::new(bytes);
     let read = P::decode(context, items, &mut record)?;
     record.end()?;
-    assert_eq!(read.len(), items, "the record has the indexed number of items");
+    assert_eq!(read.len(), items, "the record must have as many items as the index says");
     let mut out = Out::of(items);
     read.encode(0..items, &mut out)?;
     Ok(out.plain().to_vec())

@@ -47,7 +47,7 @@ pub(super) fn choose(
     let with_ots = counts.ots.is_some();
     let missing = counts.missing(program, garbler_wires);
     if !missing.is_empty() {
-        return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+        return Err(Error::Stock(format!("the program needs {missing} more than the stock has")));
     }
     let mut needs: Vec<(u8, ComponentDigest, usize)> = Vec::new();
     for (digest, slots) in program.component_digests().iter().zip(program.slots_by_component()) {

@@ -27,7 +27,9 @@ struct Told {
 }
 
 fn malformed() -> Error {
-    Error::Mismatch("the coordinator runs another release; install the same one here".into())
+    Error::Mismatch(
+        "the coordinator runs another release than this maker; install the same release for both".into(),
+    )
 }
 
 /// Returns the program with one slot of a component.
@@ -94,7 +96,7 @@ impl Maker {
         let maker = makers::Maker::hear(channel)?;
         if maker.meeting().protocol != Duplo::NAME {
             let other = format!(
-                "makers make stock for duplo only, and the coordinator makes it for {}",
+                "makers can make stock for the protocol duplo only, but the coordinator makes stock for {}",
                 maker.meeting().protocol
             );
             return Err(maker.gives_up(Error::Mismatch(other)));

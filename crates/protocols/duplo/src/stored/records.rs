@@ -59,13 +59,13 @@ impl Header {
         let mut header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!(
-                "a batch has version {}, this is version {VERSION}",
+                "a stored batch has version {}, but this release reads version {VERSION}",
                 header.version
             )));
         }
         if !header.origins.iter().all(|origin| origin.kind.may_have(&origin.bucketing)) {
             return Err(Error::Stock(
-                "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
+                "the header of a batch has impossible cut-and-choose parameters".into(),
             ));
         }
         header.origins.iter_mut().for_each(|origin| origin.given_up = given_up);
@@ -73,7 +73,7 @@ impl Header {
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("a header can be encoded")
+        postcard::to_stdvec(self).expect("each header has an encoding")
     }
 
     fn origin(&self, k: usize) -> Result<Origin, Error> {
@@ -119,7 +119,7 @@ impl<'a> Context<'a> {
     }
 
     fn committer(&self) -> Result<&'a CommitmentSender, Error> {
-        self.committer.ok_or_else(|| Error::Stock("the other role's batch".into()))
+        self.committer.ok_or_else(|| Error::Stock("the batch belongs to the other role".into()))
     }
 
     /// Reads shares of this many commitments.
@@ -133,7 +133,7 @@ fn malformed() -> Error {
 }
 
 fn no_component() -> Error {
-    Error::Stock("a batch of a component that the program does not have".into())
+    Error::Stock("a batch belongs to a component that the program does not have".into())
 }
 
 /// Items that a store can keep.
@@ -592,6 +592,6 @@ mod tests {
         };
         assert!(Header::decode(&header(3), GivenUp::default()).is_ok());
         assert!(matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why))
-                if why.contains("nobody would choose")));
+                if why.contains("impossible cut-and-choose")));
     }
 }

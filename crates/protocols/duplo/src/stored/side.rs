@@ -302,7 +302,7 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
             let ots = taken.assemble(&context)?;
             session.stock().put_ots(ots);
         }
-        other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+        other => return Err(Error::Stock(format!("a stored batch has the unknown kind {other}"))),
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ fn row_19_a_proposal_for_another_program() {
     };
     assert_eq!(unused(1, 0), proposal);
     for proposal in [unused(0, 0), unused(1, 1)] {
-        assert!(refusal(&proposal).contains("a component that is not used"));
+        assert!(refusal(&proposal).contains("a component that the program does not use"));
     }
     for other in [
         &proposal[..proposal.len() - 8],

@@ -405,7 +405,7 @@ fn row_24_who_takes_something_else_is_refused() {
     let cases = [
         (32, None, "do not have the same stock"),
         (0, Some(2), "do not have the same stock"),
-        (0, Some(7), "a message out of order"),
+        (0, Some(7), "a message is out of order"),
         (0, Some(0), "does not allow to make them during the run"),
     ];
     for (cheater, (place, byte, why)) in
@@ -478,9 +478,9 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
     assert_eq!(met(&given, "", false).unwrap(), (given.clone(), String::new()));
     assert_eq!(met(&whole, "whole", true).unwrap(), (whole.clone(), "whole".to_owned()));
     for (program, name, accepts, why) in [
-        (&whole, "whole", false, "no other than its own"),
+        (&whole, "whole", false, "accepts only its own cut"),
         (&whole, "other", true, "no such cut"),
-        (&given, "whole", true, "another program here"),
+        (&given, "whole", true, "a different program than the garbler"),
     ] {
         assert!(
             matches!(met(program, name, accepts), Err(Error::Mismatch(reason)) if reason.contains(why)),

@@ -156,7 +156,12 @@ impl Request {
 
     fn sensible(mut self) -> Result<Self, Error> {
         let few = self.counts().all(|count| *count <= MOST);
-        let much = || Error::Limit("more than 2^32 gates, components, inputs or OTs at once".into());
+        let much = || {
+            Error::Limit(
+                "the request has more than 2^32 gates, components, inputs or OTs; ask for fewer at a time"
+                    .into(),
+            )
+        };
         if few { Ok(self) } else { Err(much()) }
     }
 
@@ -244,9 +249,9 @@ impl Request {
     /// Returns an error with a hint, for steps that do not fit into the budget.
     fn no_room(&self, security: u32) -> Error {
         Error::Limit(format!(
-            "{self} are more than one preprocessing has room for in its share of 2^-{security}; for {ROOM} \
-             AND gates there is, or for a hundred steps of components: make it in several goes, of which a \
-             program may draw on four"
+            "{self} are too many for the share of 2^-{security} that one `brickwork preprocess` may use. It \
+             can make {ROOM} AND gates or a hundred steps of components, so make the rest in further calls; \
+             a program may use the stock of four calls"
         ))
     }
 
@@ -264,7 +269,7 @@ impl Request {
     ) -> Result<Vec<(Serial, u32)>, Error> {
         let missing = self.missing(there);
         if !missing.is_empty() {
-            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+            return Err(Error::Stock(format!("the program needs {missing} more than the stock has")));
         }
         let (mut taken, mut all) = (Vec::new(), Vec::new());
         for Wanted { kind, component, count, .. } in self.wanted() {
@@ -357,12 +362,15 @@ impl Filling {
         let each = self.component().map_or(0, |component| copy_bytes(component, level));
         let bucket = self.sizes.copies.first().map_or(0, |cut| u64::from(cut.bucket));
         if !self.sizes.copies.iter().all(is_sensible) {
-            return Err(Error::Limit(format!("{} need a cut that no store takes", self.request)));
+            return Err(Error::Limit(format!(
+                "{} need a cut-and-choose that is too large for a store; ask for fewer at a time",
+                self.request
+            )));
         }
         match each.saturating_mul(bucket) <= MAX_RECORD_BYTES as u64 / 2 {
             true => Ok(self),
             false => Err(Error::Limit(format!(
-                "component {} is too large to be kept in stock; cut it into smaller ones, or into AND gates",
+                "component {} is too large for a store; cut it into smaller components, or into AND gates",
                 self.name()
             ))),
         }

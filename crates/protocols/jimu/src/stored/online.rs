@@ -372,5 +372,5 @@ fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<C
 }
 
 fn without_keys() -> Error {
-    Error::Stock("buckets of a batch have no hash keys".into())
+    Error::Stock("the buckets of a batch have no hash keys".into())
 }

@@ -102,14 +102,14 @@ impl Header {
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("a header can be encoded")
+        postcard::to_stdvec(self).expect("each header has an encoding")
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!(
-                "a batch has version {}, this is version {VERSION}",
+                "a stored batch has version {}, but this release reads version {VERSION}",
                 header.version
             )));
         }
@@ -124,7 +124,7 @@ impl Header {
     /// # Errors
     /// [`Error::Stock`] if the batch has no cut.
     pub fn bucketing(&self) -> Result<Bucketing, Error> {
-        self.cut.ok_or_else(|| Error::Stock("the header of a batch is of another kind".into()))
+        self.cut.ok_or_else(|| Error::Stock("the header of a batch belongs to another kind of items".into()))
     }
 }
 
@@ -165,8 +165,9 @@ pub(super) fn promise(
     let spent = bound(origins, given_up, &level).log2();
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
-             of 2^-{security}; preprocess what it needs in one go",
+            "the program would use so many batches, or so many steps were given up, that a cheater would \
+             succeed with probability up to {}, more than 2^-{security}; make all items for this program in \
+             one step of `brickwork preprocess`",
             at_most(spent)
         )));
     }

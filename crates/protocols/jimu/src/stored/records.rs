@@ -88,7 +88,7 @@ fn values(items: &Range<usize>, each: usize) -> Range<usize> {
 }
 
 fn other_role() -> Error {
-    Error::Stock("the other role's batch".into())
+    Error::Stock("the batch belongs to the other role".into())
 }
 
 fn read_words(record: &mut In, symbols: usize, count: usize) -> Result<Words, Error> {
@@ -132,12 +132,12 @@ impl<'a> Context<'a> {
         let numbers: Vec<u32> = record.pods(count * cut.bucket as usize)?;
         match numbers.iter().all(|&number| u64::from(number) < cut.copies()) {
             true => Ok(numbers),
-            false => Err(Error::Stock("a record names a gate or a copy that was not made".into())),
+            false => Err(Error::Stock("a stored record names a gate or a copy that was not made".into())),
         }
     }
 
     fn circuit(&self) -> Result<&'a Circuit, Error> {
-        let other = || Error::Stock("a batch of a component that the program does not have".into());
+        let other = || Error::Stock("a batch belongs to a component that the program does not have".into());
         self.circuit.ok_or_else(other)
     }
 }
@@ -410,7 +410,9 @@ impl Records for EvaluatorCopies {
             bits: Zeroizing::new(record.pods(copies * outputs)?),
         };
         if back.bits.iter().any(|&bit| bit > 1) {
-            return Err(Error::Stock("a record contains a sum of permutation bits that is no bit".into()));
+            return Err(Error::Stock(
+                "a stored record contains a sum of permutation bits that is neither 0 nor 1".into(),
+            ));
         }
         let within = Zeroizing::new(record.pods(count * (bucket - 1) * inputs)?);
         let tables = record.pods(copies * each)?;
@@ -550,7 +552,7 @@ impl Records for EvaluatorOts {
         let hashes = context.read_hashes(0, record, count)?;
         let choices = Secrets::new(record.pods::<u8>(count)?);
         if choices.iter().fold(0, |all, choice| all | choice) > 1 {
-            return Err(Error::Stock("a record contains a choice that is no bit".into()));
+            return Err(Error::Stock("a stored record contains a choice that is neither 0 nor 1".into()));
         }
         Ok(EvaluatorOts { hashes, choices, labels: read_words(record, context.level.labels.l(), count)? })
     }

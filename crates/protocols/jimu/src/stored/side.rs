@@ -111,7 +111,7 @@ struct OfEvaluator {
 }
 
 fn malformed() -> Error {
-    Error::Stock("the secrets of a session are malformed or of another version".into())
+    Error::Stock("the stored secrets of this session are malformed, or another version wrote them".into())
 }
 
 fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
@@ -504,7 +504,7 @@ impl<R: Role> StockSession<Jimu> for OnDisk<R> {
     }
 
     fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let nothing = || Error::Usage("nothing was made".into());
+        let nothing = || Error::Usage("a step must be made before it is kept".into());
         let Made { buckets, inputs, ots } = self.made.take().ok_or_else(nothing)?;
         let (security, counters) = (step.sizes.level.security, self.party.counters());
         let component = step.component().map_or([0; 32], Component::digest);
@@ -575,7 +575,7 @@ fn fetch<R: Role>(
         }
         kind::INPUTS => taken.inputs.push(batch.assemble(&of(Shape::INPUTS))?),
         kind::OTS => taken.ots.push(batch.assemble(&of(Shape::OTS))?),
-        other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+        other => return Err(Error::Stock(format!("a stored batch has the unknown kind {other}"))),
     }
     Ok(())
 }

@@ -223,7 +223,7 @@ fn filled_used_up_and_made(unit: Unit) {
     let run = What::Run(&two, Some(unit), [&bits, &bits], Lacking::Refuse);
     for result in folders.over(memory_pair(), run) {
         let why = result.err().unwrap().to_string();
-        assert!(why.contains("2 inputs more than there is"), "{why}");
+        assert!(why.contains("2 inputs more than the stock has"), "{why}");
     }
     // Missing items are not added to a used epoch. A new epoch gets everything.
     assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
@@ -439,7 +439,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
         let same = vec![of(0); most + 2];
         assert!(super::origins::promise(&same, unit, Default::default(), 40).is_ok(), "one batch");
         let why = may(most + 2).err().unwrap().to_string();
-        assert!(why.contains("draw on so many batches"), "{why}");
+        assert!(why.contains("use so many batches"), "{why}");
     }
 }
 
@@ -837,7 +837,7 @@ fn a_preprocessing_has_room_for_a_million_gates() {
         assert_eq!(&made, asked);
     }
     let refused = many.times(64).unwrap().steps(40).err().unwrap().to_string();
-    assert!(refused.contains("for 1048576 AND gates") && refused.contains("in several goes"), "{refused}");
+    assert!(refused.contains("for 1048576 AND gates") && refused.contains("in further calls"), "{refused}");
 }
 
 /// Components of a program are made in steps of their own. Each step has its part of the budget, and as many
@@ -870,6 +870,6 @@ fn components_are_cut_into_steps_that_fit_memory() {
     asked.add(&large, 1);
     let refused = asked.steps(40).err().unwrap().to_string();
     let many = toys(Unit::Components, [1 << 32, 0, 0]).steps(40).err().unwrap().to_string();
-    assert!(many.contains("a hundred steps of components") && many.contains("in several goes"), "{many}");
-    assert!(refused.contains("large is too large to be kept") && refused.contains("cut it"), "{refused}");
+    assert!(many.contains("a hundred steps of components") && many.contains("in further calls"), "{many}");
+    assert!(refused.contains("large is too large for a store") && refused.contains("cut it"), "{refused}");
 }

@@ -93,7 +93,7 @@ fn damaged_files_are_refused() {
             assert!(JUDGES[kind](&[&file[..], &[0]].concat()).is_err());
             for (other, judge) in JUDGES.iter().enumerate().filter(|(other, _)| *other != kind) {
                 let error = judge(file).unwrap_err().to_string();
-                assert!(error.contains("this file holds"), "{kind} {other}: {error}");
+                assert!(error.contains("this file contains"), "{kind} {other}: {error}");
             }
         }
     }

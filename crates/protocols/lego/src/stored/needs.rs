@@ -91,7 +91,7 @@ impl Request {
     fn with(self, parts: [Option<u64>; 3]) -> Result<Self, Error> {
         match parts {
             [Some(gates), Some(inputs), Some(ots)] => Ok(Request { gates, inputs, ots }),
-            _ => Err(Error::Limit("the request is too large to be counted".into())),
+            _ => Err(Error::Limit("the request is too large".into())),
         }
     }
 
@@ -112,7 +112,7 @@ impl Request {
     pub fn buckets(&self, security: u32) -> Result<[u32; 2], Error> {
         match self.steps(security)?.first() {
             Some(Filling::Items(_, parameters)) => Ok([parameters.gates.bucket, parameters.gates.opened]),
-            _ => Err(Error::Usage("no gates are requested".into())),
+            _ => Err(Error::Usage("the request asks for no gates".into())),
         }
     }
 
@@ -159,7 +159,7 @@ impl Request {
         }
         let missing = self.missing(there);
         if !missing.is_empty() {
-            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+            return Err(Error::Stock(format!("the program needs {missing} more than the stock has")));
         }
         let (mut taken, mut all) = (Vec::new(), Vec::new());
         for (kind, count) in [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)] {
@@ -200,7 +200,9 @@ pub(super) fn choose_built(
 ) -> Result<Vec<(Serial, u32)>, Error> {
     let mut taken = Vec::new();
     let from = there.take(kind::PROGRAM, program, 1, &mut taken)?;
-    let left = from.first().ok_or_else(|| Error::Stock("the program is not built".into()))?;
+    let left = from
+        .first()
+        .ok_or_else(|| Error::Stock("the stock does not have this program in built form".into()))?;
     origins::promise(&Header::decode(&left.batch.header)?.origins, there.given_up(), security)?;
     Ok(taken)
 }

@@ -100,22 +100,22 @@ impl Header {
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("a header can be encoded")
+        postcard::to_stdvec(self).expect("each header has an encoding")
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
         if header.version != VERSION {
             return Err(Error::Stock(format!(
-                "a batch has version {}, this is version {VERSION}",
+                "a stored batch has version {}, but this release reads version {VERSION}",
                 header.version
             )));
         }
         match header.origins.iter().all(|origin| origin.cut.is_sensible()) {
             true => Ok(header),
-            false => Err(Error::Stock(
-                "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
-            )),
+            false => {
+                Err(Error::Stock("the header of a batch has impossible cut-and-choose parameters".into()))
+            }
         }
     }
 
@@ -164,8 +164,9 @@ pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> R
     let spent = bound(origins, given_up, security)?.log2();
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
-             of 2^-{security}; preprocess what it needs in one go",
+            "the program would use so many batches, or so many steps were given up, that a cheater would \
+             succeed with probability up to {}, more than 2^-{security}; make all items for this program in \
+             one step of `brickwork preprocess`",
             at_most(spent)
         )));
     }

@@ -45,11 +45,11 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn garbler(&self) -> Result<(&'a CommitmentSender, Delta), Error> {
-        self.garbler.ok_or_else(|| Error::Stock("a batch of the other role".into()))
+        self.garbler.ok_or_else(|| Error::Stock("the batch belongs to the other role".into()))
     }
 
     fn layout(&self) -> Result<&'a Layout<'a>, Error> {
-        self.layout.ok_or_else(|| Error::Stock("a batch of another kind".into()))
+        self.layout.ok_or_else(|| Error::Stock("the batch has items of another kind".into()))
     }
 
     fn hasher(&self, kind: AuthenticatorKind, made: u64) -> Hasher {
@@ -129,7 +129,7 @@ fn read_ots(context: &Context, count: usize, record: &mut In) -> Result<Evaluato
     let choices = Secrets::new(record.pods::<u8>(count)?);
     match choices.iter().fold(0, |all, choice| all | choice) {
         0 | 1 => Ok(EvaluatorOts { committed, wires, choices, labels: Labels::new(record.pods(count)?) }),
-        _ => Err(Error::Stock("a record contains a choice that is no bit".into())),
+        _ => Err(Error::Stock("a stored record contains a choice that is neither 0 nor 1".into())),
     }
 }
 
@@ -151,7 +151,8 @@ fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
         ([cut.bucket, 0], cut.copies())
     };
     let number = |count: u64| {
-        u32::try_from(count).map_err(|_| Error::Stock("a batch of more items than can be numbered".into()))
+        u32::try_from(count)
+            .map_err(|_| Error::Stock("the batch has more items than 32 bits can number".into()))
     };
     let Header { start, made, .. } = *header;
     Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, gates })
@@ -322,11 +323,11 @@ impl Records for GarblerReady {
     }
 
     fn some(&self, _: Range<usize>) -> Self {
-        unreachable!("a batch has one built program")
+        unreachable!("a batch must have exactly one built program")
     }
 
     fn append(&mut self, _: Self) -> Result<(), Error> {
-        Err(Error::Stock("a batch of several built programs".into()))
+        Err(Error::Stock("the batch has several built programs".into()))
     }
 }
 
@@ -434,7 +435,8 @@ impl EvaluatorReady {
     /// Describes the items of each batch in this built program.
     pub(super) fn parts(&self) -> Result<Vec<Part>, Error> {
         let number = |count: usize| {
-            u32::try_from(count).map_err(|_| Error::Limit("more gates than can be numbered".into()))
+            u32::try_from(count)
+                .map_err(|_| Error::Limit("the built program has more gates than 32 bits can number".into()))
         };
         let mut parts = Vec::new();
         for buckets in &self.joined.gates {
@@ -489,7 +491,7 @@ impl Records for EvaluatorReady {
         for part in &context.header.parts {
             let sizes = if part.gates { &part.sizes[..] } else { &part.sizes[..1] };
             if sizes.contains(&0) {
-                return Err(Error::Stock("a built program with empty buckets".into()));
+                return Err(Error::Stock("the built program has empty buckets".into()));
             }
             match part.gates {
                 true => gates.push(context.buckets(record, part)?),
@@ -499,7 +501,7 @@ impl Records for EvaluatorReady {
         let counts =
             [gates.iter().map(Buckets::count).sum::<usize>(), inputs.iter().map(InputBuckets::buckets).sum()];
         if counts != [layout.ands, layout.garbler] {
-            return Err(Error::Stock("a built program of another size".into()));
+            return Err(Error::Stock("the built program has another size than this program".into()));
         }
         let solderings = record.pods(layout.solderings())?;
         let ots = match layout.evaluator {
@@ -511,10 +513,10 @@ impl Records for EvaluatorReady {
     }
 
     fn some(&self, _: Range<usize>) -> Self {
-        unreachable!("a batch has one built program")
+        unreachable!("a batch must have exactly one built program")
     }
 
     fn append(&mut self, _: Self) -> Result<(), Error> {
-        Err(Error::Stock("a batch of several built programs".into()))
+        Err(Error::Stock("the batch has several built programs".into()))
     }
 }

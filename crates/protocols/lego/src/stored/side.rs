@@ -122,7 +122,7 @@ struct OfEvaluator<C: Zeroize> {
 }
 
 fn malformed() -> Error {
-    Error::Stock("the secrets of a session are malformed or of another version".into())
+    Error::Stock("the stored secrets of this session are malformed, or another version wrote them".into())
 }
 
 fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
@@ -293,7 +293,7 @@ impl Role for Garbler {
 }
 
 fn asked_ots(asked: &Request) -> Result<Option<usize>, Error> {
-    let too_many = |_| Error::Limit("more OTs than can be numbered".into());
+    let too_many = |_| Error::Limit("the step has more OTs than 32 bits can number".into());
     Ok(Some(usize::try_from(asked.ots).map_err(too_many)?).filter(|&count| count > 0))
 }
 
@@ -639,7 +639,7 @@ impl<R: Role> StockSession<Lego> for OnDisk<R> {
     }
 
     fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let nothing = || Error::Usage("nothing was made".into());
+        let nothing = || Error::Usage("a step must be made before it is kept".into());
         let (parameters, counters) = match step {
             Filling::Program(component, name) => {
                 let Built { ready, origins } = self.built.take().ok_or_else(nothing)?;
@@ -741,7 +741,7 @@ fn fetch<R: Role>(
         kind::INPUTS => taken.inputs.push(batch.assemble(&context)?),
         kind::OTS => taken.ots.push(batch.assemble(&context)?),
         kind::PROGRAM => taken.ready = Some(batch.assemble(&context)?),
-        other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+        other => return Err(Error::Stock(format!("a stored batch has the unknown kind {other}"))),
     }
     Ok(())
 }

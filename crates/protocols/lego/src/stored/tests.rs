@@ -162,7 +162,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let refused = folders.over(memory_pair(), What::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
     for result in refused {
         let why = result.err().unwrap().to_string();
-        assert!(why.contains("1 AND gates, 4 inputs more than there is"), "{why}");
+        assert!(why.contains("1 AND gates, 4 inputs more than the stock has"), "{why}");
     }
     // Missing items are not added to a used epoch. A new epoch gets everything.
     assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
@@ -243,7 +243,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(most > 100, "{most}");
     assert!(origins::promise(&vec![origins[0]; most + 1], GivenUp::default(), 40).is_ok(), "one batch");
     let why = may(most + 1).err().unwrap().to_string();
-    assert!(why.contains("draw on so many batches"), "{why}");
+    assert!(why.contains("use so many batches"), "{why}");
 }
 
 /// Row 19: a request for nothing, inputs of another length, and programs that are too long are refused.

@@ -67,8 +67,8 @@ pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
     match bits.filter(|&bits| gates <= MAX_AND_GATES && bits <= u32::MAX as usize) {
         Some(bits) => Ok(bits.max(1)),
         None => Err(Error::Limit(
-            "a run from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input, all \
-             executions together; use fewer --executions, or run it without --store"
+            "a run from stock may have at most 2^40 AND gates and 2^32 bits of the evaluator's input, for \
+             all executions together; use fewer --executions, or leave out --store"
                 .into(),
         )),
     }
@@ -81,7 +81,7 @@ pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
 pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
     let (needed, left) = (needed(layout)?, batches.left(OTS));
     if left < needed {
-        return Err(Error::Stock(format!("the program needs {needed} OTs, and there are {left}")));
+        return Err(Error::Stock(format!("the program needs {needed} OTs, but the stock has {left}")));
     }
     let mut taken = Vec::new();
     batches.take(OTS, &[0; 32], needed, &mut taken)?;
@@ -151,7 +151,10 @@ impl Plain for SemiHonest {
     }
 
     fn needs(job: &Execution) -> String {
-        needed(job.layout).map_or_else(|_| "too many OTs".into(), |needed| format!("{needed} OTs"))
+        needed(job.layout).map_or_else(
+            |_| "the step has too many OTs for one batch".into(),
+            |needed| format!("{needed} OTs"),
+        )
     }
 
     fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
