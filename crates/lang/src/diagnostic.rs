@@ -51,7 +51,7 @@ impl Diagnostic {
 }
 
 /// A [`Diagnostic`] without its hint, which completes it.
-#[must_use = "only `hint` makes a diagnostic of it"]
+#[must_use = "call `hint` to make the diagnostic"]
 pub struct Draft(Diagnostic);
 
 impl Draft {

@@ -67,8 +67,8 @@ fn include(
     if !seen.insert(Rc::clone(path)) {
         sink.push(
             Diagnostic::warning("include::twice", span, format!("\"{path}\" is already included"))
-                .label("this one is ignored")
-                .hint("remove it: a file is read once, and all files see what it declares"),
+                .label("this second `#include` is ignored")
+                .hint("remove it: each file is read once, and its declarations are visible in all files"),
         );
         return None;
     }
@@ -86,8 +86,8 @@ fn include(
             None => {
                 sink.push(
                     Diagnostic::error("include::missing", span, format!("there is no file \"{path}\"")).hint(
-                        "put it beside the root source, where all includes are looked for; the standard \
-                         library needs no file",
+                        "put the file into the folder of the root source, where all includes are searched; \
+                         the standard library needs no file",
                     ),
                 );
                 return None;
@@ -108,7 +108,7 @@ fn include(
     let Ok(text) = String::from_utf8(bytes) else {
         sink.push(
             Diagnostic::error("include::read", span, format!("\"{path}\" is not text"))
-                .hint("save it as UTF-8; is it a source at all?"),
+                .hint("save the file as UTF-8, and check that it is a source"),
         );
         return None;
     };
@@ -125,7 +125,7 @@ fn include(
 
 fn too_large(what: &str, span: Span) -> Diagnostic {
     Diagnostic::error("include::size", span, format!("{what} is larger than {} MiB", MAX_SOURCE >> 20))
-        .hint("split it into files and `#include` them; is it a source at all?")
+        .hint("split the file and `#include` the parts; check that it is a source")
 }
 
 /// Replaces names in a function by these values, as `#define`s would.

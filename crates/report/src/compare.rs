@@ -22,19 +22,19 @@ pub(crate) fn page(record: &Value) -> String {
         ("Bits a second", Cell::number(&record["link"]["bits_per_second"])),
     ]);
     page.paragraph(
-        "All of them ran in turn, and their outputs were those of the simulation. Times are medians over \
-         the rounds. Online begins with the first phase that needs an input.",
+        "The protocols ran in turn, and their outputs were those of the simulation. Times are medians over \
+         all rounds. The online part begins with the first phase that needs an input.",
     );
     let [online, time] = charts(record);
     page.section("Bytes");
-    let about = "Bytes of both directions: those online against all. Diamonds hold against a cheater, \
-                 circles only against a peer that follows the protocol.";
+    let about = "Bytes of both directions: bytes online against bytes in all. Protocols with a diamond hold \
+                 against a cheater, those with a circle only against a peer that follows the protocol.";
     draw(&mut page, "Bytes online against bytes in all", about, &online, &bytes_table(rows));
     page.section("Time");
-    let about = "Seconds of the whole run, without limits of a link unless one was imitated, against bytes \
-                 in all. Diamonds hold against a cheater.";
+    let about = "Seconds of the whole run against bytes in all. No link slowed the runs, unless the \
+                 comparison simulated one. Protocols with a diamond hold against a cheater.";
     draw(&mut page, "Time against bytes in all", about, &time, &time_table(rows));
-    page.section("What each one promises");
+    page.section("Promise of each protocol");
     for row in rows {
         let (way, promise) = (text(row, "way"), &row["promise"]);
         page.subsection(&format!("{way}: holds against {}", holds_against(promise)));
@@ -129,7 +129,7 @@ pub fn charts(record: &Value) -> [Chart; 2] {
         let series =
             list(record, "rows").iter().map(|row| Series { name: String::new(), points: vec![point(row)] });
         Chart {
-            title: format!("{title} (diamonds hold against a cheater)"),
+            title: format!("{title} (protocols with a diamond hold against a cheater)"),
             x: Axis::logarithmic("bytes in all, both ways"),
             y,
             series: series.collect(),

@@ -231,8 +231,8 @@ impl Page {
              initial-scale=1\"><meta name=\"referrer\" \
              content=\"no-referrer\"><title>{}</title>\n<style>{STYLE}</style></head><body \
              class=\"brickwork-page\"><main class=\"brickwork\">\n{PATTERNS}\n{}<footer><p>Brickwork {}. \
-             This page holds sizes, times and names. It holds no input, and loads \
-             nothing.</p></footer>\n</main></body></html>\n",
+             This page contains sizes, times and names, but no input. It loads nothing from the \
+             network.</p></footer>\n</main></body></html>\n",
             escaped(title),
             self.body,
             env!("CARGO_PKG_VERSION"),

@@ -31,7 +31,7 @@ pub struct Unknown;
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this is no record of a run, a plan, a comparison or a program")
+        f.write_str("this JSON is not the record of a run, a plan, a comparison or a program")
     }
 }
 

@@ -83,8 +83,9 @@ pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     };
     page.section("Bytes by direction");
     page.figure(
-        "What each party sent",
-        "For each phase what the garbler sent and what the evaluator sent, framing included, on one scale.",
+        "Bytes that each party sent",
+        "For each phase, the bytes that the garbler sent and the bytes that the evaluator sent, with \
+         framing, on one scale.",
         &[("garbler", "from the garbler"), ("evaluator", "from the evaluator")],
         &table,
         |attributes, first| {
@@ -121,8 +122,8 @@ pub(crate) fn budget(page: &mut Page, promise: &Value) {
     let share = |log2: f64| (log2 + asked).exp2().clamp(0.0, 1.0);
     if spent.is_empty() {
         page.paragraph(&format!(
-            "A cheater succeeds with probability at most {}; 2^-{asked} was asked for. This protocol \
-             reports its bound as a whole.",
+            "A cheater succeeds with probability at most {}; the user asked for 2^-{asked}. This protocol \
+             reports only its total bound.",
             words::at_most(bound)
         ));
         return;
@@ -140,7 +141,7 @@ fn checks_table(promise: &Value) -> Table {
         vec![Cell::text(text(one, "check")), Cell::bound(&one["bound_log2"]), Cell::text(percent)]
     };
     Table {
-        caption: "What each check leaves to chance".into(),
+        caption: "A cheater's probability to pass each check".into(),
         head: vec!["check", "bound", "of the budget"],
         rows: list(promise, "budget").iter().map(cells).collect(),
     }
@@ -194,9 +195,9 @@ fn shares(
     let axis =
         Axis { ticks: vec![(0.0, "0".into()), (0.5, half), (1.0, format!("2^-{asked}"))], limit: None };
     page.figure(
-        &format!("How 2^-{asked} is shared out"),
-        "The width is all that a cheater may be given, the probability of succeeding that was asked for; \
-         each segment is what one check leaves to chance. Together they are the bound of the run.",
+        &format!("How the checks share 2^-{asked}"),
+        "The full width is the probability that the user allowed a cheater. Each segment is the probability \
+         that a cheater passes one check. All segments together are the bound of the run.",
         &legend,
         table,
         |attributes, first| bars::draw(attributes, first, &[row], &axis),
@@ -216,12 +217,13 @@ fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
     };
     let rows: Vec<Row> = spent.iter().take(MOST_CHECKS).map(row).collect();
     let mut description = format!(
-        "How many bits each check is safe to, on a logarithmic scale: 10 more are a thousandth of the \
-         chance. The broken line is what was asked for of all together, {asked} bits."
+        "Security of each check in bits, on a logarithmic scale: with 10 bits more, a cheater's probability \
+         is a thousandth. The broken line marks the {asked} bits that the user asked for, for all checks \
+         together."
     );
     if spent.len() > MOST_CHECKS {
         description += &format!(
-            " Shown are the {MOST_CHECKS} that spend most; the table has all {}.",
+            " The chart shows the {MOST_CHECKS} checks with the largest shares; the table has all {}.",
             thousands(spent.len() as u64)
         );
     }
@@ -280,7 +282,7 @@ fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
         ]
     };
     Table {
-        caption: "What is made and checked".into(),
+        caption: "Items that are made and checked".into(),
         head: vec!["kind", "slots", "ANDs of one", "bucket size B", "copies", "of them opened"],
         rows: bucketings.iter().map(cells).collect(),
     }
@@ -322,8 +324,8 @@ pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
     page.section("Components");
     page.figure(
         "Copies that were made",
-        "Of each kind all copies: those that were kept in buckets of B, of which the evaluator uses all, \
-         and those that it chose to have opened and made again itself.",
+        "All copies of each kind: the copies in buckets of B, which the evaluator uses, and the copies that \
+         the evaluator chose to open, garbled again and compared.",
         &[("kept", "kept in buckets"), ("opened", "opened and checked")],
         &table,
         |attributes, first| {
@@ -336,7 +338,7 @@ pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
 pub(crate) fn promise(page: &mut Page, promise: &Value) {
     let mut rows = Vec::new();
     promise_rows("", promise, &mut rows);
-    let table = Table { caption: "All that is promised".into(), head: vec!["of the promise", "value"], rows };
+    let table = Table { caption: "The whole promise".into(), head: vec!["of the promise", "value"], rows };
     page.details(&table);
 }
 

@@ -13,7 +13,7 @@ use crate::words::{self, plural};
 pub(crate) fn page(record: &Value) -> String {
     let (phases, program) = (list(record, "phases"), &record["program"]);
     let name = program["name"].as_str().unwrap_or("A plan");
-    let mut page = Page::new(record, name, "What a run is predicted to take");
+    let mut page = Page::new(record, name, "Predicted cost of a run");
     let promise = &record["promise"];
     let sent = |field| Value::from(sum(phases, field) as u64);
     page.facts(&[
@@ -23,7 +23,7 @@ pub(crate) fn page(record: &Value) -> String {
         ("Round trips", Cell::number(&record["round_trips"])),
         ("AND gates", Cell::number(&record["and_gates"])),
         ("Executions", Cell::number(&record["executions"])),
-        ("A cheater succeeds at most", Cell::bound(&promise["bound_log2"])),
+        ("A cheater succeeds with probability at most", Cell::bound(&promise["bound_log2"])),
         ("Holds against", Cell::text(holds_against(promise))),
         ("Cut", Cell::any(&record["cut"])),
         ("Memory of the garbler", Cell::bytes(&record["memory_bytes"]["garbler"])),
@@ -57,12 +57,12 @@ fn duration(page: &mut Page, phases: &[Value]) {
         ]
     };
     let table = Table {
-        caption: "Predicted of each phase".into(),
+        caption: "Prediction for each phase".into(),
         head: vec!["phase", "seconds", "crossings of the link"],
         rows: phases.iter().map(cells).collect(),
     };
     let about =
-        "What each phase is predicted to take at the evaluator, from constants of this machine and the link.";
+        "Predicted seconds of each phase at the evaluator, from constants of this machine and of the link.";
     parts::durations(page, phases, about, ("phase", "predicted"), &table);
 }
 
@@ -128,7 +128,7 @@ fn alternatives(page: &mut Page, record: &Value) {
         return;
     }
     let [cuts_chart, buckets_chart] = charts(record);
-    page.section("What else there is to choose");
+    page.section("Other choices");
     if cuts.len() > 1 {
         let cells = |cut: &Value| {
             vec![
@@ -155,10 +155,12 @@ fn alternatives(page: &mut Page, record: &Value) {
             "evaluator's memory",
         ];
         let table = Table { caption: "Cuts".into(), head, rows: cuts.iter().map(cells).collect() };
-        let why =
-            record["cut_reason"].as_str().map_or(String::new(), |why| format!(" The one taken: {why}."));
-        let about =
-            format!("Predicted seconds against the size of a slot; the diamond is what a run takes.{why}");
+        let why = record["cut_reason"]
+            .as_str()
+            .map_or(String::new(), |why| format!("The run takes the marked choice: {why}."));
+        let about = format!(
+            "Predicted seconds against the size of a slot; the diamond marks the cut that a run takes.{why}"
+        );
         draw(page, "Cuts of the program", &about, &cuts_chart, &table);
     }
     if !buckets.is_empty() {
@@ -185,11 +187,12 @@ fn alternatives(page: &mut Page, record: &Value) {
             "evaluator's memory",
         ];
         let table = Table { caption: "Buckets".into(), head, rows: buckets.iter().map(cells).collect() };
-        let why =
-            record["buckets_reason"].as_str().map_or(String::new(), |why| format!(" The one taken: {why}."));
+        let why = record["buckets_reason"]
+            .as_str()
+            .map_or(String::new(), |why| format!("The run takes the marked choice: {why}."));
         let about = format!(
-            "Predicted seconds against the size of a bucket, for the same bound; the diamond is what a run \
-             takes.{why}"
+            "Predicted seconds against the size of a bucket, for the same bound; the diamond marks the \
+             buckets that a run takes.{why}"
         );
         draw(page, &buckets_chart.title, &about, &buckets_chart, &table);
     }
@@ -202,14 +205,14 @@ pub(crate) fn draw(page: &mut Page, title: &str, about: &str, chart: &Chart, tab
 
 /// Adds the constants behind the predictions.
 fn machine(page: &mut Page, record: &Value) {
-    page.section("What this rests on");
+    page.section("Assumptions of the prediction");
     let (link, machine) = (&record["link"], &record["machine"]);
     let bandwidth = match link["bits_per_second"].as_f64() {
         None => "without a limit".into(),
         Some(rate) => format!("of {} Mbit/s", (rate / 1e3).round() / 1e3),
     };
     page.paragraph(&format!(
-        "A link {bandwidth}, a round-trip time of {}, and kernel {}.",
+        "The prediction assumes a link {bandwidth}, a round-trip time of {}, and the kernel {}.",
         words::seconds(real(link, "rtt_seconds")),
         text(machine, "kernel")
     ));
@@ -230,7 +233,11 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
         ("AND gates", Cell::number(&record["and_gates"])),
         ("Executions", Cell::number(&record["executions"])),
     ]);
-    page.paragraph(&format!("Proposed is {}: {}.", text(record, "proposed"), text(record, "reason")));
+    page.paragraph(&format!(
+        "The planner proposes {}: {}.",
+        text(record, "proposed"),
+        text(record, "reason")
+    ));
     let candidates = list(record, "candidates");
     let bytes = |of: &Value| real(of, "garbler_sent_bytes") + real(of, "evaluator_sent_bytes");
     let all = |one: &Value| list(&one["cost"], "phases").iter().map(bytes).sum::<f64>();
@@ -283,7 +290,8 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
     ];
     let table = Table { caption: "Protocols".into(), head, rows: candidates.iter().map(cells).collect() };
     page.section("Protocols");
-    let about = "Predicted seconds against the bytes of the whole run; the diamond is what is proposed.";
+    let about =
+        "Predicted seconds against the bytes of the whole run; the diamond marks the proposed protocol.";
     draw(&mut page, "Time against bytes", about, &chart, &table);
     for one in candidates {
         page.section(text(one, "way"));

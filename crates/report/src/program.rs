@@ -71,7 +71,7 @@ fn kinds(page: &mut Page, program: &Value) {
     page.section("Components");
     page.figure(
         "AND gates by component",
-        "For each kind of component its AND gates in all slots together, the largest first.",
+        "For each component, its AND gates in all slots together; the largest component comes first.",
         &[("kept", "AND gates")],
         &components_table(components),
         |attributes, first| {
@@ -100,7 +100,9 @@ pub(crate) fn section(page: &mut Page, program: &Value) {
     let row = |field: &str| vec![Cell::text(field.replace('_', " ")), Cell::number(&program[field])];
     let rows = fields.into_iter().map(row).collect();
     page.section("Program");
-    page.paragraph("As it was cut, once: a run of several executions has all of it so often.");
+    page.paragraph(
+        "The table shows one execution of the program in this cut; a run of several executions repeats it.",
+    );
     page.details(&Table { caption: "In all".into(), head: vec!["what", "how many"], rows });
     page.details(&components_table(list(program, "components")));
     page.details(&ports(program));
@@ -109,7 +111,7 @@ pub(crate) fn section(page: &mut Page, program: &Value) {
 
 fn digest(page: &mut Page, program: &Value) {
     page.section("Digest");
-    page.paragraph("Both parties compare it before anything else: BLAKE3 of the program.");
+    page.paragraph("The digest is the BLAKE3 hash of the program. Both parties compare it first.");
     page.code(text(program, "digest"));
 }
 
@@ -187,11 +189,10 @@ fn solderings(page: &mut Page, program: &Value) {
     };
     page.section("Solderings");
     page.figure(
-        "What is soldered to what",
+        "Solderings between components",
         &format!(
-            "Inputs, {} and outputs in their order, and an arc wherever wires of one lead to another; its \
-             arrow shows where to, and it is the wider the more they are. Broken arcs lead back, or to a \
-             further slot of the same kind.",
+            "Inputs, {} and outputs in their order. An arc leads from one to another if wires do, and more \
+             wires make it wider. Broken arcs lead back, or to another slot of the same component.",
             words::plural(shown.len() as u64, "kind of component")
                 .replace("kind of components", "kinds of component")
         ),

@@ -13,7 +13,7 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     let name = program["name"].as_str().unwrap_or("A run");
     // A run of both parties reports the evaluator's phases.
     let seen_by = record["role"].as_str().unwrap_or("evaluator");
-    let kind = format!("A run of {}, as the {seen_by} saw it", text(record, "protocol"));
+    let kind = format!("A run of {}, recorded by the {seen_by}", text(record, "protocol"));
     let mut page = Page::new(record, name, &kind);
     let sent = |field| Value::from(sum(phases, field) as u64);
     page.facts(&[
@@ -22,12 +22,12 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
         ("Sent by the evaluator", Cell::bytes(&sent("evaluator_sent_bytes"))),
         ("Flights", Cell::text(words::thousands(timeline::flights(phases) as u64))),
         ("AND gates", Cell::number(&record["and_gates"])),
-        ("A cheater succeeds at most", Cell::bound(&promise["bound_log2"])),
+        ("A cheater succeeds with probability at most", Cell::bound(&promise["bound_log2"])),
         ("Holds against", Cell::text(holds_against(promise))),
         ("Cut", Cell::any(&record["cut"])),
         ("CPU time of this party", Cell::seconds(&record["cpu_seconds"])),
         ("Most memory", Cell::bytes(&record["peak_rss_bytes"])),
-        ("Made on the spot", Cell::any(&record["made_on_the_spot"])),
+        ("Made during the run", Cell::any(&record["made_on_the_spot"])),
     ]);
     if let Some(warning) = promise["warning"].as_str() {
         page.warning(warning);
@@ -54,7 +54,7 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
 pub(crate) fn holds_against(promise: &Value) -> &'static str {
     match promise["model"].as_str() {
         Some("malicious") => "a cheater",
-        Some(_) => "its followers only",
+        Some(_) => "only a peer that follows the protocol",
         None => "–",
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn holds_against(promise: &Value) -> &'static str {
 /// Adds the outputs of the parties, if so asked.
 fn show_outputs(page: &mut Page, outputs: &Value) {
     page.section("Outputs");
-    page.warning("This page holds what was computed. Show it to nobody who may not know that.");
+    page.warning("This page contains the outputs. Show it only to people who may know them.");
     for (party, value) in outputs.as_object().into_iter().flatten() {
         let learns = match value {
             Value::Null => "nothing".into(),
@@ -120,7 +120,7 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
     page.section("Predicted against measured");
     page.figure(
         "Seconds of each phase",
-        "What each phase took, and what was predicted of it from constants of this machine. Bytes and round \
+        "Measured seconds of each phase, and the prediction from constants of this machine. Bytes and round \
          trips are predicted exactly; the table has them, too.",
         &[("measured", "measured"), ("predicted", "predicted")],
         &table,
@@ -136,11 +136,11 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
 fn durations(page: &mut Page, phases: &[Value]) {
     let cells = |phase: &Value| vec![Cell::text(text(phase, "name")), Cell::seconds(&phase["seconds"])];
     let table = Table {
-        caption: "What each phase took".into(),
+        caption: "Measured seconds of each phase".into(),
         head: vec!["phase", "seconds"],
         rows: phases.iter().map(cells).collect(),
     };
-    let about = "What each phase took. Of this run nothing was predicted.";
+    let about = "Measured seconds of each phase. This run has no prediction.";
     parts::durations(page, phases, about, ("measured", "measured"), &table);
 }
 

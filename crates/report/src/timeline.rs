@@ -79,9 +79,9 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     page.figure(
         "Phases, flights and waiting",
         &format!(
-            "By the clock of the {seen_by}, from the greeting to the end. Phases take turns. A flight is the \
-             messages of one party without any of the other's between; where the {seen_by} receives one, the \
-             time in which its thread that talks did nothing else is drawn at the flight's beginning."
+            "Times of the {seen_by}, from the greeting to the end. Phases follow each other. A flight is a \
+             series of messages of one party without a message of the other between them. At the beginning \
+             of each received flight, the chart shows how long the {seen_by} only waited."
         ),
         &[
             ("phase", "a phase runs"),
@@ -96,7 +96,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     let missing = sum(phases, "seconds") - drawn;
     if missing > 1e-6 * end {
         page.paragraph(&format!(
-            "The record keeps the first spans of a long session only: {} more are not drawn.",
+            "Of a long session, the record keeps only the first spans: {} more are not drawn.",
             words::seconds(missing)
         ));
     }

@@ -56,7 +56,7 @@ fn runs_and_plans_have_pages() {
     let (_, record) = good(&["plan", &example("aes-128.bwp"), "--protocol", "duplo", "--report", &page]);
     let html = written(&page);
     has(&html, &record, &["phases", "promise", "alternatives", "machine", "link", "seconds"]);
-    assert!(html.contains("What else there is to choose"), "{html}");
+    assert!(html.contains("Other choices"), "{html}");
     let (_, record) = good(&["plan", &file, "--model", "malicious", "--report", &page]);
     has(&written(&page), &record, &["candidates", "machine"]);
 }
@@ -84,7 +84,7 @@ fn parties_have_pages() {
         let html = written(page);
         has(&html, &object(output), &["phases", "predicted", "promise", "cpu_seconds", "peak_rss_bytes"]);
         assert!(
-            html.contains(&format!("as the {role} saw it")) && html.contains(&format!("the {role} waits"))
+            html.contains(&format!("recorded by the {role}")) && html.contains(&format!("the {role} waits"))
         );
     }
 }

@@ -90,7 +90,7 @@ fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
                 Gate::And(a, b)
             }
             NodeKind::Xor(a, b) => Gate::Xor(wires[a.node() as usize], wires[b.node() as usize]),
-            NodeKind::Leaf => unreachable!("the gates of a template are no leaves"),
+            NodeKind::Leaf => unreachable!("the gates of a template are not leaves"),
         });
         position += 1;
         gates.into_iter().flatten()

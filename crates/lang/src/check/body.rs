@@ -410,14 +410,14 @@ impl Body<'_, '_> {
                 let hint = match (ty, &value.ty) {
                     (Type::Int(to), Type::Int(from)) if from.width < to.width => {
                         format!(
-                            "nothing is converted by itself; widen through a variable: `wide{{0:{}}} = \
-                             narrow;`",
+                            "types are never converted implicitly; widen through a variable: `wide{{0:{}}} \
+                             = narrow;`",
                             from.width
                         )
                     }
                     (Type::Int(to), Type::Int(_)) => {
                         format!(
-                            "nothing is converted by itself; take the lowest bits: `(…){{0:{}}}`",
+                            "types are never converted implicitly; take the lowest bits: `(…){{0:{}}}`",
                             to.width
                         )
                     }

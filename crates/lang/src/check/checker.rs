@@ -111,10 +111,10 @@ impl Checker<'_> {
                         if !(1..=u64::from(width)).contains(&point) {
                             let message =
                                 format!("{point} bits behind the point of a number of {width} bits");
-                            self.sink.push(
-                                Diagnostic::error("pragma::point", span, message)
-                                    .hint("there is at least one, and no more than the number has"),
-                            );
+                            self.sink.push(Diagnostic::error("pragma::point", span, message).hint(
+                                "a fixed-point number has at least one bit behind the point, and \
+                                         at most all its bits",
+                            ));
                         }
                         point.min(width.into()) as u32
                     });

@@ -490,8 +490,8 @@ impl Body<'_, '_> {
                     .also(l.span, format!("this is {left}"))
                     .also(r.span, format!("this is {right}"))
                     .hint(
-                        "bring both to one width: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows; \
-                         nothing is converted by itself",
+                        "bring both to one width: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows; types \
+                         are never converted implicitly",
                     ),
                 );
                 return broken(span);
@@ -628,7 +628,7 @@ impl Body<'_, '_> {
         if &*self.cx.signatures[number].name == "main" {
             self.error(
                 Diagnostic::error("call::main", span, "`main` cannot be called")
-                    .hint("move what both need into a function of its own, and call that"),
+                    .hint("move the common part into a function of its own, and call that function"),
             );
             return broken(span);
         }

@@ -37,7 +37,7 @@ impl Checker<'_> {
                 || f.params.iter().any(|p| p.name.name == *name)
             {
                 self.sink.push(
-                    Diagnostic::error("generic::redefined", *span, format!("`{name}` stands for two things"))
+                    Diagnostic::error("generic::redefined", *span, format!("`{name}` has two meanings here"))
                         .hint(
                             "rename one of them: names in `< >` differ from each other and from the \
                              parameters",
@@ -146,7 +146,7 @@ impl Checker<'_> {
                     Diagnostic::error(
                         "generic::unknown",
                         span,
-                        format!("this call does not say what `{}` is", g.name),
+                        format!("this call does not determine `{}`", g.name),
                     )
                     .also(g.span, "declared here")
                     .hint("give it a variable, or a constant with a width: `5##8` is unsigned, `5#8` signed"),
@@ -182,13 +182,17 @@ impl Checker<'_> {
             Choice::Size(n) => n.to_string(),
         };
         self.sink.push(
-            Diagnostic::error("generic::mixed", at, format!("`{name}` cannot be two things in one call"))
-                .label(format!("{} here", show(&choice)))
-                .also(*first_at, format!("{} here", show(first)))
-                .hint(
-                    "give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` \
+            Diagnostic::error(
+                "generic::mixed",
+                at,
+                format!("this call gives `{name}` two different meanings"),
+            )
+            .label(format!("{} here", show(&choice)))
+            .also(*first_at, format!("{} here", show(first)))
+            .hint(
+                "give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` \
                      narrows",
-                ),
+            ),
         );
         None
     }

@@ -276,7 +276,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         if f.is_main && !f.conditions.is_empty() {
             self.sink.push(
                 Diagnostic::error("known::return", span, "`main` cannot return under a secret condition")
-                    .label("whether it does is not known while compiling")
+                    .label("the compiler does not know if this condition is true")
                     .hint(
                         "put what follows into `else { … }`, or into a function, which may return anywhere",
                     ),

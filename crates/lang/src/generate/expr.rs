@@ -215,7 +215,7 @@ impl Exec<'_, '_, '_> {
             Mul => arith::multiply(g, a, b, a.len()),
             Div | Rem => arith::divide(g, a, b, signed, op == Rem),
             Shl | Shr | Rotl | Sar | WideMul | WideDiv | WideRem => {
-                unreachable!("the checker makes other nodes of these")
+                unreachable!("the checker has replaced these nodes")
             }
         }
     }
@@ -257,7 +257,7 @@ impl Exec<'_, '_, '_> {
                 Diagnostic::warning(
                     "constant::wraps",
                     span,
-                    format!("constants of {} bits: {x} {} {y} is {got} here", a.len(), op.symbol()),
+                    format!("with constants of {} bits, {x} {} {y} is {got}", a.len(), op.symbol()),
                 )
                 .label(format!("not {exact}"))
                 .hint("give the constants a width, e.g. `3##8`; `#define`d sizes are exact"),

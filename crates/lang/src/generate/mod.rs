@@ -188,16 +188,20 @@ fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink)
     if name != "aes_sbox" {
         sink.push(
             Diagnostic::error("builtin::unknown", f.span, format!("there is no built-in circuit `{name}`"))
-                .hint("the only one is `aes_sbox`"),
+                .hint("the only built-in circuit is `aes_sbox`"),
         );
         return None;
     }
     let params: u32 = f.params.iter().map(|(_, ty)| module.types.width(ty)).sum();
     if params != 8 || module.types.width(&f.ret) != 8 {
         sink.push(
-            Diagnostic::error("builtin::signature", f.span, format!("`{}` cannot be `aes_sbox`", f.name))
-                .label(format!("{params} bits to {}", module.types.width(&f.ret)))
-                .hint("give it parameters of 8 bits in all, and a result of 8 bits, as the S-box has"),
+            Diagnostic::error(
+                "builtin::signature",
+                f.span,
+                format!("`{}` does not have the ports of `aes_sbox`", f.name),
+            )
+            .label(format!("{params} bits to {}", module.types.width(&f.ret)))
+            .hint("give it parameters of 8 bits in all, and a result of 8 bits, as the S-box has"),
         );
         return None;
     }
