@@ -82,7 +82,7 @@ impl Rng {
         let mut seed = Zeroizing::new([0; 32]);
         source(&mut *seed).map_err(|error| {
             Error::Resource(format!(
-                "the operating system gave no random bytes ({error}); nothing secret can be done without it"
+                "the operating system gave no random bytes ({error}), without which no secret can be made"
             ))
         })?;
         Ok(Self::derive(PRIVATE, &*seed, domain))
@@ -140,7 +140,7 @@ impl Rng {
     /// # Panics
     /// If `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "a bound above 0");
+        assert!(bound > 0, "the bound must be above 0");
         // 2^64 mod bound is the number of low parts that are rejected, so that every result has equally many
         // draws.
         let surplus = bound.wrapping_neg() % bound;

@@ -393,7 +393,7 @@ impl Template {
             bits.push(match kind {
                 NodeKind::Xor(a, b) => get(a) ^ get(b),
                 NodeKind::And(a, b) => get(a) & get(b),
-                NodeKind::Leaf => unreachable!("templates have no leaves among their gates"),
+                NodeKind::Leaf => unreachable!("the gates of a template contain no leaf"),
             });
         }
         self.outputs.iter().map(|o| bits[o.node() as usize] ^ o.inverted()).collect()

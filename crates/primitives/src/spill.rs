@@ -43,7 +43,10 @@ impl SpillFile {
     /// [`Error::Resource`] if the bytes cannot be read.
     pub fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
         read_at(self.file(), bytes, offset).map_err(|e| {
-            Error::Resource(format!("a temporary file cannot be read ({e}); check the disk that it is on"))
+            Error::Resource(format!(
+                "a temporary file cannot be read ({e}); check the disk of the folder \
+                 for temporary files (TMPDIR)"
+            ))
         })
     }
 }
@@ -82,8 +85,8 @@ pub fn check_room(bytes: u64) -> Result<(), Error> {
     let place = std::env::temp_dir();
     match brickwork_stock::free_bytes(&place) {
         Some(free) if free < bytes => Err(Error::Resource(format!(
-            "temporary files of this run take some {} MiB in {}, and {} MiB are free; make room there, or \
-             set TMPDIR to a folder on a larger disk",
+            "the temporary files of this run need some {} MiB in {}, but only {} MiB are free; free space \
+             there, or set TMPDIR to a folder on a larger disk",
             bytes.div_ceil(1 << 20),
             place.display(),
             free >> 20
@@ -95,8 +98,8 @@ pub fn check_room(bytes: u64) -> Result<(), Error> {
 fn no_room(error: &std::io::Error) -> Error {
     let place = std::env::temp_dir();
     Error::Resource(format!(
-        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, \
-         or raise --max-ram",
+        "a temporary file in {} failed ({error}); free space there, set TMPDIR to a folder on a larger \
+         disk, or raise --max-ram",
         place.display()
     ))
 }
@@ -151,7 +154,7 @@ impl Fault {
         let first = self
             .0
             .lock()
-            .map_err(|_| Error::Resource("a thread that read a temporary file failed".into()))?
+            .map_err(|_| Error::Resource("the thread that reads a temporary file failed".into()))?
             .take();
         first.map_or(Ok(()), Err)
     }
@@ -395,7 +398,7 @@ impl<T: Pod> SpilledVec<T> {
     /// # Errors
     /// [`Error::Resource`] if the values cannot be read.
     pub fn read(&self, places: Range<usize>) -> Result<Cow<'_, [T]>, Error> {
-        assert!(places.start <= places.end && places.end <= self.len, "a range of the row");
+        assert!(places.start <= places.end && places.end <= self.len, "the range must lie in the row");
         match &self.storage {
             Storage::Memory(values) => Ok(Cow::Borrowed(&values[places])),
             Storage::File(rows, first) => {
@@ -445,7 +448,7 @@ impl<T: Pod> SpilledVec<T> {
     /// Returns a range of the values: a copy if they are in memory, and a reference to the same file
     /// otherwise.
     pub fn slice(&self, places: Range<usize>) -> Self {
-        assert!(places.start <= places.end && places.end <= self.len, "a range of the row");
+        assert!(places.start <= places.end && places.end <= self.len, "the range must lie in the row");
         match &self.storage {
             Storage::Memory(values) => SpilledVec::of(values[places].to_vec()),
             Storage::File(rows, first) => SpilledVec {

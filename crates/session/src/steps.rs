@@ -277,7 +277,7 @@ pub struct Kept<W> {
 
 impl<W> Default for Kept<W> {
     fn default() -> Self {
-        let numbers = Ranges::of_setup().take(&NUMBERS).expect("nothing is taken");
+        let numbers = Ranges::of_setup().take(&NUMBERS).expect("no range was taken before");
         Kept { wires: BTreeMap::new(), numbers, last: Vec::new() }
     }
 }

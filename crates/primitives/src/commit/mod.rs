@@ -45,9 +45,9 @@ cheats! {
         /// A new commitment is no codeword (FJNT16).
         Commitment = "commitments: a new commitment is not a codeword",
         /// An opened value is not the committed value (Open in appendix A).
-        Opening = "commitments: a value was opened that was not committed to",
+        Opening = "commitments: an opened value is not the committed one",
         /// An indicator bit is not the committed one (section 5.1, decoding).
-        Indicator = "commitments: an indicator bit was opened that was not committed to",
+        Indicator = "commitments: an opened indicator bit is not the committed one",
     }
 }
 

@@ -97,8 +97,8 @@ impl Budget {
         for (i, batch) in batches.iter().enumerate() {
             if batch.slots > MOST_SLOTS {
                 return Err(Error::Limit(format!(
-                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are \
-                     possible",
+                    "the program needs {} uses of one component, or wires of one kind, at once, but at most \
+                     {MOST_SLOTS} are possible; split the program",
                     batch.slots
                 )));
             }
@@ -124,7 +124,7 @@ impl Budget {
         };
         if bucketings.len() != batches.len() || !batches.iter().zip(bucketings).all(fits) {
             return Err(Error::Mismatch(
-                "the proposed cut-and-choose parameters are not for this program".into(),
+                "the proposed cut-and-choose parameters do not fit this program".into(),
             ));
         }
         self.verified(
@@ -148,7 +148,8 @@ impl Budget {
     fn exhausted(&self, spent: Upper) -> Error {
         let (level, spent) = (self.security, at_most(spent.log2()));
         Error::Usage(format!(
-            "{level} cannot be reached: {spent} is already spent; choose a lower --security or another code"
+            "the bound {level} cannot be reached, because the other checks already leave a cheater {spent}; \
+             choose a lower --security"
         ))
     }
 
@@ -157,7 +158,8 @@ impl Budget {
         if total.log2() > self.security.log2() {
             let (level, total) = (self.security, at_most(total.log2()));
             return Err(Error::Mismatch(format!(
-                "these parameters only give {total}, but {level} is asked for"
+                "with these parameters a cheater succeeds with probability up to {total}, but {level} was \
+                 asked for"
             )));
         }
         Ok(Allocation { batches, total })

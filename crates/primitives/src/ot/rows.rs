@@ -67,14 +67,14 @@ fn counters(series: &Series) -> [Counter; 2] {
         (Direction::GarblerSends, 0) => [BLOCKS, KEYS],
         (Direction::GarblerSends, number) => named(NUMBERED[number - 1]),
         (Direction::EvaluatorSends, number) => {
-            assert_eq!(number, 0, "the evaluator sends one series only");
+            assert_eq!(number, 0, "the evaluator sends only one series");
             named(["blocks of OTs that the evaluator sends", "hash keys of OTs that the evaluator sends"])
         }
     }
 }
 
 fn of_setup(counter: &Counter) -> Range {
-    Ranges::of_setup().take(counter).expect("nothing is taken")
+    Ranges::of_setup().take(counter).expect("no range was taken before")
 }
 /// The number of blocks of a row that are computed and sent at a time.
 pub(crate) const CHUNK: usize = 128;

@@ -74,7 +74,7 @@ const RANDOM: Flavour = Flavour { random: true, last_bits: false };
 const RANDOM_BITS: Flavour = Flavour { random: true, last_bits: true };
 
 const fn trees<const K: usize>() -> usize {
-    const { assert!(K == 2 || K == 4 || K == 8, "blocks of 2, 4 or 8 bits") };
+    const { assert!(K == 2 || K == 4 || K == 8, "K must be 2, 4 or 8") };
     ROWS / K
 }
 
@@ -192,7 +192,7 @@ impl Leaves {
 
 /// Grows the receiver's trees. Returns their leaves, and the values for the sender.
 fn grow<const K: usize>(oracle: &Oracle, seeds: &[[Seed; 2]]) -> (Leaves, Vec<Pair>) {
-    assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
+    assert_eq!(seeds.len(), ROWS, "each bit of the offset must have a pair of seeds");
     let (mut leaves, mut setup) = (Leaves::new::<K>(), vec![[0; 2]; PAIRS]);
     for tree in 0..trees::<K>() {
         let (seeds, setup) = (&seeds[tree * K..][..K], &mut setup[tree * K..][..K]);
@@ -220,7 +220,7 @@ fn complete<const K: usize>(
     seeds: &[Seed],
     setup: &[Pair],
 ) -> Result<Leaves, Cheat> {
-    assert_eq!((seeds.len(), setup.len()), (ROWS, PAIRS), "one seed for each bit of the offset");
+    assert_eq!((seeds.len(), setup.len()), (ROWS, PAIRS), "each bit of the offset must have a seed");
     let mut leaves = Leaves::new::<K>();
     for tree in 0..trees::<K>() {
         let (seeds, setup) = (&seeds[tree * K..][..K], &setup[tree * K..][..K]);

@@ -217,7 +217,7 @@ fn evaluator_with(
     let purpose = For::Run(&layout, None);
     let Begun { mut party, offset, ots, proposed } =
         setup::evaluator::<Commitments>(run, &job.terms(), purpose, hooks)?; // 1, 2, 3
-    let parameters = proposed.ok_or_else(|| Error::Usage("a run has parameters".into()))?;
+    let parameters = proposed.ok_or_else(|| Error::Usage("each run has parameters".into()))?;
     let (outputs, recovered) = party.pool.clone().enter(|| {
         let (party, parameters) = (&mut party, &parameters);
         let gates = preprocess::evaluator_receives(party, parameters)?; // 3

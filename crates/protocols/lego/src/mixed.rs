@@ -278,7 +278,7 @@ impl Mixed {
     /// Returns the number of terms of the bound, divided by [`MOST_TERMS`].
     #[cfg(test)]
     pub(super) fn terms(&self, floor: f64) -> f64 {
-        let game = Game::new(self, floor).expect("few enough bad items of a kind");
+        let game = Game::new(self, floor).expect("the number of bad items of a kind is within its bound");
         game.terms() as f64 / MOST_TERMS as f64
     }
 

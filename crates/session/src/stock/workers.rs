@@ -138,7 +138,9 @@ impl<P: StockProtocol> Workers<P> {
     ) -> Result<Self, Error> {
         let (here, of) = (lines.len(), lines.len() + makers.len());
         if of < 2 || of > MAX_WORKERS as usize {
-            return Err(Error::Usage(format!("{of} workers; a step is made by 2 to {MAX_WORKERS}")));
+            return Err(Error::Usage(format!(
+                "a step cannot be made by {of} workers; use 2 to {MAX_WORKERS}"
+            )));
         }
         // A worker of the other role would send the other party's messages in this party's name.
         if lines.iter().any(|(run, _)| run.role != role) {
@@ -292,12 +294,15 @@ impl<P: StockProtocol> Worker<P> {
             Ended::Made => Ok(()),
             Ended::Said(error) => Err(error),
             Ended::Lost(error) => {
-                let why = "a maker was lost without a report, and may have seen a check fail; this part of \
-                           store is burned";
+                let why = "a maker was lost without a report and may have seen a failed check, so this part \
+                           of the store is burned";
                 // Even if this fails, the epoch burns, because the log lacks the entry that would take the
                 // burn back.
                 if let Err(error) = store.lose(epoch, Loss::Check, why.into()).map(drop) {
-                    tracing::error!("it burns when the store is opened next ({error})");
+                    tracing::error!(
+                        "the store cannot burn this part now ({error}), but will burn it when it is opened \
+                         next"
+                    );
                 }
                 let error = || std::io::Error::other(format!("worker {}: {error}: {why}", number + 1)).into();
                 let _ = silent.set(error());
@@ -329,7 +334,7 @@ impl<P: StockProtocol> Lane<P> {
     pub fn session(&mut self) -> Result<&mut dyn StockSession<P>, Error> {
         match &mut self.line {
             Line::Session(session) => Ok(&mut **session),
-            Line::Nobody(_) => Err(Error::Usage("a worker without a session".into())),
+            Line::Nobody(_) => Err(Error::Usage("this worker has no session".into())),
         }
     }
 
@@ -354,7 +359,8 @@ fn lost(number: usize, of: usize, error: Error) -> Error {
         Error::Io(error) => Error::Io(std::io::Error::new(
             error.kind(),
             format!(
-                "worker {} of {of}: {error}; the step is given up, with what the others made of it",
+                "worker {} of {of}: {error}; the step is given up, with the items that the other workers \
+                 made",
                 number + 1
             ),
         )),
@@ -383,7 +389,9 @@ impl<P: StockProtocol> Stocked<P> {
         steps: &[Vec<P::FillStep<'s>>],
     ) -> Result<(Preprocessed, Self), Error> {
         if steps.iter().any(|shares| !(1..=workers.len()).contains(&shares.len())) {
-            return Err(Error::Usage("a step of more shares than there are workers, or of none".into()));
+            return Err(Error::Usage(
+                "a step must have at least one share, and at most one for each worker".into(),
+            ));
         }
         let (terms, steps) = (self.held.terms.clone(), steps.iter().map(Vec::as_slice).collect::<Vec<_>>());
         self.fill_shares(epoch, &steps, |making, shares| match shares {

@@ -70,5 +70,5 @@ fn malformed() -> Error {
 const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
 fn of_setup() -> Range {
-    Ranges::of_setup().take(&BLOCKS).expect("nothing is taken")
+    Ranges::of_setup().take(&BLOCKS).expect("no range was taken before")
 }

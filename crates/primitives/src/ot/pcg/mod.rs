@@ -84,7 +84,7 @@ cheats! {
     /// The ways in which a sender can cheat in an iteration.
     pub enum Cheat of "oblivious transfer" {
         /// PCG (Yang et al. 2020, Guo et al. 2023): the receiver's completed trees do not match the sender's.
-        PcgTrees = "PCG: inconsistent trees",
+        PcgTrees = "PCG: the trees are inconsistent",
     }
 }
 
@@ -204,7 +204,8 @@ impl Pool {
     /// Removes the next OTs and writes them to `to`. The caller has made sure that there are enough.
     fn draw(&mut self, mut to: &mut [Label]) {
         while !to.is_empty() {
-            let (labels, used) = self.made.front_mut().expect("enough OTs are left");
+            let (labels, used) =
+                self.made.front_mut().expect("the caller has checked that enough OTs are left");
             let here = to.len().min(labels.len() - *used);
             let (now, rest) = to.split_at_mut(here);
             let from = &mut labels[*used..*used + here];

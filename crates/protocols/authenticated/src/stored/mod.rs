@@ -143,7 +143,7 @@ impl Stocked {
         let Stocked { mut line, forced } = self;
         let steps = asked.steps(forced.level_of(line.terms().security.whole()?)?, &forced)?;
         if steps.is_empty() {
-            return Err(Error::Usage("neither components nor input masks are asked for".into()));
+            return Err(Error::Usage("the request asks for neither components nor input masks".into()));
         }
         let epoch = line.open_epoch()?;
         let (done, line) = line.fill(epoch, &steps)?;

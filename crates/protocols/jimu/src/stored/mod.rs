@@ -109,7 +109,7 @@ impl Stocked {
     /// and then the epoch is burned.
     pub fn preprocess(mut self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         if asked.is_empty() {
-            return Err(Error::Usage("neither gates nor components, inputs or OTs are requested".into()));
+            return Err(Error::Usage("the request asks for no gates, components, inputs or OTs".into()));
         }
         let epoch = self.0.open_epoch()?;
         let steps = asked.steps(self.0.terms().security.whole()?)?;

@@ -106,7 +106,7 @@ impl Stocked {
     /// and then the epoch is burned.
     pub fn preprocess(mut self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         if asked.is_empty() {
-            return Err(Error::Usage("neither gates nor inputs nor OTs are requested".into()));
+            return Err(Error::Usage("the request asks for no gates, inputs or OTs".into()));
         }
         let epoch = self.0.open_epoch()?;
         let steps = asked.steps(self.0.terms().security.whole()?)?;
@@ -123,8 +123,8 @@ impl Stocked {
         let layout = Layout::new(program)?;
         if layout.ands > MOST_BUILT {
             return Err(Error::Limit(format!(
-                "a program that is built to be kept has at most {MOST_BUILT} AND gates; run it on gates \
-                 from stock"
+                "a program can be built into the stock only with at most {MOST_BUILT} AND gates; run this \
+                 program on gates from stock"
             )));
         }
         let job = Execution { layout: &layout, purpose: Purpose::Build, input: &[] };
@@ -150,8 +150,8 @@ impl Stocked {
         layout.takes(self.0.role(), input)?;
         let job = Execution { layout: &layout, purpose: Purpose::Run, input };
         let (outcome, epoch, made, line) = self.executed(&job, lacking)?;
-        let side::Ran { outputs, recovered, mut promise } =
-            outcome.ok_or_else(|| Error::Usage("a program that is only built has no outputs".into()))?;
+        let side::Ran { outputs, recovered, mut promise } = outcome
+            .ok_or_else(|| Error::Usage("building a program into the stock gives no outputs".into()))?;
         let security = line.terms().security.whole()?;
         promise.epoch_bound_log2 = Some(origins::bound_of_epoch(line.store(), &epoch, security)?.log2());
         Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, Stocked(line)))

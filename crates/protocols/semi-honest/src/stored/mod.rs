@@ -95,7 +95,7 @@ impl Stocked {
     /// message, and then everything with the same offset is burned.
     pub fn preprocess(mut self, count: usize) -> Result<(Preprocessed, Self), Error> {
         if count == 0 {
-            return Err(Error::Usage("no OTs are requested".into()));
+            return Err(Error::Usage("the request asks for no OTs".into()));
         }
         let epoch = self.0.open_epoch()?;
         let (done, line) = self.0.fill(epoch, &Filling::steps(count))?;

@@ -220,7 +220,7 @@ impl Word {
 fn within(error: Error) -> Error {
     match error {
         Error::Io(_) => error,
-        Error::Peer(_) => broken("it sent an unknown message"),
+        Error::Peer(_) => broken("the other process sent an unknown message"),
         other => std::io::Error::other(other.to_string()).into(),
     }
 }
@@ -246,7 +246,7 @@ fn told(channel: &mut Channel) -> Result<Told, Error> {
 fn say(channel: &mut Channel, said: &Said) -> Result<(), Error> {
     let bytes = postcard::to_stdvec(said).map_err(|_| broken("a message cannot be encoded"))?;
     if bytes.len() > MAX_FRAME_BYTES {
-        return Err(Error::Limit("a batch too large for one message of a maker".into()));
+        return Err(Error::Limit("a batch is too large for one message of a maker".into()));
     }
     channel.send(msg::SAID, &bytes).map_err(within)
 }
@@ -257,7 +257,7 @@ fn said(channel: &mut Channel) -> Result<Said, Error> {
 }
 
 fn read(bytes: &[u8]) -> Result<Said, Error> {
-    postcard::from_bytes(bytes).map_err(|_| broken("it sent an unknown message"))
+    postcard::from_bytes(bytes).map_err(|_| broken("the other process sent an unknown message"))
 }
 
 /// Reads a maker's message and writes it again, for the fuzz target; `None` if it is invalid.
