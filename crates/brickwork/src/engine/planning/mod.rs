@@ -322,7 +322,7 @@ fn buckets_reason(alternatives: &[Alternative], wish: Buckets) -> Option<String>
     let least = alternatives.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
     let chosen = alternatives.iter().find(|one| one.chosen)?;
     (chosen.seconds > least).then(|| match wish {
-        Buckets::Standard => "--buckets says standard".into(),
+        Buckets::Standard => "the user asked for --buckets standard".into(),
         Buckets::Fastest => format!(
             "of those that take at most {:.0} % longer than the fastest, it sends least",
             100.0 * (AS_GOOD_AS_FASTEST - 1.0)
