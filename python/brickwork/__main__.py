@@ -15,7 +15,7 @@ def named(file: str, name: str | None) -> Traced[..., object]:
     """Returns a program of a file: the program of this name, or the only one."""
     spec = importlib.util.spec_from_file_location("program", file)
     if spec is None or spec.loader is None or not os.path.isfile(file):
-        raise UsageError(f"{file} is no file of Python", "give the name of one, as FILE.py or FILE.py:NAME")
+        raise UsageError(f"{file} is not a Python file", "give a Python file, as FILE.py or FILE.py:NAME")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
     sys.modules["program"] = module
@@ -25,9 +25,12 @@ def named(file: str, name: str | None) -> Traced[..., object]:
     if name is None and len(found) == 1:
         return next(iter(found.values()))
     if name is None:
-        raise UsageError(f"{file} has these programs: {names}", "name one, as FILE.py:NAME")
+        raise UsageError(f"{file} has these programs: {names}", "name one of them, as FILE.py:NAME")
     if name not in found:
-        raise UsageError(f"there is no program {name}", f"a program is marked by @bw.program; there: {names}")
+        raise UsageError(
+            f"the file has no program {name}",
+            f"a program is a function with @bw.program; this file has: {names}",
+        )
     return found[name]
 
 
@@ -44,7 +47,7 @@ def main() -> int:
     except Exception as error:
         # The error is in the program, or in a module that it imports.
         print(f"{_place(error, sys.argv[1])}: {type(error).__name__}: {error}", file=sys.stderr)
-        print(f"hint: `python3 {sys.argv[1]}` shows where it comes from", file=sys.stderr)
+        print(f"hint: `python3 {sys.argv[1]}` shows where the error comes from", file=sys.stderr)
         return 3
     return 0
 

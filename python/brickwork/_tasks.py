@@ -57,7 +57,8 @@ _END: ContextVar[float | None] = ContextVar("end", default=None)
 def _refuse_after(end: float | None) -> None:
     if end is not None and time.monotonic() > end:
         raise Deadline(
-            "it took longer than deadline allows, and was stopped", "raise deadline, or ask for less"
+            "the call took longer than its deadline allows, and was stopped",
+            "raise the deadline, or ask for less",
         )
 
 

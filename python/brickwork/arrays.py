@@ -39,7 +39,10 @@ class Array(Compound):
         if isinstance(index, int):
             return self[index]
         if not isinstance(index, Integer) or index.type.signed:
-            refuse(f"looks at {index!r}", "an index is an unsigned secret of as many bits as it needs")
+            refuse(
+                f"uses {index!r} as an index",
+                "an index must be an unsigned secret with as many bits as it needs",
+            )
         element = self.type.element
         return value(element, body().let(element, f"{variable(self)}[{variable(index)}]"))
 
@@ -53,7 +56,10 @@ class Array(Compound):
         elif isinstance(index, Integer) and not index.type.signed:
             place = variable(index)
         else:
-            refuse(f"writes at {index!r}", "an index is an unsigned secret of as many bits as it needs")
+            refuse(
+                f"uses {index!r} as an index",
+                "an index must be an unsigned secret with as many bits as it needs",
+            )
         name = body().let(self.type, here(self))
         body().say(f"{name}[{place}] = {here(item)};")
         return Array(self.type, name)
@@ -130,7 +136,7 @@ def as_value(of: object, type: Type) -> Any:
         refuse(f"has {of!r} where {type!r} is needed", "give a list of its elements")
     elements = [as_value(one, type.element) for one in of]
     if len(elements) != type.length:
-        refuse(f"has {len(elements)} elements where {type!r} is needed", "give exactly as many")
+        refuse(f"has {len(elements)} elements where {type!r} is needed", "give exactly that number")
     return array_of(elements)
 
 
@@ -140,8 +146,11 @@ def _fitting(given: Type, wanted: Type) -> str:
         return "types must be the same, element by element and field by field"
     joined = wanted.joined(given)
     if joined == wanted:
-        return f"types must be the same: write .astype({wanted!r}) behind it"
-    return f"types must be the same: it may not fit, so take {joined!r} for both, or .truncate its low bits"
+        return f"types must be the same: write .astype({wanted!r}) behind this value"
+    return (
+        f"types must be the same: the value may not fit, so use {joined!r} for both, "
+        "or keep its low bits with .truncate"
+    )
 
 
 def array_of(elements: Iterable[Any]) -> Array:
@@ -169,7 +178,10 @@ def struct_of(type: Type, args: Sequence[object], fields: Mapping[str, object]) 
     names = [name for name, _ in type.fields]
     given = {**dict(zip(names, args)), **fields}
     if len(args) + len(fields) != len(names) or set(given) != set(names):
-        refuse(f"makes a {type.name} of {', '.join(given)}", f"give each once: {', '.join(names)}")
+        refuse(
+            f"makes a {type.name} of {', '.join(given)}",
+            f"give each of these fields once: {', '.join(names)}",
+        )
     source().use(type)
     values = {name: as_value(given[name], of) for name, of in type.fields}
     home = body().let(type)

@@ -64,7 +64,9 @@ def columns(value: Any, place: Place) -> dict[str, Column] | Column:
 def _once(names: list[str], place: Place) -> list[str]:
     """Returns these names of columns, and refuses a name that occurs twice."""
     if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise place.wrong(f"the column {twice[0]!r} occurs more than once", "keep one of them, or rename it")
+        raise place.wrong(
+            f"the column {twice[0]!r} occurs more than once", "keep only one of them, or rename the other"
+        )
     return names
 
 
@@ -131,8 +133,8 @@ def _of_list(values: Sequence[Any], place: Place) -> Column:
         for row, one in enumerate(values if int in kinds else ()):
             if isinstance(one, int) and abs(one) > 2**53:
                 raise place.wrong(
-                    "an integer beside numbers with a point, which hold no such integer",
-                    "give integers alone, or Decimal",
+                    "a list mixes decimals with an integer that a float cannot hold exactly",
+                    "give only integers, or use Decimal",
                     row,
                 )
     return found
@@ -185,7 +187,10 @@ def _pyarrow(place: Place) -> Any:
     try:
         import pyarrow
     except ImportError as e:
-        raise place.wrong("an Arrow table", "pip install 'brickwork[arrow]', or give numpy arrays") from e
+        raise place.wrong(
+            "reading an Arrow table needs the package pyarrow",
+            "pip install 'brickwork[arrow]', or give numpy arrays",
+        ) from e
     return pyarrow
 
 
@@ -213,11 +218,15 @@ def _column_of_arrow(value: Any, place: Place) -> Column | dict[str, Any]:
         joined = value.combine_chunks()
         lengths = set(joined.value_lengths().to_numpy().tolist())
         if len(lengths) > 1:
-            raise place.wrong("lists of different lengths", "give each row as many elements")
+            raise place.wrong(
+                "the rows are lists of different lengths", "give each row the same number of elements"
+            )
         inner = column(pyarrow.chunked_array([joined.flatten()]), place)
         if isinstance(inner, np.ndarray):
             return inner.reshape(len(value), next(iter(lengths), 0), *inner.shape[1:])
-        raise place.wrong("lists of structs", "give a column for each of their fields")
+        raise place.wrong(
+            "lists of structs are not supported", "give one column for each field of the struct"
+        )
     return np.asarray(value.to_numpy())
 
 

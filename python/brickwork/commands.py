@@ -53,7 +53,7 @@ def _by_another(name: str, does: str, folder: str, line: list[str]) -> Record:
     program = shutil.which(name)
     if program is None:
         raise UsageError(
-            f"{name}, which {does}, is not in PATH",
+            f"the program {name}, which {does}, is not in PATH",
             f"cargo install --locked --path {folder} --bin {name}",
         )
     words = [program, *line, "--json"]
@@ -312,7 +312,7 @@ def example(name: str) -> Program:
         source = Path(folder) / f"{name}.wir"
         if "#parties" not in source.read_text(encoding="utf-8"):
             raise UsageError(
-                f"{name} is a library and no program", f'`#include "{name}.wir"` finds it in a source'
+                f"{name} is a library, not a program", f'`#include "{name}.wir"` finds it in a source'
             )
         return compile(source)
 

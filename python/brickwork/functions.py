@@ -19,7 +19,7 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
     if not isinstance(condition, Value):
         return yes if condition else no
     if not (isinstance(condition, Integer) and condition.type == BIT):
-        refuse(f"chooses by {condition!r}", "a condition has one bit: compare, as in x != 0")
+        refuse(f"uses {condition!r} as a condition", "a condition must have one bit: compare, as in x != 0")
     if not is_secret((yes, no)):
         refuse("chooses between plain values", "give one of them a type: bw.u8(1)")
     type = yes.type if isinstance(yes, Value) else no.type
@@ -71,7 +71,7 @@ def _conditions(function: str, conditions: Iterable[Any]) -> list[Any]:
     row = list(conditions)
     for one in row:
         if isinstance(one, Value) and not (isinstance(one, Integer) and one.type == BIT):
-            refuse(f"gives bw.{function} {one!r}", "a condition has one bit: compare, as in x != 0")
+            refuse(f"gives bw.{function} {one!r}", "a condition must have one bit: compare, as in x != 0")
     return [one if isinstance(one, Value) else int(bool(one)) for one in row]
 
 
@@ -121,7 +121,7 @@ def sort(values: Any) -> Any:
         return sorted(row)
     array = values if isinstance(values, Array) else array_of(row)
     if not isinstance(array.type.element, IntegerType):
-        refuse(f"sorts {array.type!r}", "sort integers; pack what belongs to them into the low bits")
+        refuse(f"sorts {array.type!r}", "sort integers; put data that belongs to them into the low bits")
     return value(array.type, library("integers.wir", "sort", array.type, array))
 
 
@@ -130,7 +130,7 @@ def popcount(of: Any) -> Any:
     if not isinstance(of, Value):
         return bin(of).count("1")
     if not isinstance(of, Integer) or of.type.signed:
-        refuse(f"counts bits of {of!r}", "count those of an unsigned integer")
+        refuse(f"counts bits of {of!r}", "count the bits of an unsigned integer")
     return Integer(of.type, library("integers.wir", "popcount", of.type, of))
 
 
@@ -168,7 +168,10 @@ def remainder(a: Any, b: Any) -> Any:
 def _quotient(symbol: str, a: Any, b: Any) -> Integer:
     if isinstance(a, Integer) and isinstance(b, Integer) and a.type != b.type:
         if a.type != IntegerType(2 * b.type.width, b.type.signed) or b.type.point:
-            refuse(f"divides {a.type!r} by {b.type!r}", "give both one type, or a dividend twice as wide")
+            refuse(
+                f"divides {a.type!r} by {b.type!r}",
+                "give both numbers the same type, or a dividend that is twice as wide",
+            )
         check(BY_ZERO, lambda: b == 0)
         result = Integer(b.type, body().let(b.type, f"{here(a)} {symbol * 2} {here(b)}"))
         if symbol == "/":
@@ -184,7 +187,7 @@ def _quotient(symbol: str, a: Any, b: Any) -> Integer:
 def dot(a: Any, b: Any) -> Any:
     """Returns the sum of the products of elements, in their type."""
     if len(a) != len(b):
-        refuse(f"multiplies {len(a)} elements by {len(b)}", "give as many on both sides")
+        refuse(f"multiplies {len(a)} elements by {len(b)}", "give the same number of elements on both sides")
     if builtins.all(isinstance(one, Integer) for one in (*a, *b)) and {one.type for one in (*a, *b)} == {
         a[0].type
     }:

@@ -41,15 +41,15 @@ def input_word(
     place = Place(f"input of the {party}", ports[0].name if len(ports) == 1 else "", reading)
     if isinstance(value, (SecretFile, Secret)) and reading.raw:
         raise place.wrong(
-            "a file or a Secret, of which the numbers are read",
-            'leave raw() out; "0x…" in it is the integer behind a number',
+            "raw() has no effect on a file or a Secret, whose text has numbers",
+            'leave raw() out; write "0x…" in the file for the integer behind a number',
         )
     if isinstance(value, SecretFile):
         return value.word()
     if isinstance(value, Secret):
         return value.take()
     if kind is None:
-        raise InvalidInput(f"{place.who}: the program takes none", "leave it out")
+        raise InvalidInput(f"{place.who}: the program takes no input from this party", "leave the input out")
     if executions is None:
         plain = _plain(value, kind, place)
     else:
@@ -80,9 +80,10 @@ def check_scale(scale: Scale, ports: Sequence[Port]) -> None:
         wanted = name.split(".")
         if not any(path.split(".")[-len(wanted) :] == wanted for path in known):
             raise UsageError(
-                f"scale: no input has a field of integers that is called {name}",
-                f"there are {', '.join(known[:20]) or 'none'}; a party's only input has the name input1 or "
-                "input2, whatever its parameter is called, and numbers of bw.fixed need no scale",
+                f"scale: no input has a field of integers called {name}",
+                f"the fields of integers are {', '.join(known[:20]) or 'none'}; a party's only input "
+                "has the name input1 or input2, whatever its parameter is called; "
+                "numbers of bw.fixed need no scale",
             )
 
 
@@ -110,10 +111,16 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
         if executions == 1 and not isinstance(value, (list, tuple)):
             value = [value]
         if not isinstance(value, (list, tuple, range)):
-            raise place.wrong(f"one value for {executions} executions", "give a list with a value for each")
+            raise place.wrong(
+                f"the input is one value, but there are {executions} executions",
+                "give a list with one value for each execution",
+            )
         return _each(value, kind, place)
     if len(rows) != executions:
-        raise place.wrong(f"{len(rows)} rows for {executions} executions", "give a row for each")
+        raise place.wrong(
+            f"the input has {len(rows)} rows, but there are {executions} executions",
+            "give one row for each execution",
+        )
     return _Bits(rows)
 
 
@@ -123,7 +130,7 @@ def _json(value: Any, place: Place) -> str:
     except (TypeError, ValueError, AttributeError):
         # The messages of the exceptions may repeat the value, so no exception is chained as the cause.
         pass
-    raise place.wrong("a value of a type that is not supported", "give numbers, arrays, tables or dicts")
+    raise place.wrong("the input has a value of an unsupported type", "give numbers, arrays, tables or dicts")
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,9 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
         return _filled(value, kind, place)
     value = unmasked(value, place)
     if is_lazy(value):
-        raise place.wrong(f"a {type(value).__name__}, whose rows are not computed yet", "give its collect()")
+        raise place.wrong(
+            f"the rows of this {type(value).__name__} are not computed yet", "call its collect() first"
+        )
     if isinstance(value, np.ndarray):
         value = value[()]
     if isinstance(value, np.generic) and not (isinstance(kind, Integer) and isinstance(value, np.floating)):
@@ -186,7 +195,8 @@ def _names_no_file(value: Any, place: Place) -> Any:
     """Returns a caller's value. Refuses strings that the native part would take as the name of a file."""
     if isinstance(value, str) and value.lstrip().startswith(FILES):
         raise place.wrong(
-            "a text that begins with @ or csv:", "name a file as pathlib.Path(…) or secret_file(…)"
+            "the input is a text that begins with @ or csv:",
+            "name a file as pathlib.Path(…) or secret_file(…)",
         )
     if isinstance(value, Mapping):
         for name, one in value.items():
@@ -214,7 +224,7 @@ def _number(value: Any, kind: Integer, place: Place) -> _Bits:
     represents it."""
     fraction = isinstance(value, (float, np.floating, Decimal, Fraction))
     if fraction and kind.point == 0 and place.digits() is None:
-        raise place.wrong("a number with a decimal point", place.how_to_scale())
+        raise place.wrong("the value has a decimal point", place.how_to_scale())
     return _Bits(integer_bits(np.array([value]), kind, replace(place, alone=True)))
 
 
@@ -258,7 +268,10 @@ def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, A
     # The rest of the array is 0, and `count` is the number of elements.
     filled = _filled(value[array], kind, place)
     if "count" in filled and plain.get("count", 0) > filled["count"]:
-        raise place.wrong(f"count is more than the {filled['count']} rows", "leave it out, or give that many")
+        raise place.wrong(
+            f"count is larger than the number of rows, {filled['count']}",
+            "leave count out, or give as many rows",
+        )
     return {**plain, **filled, "count": plain["count"]} if "count" in plain else {**plain, **filled}
 
 
@@ -279,7 +292,8 @@ def _filled(value: Any, kind: Type, place: Place) -> Any:
         bits = _rows(value, kind.element, place)
         if len(bits) != kind.length:
             raise place.wrong(
-                f"{len(bits)} rows, and the program takes {kind.length}", "give exactly as many"
+                f"the table has {len(bits)} rows, but the program takes {kind.length}",
+                "give exactly that number",
             )
         return _Bits(bits)
     if isinstance(kind, Struct) and (name := _table_field(kind)) is not None:
@@ -289,12 +303,16 @@ def _filled(value: Any, kind: Type, place: Place) -> Any:
             return {name: _filled(value, array, place.field(name))}
         bits = _rows(value, array.element, place.field(name))
         if len(bits) > array.length:
-            raise place.wrong(f"{len(bits)} rows, and the program takes {array.length} at most", "give fewer")
+            raise place.wrong(
+                f"the table has {len(bits)} rows, but the program takes at most {array.length}",
+                "give fewer rows",
+            )
         padded = np.zeros((array.length, bits.shape[1]), np.uint8)
         padded[: len(bits)] = bits
         return {name: _Bits(padded), "count": len(bits)}
     raise place.wrong(
-        f"an array or table, and the program takes {kind}", "`Program.inputs` shows what it takes"
+        f"the input is an array or table, but the program takes {kind}",
+        "`Program.inputs` shows the types of a program's inputs",
     )
 
 
@@ -319,23 +337,27 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
     if isinstance(kind, Integer):
         if len(found) != 1:
             raise place.wrong(
-                f"{len(found)} columns, and the program takes one", "name the column that is meant"
+                f"the table has {len(found)} columns, but the program takes one",
+                "give only the column that the program needs",
             )
         return _element_bits(next(iter(found.values())), kind, place)
     wanted = dict(leaves(kind))
     if missing := [name for name in wanted if name not in found]:
         raise place.wrong(
-            f"there is no column {missing[0]!r}", f"the program takes {', '.join(sorted(wanted))}"
+            f"the table has no column {missing[0]!r}",
+            f"the program takes the columns {', '.join(sorted(wanted))}",
         )
     # The message has no name, which may be a value if a table was read without its header.
     if not place.reading.extra and (unknown := [k for k, name in enumerate(found, 1) if name not in wanted]):
         raise place.wrong(
             f"the program has no field for column {unknown[0]}",
-            "leave it out, or give ignore_extra_columns=True",
+            "leave this column out, or give ignore_extra_columns=True",
         )
     long = lengths({name: found[name] for name in wanted})
     if len(set(long.values())) > 1:
-        raise place.wrong(f"columns of different lengths: {long}", "give each row a value in each")
+        raise place.wrong(
+            f"the columns have different lengths: {long}", "give each row a value in each column"
+        )
     # All memory is allocated at once, because wide tables are large.
     bits = np.empty((next(iter(long.values()), 0), sum(leaf.bits for leaf in wanted.values())), np.uint8)
     base = 0
@@ -353,12 +375,14 @@ def _element_bits(values: NDArray[Any], kind: Type, place: Place) -> Bits:
         kind = kind.element
     if isinstance(kind, Struct):
         raise place.wrong(
-            f"numbers without names, and the program takes {kind}", "give a table with these columns"
+            f"the input has numbers without names, but the program takes {kind}",
+            "give a table with these columns",
         )
     if values.shape[1:] != tuple(shape):
         raise place.wrong(
-            f"an array of shape {values.shape}, and the program takes elements of shape {tuple(shape)}",
-            "`Program.inputs` shows what it takes",
+            f"the input is an array of shape {values.shape}, "
+            f"but the program takes elements of shape {tuple(shape)}",
+            "`Program.inputs` shows the types of a program's inputs",
         )
     flat = integer_bits(values.reshape(-1), kind, place)
     return flat.reshape(len(values), kind.bits * int(np.prod(shape, dtype=int)))

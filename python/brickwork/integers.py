@@ -55,8 +55,8 @@ class Integer(Value):
         """Refuses to calculate with the result of a comparison, where one bit would be used as a number."""
         if self.type == BIT:
             refuse(
-                "calculates with a single bit, which wraps: a sum of them is their parity",
-                "write bw.count(conditions), or .astype(bw.u8) behind each; a ^ b is the parity of two",
+                "calculates with single bits, which wrap: their sum is their parity",
+                "write bw.count(conditions), or .astype(bw.u8) behind each bit; a ^ b is the parity of two",
             )
 
     def __add__(self, other: object) -> Integer:
@@ -187,7 +187,7 @@ class Integer(Value):
     def _shift(self, symbol: str, amount: object) -> Integer:
         if isinstance(amount, int):
             if amount < 0:
-                refuse("shifts by a negative number", "shift the other way")
+                refuse("shifts by a negative number", "shift in the other direction")
             return Integer(self.type, body().let(self.type, f"{variable(self)} {symbol} {amount}"))
         if not isinstance(amount, Integer) or amount.type.signed:
             refuse(f"shifts by {amount!r}", "shift by a plain number or an unsigned secret of few bits")
@@ -203,7 +203,10 @@ class Integer(Value):
         if not (isinstance(base, int) and isinstance(length, int)):
             refuse("selects bits at a secret place", "shift first: (x >> place).bits(0, n)")
         if not (0 <= base and 1 <= length and base + length <= self.type.width):
-            refuse(f"selects bits {base} to {base + length - 1} of {self.type!r}", "stay within its width")
+            refuse(
+                f"selects bits {base} to {base + length - 1} of {self.type!r}",
+                "use only bits within its width",
+            )
         return Integer(IntegerType(length), _slice(self, f"{base}:{length}"), self._home)
 
     def __getitem__(self, place: int | slice) -> Integer:
@@ -231,10 +234,10 @@ class Integer(Value):
     def astype(self, type: IntegerType) -> Integer:
         """Returns the same number in a type that holds it, which is at least as wide."""
         if not isinstance(type, IntegerType):
-            refuse(f"makes {type!r} of {self.type!r}", "name a type of integers, such as bw.u32")
+            refuse(f"converts {self.type!r} to {type!r}", "name a type of integers, such as bw.u32")
         if type.point < self.type.point:
             refuse(
-                f"makes {type!r} of {self.type!r}, which has more bits behind the point",
+                f"converts {self.type!r} to {type!r}, which has fewer bits behind the point",
                 f"write .round_to({type!r}) for the nearest; .floor() and .round() make whole numbers",
             )
         source().use(type)
@@ -246,8 +249,8 @@ class Integer(Value):
             same = IntegerType(builtins.max(fits, 1), type.signed, self.type.point) if fits > 0 else None
             if same is None or self.type.width > fits:
                 refuse(
-                    f"makes {type!r} of {self.type!r}, which may not fit",
-                    f"take a type of at least {self.type.width + more} bits",
+                    f"converts {self.type!r} to {type!r}, which may not hold the value",
+                    f"use a type of at least {self.type.width + more} bits",
                 )
             return _shifted(self.astype(same), type, more)
         fits = (
@@ -255,12 +258,13 @@ class Integer(Value):
         )
         if not fits:
             refuse(
-                f"makes {type!r} of {self.type!r}, which may not fit",
-                f"write .truncate({type!r}) to keep the low bits alone",
+                f"converts {self.type!r} to {type!r}, which may not hold the value",
+                f"write .truncate({type!r}) to keep only the low bits",
             )
         if self.type.signed and not type.signed:
             refuse(
-                "makes a number without a sign of one with", "write abs(x), or .truncate(…) to keep the bits"
+                "converts a signed number to an unsigned one",
+                "write abs(x), or .truncate(…) to keep the bits",
             )
         name, width = body().let(type), self.type.width
         body().say(f"{name}{{0:{width}}} = {_slice(self, f'0:{width}')};")
@@ -274,11 +278,11 @@ class Integer(Value):
         source().use(type)
         if type.point != self.type.point:
             refuse(
-                f"cuts {self.type!r} down to {type!r}, whose point is elsewhere",
+                f"truncates {self.type!r} to {type!r}, which has another number of bits behind the point",
                 f"write .round_to({type!r}), or truncate to as many bits behind the point",
             )
         if type.width > self.type.width:
-            refuse(f"cuts {self.type!r} down to {type!r}", "that is wider: write .astype(…)")
+            refuse(f"truncates {self.type!r} to {type!r}", "the new type is wider: write .astype(…)")
         return self.bits(0, type.width)._as(type)
 
     def __round__(self, digits: int | None = None) -> Integer:
@@ -295,7 +299,7 @@ class Integer(Value):
     __rdivmod__ = __divmod__
 
     def __pow__(self, exponent: object) -> Integer:
-        refuse("raises to a power by `**`", "multiply as often: x * x; x.wide_mul(y) has twice the bits")
+        refuse("raises to a power by `**`", "multiply repeatedly: x * x; x.wide_mul(y) has twice the bits")
 
     __rpow__ = __pow__
 
@@ -393,7 +397,7 @@ def _differs(
 
 def _wide(of: IntegerType, width: int, signed: bool) -> IntegerType:
     if width > WIDEST:
-        refuse(f"calculates with {of!r}, which is too wide to be checked", "leave check out")
+        refuse(f"calculates with {of!r}, which is too wide for check", "leave the argument check out")
     return IntegerType(width, signed, of.point)
 
 
@@ -433,15 +437,15 @@ def constant(number: object, type: IntegerType) -> Integer:
         scaled = Fraction(number) * (1 << type.point)
         if scaled.denominator != 1:
             refuse(
-                f"has {number}, which {type!r} does not hold exactly",
-                "write a multiple of its last bit, or have more bits behind the point",
+                f"has {number}, which {type!r} cannot hold exactly",
+                "write a multiple of the type's last bit, or use more bits behind the point",
             )
         number = int(scaled)
     if not isinstance(number, int):
         refuse(f"has {number!r} where {type!r} is needed", "use secrets of that type and whole plain numbers")
     if not type.low <= number <= type.high:
         least, most = (Fraction(end, 1 << type.point) for end in (type.low, type.high))
-        refuse(f"has {written}, which {type!r} does not hold", f"it takes {least} to {most}")
+        refuse(f"has {written}, which {type!r} cannot hold", f"the type holds {least} to {most}")
     source().use(type)
     mark = "#" if type.signed else "##"
     # The lowest number of a signed type has no positive counterpart, so its bits are written.

@@ -112,7 +112,9 @@ def columns(learned: Any) -> dict[str, NDArray[Any]]:
     named = tables.columns(whole, Place("output", "", Reading()))
     assert isinstance(named, dict)
     if len(set(map(len, named.values()))) > 1:
-        raise UsageError("columns of different lengths make no table", "name one array of the outputs")
+        raise UsageError(
+            "columns of different lengths cannot form a table", "name one of the output's arrays"
+        )
     return named
 
 
@@ -155,6 +157,9 @@ def to_arrow(learned: Any) -> Any:
             return pyarrow.array(list(map(Decimal, column)), pyarrow.decimal256(_MOST_DIGITS, 0))
         except pyarrow.ArrowInvalid:
             # The error has no cause, because the cause may repeat the value.
-            raise UsageError("an integer of more than 76 digits", "Arrow has no type for it") from None
+            raise UsageError(
+                "the output has an integer of more than 76 digits",
+                "Arrow has no type for so many digits; read the output as Python integers",
+            ) from None
 
     return pyarrow.table({name: one(column) for name, column in columns(learned).items()})

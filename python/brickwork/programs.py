@@ -84,7 +84,8 @@ class Program(Page):
         if files != self._files:
             if self._read(_native.Program())["digest"] != self.digest:
                 raise InvalidInput(
-                    f"{self.path} holds another program than when it was loaded", "load it again: bw.load(…)"
+                    f"the program in {self.path} has changed since it was loaded",
+                    "load the file again: bw.load(…)",
                 )
             self._files = files
         return self
@@ -160,7 +161,7 @@ def _same(path: Path, map: Mapping[str, str], digest: str, is_raw: bool) -> Prog
     program = Program(path, map)
     if program.digest != digest:
         raise InvalidInput(
-            f"{path} holds another program than when it was pickled", "load it again: bw.load(…)"
+            f"the program in {path} has changed since it was pickled", "load the file again: bw.load(…)"
         )
     return program.raw() if is_raw else program
 
@@ -209,8 +210,10 @@ def as_program(
     if not isinstance(program, (str, os.PathLike)):
         what = getattr(program, "__name__", type(program).__name__)
         raise UsageError(
-            f"{what} is no program",
-            "write @bw.program above its def" if callable(program) else "give a program, or the path of one",
+            f"{what} is not a program",
+            "write @bw.program above its def"
+            if callable(program)
+            else "give a program, or the path of its file",
         )
     return Program(program, map)
 

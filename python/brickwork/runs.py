@@ -39,7 +39,7 @@ class Record(Mapping[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"there is no {name}, only {', '.join(self._fields)}") from None
+            raise AttributeError(f"the run has no output {name}, only {', '.join(self._fields)}") from None
 
     def __getitem__(self, name: str) -> Any:
         return _record(self._fields[name])
@@ -254,7 +254,7 @@ def _checkable(program: AnyProgram, check: bool) -> tuple[Program, tuple[Program
     """Returns a program and, if requested, the program that finds its faults, unless it can have none."""
     if check and not isinstance(program, HasChecks):
         raise UsageError(
-            "only a program in Python can be checked, before it is compiled",
+            "check=True is possible only for a program in Python, before it is compiled",
             "give the function that @bw.program decorates",
         )
     return as_program(program), program.checked() if check and isinstance(program, HasChecks) else None
@@ -276,7 +276,8 @@ def _words(program: Program, garbler: Any, evaluator: Any, options: Options) -> 
 def _word(value: Any, program: Program, role: str, options: Options) -> str | bytes | None:
     if value is None and program.inputs_of(role):
         raise UsageError(
-            f"the program needs an input of the {role}", "give it; `Program.inputs` shows what it takes"
+            f"the program needs an input of the {role}",
+            "give the input; `Program.inputs` shows the types of a program's inputs",
         )
     reading = Reading(
         options.get("scale", {}),

@@ -32,12 +32,14 @@ class SecretFile:
     def word(self) -> str:
         """Returns the flag's value for this file."""
         if self._closed:
-            raise ValueError("the block of this secret_file has ended: name the file again for another run")
+            raise ValueError(
+                "the `with` block of this secret_file has ended: call secret_file again for another run"
+            )
         return f"csv:{self._path}" if self._table else f"@{self._path}"
 
     def __enter__(self) -> SecretFile:
         if not os.path.isfile(self._path):
-            raise InvalidInput(f"{self._path} is no file", "name one with JSON or CSV")
+            raise InvalidInput(f"{self._path} is not a file", "give the path of a file with JSON or CSV")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -71,7 +73,7 @@ class Secret:
     def take(self) -> str:
         """Returns the text, and erases the buffer."""
         if self._view is None:
-            raise ValueError("this Secret was used before; make another one for another run")
+            raise ValueError("this Secret was already used; make a new one for each run")
         try:
             text = str(self._view, "utf-8")
         except UnicodeDecodeError:
@@ -81,12 +83,12 @@ class Secret:
         finally:
             self.erase()
         if text is None:
-            raise InvalidInput("a Secret that is no text in UTF-8", "give JSON, as json.dumps(…).encode()")
+            raise InvalidInput("the Secret is not text in UTF-8", "give JSON, as json.dumps(…).encode()")
         if "\\" in text or _FILE.search(text):
             del text
             raise InvalidInput(
-                "a Secret that names a file, or has an escape in a string",
-                "give values; a file as secret_file(…)",
+                "the Secret names a file, or has an escape in a string",
+                "give values; for a file, use secret_file(…)",
             )
         return text
 
@@ -100,4 +102,4 @@ class Secret:
         return "<brickwork.Secret>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Secret is neither copied nor pickled")
+        raise TypeError("a Secret cannot be copied or pickled")

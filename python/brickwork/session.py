@@ -34,14 +34,16 @@ class Kept:
         """Returns the number of the value in a session. The session must be its own and must not have
         ended."""
         if session is not self._session:
-            raise UsageError("a value of another session", "use a value that this session has kept")
+            raise UsageError(
+                "this value belongs to another session", "use a value that this session has kept"
+            )
         return self._number
 
     def __repr__(self) -> str:
         return f"<kept {self.port.name}: {self.port.type}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a kept value belongs to its session alone")
+        raise TypeError("a kept value cannot leave its session")
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class Session:
             port = next((port for port in found.inputs if port.name == name), None)
             if port is None:
                 raise UsageError(
-                    f"there is no input {name}", f"inputs are {', '.join(map(str, found.inputs))}"
+                    f"the program has no input {name}", f"its inputs are {', '.join(map(str, found.inputs))}"
                 )
             carried.append((port.party, name, kept.number_in(self)))
         own = [port for port in found.inputs_of(self.role) if port.name not in carry]

@@ -81,7 +81,7 @@ def _rows(table: Any) -> list[Any]:
 def _key(row: Record, key: str) -> Integer:
     found = getattr(row, key)
     if not isinstance(found, Integer):
-        refuse(f"takes {key} for a key", "a key is a field that is an integer")
+        refuse(f"uses {key} as a key", "a key must be a field that is an integer")
     return found
 
 
@@ -102,10 +102,10 @@ def _place(type: StructType, key: str) -> tuple[int, int, bool]:
     for name, field in type.fields:
         if name == key:
             if not isinstance(field, IntegerType):
-                refuse(f"takes {key} for a key", "a key is a field that is an integer")
+                refuse(f"uses {key} as a key", "a key must be a field that is an integer")
             return base, field.width, field.signed
         base += width(field)
-    refuse(f"looks for the key {key}", f"fields are {', '.join(name for name, _ in type.fields)}")
+    refuse(f"uses {key} as a key", f"the fields are {', '.join(name for name, _ in type.fields)}")
 
 
 Place = tuple[int, int, bool]
@@ -201,10 +201,10 @@ def merge_by(left: Any, right: Any, key: str) -> Array:
     first, second = _rows(left), _rows(right)
     type, other = first[0].type, second[0].type
     if type != other:
-        refuse(f"merges rows of {type!r} with rows of {other!r}", "make rows of one Struct of both before")
+        refuse(f"merges rows of {type!r} with rows of {other!r}", "convert both to rows of one Struct first")
     packed = _merged([pack(row) for row in first], [pack(row) for row in second], _place(type, key))
     ordered = in_order(left, key) & in_order(right, key)
-    check("merges a table that is out of order", lambda: ~ordered)
+    check("merges a table that is not sorted by its key", lambda: ~ordered)
     return array_of([unpack(kept(ordered, row), type) for row in packed])
 
 
@@ -214,7 +214,7 @@ def top(table: Any, key: str, k: int) -> Array:
     type, place = rows[0].type, _place(rows[0].type, key)
     left = [pack(row) for row in rows]
     if not 1 <= k <= len(left):
-        refuse(f"takes {k} of {len(left)} rows", "take at least one and no more than there are")
+        refuse(f"takes {k} of {len(left)} rows", "take at least one row, and no more than the table has")
     found = []
     for _ in range(k):
         # The largest remaining row moves to the end.
@@ -290,7 +290,7 @@ def sum_by(
     rows = _rows(table)
     _expect(table, key, "grouped")
     found, ordered = [], in_order(table, key)
-    check("sums a table that is out of order", lambda: ~ordered)
+    check("sums a table that is not sorted by its key", lambda: ~ordered)
     total, before = None, None
     for row, following in zip(rows, [*rows[1:], None]):
         own, found_key = getattr(row, amount), _key(row, key)
@@ -326,7 +326,10 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
     types = [first[0].type, second[0].type]
     places = [_place(type, on) for type in types]
     if places[0][1:] != places[1][1:]:
-        refuse(f"joins on {on}, which is of two types", "make it one with astype before")
+        refuse(
+            f"joins on {on}, which has different types in the two tables",
+            "convert one of the two with astype first",
+        )
     _, length, signed = places[0]
     # A merged row has the row's bits without the key, then the bit of its table, and the key as the highest
     # bits.
@@ -355,7 +358,7 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
     sides = [[merged_row(row, side) for row in rows] for side, rows in enumerate((first, second))]
     merged = _merged(sides[0], sides[1], (room, length + 1, signed))
     ordered = in_order(first, on, unique=True) & in_order(second, on, unique=True)
-    check("joins a table that is out of order or has a key twice", lambda: ~ordered)
+    check("joins a table that is not sorted by its key, or has a key twice", lambda: ~ordered)
 
     def match(ordered: Any, a: Any, b: Any) -> Any:
         keys = [one.bits(room + 1, length) for one in (a, b)]

@@ -51,7 +51,8 @@ class Component(Generic[P, R]):
         if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.VAR_KEYWORD in kinds:
             name = getattr(body, "__name__", repr(body))
             raise UsageError(
-                f"{name} takes any number of arguments", "name the parameters of a component, or take a list"
+                f"{name} takes any number of arguments",
+                "name the parameters of the component, or use one list",
             )
         self._types: dict[str, Type] | None = None
         self._returns: Type | None = None
@@ -112,9 +113,10 @@ class Component(Generic[P, R]):
         of.names, of.functions, of.texts = before
         if text != of.written[key][1]:
             refuse(
-                f"calls {self._body.__name__}, which does something else than before with the same arguments",
-                "a component is written down once: what it reads besides its arguments must stay as it is. "
-                "Give what changes as an argument",
+                f"calls the component {self._body.__name__}, "
+                "which now behaves differently with the same arguments",
+                "a component is traced once, so values that it reads besides its arguments must not change. "
+                "Give changing values as arguments",
             )
 
     def _trace(self, key: object, types: dict[str, Type], plain: dict[str, Any]) -> tuple[str, Type]:
@@ -126,8 +128,8 @@ class Component(Generic[P, R]):
             texts.append((self._text(types, plain), of.texts))
         if texts[0] != texts[1]:
             raise UsageError(
-                f"{self._body.__name__} does something else each time",
-                "a component may depend on its arguments alone: no random numbers, no counters",
+                f"{self._body.__name__} behaves differently in each call",
+                "a component may depend only on its arguments, not on random numbers or counters",
             )
         of.written[key] = None, texts[0][0]
         result, parameters, lines, tables = texts[0][0]
@@ -182,14 +184,15 @@ def _key(plain: dict[str, Any]) -> object:
     for one in plain.values():
         if is_itself_alone(one):
             refuse(
-                f"gives a component a {type(one).__name__}, which may change and be the same object",
-                "give numbers, strings and tuples of them; a frozen dataclass is a value, too",
+                f"gives a component a {type(one).__name__}, whose content may change",
+                "give numbers, strings, tuples of these, or frozen dataclasses",
             )
     try:
         hash(key := tuple((name, typed(one)) for name, one in sorted(plain.items())))
     except TypeError:
         refuse(
-            "gives a component a plain value that cannot be a key", "give numbers, strings and tuples of them"
+            "gives a component a plain value that is not hashable",
+            "give numbers, strings, or tuples of these",
         )
     return key
 
@@ -217,7 +220,8 @@ def _annotations(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any
         return inspect.get_annotations(of, locals={**names, **closure}, eval_str=True)
     except Exception as e:
         raise UsageError(
-            f"{of.__name__}: an annotation cannot be evaluated: {e}", "use bw.u32, bw.i8[4], a Struct"
+            f"{of.__name__}: an annotation cannot be evaluated: {e}",
+            "use a type such as bw.u32, bw.i8[4] or a Struct",
         ) from e
 
 
@@ -251,8 +255,8 @@ class Traced(Page, Generic[P, R]):
         texts = [self._trace() for _ in range(2)]
         if texts[0] != texts[1]:
             raise UsageError(
-                f"{self._body.__name__} does something else each time",
-                "a program must be the same on both sides: trace it once, `save` it, and send the file",
+                f"{self._body.__name__} behaves differently in each call",
+                "both parties need the same program: trace it once, `save` it, and send the file to the peer",
             )
         return texts[0]
 
@@ -352,10 +356,13 @@ def _tables_of(main: Body, port: str) -> list[tuple[str, str]]:
 def _owned(of: Callable[..., Any], name: str, annotation: Any) -> Owned:
     if not isinstance(annotation, Owned):
         raise UsageError(
-            f"{of.__name__}: nobody gives {name}", f"write {name}: bw.Garbler[bw.u32] or bw.Evaluator[bw.u32]"
+            f"{of.__name__}: the annotation of {name} does not say which party gives it",
+            f"write {name}: bw.Garbler[bw.u32] or bw.Evaluator[bw.u32]",
         )
     if annotation.party == "both":
-        raise UsageError(f"{of.__name__}: {name} is given by both", "an input is of one party")
+        raise UsageError(
+            f"{of.__name__}: the annotation of {name} names both parties", "an input must come from one party"
+        )
     return annotation
 
 
@@ -367,17 +374,20 @@ def _outputs(of: Callable[..., Any], returns: Any, result: Any) -> list[tuple[in
     several = len(owned) > 1
     if not all(isinstance(one, Owned) for one in owned):
         raise UsageError(
-            f"{of.__name__}: nobody learns what it returns",
+            f"{of.__name__}: the annotation does not say which party learns the result",
             "write -> bw.Both[bw.u32], or bw.Garbler, bw.Evaluator, or a tuple of these",
         )
     results = list(result) if several else [result]
     if len(results) != len(owned):
-        raise UsageError(f"{of.__name__} returns {len(results)} values", f"its annotation has {len(owned)}")
+        raise UsageError(
+            f"{of.__name__} returns {len(results)} values",
+            f"its annotation has {len(owned)} parts; both numbers must be equal",
+        )
     outputs = []
     for number, party in ((1, "garbler"), (2, "evaluator")):
         own = [as_value(one, to.type) for one, to in zip(results, owned) if to.party in (party, "both")]
         if len(own) > 1:
-            raise UsageError(f"{of.__name__}: the {party} learns two values", "return a Struct of them")
+            raise UsageError(f"{of.__name__}: the {party} learns two values", "return a Struct of both")
         outputs += [(number, one.type, here(one)) for one in own]
     return outputs
 

@@ -155,16 +155,19 @@ class Source:
                 fields = " ".join(f"{field.word} {name}{field.dimensions};" for name, field in struct.fields)
                 if struct.name in self.names or is_taken(struct.name) or _PLAIN.search(struct.name):
                     refuse(
-                        f"calls a struct {struct.name}",
-                        "a component or the language has that name: rename it",
+                        f"names a struct {struct.name}",
+                        "a component or the language already uses this name: rename the struct",
                     )
                 self.names.add(struct.name)
                 for field_name, _ in struct.fields:
                     if is_taken(field_name) or _PLAIN.search(field_name):
-                        refuse(f"calls a field {field_name}", "the language has that name: rename it")
+                        refuse(
+                            f"names a field {field_name}",
+                            "the language already uses this name: rename the field",
+                        )
                 self._structs[struct.name] = (struct, f"typedef struct_t {struct.name} {{ {fields} }}")
             elif known[0] != struct:
-                refuse(f"two structs are called {struct.name}", "give each a name of its own")
+                refuse(f"two structs have the name {struct.name}", "give each struct its own name")
         word = type.word
         if word not in self._structs:
             kind = "int_t" if word[0] == "i" else "uint_t"
@@ -249,7 +252,8 @@ def source() -> Source:
     found = _SOURCE.get()
     if found is None:
         refuse(
-            "uses a value of a program that is traced no more", "use it in the function that it was given to"
+            "uses a value of a program whose tracing has ended",
+            "use the value only in the function that received it",
         )
     return found
 
@@ -259,7 +263,8 @@ def body() -> Body:
     found = _BODY.get()
     if found is None:
         refuse(
-            "uses a value of a program that is traced no more", "use it in the function that it was given to"
+            "uses a value of a program whose tracing has ended",
+            "use the value only in the function that received it",
         )
     return found
 

@@ -52,10 +52,11 @@ class IntegerType(Type):
 
     def __post_init__(self) -> None:
         if not 1 <= self.width <= WIDEST:
-            raise UsageError(f"an integer of {self.width} bits", f"widths are 1 to {WIDEST}")
+            raise UsageError(f"an integer cannot have {self.width} bits", f"the width must be 1 to {WIDEST}")
         if not 0 <= self.point <= self.width:
             raise UsageError(
-                f"{self.point} of {self.width} bits behind the point", "as many as there are, or fewer"
+                f"a number of {self.width} bits cannot have {self.point} bits behind the point",
+                "give at most as many bits as the number has",
             )
 
     def __call__(self, number: Any) -> Any:
@@ -80,7 +81,7 @@ class IntegerType(Type):
             number = number.to_numpy()
         if isinstance(number, (np.ndarray, list, tuple)):
             if _holds_masked(number):
-                raise InvalidInput(f"a value that is empty, for {self!r}", "fill in what is missing before")
+                raise InvalidInput(f"a value for {self!r} is empty", "fill in the missing values first")
             values = np.asarray(number, dtype=object)
             encoded = np.array([self.encode(one, rounding) for one in values.reshape(-1)], dtype=object)
             kind: Any = object if self.width > 64 else np.int64 if self.signed else np.uint64
@@ -91,15 +92,18 @@ class IntegerType(Type):
             exact = Fraction(number.item() if isinstance(number, np.number) else number) * (1 << self.point)
         except (TypeError, ValueError, OverflowError):
             # The message is without the number, which may be somebody's input.
-            raise InvalidInput(f"a value that is no number, for {self!r}", "give finite numbers") from None
+            raise InvalidInput(
+                f"a value for {self!r} is not a finite number", "give finite numbers"
+            ) from None
         if exact.denominator != 1 and not rounding:
             raise InvalidInput(
-                f"a number between two that {self!r} holds", "say rounding=True for the nearest, or more bits"
+                f"{self!r} cannot hold this number exactly",
+                "give rounding=True to take the nearest number, or use more bits",
             )
         whole = math.floor(exact + Fraction(1, 2)) if exact.denominator != 1 else int(exact)
         if not self.low <= whole <= self.high:
             least, most = (Fraction(end, 1 << self.point) for end in (self.low, self.high))
-            raise InvalidInput(f"a number that {self!r} does not hold", f"it takes {least} to {most}")
+            raise InvalidInput(f"{self!r} cannot hold this number", f"the type holds {least} to {most}")
         return whole
 
     def decode(self, number: Any) -> Any:
@@ -258,14 +262,15 @@ def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None)
             annotation = eval(annotation, namespace or {})  # As `typing.get_type_hints` does it.
         except Exception as e:
             raise UsageError(
-                f"the annotation {annotation!r} cannot be evaluated", "use bw.u32, bw.i8[4], a Struct"
+                f"the annotation {annotation!r} cannot be evaluated",
+                "use a type such as bw.u32, bw.i8[4] or a Struct",
             ) from e
     if isinstance(annotation, Type):
         return annotation
     if isinstance(annotation, type) and issubclass(annotation, Struct) and annotation is not Struct:
         return _struct_type(annotation)
     raise UsageError(
-        f"{annotation!r} is no type of fixed width",
+        f"{annotation!r} is not a type of fixed width",
         "use bw.u32, bw.i8[4], a class that derives from bw.Struct",
     )
 
@@ -288,7 +293,7 @@ def _struct_type(of: type) -> StructType:
         if taken := hints.keys() & _TAKEN:
             raise UsageError(
                 f"{of.__name__} has a field {', '.join(sorted(taken))}",
-                "every record has an attribute of that name: rename the field, for example to kind",
+                "every record has an attribute with this name: rename the field, for example to kind",
             )
         fields = tuple((name, type_of_annotation(hint, namespace)) for name, hint in hints.items())
         of._type = StructType(of.__name__, fields)  # type: ignore[attr-defined]

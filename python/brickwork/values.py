@@ -47,8 +47,8 @@ class Value:
             "asks whether a secret is true",
             "its value is unknown while the program is traced: write bw.where(condition, a, b) for "
             "`if`, which computes both; & | for `and` `or`, bw.not_(x) for `not`; bw.min and bw.max for "
-            "`min` and `max`; bw.any(x == item for item in items) for `in`; for `while`, as many rounds as "
-            "are always enough; for `assert`, a bit among the outputs",
+            "`min` and `max`; bw.any(x == item for item in items) for `in`; for `while`, a number of rounds "
+            "that is always enough; for `assert`, a bit among the outputs",
         )
 
     def __index__(self) -> int:
@@ -59,26 +59,26 @@ class Value:
         )
 
     def __int__(self) -> int:
-        refuse("makes a plain number of a secret", "only what the program returns is decoded")
+        refuse("converts a secret to a plain number", "only returned values are decoded")
 
     __float__ = __int__
     __complex__ = __int__
 
     def __hash__(self) -> int:
-        refuse("uses a secret as a key", "look at all entries, with bw.where and ==")
+        refuse("uses a secret as a key", "compare all entries, with bw.where and ==")
 
     def __contains__(self, item: object) -> bool:
         refuse("asks whether a secret is in something", "write bw.any(item == x for x in items)")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        refuse("changes a value", "values do not change: row.replace(field=x) is another one")
+        refuse("changes a value", "values cannot change: row.replace(field=x) makes a new row")
 
     def __setitem__(self, place: object, value: object) -> NoReturn:
-        refuse("changes a value", "values do not change: array.with_at(place, x) is another one")
+        refuse("changes a value", "values cannot change: array.with_at(place, x) makes a new array")
 
     def __format__(self, form: str) -> str:
         if form:
-            refuse("formats a secret", "only what the program returns is decoded; `{x!r}` shows its type")
+            refuse("formats a secret", "only returned values are decoded; `{x!r}` shows its type")
         return repr(self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
@@ -126,7 +126,7 @@ def here(value: Value) -> str:
     if value._home is not body():
         refuse(
             "uses a value of another function",
-            "give it to the component as an argument: a component sees nothing else",
+            "give the value to the component as an argument: a component can read only its arguments",
         )
     return value._path
 

@@ -107,7 +107,7 @@ def integer_bits(values: NDArray[Any], kind: Integer, place: Place) -> Bits:
     if len(values) and (values.min() < kind.low or values.max() > kind.high):
         row = int(np.argmax((values < kind.low) | (values > kind.high)))
         ends = (number_of(end, kind) for end in (kind.low, kind.high))
-        raise place.wrong(f"does not fit into {kind}", "it takes {} to {}".format(*ends), row)
+        raise place.wrong(f"the value does not fit into {kind}", "the type takes {} to {}".format(*ends), row)
     words = np.empty((len(values), -(-kind.bits // _LIMB)), "<u8")
     for number in range(words.shape[1]):
         look()
@@ -141,7 +141,7 @@ def _whole(values: NDArray[Any], place: Place) -> NDArray[Any]:
     if values.dtype.kind in "US":
         raise place.wrong(*TEXT)
     if values.dtype.kind not in "iu":
-        raise place.wrong(f"values of type {values.dtype}", "give integers")
+        raise place.wrong(f"the column has values of type {values.dtype}", "give integers")
     return values if digits is None else _moved(values, 10**digits)
 
 
@@ -163,7 +163,11 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
     if digits is None:
         fractions = np.rint(values) != values
         row = int(np.argmax(fractions)) if fractions.any() else None
-        what = "a number with a decimal point" if row is not None else f"whole numbers of type {values.dtype}"
+        what = (
+            "the value has a decimal point"
+            if row is not None
+            else f"the column has whole numbers of type {values.dtype}"
+        )
         raise place.wrong(what, place.how_to_scale(), row)
     # The computation uses all bits of the input, for every type of column, so nothing is rounded on the way.
     exact = values.astype(np.float64)
@@ -176,7 +180,8 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
     far = np.spacing(np.abs(values)).astype(np.float64) * 10.0**digits > 1
     if far.any():
         raise place.wrong(
-            f"is a {values.dtype}, of which neighbours are more than {digits} digits behind the point apart",
+            f"the value is a {values.dtype}, which cannot distinguish numbers with {digits} digits "
+            "behind the point",
             "give float64 or Decimal, or integers",
             int(np.argmax(far)),
         )
@@ -184,7 +189,9 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
 
 
 def _no_decimal(digits: int, row: int, place: Place) -> InvalidInput:
-    return place.wrong(f"is no number of {digits} digits behind the point", "round it before it is used", row)
+    return place.wrong(
+        f"the value has more than {digits} digits behind the point", "round the value first", row
+    )
 
 
 def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArray[Any]:
@@ -197,7 +204,7 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
             raise place.wrong(*EMPTY, row)
         if isinstance(values[row], (str, bytes)):
             raise place.wrong(*TEXT, row)
-        raise place.wrong("is no integer", place.how_to_scale(), row)
+        raise place.wrong("the value is not an integer", place.how_to_scale(), row)
     if Decimal in kinds:
         return _of_decimals(values, digits or 0, place)
     if kinds - {int}:
@@ -225,7 +232,7 @@ def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]
     if values.dtype.kind == "O":
         return _narrow(_of_numbers(values, kind, place))
     if values.dtype.kind != "f":
-        raise place.wrong(f"values of type {values.dtype}", "give numbers")
+        raise place.wrong(f"the column has values of type {values.dtype}", "give numbers")
     exact = values.astype(np.float64)
     if not (finite := np.isfinite(exact) & (exact == values)).all():
         raise place.wrong(*NOT_FINITE, int(np.argmin(finite)))
@@ -233,7 +240,7 @@ def _of_fixed(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[Any]
         # The results may be numbers that no float holds.
         return _narrow(_of_numbers(values.astype(object), kind, place))
     if (far := np.abs(exact) > 2.0**kind.bits).any():
-        raise place.wrong(f"does not fit into {kind}", "give a smaller number", int(np.argmax(far)))
+        raise place.wrong(f"the value does not fit into {kind}", "give a smaller number", int(np.argmax(far)))
     moved = np.ldexp(exact, kind.point)
     whole = np.floor(moved)
     rest = moved - whole
@@ -257,9 +264,9 @@ def _of_numbers(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[An
             raise place.wrong(*TEXT, row)
         one = one.item() if isinstance(one, np.generic) else one
         if not isinstance(one, (int, float, Decimal, Fraction)):
-            raise place.wrong("is no number", "give int, float, Decimal or Fraction", row)
+            raise place.wrong("the value is not a number", "give int, float, Decimal or Fraction", row)
         if isinstance(one, Decimal) and one.is_finite() and one.adjusted() > _EXACT.prec:
-            raise place.wrong(f"does not fit into {kind}", "give a smaller number", row)
+            raise place.wrong(f"the value does not fit into {kind}", "give a smaller number", row)
         try:
             exact = Fraction(one) * (1 << kind.point)
         except (ValueError, OverflowError):
@@ -273,15 +280,15 @@ def _of_numbers(values: NDArray[Any], kind: Integer, place: Place) -> NDArray[An
 
 def _between(kind: Integer, place: Place, row: int) -> InvalidInput:
     return place.wrong(
-        f"lies between two numbers that {kind} holds",
-        "say rounding=True for the nearest, or take a type with more bits behind the point",
+        f"{kind} cannot hold the value exactly",
+        "give rounding=True to take the nearest number, or use a type with more bits behind the point",
         row,
     )
 
 
-EMPTY = ("is empty", "fill in what is missing, or leave the row out, before it is used")
-TEXT = ("is text", "make numbers of it before it is used, such as by pandas.to_numeric or int")
-NOT_FINITE = ("is infinite, or no number", "replace it, or leave the row out, before it is used")
+EMPTY = ("the value is empty", "fill in the missing value, or leave the row out")
+TEXT = ("the value is text", "convert it to a number first, such as with pandas.to_numeric or int")
+NOT_FINITE = ("the value is infinite, or not a number", "replace the value, or leave the row out")
 
 
 def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any]:
@@ -303,7 +310,7 @@ def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any
             except (ValueError, OverflowError, DecimalException):
                 # The error has no cause, because the cause may repeat the value.
                 raise _no_decimal(digits, row, place) from None
-    raise AssertionError("a column is refused although each of its rows is accepted")
+    raise AssertionError("a column was refused although each of its rows is accepted")
 
 
 _MANTISSA = 53

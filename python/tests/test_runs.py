@@ -268,7 +268,9 @@ def test_a_cancelled_party_ends_and_its_peer_sees_a_closed_line(
         async def bob() -> None:
             address = await meet
             # On a busy machine, the other process may be gone before this one has started.
-            with pytest.raises(bw.ConnectionFailed, match="the peer closed the connection|no program listens"):
+            with pytest.raises(
+                bw.ConnectionFailed, match="the peer closed the connection|no program listens"
+            ):
                 await bw.evaluator_async(
                     millionaires,
                     [2] * 100_000,

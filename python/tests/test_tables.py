@@ -171,7 +171,7 @@ def test_what_is_no_table_is_refused() -> None:
     def other(a: bw.Garbler[Row[3]]) -> bw.Both[Row[3]]:
         return tables.sort_by(a, "name")
 
-    with pytest.raises(bw.SecretUsed, match="the key name"):
+    with pytest.raises(bw.SecretUsed, match="name as a key"):
         other.source
 
 

@@ -165,7 +165,7 @@ fn errors_say_where_and_what_to_write() {
         (".input garbler x r0\nnop\n.input garbler y r1", 3, "after an instruction", "before the first"),
         (".input carol x r0", 1, "\"carol\" is not a party", "garbler"),
         (".output all x r0", 1, "is not a recipient", "both"),
-        (".input garbler x r0\nnop", 2, "nobody learns", ".output"),
+        (".input garbler x r0\nnop", 2, "the program has no output", ".output"),
         (".input garbler x r0\nnop\n.output both y r1", 3, "r1 is read", "mov r1, 0"),
         (".repeat 2\nnop", 1, "not closed", ".end"),
         (".end", 1, "no loop is open", ".repeat"),

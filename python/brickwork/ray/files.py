@@ -86,7 +86,10 @@ class Files:
             and not info.base_name.startswith(".")
         ]
         if not names:
-            raise InvalidInput(f"{self.pattern}: there is no such file", "give a folder or a pattern")
+            raise InvalidInput(
+                f"{self.pattern}: no file has this name",
+                "give an existing folder, or a pattern such as data/*.csv",
+            )
         return sorted(names)
 
     def rows(self) -> list[int]:
@@ -173,7 +176,9 @@ class Folder:
             finally:
                 os.close(folder)
         except OSError as e:
-            raise ResourceError(f"{name} cannot be written: {e.strerror}", "is there space?") from None
+            raise ResourceError(
+                f"{name} cannot be written: {e.strerror}", "check the space on the disk"
+            ) from None
 
 
 def _json(outputs: Any) -> bytes:
@@ -214,7 +219,7 @@ def _parquet(outputs: Any) -> bytes:
         table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
         raise UsageError(
-            "these outputs are no table of numbers", "take Folder(path, format='json')"
+            "these outputs are not a table of numbers", "use Folder(path, format='json')"
         ) from None
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(table, buffer)

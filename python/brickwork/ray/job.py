@@ -410,7 +410,7 @@ class _Metrics:
         from ray.util.metrics import Counter, Gauge, Histogram
 
         self._partitions = Gauge("brickwork_partitions", "Partitions of the job.", tag_keys=("state",))
-        self._shares = Gauge("brickwork_shares_spent", "Shares of the job's promise that are spent.")
+        self._shares = Gauge("brickwork_shares_spent", "Shares of the job's promise that are used.")
         self._rows = Counter("brickwork_rows", "Rows of partitions that are done.")
         bounds = [0.1, 0.3, 1, 3, 10, 30, 100, 300]
         self._seconds = Histogram("brickwork_partition_seconds", "Time of a partition.", boundaries=bounds)
@@ -429,9 +429,12 @@ def _checked(address: str, hosts: Sequence[str]) -> str:
     """Returns the address of the peer's lane, which the peer names: one of the known hosts, and a port."""
     host, _, port = address.rpartition(":")
     if host not in hosts:
-        raise UsageError("the peer names a host that is not in peer_hosts", "name the peer's hosts, or stop")
+        raise UsageError(
+            "the peer names a host that is not in peer_hosts",
+            "add the host to peer_hosts if it belongs to the peer; otherwise stop the job",
+        )
     if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 1 << 16):
-        raise UsageError("the peer names an invalid port", "find out why before you go on with this peer")
+        raise UsageError("the peer names an invalid port", "find out why before you continue with this peer")
     return f"{host}:{int(port)}"
 
 
@@ -488,7 +491,10 @@ def _coordinate(
 ) -> Job:
     ray = errors.needed("ray", "a job", "'brickwork[ray]'")
     if (listen is None) == (connect is None):
-        raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
+        raise UsageError(
+            "give a party either listen or connect",
+            "give listen='HOST:PORT' at one party, and connect='HOST:PORT' at the other",
+        )
     if not ray.is_initialized():
         ray.init(address=_cluster(), include_dashboard=False, log_to_driver=False)
     found = as_program(program)
@@ -629,7 +635,7 @@ class _Nowhere:
     """The sink of a job that runs nothing."""
 
     def write(self, partition: int, outputs: Any) -> None:
-        raise UsageError("nothing runs in a job that only fills", "call map_partitions")
+        raise UsageError("a job that only fills stock runs no partitions", "call map_partitions")
 
     def has(self, partition: int) -> bool:
         return False

@@ -85,7 +85,7 @@ class Lane:
             if self._meeting.wait(0.01):
                 wait(self._meeting)
             if time.monotonic() > end:
-                raise errors.ConnectionFailed("a worker does not listen", "is its port free?")
+                raise errors.ConnectionFailed("a worker does not listen", "check that its port is free")
         return f"{address[0]}:{address[1]}"
 
     def node(self) -> str:
@@ -157,7 +157,7 @@ def _say(method: str, error: BaseException) -> None:
     """
     kind = type(error).__name__
     why = f"{kind}: {error}" if isinstance(error, errors.Error) else kind
-    print(f"brickwork: the lane ends in {method}: {why}", file=sys.stderr, flush=True)
+    print(f"brickwork: the lane has failed in {method}: {why}", file=sys.stderr, flush=True)
 
 
 def end_with_parent() -> None:
