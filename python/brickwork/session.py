@@ -260,7 +260,10 @@ def _connect(
     options: Mapping[str, Any],
 ) -> tuple[Session, Callable[[], _native.Task]]:
     if (listen is None) == (connect is None):
-        raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
+        raise UsageError(
+            "give a party either listen or connect",
+            "give listen='HOST:PORT' at one party, and connect='HOST:PORT' at the other",
+        )
     times = _counted(programs)
     key = identity if isinstance(identity, _native.Identity) else None
     peers = {"listen": listen, "connect": connect, "peer": peer}

@@ -111,7 +111,7 @@ def test_what_a_session_does_not_have_is_refused() -> None:
     sessions: list[bw.Session] = []
 
     async def refusing(session: bw.Session) -> None:
-        with pytest.raises(bw.UsageError, match="was not made for"):
+        with pytest.raises(bw.UsageError, match="was not named when the session began"):
             await session.run_async(over, 1)
         with pytest.raises(bw.UsageError, match="no input"):
             kept = bw.Kept(session, add.as_program().outputs[0], 0)
@@ -120,7 +120,7 @@ def test_what_a_session_does_not_have_is_refused() -> None:
             await session.run_async(
                 add, 1, carry={"input1": bw.Kept(bw.Session("garbler", []), kept.port, 0)}
             )
-        with pytest.raises(bw.UsageError, match="nothing of this session"):
+        with pytest.raises(bw.UsageError, match="does not belong to this session"):
             await session.run_async(add, 1, carry={"input1": kept})
         with pytest.raises(bw.InvalidInput):
             await session.run_async(add, 70000)

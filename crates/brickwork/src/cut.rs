@@ -179,8 +179,8 @@ impl CutChoice {
             (Cut::Given, choice) => Ok(choice.clone()),
             (flags, CutChoice::Fastest) => Ok(CutChoice::Fixed(flags)),
             (flags, _) => {
-                let both = format!("--cut and {} both say how to cut the program", flags.flags());
-                Err(Error::usage(both, "leave one of them out"))
+                let both = format!("--cut and {} both choose a cut of the program", flags.flags());
+                Err(Error::usage(both, "leave one of the two flags out"))
             }
         }
     }

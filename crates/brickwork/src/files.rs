@@ -263,7 +263,9 @@ pub fn public_key(text: &str) -> Result<PublicKey, Error> {
         return text.parse().map_err(|e: brickwork_base::Error| {
             let error = Error::usage(format!("--peer: {e}"), hint);
             match Path::new(text).is_file() {
-                true => error.advise("this is the name of a file: write an @ before it, as in --peer @FILE"),
+                true => {
+                    error.advise("the value is the name of a file: write an @ before it, as in --peer @FILE")
+                }
                 false => error,
             }
         });
@@ -272,9 +274,9 @@ pub fn public_key(text: &str) -> Result<PublicKey, Error> {
     let key = utf8(&bytes, path, hint).map_err(|e| e.within("--peer"))?;
     if key.contains("PRIVATE KEY") {
         return Err(Error::input(
-            format!("--peer: {path} holds a private key, and the public one is needed"),
-            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one \
-             is not yours, tell its owner to make another one",
+            format!("--peer: {path} contains a private key; give the peer's public key"),
+            "`brickwork keygen` printed the public key. A private key must stay with its owner: if this key \
+             is not yours, tell its owner to make a new one",
         ));
     }
     key.trim().parse().map_err(|e: brickwork_base::Error| Error::input(format!("--peer: {path}: {e}"), hint))

@@ -36,7 +36,7 @@ impl Page {
     pub fn write(self, record: &impl Serialize, program: Option<&Program>) {
         let path = self.path.clone();
         if let Err(error) = self.try_to_write(record, program) {
-            tracing::warn!("the page {} was not written: {}", path.display(), error.message());
+            tracing::warn!("the page {} could not be written: {}", path.display(), error.message());
         }
     }
 

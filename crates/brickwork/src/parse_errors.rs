@@ -22,12 +22,12 @@ fn placed(line: usize, column: usize, message: &str) -> String {
     let what = match (message.strip_prefix("missing field "), message.rsplit_once(", expected ")) {
         (Some(name), _) => format!("{name} is missing"),
         (_, Some((_, expected))) if message.starts_with("unknown field ") => {
-            format!("this name is not known; expected {expected}")
+            format!("an unknown name; expected {expected}")
         }
         (_, Some((_, expected))) if ["invalid ", "unknown "].iter().any(|kind| message.starts_with(kind)) => {
             format!("expected {expected}")
         }
-        _ => "this is malformed, or a name is there twice".into(),
+        _ => "the value is malformed, or a name occurs twice".into(),
     };
     format!("line {line}, column {column}: {what}")
 }
@@ -52,11 +52,11 @@ mod tests {
             ("input = 4711999", "line 1, column 9: expected a string"),
             (
                 "input = \"x\"\n\n  4711999 = 1",
-                "line 3, column 3: this name is not known; expected one of `input`, `high`, `at`",
+                "line 3, column 3: an unknown name; expected one of `input`, `high`, `at`",
             ),
             (
                 "input = \"x\"\n\", expected 4711999\" = 1",
-                "line 2, column 1: this name is not known; expected one of `input`",
+                "line 2, column 1: an unknown name; expected one of `input`",
             ),
             ("input = \"x\"\nhigh = \"4711999\"", "line 2, column 8: expected u64"),
             ("input = \"x\"\nhigh = \", expected 4711999\"", "line 2, column 8: expected u64"),
@@ -75,7 +75,7 @@ mod tests {
             (r#"{"input": 4711999}"#, "line 1, column 17: expected a string"),
             (r#"{"input": "x", "4711999": 1}"#, "expected one of `input`, `high`, `at`"),
             (r#"{"input": "x", "high": ", expected 4711999"}"#, "expected u64"),
-            (r#"{"input": "4711999"#, "this is malformed"),
+            (r#"{"input": "4711999"#, "the value is malformed"),
             ("{}", "`input` is missing"),
         ] {
             let shown = of_json(&serde_json::from_str::<File>(text).expect_err(text));

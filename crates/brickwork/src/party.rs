@@ -502,8 +502,8 @@ pub(crate) fn check_stocked_session(request: &RunRequest<Protocols>) -> Result<(
     let parameters = &request.parameters;
     if parameters.post_quantum {
         return Err(Error::usage(
-            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \
-             curve",
+            "--post-quantum cannot be used with a store: the security of stock rests on base OTs from an \
+             elliptic curve",
             "leave the store or --post-quantum out",
         ));
     }

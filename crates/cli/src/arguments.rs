@@ -189,7 +189,7 @@ pub fn secret(text: &str) -> Result<Zeroizing<String>, Infallible> {
 /// Reads the kind of adversary against which a protocol must be secure.
 pub fn model(name: &str) -> Result<Model, String> {
     let named = [Model::SemiHonest, Model::Malicious].into_iter().find(|model| model.name() == name);
-    named.ok_or_else(|| "a model is semi-honest or malicious".into())
+    named.ok_or_else(|| "the model must be semi-honest or malicious".into())
 }
 
 impl ParameterArguments {
@@ -375,8 +375,8 @@ impl Address {
 /// Returns the error for a party without an address.
 pub fn no_address() -> Failure {
     Failure::usage(
-        "one of --listen and --connect is needed",
-        "one party gives --listen HOST:PORT, the other one --connect with that address",
+        "--listen or --connect is missing",
+        "one party gives --listen HOST:PORT, and the other party gives --connect with that address",
     )
 }
 

@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     };
     let output = arguments.output.clone().unwrap_or(default);
     if arguments.file.as_ref().is_some_and(|file| files::is_same(file, &output)) {
-        let why = format!("{} would be overwritten by its own program", output.display());
+        let why = format!("the source {} would be overwritten by its program", output.display());
         return Err(Failure::usage(why, "give another file with --output"));
     }
     files::write_whole(&output, &program.to_bytes())?;
@@ -123,7 +123,7 @@ fn holders_input(
         }
         (Some(_), []) => {
             return Err(Failure::usage(
-                format!("the {} has no input but its program", files::role(holder)),
+                format!("the {} has no input except its program", files::role(holder)),
                 "leave --input out",
             ));
         }
@@ -135,7 +135,7 @@ fn holders_input(
     let mut all = match (other, &names[..]) {
         (other, [name]) => Map::from_iter([((*name).to_owned(), other)]),
         (Value::Object(all), _) => all,
-        _ => return Err(Failure::fault("several inputs are no object")),
+        _ => return Err(Failure::fault("several inputs must be given as an object")),
     };
     all.insert("program".into(), program);
     Ok(Value::Object(all))

@@ -29,10 +29,10 @@ impl Program {
         let Program { name, does, folder, package } = self;
         match why.kind() {
             std::io::ErrorKind::NotFound => Failure::usage(
-                format!("{name}, which {does}, is not installed"),
+                format!("the program {name}, which {does}, is not installed"),
                 format!(
-                    "in the project's folder, `cargo install --locked --path {folder} --bin {name}` \
-                     installs it, and `cargo build --release -p {package}` builds it beside \
+                    "in the project's folder, run `cargo install --locked --path {folder} --bin {name}` to \
+                     install it, or `cargo build --release -p {package}` to build it beside \
                      target/release/brickwork"
                 ),
             ),

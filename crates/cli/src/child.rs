@@ -54,8 +54,8 @@ pub fn send(stdin: &mut impl Write, message: &[u8]) {
 /// Runs the party that the message on stdin describes.
 pub fn run(quiet: bool) -> Result<Report, Failure> {
     let broken = || {
-        let hint = "call `brickwork garbler`, `evaluator` or `run`";
-        Failure::usage(format!("`brickwork {COMMAND}` is for `brickwork run` alone"), hint)
+        let hint = "call `brickwork garbler`, `brickwork evaluator` or `brickwork run`";
+        Failure::usage(format!("only `brickwork run` may call `brickwork {COMMAND}`"), hint)
     };
     let mut length = [0; 8];
     io::stdin().lock().read_exact(&mut length).map_err(|_| broken())?;

@@ -228,14 +228,14 @@ impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         if let Some(name) = not_built(&error) {
             return Failure::usage(
-                format!("{name} is not built yet"),
-                "leave it out; `brickwork --help` lists what there is",
+                format!("{name} is not implemented yet"),
+                "leave it out; `brickwork --help` lists all commands",
             );
         }
         if error.kind() == ClapError::DisplayHelpOnMissingArgumentOrSubcommand {
             return Failure::usage(
-                "a command is missing",
-                "`brickwork --help` lists them; `brickwork examples` has programs to begin with",
+                "the name of a command is missing",
+                "`brickwork --help` lists the commands; `brickwork examples` has programs to begin with",
             );
         }
         let text = error.render().to_string();
@@ -248,7 +248,7 @@ impl From<clap::Error> for Failure {
             .unwrap_or(advice)
             .trim()
             .replace("\n\n", "\n");
-        let help = "`--help` behind the command says what each flag takes";
+        let help = "add `--help` to the command to see the values of each flag";
         Failure::usage(message, if advice.is_empty() { help.to_owned() } else { format!("{advice}\n{help}") })
     }
 }

@@ -34,21 +34,21 @@ struct OfProtocols {
 }
 
 fn no_security(_: &str) -> Result<Infallible, String> {
-    Err("a garbling on files is checked by nobody, so that there is no 2^-S; against a peer that may cheat \
-         take `brickwork run`, or `garbler` and `evaluator`, with --protocol duplo"
+    Err("nobody checks a garbling on files, so it has no bound 2^-S; if the peer may cheat, use `brickwork \
+         run`, or `garbler` and `evaluator`, with --protocol duplo"
         .into())
 }
 
 fn no_protocol(name: &str) -> Result<Infallible, String> {
     Err(format!(
-        "a garbling on files is no protocol of two parties; take `brickwork run --protocol {name}`, or \
+        "a garbling on files is not a protocol of two parties; use `brickwork run --protocol {name}`, or \
          `garbler` and `evaluator`"
     ))
 }
 
 fn no_store(_: &str) -> Result<Infallible, String> {
-    Err("a garbling lies in files of its own, and a store has the stock of a protocol; take `brickwork \
-         preprocess`, and `garbler` and `evaluator` with --store"
+    Err("a garbling has its own files, but a store has the stock of a protocol; use `brickwork preprocess`, \
+         and `garbler` and `evaluator` with --store"
         .into())
 }
 
@@ -146,8 +146,8 @@ impl Garble {
         match self.doubling {
             None => Ok(Scheme::new(method, cipher)?),
             Some(_) => Err(Failure::usage(
-                "--doubling is for the ciphers a2 and a4 alone; this one doubles nothing",
-                "leave it out, or take --cipher a2 or a4",
+                "--doubling is only for the ciphers a2 and a4; the given cipher does not double",
+                "leave --doubling out, or give --cipher a2 or a4",
             )),
         }
     }
@@ -181,8 +181,8 @@ impl Garble {
             "written": names,
         });
         let human = format!(
-            "{}, {} of them XORs, in {}, {} in all\nFor research: nothing here stands against a cheater. {} \
-             and what --checking wrote must not reach who evaluates.\n{}",
+            "{}, {} of them XORs, in {}, {} in all\nOnly for research: this garbling does not hold against \
+             a cheater. Keep {} and the file of --checking from the evaluator.\n{}",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
             plural(garbled.rows().len() as u64, "row"),
@@ -199,9 +199,9 @@ fn privacy(mark: &Mark) -> &'static str {
     match mark.is_private() {
         true => "",
         false => {
-            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees \
-             every bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
-             --checking accepts were evaluated.\n"
+            "WARNING: this garbling has no privacy: a garbled input IS the input, and the evaluator sees \
+             every bit of the inputs, the outputs and all wires between. Of the three properties, neither \
+             prv nor obv holds, only aut: if --checking accepts outputs, they were evaluated.\n"
         }
     }
 }
@@ -312,12 +312,13 @@ impl Decode {
                 mark.fits(&of_checking).map_err(strangers)?;
                 // If a file was damaged in transit, an earlier check has refused it.
                 let bits = checking.decode(&outputs).map_err(|e| {
-                    let hint = "nobody evaluated this garbled circuit to these outputs: use them for nothing";
+                    let hint = "these outputs do not come from an evaluation of this garbled circuit: do \
+                         not use them";
                     Failure::new(code::PEER, format!("forged outputs: {e}"), hint)
                 })?;
                 (digest, bits)
             }
-            (None, None) => return Err(Failure::fault("neither --decoding nor --checking")),
+            (None, None) => return Err(Failure::fault("give --decoding or --checking")),
         };
         let values = match &self.program {
             Some(path) => {
@@ -327,7 +328,10 @@ impl Decode {
             }
             None if self.map.entries.is_empty() => None,
             None => {
-                return Err(Failure::usage("--map is of the circuit that --program names", "give it, too"));
+                return Err(Failure::usage(
+                    "--map needs --program, because it is about the circuit of that file",
+                    "give --program, too",
+                ));
             }
         };
         let human = match &values {
@@ -351,8 +355,8 @@ fn is_of(program: &Program, garbled: &ProgramDigest, path: &Path) -> Result<(), 
     match program.digest() == *garbled {
         true => Ok(()),
         false => Err(Failure::input(
-            format!("{} is another program than the one that was garbled", path.display()),
-            "give the file that `garble` was given, with the same --map",
+            format!("{} is not the program that was garbled", path.display()),
+            "give the same file and the same --map as for `brickwork garble`",
         )),
     }
 }
@@ -362,7 +366,10 @@ fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
     let widths: Vec<usize> = program.outputs().iter().map(|output| output.wires.len()).collect();
     if widths.iter().sum::<usize>() != bits.len() {
         return Err(Failure::input(
-            format!("these are {} bits, and the outputs of the program are others", bits.len()),
+            format!(
+                "the garbled outputs have {} bits, but the outputs of the program have another number",
+                bits.len()
+            ),
             HINT,
         ));
     }
@@ -379,10 +386,11 @@ fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
         .map(|party| reading::output_value(program, party, None, &program.output_bits(party, &outputs))))
 }
 
-const HINT: &str = "is it the right file, and complete?";
+const HINT: &str = "check that this is the right file, and that it is complete";
 
 fn strangers(error: brickwork::ProtocolError) -> Failure {
-    Failure::from(error).advise("give files that one `brickwork garble` wrote, and what was made of them")
+    Failure::from(error)
+        .advise("give the files of one `brickwork garble`, and files that were made from them")
 }
 
 /// Reads a file with this reader.
@@ -448,7 +456,7 @@ impl Written {
             let failure = Failure::cannot_write(path, &e);
             match e.kind() {
                 ErrorKind::AlreadyExists => {
-                    failure.advise("choose another name; no part of a garbling is ever overwritten")
+                    failure.advise("choose another name; `brickwork garble` never overwrites a file")
                 }
                 _ => failure,
             }

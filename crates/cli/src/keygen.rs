@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let made = keygen::identity(path)?;
     if !quiet {
         let words = format!(
-            "The private key is in {}; keep it secret. The public one, for the peer:",
+            "The private key is in {}; keep it secret. The public key, for the peer:",
             path.display()
         );
         // If stderr is closed, this message is lost, and the key is still made.

@@ -162,7 +162,7 @@ fn survive_limits_of_files() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let heard = runtime.and_then(|runtime| runtime.block_on(async { tokio::signal::unix::signal(kind) }));
         if let Err(error) = heard {
-            tracing::debug!("a file that becomes too large ends this process: {error}");
+            tracing::debug!("the system will end this process if a file becomes too large: {error}");
         }
     }
 }

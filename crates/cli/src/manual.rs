@@ -78,5 +78,5 @@ fn page(command: clap::Command) -> Result<(String, Vec<u8>), Failure> {
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, Failure> {
-    String::from_utf8(bytes).map_err(|_| Failure::fault("help is no text"))
+    String::from_utf8(bytes).map_err(|_| Failure::fault("the help is not text"))
 }

@@ -64,9 +64,9 @@ pub fn protocol_text(protocol: Protocol, reason: Option<&str>) -> String {
 pub fn promise_text(promise: &Promise, post_quantum: bool) -> String {
     let mut text = promise.to_string();
     if post_quantum {
-        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
-                 was hidden rests on discrete logarithms alone; that the peer is who its key says still \
-                 does (Ed25519)\n";
+        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: secrecy does \
+                 not rest on discrete logarithms alone. Only the authentication of the peer still does \
+                 (Ed25519)\n";
     }
     text
 }

@@ -111,8 +111,8 @@ pub fn in_processes(both: &Both, inputs: &[Secrets<bool>; 2], quiet: bool) -> Re
 /// Returns the command of a party's process.
 fn command(quiet: bool) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| {
-        Failure::cannot_start("this program once more", &e)
-            .advise("start it by its full path; was it moved or replaced meanwhile?")
+        Failure::cannot_start("a second process of this program", &e)
+            .advise("start the program by its full path; it may have been moved or replaced")
     })?;
     let mut command = Command::new(program);
     command.args(["--json", child::COMMAND]);
@@ -185,7 +185,7 @@ impl Process {
 
     /// Returns the error for a child whose output cannot be read.
     fn lost(&self, why: &std::io::Error) -> Failure {
-        let message = format!("the {} is lost: {}", role(self.party), system::explained(why).0);
+        let message = format!("the {} has ended too early: {}", role(self.party), system::explained(why).0);
         Failure::other(message, PROCESS_HINT)
     }
 }

@@ -34,7 +34,8 @@ pub fn print(text: &str) -> Result<(), Error> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| {
         Error::machine(
             format!("cannot write the output: {}", system::explained(&e).0),
-            "what reads it must stay, and a file for it needs space on its disk",
+            "the program that reads the output must not end early; a file for the output needs space on its \
+             disk",
         )
     })
 }

@@ -178,7 +178,11 @@ impl Kept {
         // The line is written in one piece, so that lines of other processes stay whole.
         if let Err(e) = state.file.write_all(&line) {
             let why = brickwork::system::explained(&e).0;
-            tracing::error!("{}: {why}; this is not noted there: {:?}", self.path.display(), event.event);
+            tracing::error!(
+                "{}: {why}; the audit trail lacks this entry: {:?}",
+                self.path.display(),
+                event.event
+            );
         }
     }
 }

@@ -116,7 +116,7 @@ impl Identity {
 
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "a private key is neither copied nor pickled: keep it in a file, made by keygen",
+            "a private key cannot be copied or pickled: keep it in a file that keygen made",
         ))
     }
 }

@@ -194,14 +194,14 @@ impl Standing {
         if let Some(store) = store {
             if !programs.is_empty() {
                 return Err(Error::usage(
-                    "with a store programs are named when they run",
+                    "with a store, programs are named when they run, not when the session begins",
                     "leave the programs out; `fill` makes stock beforehand",
                 ));
             }
             party.store(store.open()?);
         } else if programs.is_empty() {
             return Err(Error::usage(
-                "a session needs its programs, and how often each may run",
+                "a session needs its programs, and the number of runs of each",
                 "name them with their numbers; or give a store, and missing items are made on the way",
             ));
         }
@@ -223,11 +223,11 @@ impl Standing {
     fn add(&mut self, program: Option<Program>) -> Result<Answer, Error> {
         if !self.stored {
             return Err(Error::usage(
-                "a program that this session was not made for",
-                "name all of them when connecting, or take a store",
+                "this program was not named when the session began",
+                "name all programs when the session begins, or use a store",
             ));
         }
-        self.programs.push(program.ok_or_else(|| Error::fault("the program has not been read"))?);
+        self.programs.push(program.ok_or_else(|| Error::fault("the program has not been read yet"))?);
         Answer::of(&(self.programs.len() - 1))
     }
 
@@ -244,7 +244,12 @@ impl Standing {
 
     /// Runs one of the programs.
     fn step(&mut self, wish: &Wish) -> Result<Answer, Error> {
-        let unknown = || Error::usage("nothing of this session", "carry on what this session has kept");
+        let unknown = || {
+            Error::usage(
+                "this value does not belong to this session",
+                "use only values that this session has kept",
+            )
+        };
         let program = self.programs.get(wish.program).ok_or_else(unknown)?.given();
         let secrets: Option<Vec<_>> = wish
             .carried
@@ -256,8 +261,8 @@ impl Standing {
         let plain = secrets.is_empty() && keep.is_empty();
         if wish.executions.is_some() && !plain {
             return Err(Error::usage(
-                "several executions carry nothing on, and keep nothing",
-                "run it once at a time",
+                "a step with several executions cannot use or keep values",
+                "run the step with one execution at a time",
             ));
         }
         let step = Step::new(program, &secrets, &keep)?;
@@ -291,7 +296,7 @@ fn given(wish: &Wish, step: &Step, program: &Circuit, party: Party) -> Result<Se
     let reading = Reading::default();
     match (&wish.input, wish.executions) {
         (Held::Nothing, _) if !ports.is_empty() => {
-            Err(Error::usage("the step needs an input", "`Program.inputs` shows what it takes"))
+            Err(Error::usage("the step needs an input", "`Program.inputs` shows the inputs of a program"))
         }
         (Held::Nothing, _) => Ok(Secrets::default()),
         (_, None) if ports.is_empty() => Ok(Secrets::default()),

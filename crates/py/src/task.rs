@@ -111,7 +111,7 @@ impl Task {
         std::thread::Builder::new()
             .name("brickwork".into())
             .spawn(body)
-            .map_err(|e| PyRuntimeError::new_err(format!("no thread can be started: {e}")))?;
+            .map_err(|e| PyRuntimeError::new_err(format!("the operating system started no thread: {e}")))?;
         Ok(Task(Owned::new(shared)))
     }
 

@@ -58,7 +58,7 @@ pub fn fastest(
     let part = RunPart { party: Party::Garbler, request, given: program, keys, warns: false };
     let ways = part.ways(store.as_ref())?;
     let chosen = ways.requests.into_iter().next();
-    Ok((chosen.ok_or_else(|| Error::fault("no protocol is left"))?, ways.reason))
+    Ok((chosen.ok_or_else(|| Error::fault("the flags exclude all protocols"))?, ways.reason))
 }
 
 /// The task of both parties.
@@ -231,11 +231,11 @@ pub fn first_reason<T>(results: [Option<Result<T, Error>>; 2]) -> Result<[T; 2],
 
 /// The hint if a party's process ends without a message.
 pub const PROCESS_HINT: &str =
-    "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
+    "somebody may have ended it, or memory ran out; use fewer --executions, or run again";
 
 /// Returns the error for a party that ended without a result.
 pub fn silent() -> Error {
-    Error::machine("a party ended without a result", PROCESS_HINT)
+    Error::machine("one of the parties ended without a result", PROCESS_HINT)
 }
 
 /// Returns the report of a run of both parties, from their own reports.

@@ -116,7 +116,7 @@ impl FromStr for Protocol {
         let all = Self::all();
         let named = all.iter().copied().find(|protocol| protocol.name() == name);
         let names = || all.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
-        named.ok_or_else(|| format!("protocols are {}", names()))
+        named.ok_or_else(|| format!("the protocols are {}", names()))
     }
 }
 
@@ -152,7 +152,7 @@ pub fn security(text: &str) -> Result<u32, String> {
         "40" => Ok(40),
         "64" => Ok(64),
         "80" => Ok(80),
-        _ => Err("the statistical security is 40, 64 or 80 bits".into()),
+        _ => Err("the statistical security must be 40, 64 or 80 bits".into()),
     }
 }
 
@@ -165,15 +165,15 @@ pub fn scheme(name: &str) -> Result<HalfGates, String> {
     match name {
         "half-gates" => Ok(HalfGates),
         "ga" | "gax" | "gaxr" => Err(format!(
-            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a \
-             cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates \
-             and their one offset"
+            "{name} is only for research, with `brickwork garble --scheme {name}`: no protocol is proven \
+             secure with it against a cheating garbler, because soldering and checks rest on half-gates \
+             with one offset"
         )),
-        "privacy-free" => Err("privacy-free shows the evaluator every bit of the inputs, so that no \
-                               protocol garbles with it; it is for research, with `brickwork garble \
-                               --scheme privacy-free`"
+        "privacy-free" => Err("privacy-free shows the evaluator every bit of the inputs, so no protocol \
+                               uses it; it is only for research, with `brickwork garble --scheme \
+                               privacy-free`"
             .into()),
-        _ => Err("protocols garble with half-gates, and with nothing else".into()),
+        _ => Err("protocols garble only with half-gates".into()),
     }
 }
 
@@ -189,7 +189,9 @@ pub fn size(text: &str) -> Result<u64, String> {
         "kB" => 1000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
-        other => return Err(format!("{other} is no unit of bytes; expected a size such as 4GiB or 500MB")),
+        other => {
+            return Err(format!("{other} is not a unit of bytes; expected a size such as 4GiB or 500MB"));
+        }
     };
     let bytes =
         digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).filter(|&bytes| bytes > 0);

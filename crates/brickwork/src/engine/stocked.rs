@@ -28,13 +28,13 @@ impl Wishes {
         rows.push((
             self.security.is_some() && !stocks.has_levels(),
             "--security",
-            "nothing is opened and checked, so there is no 2^-S",
+            "this protocol opens and checks nothing, so it has no bound 2^-S",
         ));
         rows.push((self.cot.is_some() && !played.has_cots(), "--cot", protocols::ONE_COT));
         rows.push((
             self.workers.is_some() && stocks.of_workers().is_none(),
             "--workers",
-            "its stock is made over one connection",
+            "this protocol makes stock over one connection",
         ));
         says_nothing(self.protocol.name(), &rows)
     }
@@ -142,7 +142,7 @@ impl Stocked {
             Job::Step(_) => {
                 return Err(Error::usage(
                     format!("a session of {} carries nothing on, and keeps nothing", self.protocol),
-                    "take --protocol duplo, or let both learn what comes between",
+                    "give --protocol duplo, or let both parties learn the intermediate values",
                 ));
             }
             Job::Program(program, times) => {

@@ -86,12 +86,14 @@ impl Wishes {
 
     /// Returns the row for a protocol that makes stock of the components that files have.
     pub(super) fn components_row(&self) -> (bool, &'static str, &'static str) {
-        self.cut_row("its stock is of the components that files have; `brickwork compile` cuts")
+        self.cut_row(
+            "the stock of this protocol has the components of the file; `brickwork compile` can cut a source",
+        )
     }
 
     /// Returns the row for a protocol that builds no programs ahead of time.
     pub(super) fn build_row(&self) -> (bool, &'static str, &'static str) {
-        (self.build.is_some(), "--build", "it solders within the run")
+        (self.build.is_some(), "--build", "this protocol solders during the run")
     }
 }
 
@@ -294,7 +296,7 @@ impl Asked {
     /// # Errors
     /// [`ProtocolError::Usage`] if they are another protocol's.
     pub(super) fn items<T: Any>(&self) -> Result<&T, ProtocolError> {
-        let other = || ProtocolError::Usage("stock of another protocol is asked for".into());
+        let other = || ProtocolError::Usage("the request is for the stock of another protocol".into());
         self.items.downcast_ref().ok_or_else(other)
     }
 }
@@ -307,16 +309,16 @@ pub(super) fn not_too_many(ots: usize) -> Result<usize, Error> {
     match ots <= MAX_OTS {
         true => Ok(ots),
         false => Err(Error::usage(
-            format!("more than {MAX_OTS} OTs are asked for"),
-            "ask for fewer executions at a time; what is there stays, and can be added to",
+            format!("the request needs more than {MAX_OTS} OTs"),
+            "ask for fewer executions at a time; later requests add to the stock",
         )),
     }
 }
 
 pub(super) fn without_gates() -> Error {
     Error::usage(
-        "nothing is asked for: the components have no AND gates",
-        "give components with AND gates, or leave --no-inputs out",
+        "there is nothing to make: the components have no AND gates",
+        "name components with AND gates, or leave --no-inputs out",
     )
 }
 

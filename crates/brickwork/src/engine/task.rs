@@ -71,7 +71,7 @@ impl PartyTask {
         let PartyTask { party, ref request, .. } = *self;
         let executions = request.parameters.executions.unwrap_or(1);
         if program.given().input_width(party).checked_mul(executions as usize) != Some(input.len()) {
-            return Err(Error::fault(format!("{} input bits of another program", input.len())));
+            return Err(Error::fault(format!("these {} input bits belong to another program", input.len())));
         }
         // A mistake in the request is reported before the party listens.
         let _ = request.allowed()?;

@@ -62,8 +62,8 @@ impl Book {
         let mut runs = BTreeMap::new();
         for (key, noted) in store.notes::<Runs>(KEY)? {
             let digest = key[KEY.len()..].try_into();
-            let digest =
-                digest.map_err(|_| ProtocolError::Stock("the index names a program wrongly".into()))?;
+            let digest = digest
+                .map_err(|_| ProtocolError::Stock("the index has a malformed name of a program".into()))?;
             runs.insert(digest, noted);
         }
         let mut used = BTreeMap::<[u8; 32], u64>::new();

@@ -168,7 +168,7 @@ const MAX_SECONDS: u64 = 7 * 24 * 3600;
 /// The minimum length of a token, in characters.
 const TOKEN_CHARACTERS: usize = 32;
 
-const HINT: &str = "docs/guides/serve.md has an example, and says what each line means";
+const HINT: &str = "docs/guides/serve.md explains each line and has an example";
 
 /// Reads the configuration file, and all files that it names. Paths are relative to it.
 pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
@@ -180,16 +180,17 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     let party = match file.role.as_str() {
         "garbler" => Party::Garbler,
         "evaluator" => Party::Evaluator,
-        _ => return Err(wrong("role is garbler or evaluator".into())),
+        _ => return Err(wrong("role must be garbler or evaluator".into())),
     };
     let place = match (file.listen, file.connect) {
         (Some(address), None) => Place::Listen(address),
         (None, Some(address)) => Place::Connect(address),
-        _ => return Err(wrong("one of listen and connect is needed, with the peer's address".into())),
+        _ => return Err(wrong("give listen with this party's address, or connect with the peer's".into())),
     };
     if !file.http.ip().is_loopback() {
         return Err(wrong(format!(
-            "http = {}: requests are taken from this machine only; use an address such as 127.0.0.1:8080",
+            "http = {}: the service accepts requests only from this machine; use an address such as \
+             127.0.0.1:8080",
             file.http
         )));
     }
@@ -199,10 +200,12 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     let counts = [limits.waiting, limits.connections, limits.request_bytes];
     let seconds = [limits.wait_seconds, limits.stall_seconds, limits.run_seconds];
     if counts.contains(&0) || seconds.contains(&0) || limits.requests_per_second == 0 {
-        return Err(wrong("a limit of 0 lets nothing through".into()));
+        return Err(wrong(
+            "a limit of 0 would refuse everything; leave the line out or give a larger number".into(),
+        ));
     }
     if seconds.iter().any(|&seconds| seconds > MAX_SECONDS) {
-        return Err(wrong(format!("a limit of time is {MAX_SECONDS} seconds at most")));
+        return Err(wrong(format!("a limit of time may be at most {MAX_SECONDS} seconds")));
     }
     let memory = limits.memory.as_deref().map(crate::arguments::size).transpose();
     let memory = memory.map_err(|why| wrong(format!("memory: {why}")))?.or_else(resources::available_bytes);
@@ -217,7 +220,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
             return Err(wrong(format!("two programs are called {}", allowed.name)));
         }
         if let Some(other) = all.insert(allowed.digest, allowed) {
-            return Err(wrong(format!("{} is there twice, by another name", other.name)));
+            return Err(wrong(format!("the program {} is listed twice, under two names", other.name)));
         }
     }
     let peer = match file.peer.strip_prefix('@') {
@@ -257,11 +260,11 @@ fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(
     }
     let hint = match fit {
         0 => "give the service more memory, or cut the program into smaller components".into(),
-        _ => format!("high = {fit} fits; or set memory in [limits] to what the service may take"),
+        _ => format!("high = {fit} fits; or raise memory in [limits]"),
     };
     Err(Failure::input(
         format!(
-            "{}: making stock for {} takes some {} of memory, and {} may be taken",
+            "{}: making stock for {} needs some {} of memory, but the service may use only {}",
             allowed.name,
             plural(high.into(), "execution"),
             bytes(needed),
@@ -275,8 +278,11 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
     let program = programs::circuit(&folder.join(&entry.file), &Default::default())?;
     if entry.low > entry.high {
         return Err(Failure::input(
-            format!("{}: low is {}, more than high, {}", entry.name, entry.low, entry.high),
-            "below low more is made, up to high",
+            format!(
+                "{}: low is {}, but must not be larger than high, which is {}",
+                entry.name, entry.low, entry.high
+            ),
+            "the service makes stock when less than low is left, until it has high",
         ));
     }
     let input = entry.input.map(|text| {
@@ -318,7 +324,10 @@ pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let token = files::utf8(&bytes, &name, hint)?.trim();
     if token.len() < TOKEN_CHARACTERS || !token.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(Failure::input(
-            format!("{name} holds no token: at least {TOKEN_CHARACTERS} printable characters, no spaces"),
+            format!(
+                "{name} does not contain a token; a token needs at least {TOKEN_CHARACTERS} printable \
+                 characters without spaces"
+            ),
             hint,
         ));
     }

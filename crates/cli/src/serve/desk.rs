@@ -98,8 +98,9 @@ impl Refusal {
     }
 
     fn late() -> Self {
-        let hint = "the peer is away, has given no input to it, or there is no stock: the status page tells; \
-                    wait_seconds in [limits] is how long a request waits";
+        let hint = "the peer may be disconnected, may have given no input for this id, or the stock is \
+                    empty; the status page shows the reason. wait_seconds in [limits] sets how long a \
+                    request waits";
         Refusal::new(504, "the run could not begin in time", hint).after(1)
     }
 
@@ -110,39 +111,50 @@ impl Refusal {
 
 impl From<Why> for Refusal {
     fn from(why: Why) -> Self {
-        let budget =
-            "every output tells something about the inputs, so a program runs as often as its budget says";
+        let budget = "each run tells the peer something about the inputs, so the configuration limits the \
+             runs of a program (its budget)";
         match why {
             Why::NotAllowed => Refusal::new(
                 403,
                 "the program is not allowed",
-                "allowed are those of [[program]] in the configuration, on both sides",
+                "list the program under [[program]] in the configuration on both sides",
             ),
             Why::Spent => Refusal::new(429, "the program's budget is used up", budget),
-            Why::SpentForNow(seconds) => {
-                Refusal::new(429, "the program has run as often as it may in an hour", budget)
-                    .after(seconds.clamp(1, HOUR))
-            }
+            Why::SpentForNow(seconds) => Refusal::new(
+                429,
+                "the program has already run as often as this session allows in an hour",
+                budget,
+            )
+            .after(seconds.clamp(1, HOUR)),
             Why::Full => {
-                let hint = "ask again later; `waiting` in [limits] is how many";
-                Refusal::new(503, "as many requests wait as may", hint).after(1)
+                let hint = "ask again later; `waiting` in [limits] sets how many requests may wait";
+                Refusal::new(503, "too many requests wait", hint).after(1)
             }
-            Why::NoInput => {
-                Refusal::new(503, "there is no input for it", "give one, or let one stand").after(1)
-            }
-            Why::NoStock => Refusal::new(503, "there is no stock for it", "more is being made").after(1),
+            Why::NoInput => Refusal::new(
+                503,
+                "this party has no input for the program",
+                "send an input with the request, or set a standing input in the configuration",
+            )
+            .after(1),
+            Why::NoStock => Refusal::new(
+                503,
+                "there is no stock for the program",
+                "the service makes more stock; ask again later",
+            )
+            .after(1),
             Why::Stopping => {
-                Refusal::new(503, "the service is going down", "ask again when it is up").after(5)
+                Refusal::new(503, "the service is shutting down", "ask again when the service runs again")
+                    .after(5)
             }
             Why::Uncounted => {
-                let error = "the service cannot write down that the program runs, or what it gives";
-                Refusal::new(503, error, "its log says why")
+                let error = "the service cannot record the run or its outputs";
+                Refusal::new(503, error, "the log of the service says why")
             }
             Why::Vain => Refusal::new(
                 503,
-                "no more stock is made: too much that was begun came to nothing",
-                "its log says so; `brickwork stock forgive` on the side that counts lets both begin again, \
-                 also while the services are up",
+                "the service makes no more stock: too many attempts failed",
+                "the log of the service says which side counts them; `brickwork stock forgive` on that side \
+                 lets both begin again, also while the services run",
             ),
         }
     }
@@ -328,8 +340,8 @@ impl Desk {
     /// [`brickwork::ProtocolError::Stock`] if the account cannot be read.
     pub fn warn_of_few_attempts(&self) -> Result<(), brickwork::ProtocolError> {
         if self.tried()?.is_low() {
-            let few =
-                "more than half of the peer's attempts are used up, so steps of stock wait for each other";
+            let few = "more than half of the peer's attempts are used up, so the service makes one step of \
+                 stock at a time";
             tracing::warn!("{few}; `brickwork stock ls` shows the count");
             self.figures.error(few);
         }
@@ -358,7 +370,7 @@ impl Desk {
     /// [`Why::Vain`] if no more stock is made.
     pub fn may_fill(&self) -> Result<bool, Why> {
         let tried = self.tried().map_err(|why| {
-            tracing::error!(%why, "the attempts of the peer cannot be read");
+            tracing::error!(%why, "the store cannot read the peer's failed attempts");
             Why::Uncounted
         })?;
         match self.in_vain.load(Ordering::SeqCst) {
@@ -374,14 +386,14 @@ impl Desk {
             Ok(_) => {
                 self.in_vain.store(false, Ordering::SeqCst);
                 tracing::warn!(
-                    "the attempts of peers that came to nothing are forgiven: `brickwork stock forgive`"
+                    "the failed attempts of peers are forgiven: somebody called `brickwork stock forgive`"
                 );
                 self.trail.note(Event::new(Kind::Forgiveness, Outcome::Done));
                 self.ring();
             }
             Err(why) => {
-                tracing::error!(%why, "nothing is forgiven");
-                self.figures.error(format!("nothing is forgiven: {why}"));
+                tracing::error!(%why, "no attempts are forgiven");
+                self.figures.error(format!("no attempts are forgiven: {why}"));
             }
         }
     }
@@ -389,10 +401,10 @@ impl Desk {
     /// Returns why requests would not be served, if they would not.
     pub fn not_ready(&self) -> Option<&'static str> {
         let vain =
-            "no more stock is made, as too much that was begun came to nothing: see `brickwork stock ls`";
-        let peer = "the peer refuses to make more stock, as too much that was begun came to nothing";
+            "the service makes no more stock, because too many attempts failed: see `brickwork stock ls`";
+        let peer = "the peer refuses to make more stock, because too many attempts failed";
         match () {
-            () if self.is_stopping() => Some("the service is going down"),
+            () if self.is_stopping() => Some("the service is shutting down"),
             () if !self.figures.is_connected() => Some("the peer is not connected"),
             () if self.in_vain.load(Ordering::SeqCst) => Some(vain),
             () if self.peer_in_vain.load(Ordering::SeqCst) => Some(peer),
@@ -414,7 +426,7 @@ impl Desk {
         let now = match burned(&self.store) {
             Ok(now) => now,
             // The connection that uses the store reports this error.
-            Err(why) => return tracing::debug!("burned epochs are not noted: {why}"),
+            Err(why) => return tracing::debug!("the audit trail lacks the burned epochs: {why}"),
         };
         let mut known = lock(&self.burned);
         for (id, why) in now.into_iter().filter(|(id, _)| known.insert(*id)) {
@@ -488,7 +500,7 @@ impl Desk {
         let left = until.saturating_duration_since(Instant::now());
         drop(self.filled.wait_timeout_while(lock(&self.filling), left, |filling| *filling));
         if let Err(why) = lock(&self.book).settle() {
-            tracing::error!(%why, "the last runs are not counted on the disk");
+            tracing::error!(%why, "the store could not record the number of the last runs");
         }
     }
 
@@ -608,8 +620,8 @@ impl Desk {
         let id = id.unwrap_or_else(|| format!("{}#{number}", files::role(self.party)));
         let which = Which { digest: allowed.digest, id };
         if queue.requests.iter().any(|other| other.which == which) {
-            let hint = "give each request an id of its own; ask later for the outputs of the one that runs";
-            return Err(Refusal::new(409, "a request with this id waits already", hint));
+            let hint = "give each request its own id; ask later for the outputs of the request that runs";
+            return Err(Refusal::new(409, "a request with this id already waits", hint));
         }
         queue.requests.push(Queued {
             which,
@@ -692,12 +704,20 @@ impl Desk {
             Ok(Found::Nothing) => None,
             Ok(Found::Outputs(outputs)) => Some(Ok(outputs)),
             Ok(Found::OtherInput) => {
-                let hint = "give each request an id of its own; the same request gets the same outputs again";
-                Some(Err(Refusal::new(409, "a request with this id has run with another input", hint)))
+                let hint = "give each request its own id; only the same request gets the same outputs again";
+                Some(Err(Refusal::new(
+                    409,
+                    "a request with this id has already run with another input",
+                    hint,
+                )))
             }
             Err(why) => {
-                tracing::error!(%why, "a result cannot be read");
-                Some(Err(Refusal::new(503, "the service cannot read its results", "its log says why")))
+                tracing::error!(%why, "the store cannot read a result");
+                Some(Err(Refusal::new(
+                    503,
+                    "the service cannot read its results",
+                    "the log of the service says why",
+                )))
             }
         }
     }
@@ -715,8 +735,9 @@ impl Desk {
             None => Ok(()),
         };
         room.and_then(|()| file()).map_err(|why| {
-            tracing::error!(%why, program = allowed.name, "outputs could not be kept, so it does not run");
-            self.figures.error(format!("outputs could not be kept: {why}"));
+            tracing::error!(%why, program = allowed.name, "the store could not keep outputs, so the program \
+                 does not run");
+            self.figures.error(format!("the store could not keep outputs: {why}"));
             Why::Uncounted
         })
     }
@@ -730,8 +751,8 @@ impl Desk {
         let mut book = lock(&self.book);
         book.may(allowed)?;
         book.charge(allowed).map_err(|why| {
-            tracing::error!(%why, "the budget cannot be written down");
-            self.figures.error(format!("the budget cannot be written down: {why}"));
+            tracing::error!(%why, "the store could not record the run in the budget");
+            self.figures.error(format!("the store could not record the run in the budget: {why}"));
             Why::Uncounted
         })
     }
@@ -794,8 +815,8 @@ impl Desk {
             && which.id.starts_with('=')
         {
             if let Err(why) = lock(&self.results).keep(which, input, outputs) {
-                tracing::error!(%why, "a result cannot be kept");
-                self.figures.error(format!("a result cannot be kept: {why}"));
+                tracing::error!(%why, "the store could not keep a result");
+                self.figures.error(format!("the store could not keep a result: {why}"));
             }
             self.kept.fetch_add(1, Ordering::SeqCst);
         }
@@ -817,7 +838,7 @@ impl Desk {
             let line = json!({ "program": allowed.name, "id": id, "outputs": outputs });
             if let Err(failure) = append(path, &line) {
                 let program = &allowed.name;
-                tracing::error!(program, "outputs cannot be written: {}", failure.message());
+                tracing::error!(program, "the outputs cannot be written: {}", failure.message());
             }
         }
     }
@@ -1097,7 +1118,7 @@ mod tests {
         assert_eq!((desk.may_fill(), left(&desk), desk.not_ready()), (Ok(false), Some("2".into()), None));
         desk.store.attempt(&desk.account, most / 5).expect("an attempt");
         assert_eq!((desk.may_fill(), left(&desk)), (Err(Why::Vain), Some("0".into())));
-        assert!(desk.not_ready().is_some_and(|why| why.contains("no more stock is made")));
+        assert!(desk.not_ready().is_some_and(|why| why.contains("makes no more stock")));
         let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
         let view = Store::view(&folder.path().join("store"), &key).expect("a store");
         let asked = view.ask_to_forgive(std::slice::from_ref(&desk.account)).expect("it asks");

@@ -87,15 +87,15 @@ impl Figures {
         registry.register("answers", "HTTP answers, by status", answers.clone());
         registry.register(
             "line_bytes",
-            "Bytes over the line on which programs run, both ways",
+            "Bytes over the connection that runs programs, both ways",
             bytes.clone(),
         );
-        registry.register("peer_connected", "Whether the peer is connected", connected.clone());
+        registry.register("peer_connected", "1 if the peer is connected, 0 otherwise", connected.clone());
         registry.register("waiting", "Requests that wait", waiting.clone());
         let attempts = Family::default();
         registry.register(
             "attempts_left",
-            "Steps of stock that may still come to nothing before no more is made with the peer",
+            "Steps of stock that may still fail before the service makes no more stock with the peer",
             attempts.clone(),
         );
         Figures {

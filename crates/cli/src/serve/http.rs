@@ -129,7 +129,7 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
             Ok(accepted) => accepted,
             Err(e) => {
                 // The process has no free file descriptor now, but will have one again.
-                tracing::debug!("a request's connection was not accepted: {e}");
+                tracing::debug!("the service could not accept a connection for a request: {e}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -150,7 +150,7 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
             if let Err(e) = served {
-                tracing::debug!("a request from {from}: {e}");
+                tracing::debug!("a request from {from} failed: {e}");
             }
         });
         // The task has not begun yet: there is only one thread, and it has not awaited anything since.
@@ -170,7 +170,7 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     // This path has no rate limit, because a supervisor restarts a process that does not answer here.
     let is_alive = request.uri().path() == "/health";
     let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
-        let hint = "requests_per_second in [limits] is how many pass";
+        let hint = "send fewer requests, or raise requests_per_second in [limits]";
         refused(&Refusal::new(429, "too many requests", hint).after(1))
     } else if let Err(why) = is_for_here(&request) {
         refused(&why)
@@ -205,13 +205,17 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
         name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
     };
     let Some(host) = host.filter(is_here) else {
-        let hint = "ask for localhost or 127.0.0.1; the header Host names whom a request is for";
-        return Err(Refusal::new(421, "the request is for another host", hint));
+        let hint = "send the request to localhost or 127.0.0.1, so that its header Host has this name";
+        return Err(Refusal::new(421, "the header Host of the request names another host", hint));
     };
     let own = format!("http://{host}");
     match headers.get_all(ORIGIN).iter().all(|origin| origin.as_bytes() == own.as_bytes()) {
         true => Ok(()),
-        false => Err(Refusal::new(403, "the request is from a web page", "programs of this machine may ask")),
+        false => Err(Refusal::new(
+            403,
+            "a web page sent this request",
+            "send requests from a program on this machine, not from a web page",
+        )),
     }
 }
 
@@ -242,8 +246,8 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
         "/" | "/metrics" | "/health" | "/ready" => not_allowed("GET, HEAD"),
         _ => refused(&Refusal::new(
             404,
-            "there is nothing here",
-            "POST /run; GET /, /metrics, /health, /ready",
+            "the service has no page with this path",
+            "use POST /run, or GET /, /metrics, /health or /ready",
         )),
     }
 }
@@ -309,20 +313,25 @@ async fn asked(
         return Err(Refusal::new(
             401,
             "the token is missing or wrong",
-            "send `Authorization: Bearer TOKEN` with what the token's file holds",
+            "send the header `Authorization: Bearer TOKEN` with the content of the token's file",
         ));
     }
     let _stays = Stays::new(stays);
     let config = desk.config();
     let body = Limited::new(request.into_body(), config.limits.request_bytes).collect();
     let body = tokio::time::timeout(PATIENCE, body).await;
-    let body =
-        body.map_err(|_| Refusal::new(408, "the request's body did not come in time", "send it at once"))?;
+    let body = body.map_err(|_| {
+        Refusal::new(
+            408,
+            "the request's body did not come in time",
+            "send the body together with the headers",
+        )
+    })?;
     let body = body.map_err(|_| {
         Refusal::new(
             413,
             format!("the request's body is longer than {} bytes", config.limits.request_bytes),
-            "request_bytes in [limits] is how long it may be",
+            "send less, or raise request_bytes in [limits]",
         )
     })?;
     let begun = Instant::now();
@@ -343,7 +352,11 @@ async fn asked(
 }
 
 fn broken() -> Refusal {
-    Refusal::new(500, "the request ended in a panic, which is a fault of this program", "its log says more")
+    Refusal::new(
+        500,
+        "the service failed on this request, which is a fault of brickwork",
+        "the log of the service says more",
+    )
 }
 
 /// A request that waits for its answer.
@@ -359,14 +372,18 @@ impl Submitted {
         let _erasing = Erasing::begin();
         let hint = "send {\"program\": NAME, \"input\": VALUE} and, if you like, \"id\": TEXT";
         let wrong = |why: &str| Refusal::new(400, why, hint);
-        let text = std::str::from_utf8(bytes).map_err(|_| wrong("the request is no text"))?;
-        let value = value::parse(text).map_err(|_| wrong("the request is no JSON"))?;
-        let Value::Object(fields) = value else { return Err(wrong("the request is no object")) };
+        let text = std::str::from_utf8(bytes).map_err(|_| wrong("the body of the request is not text"))?;
+        let value = value::parse(text).map_err(|_| wrong("the body of the request is not JSON"))?;
+        let Value::Object(fields) = value else {
+            return Err(wrong("the body of the request is not a JSON object"));
+        };
         if !fields.keys().all(|key| ["program", "id", "input"].contains(&key.as_str())) {
-            return Err(wrong("the request has a field besides program, id and input"));
+            return Err(wrong("the request has a field that is neither program, id nor input"));
         }
-        let program =
-            fields.get("program").and_then(Value::as_str).ok_or_else(|| wrong("program is missing"))?;
+        let program = fields
+            .get("program")
+            .and_then(Value::as_str)
+            .ok_or_else(|| wrong("the request has no field program"))?;
         let id = match fields.get("id") {
             None | Some(Value::Null) => None,
             Some(Value::String(id))
@@ -374,7 +391,7 @@ impl Submitted {
             {
                 Some(id.clone())
             }
-            Some(_) => return Err(wrong("id is a text of 1 to 64 printable characters without spaces")),
+            Some(_) => return Err(wrong("id must be a text of 1 to 64 printable characters without spaces")),
         };
         let input = fields.get("input").unwrap_or(&Value::Null);
         let answered = desk.submit(program, marked(&id), input).inspect_err(|why| {
@@ -413,7 +430,11 @@ fn refused(why: &Refusal) -> Reply {
 
 /// Refuses a method, and lists the allowed ones (RFC 9110, section 15.5.6).
 fn not_allowed(methods: &'static str) -> Reply {
-    let mut reply = refused(&Refusal::new(405, "this method does nothing here", "POST /run, GET the others"));
+    let mut reply = refused(&Refusal::new(
+        405,
+        "this path does not accept the method",
+        "use POST for /run, and GET for all other paths",
+    ));
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     reply
 }

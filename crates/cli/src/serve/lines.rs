@@ -110,7 +110,9 @@ fn receive<T: for<'d> Deserialize<'d>>(channel: &mut Channel) -> Result<T, Error
     let bytes = channel.receive_up_to(SERVE, MAX_BYTES)?;
     serde_json::from_slice(&bytes).map_err(|_| {
         Error::Mismatch(
-            "the peer's service says what this one does not understand; install the same release".into(),
+            "the peer's service sent a message that this service does not know; install the same release on \
+             both sides"
+                .into(),
         )
     })
 }
@@ -265,7 +267,7 @@ pub fn keep(
                 desk.trail.note(Event { reason, ..Event::new(Kind::Meeting, outcome) });
                 desk.trail.enter(None);
                 if let Some(why @ Error::Peer(_)) = why {
-                    tracing::error!(%why, "the service ends: the peer is not met again");
+                    tracing::error!(%why, "the service ends, so it does not connect to the peer again");
                     return Err(why);
                 }
                 pause = MIN_PAUSE;
@@ -282,9 +284,9 @@ pub fn keep(
         }
         if let Some(why) = why {
             if desk.tells_of_meeting() {
-                tracing::warn!(%why, "the connection to the peer is down");
+                tracing::warn!(%why, "the connection to the peer has ended");
             }
-            desk.figures.error(format!("the connection to the peer: {why}"));
+            desk.figures.error(format!("the connection to the peer failed: {why}"));
         }
         if listener.is_none() {
             std::thread::sleep(pause);
@@ -318,7 +320,7 @@ type Lines = (Vec<Channel>, String);
 /// Opens the three lines.
 fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Lines, Error> {
     let Place::Connect(address) = meeting.place else {
-        return Err(Error::Usage("nobody is called by who listens".into()));
+        return Err(Error::Usage("a party that listens does not connect".into()));
     };
     let mut name = [0; NAME_BYTES];
     Rng::new("brickwork serve meeting")?.fill(&mut name);
@@ -341,7 +343,7 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
     let (mut name, mut begun) = (String::new(), Instant::now());
     while lines.len() < LINES.len() {
         if desk.is_stopping() {
-            return Err(Error::Usage("the service is going down".into()));
+            return Err(Error::Usage("the service is shutting down".into()));
         }
         let patience = options(desk).timeout;
         listener.set_timeout(patience);
@@ -349,7 +351,7 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
             Ok(met) => met,
             Err(Error::Io(e)) if e.kind() == std::io::ErrorKind::TimedOut => {
                 if !lines.is_empty() && begun.elapsed() > patience {
-                    return Err(Error::Mismatch("the peer has opened some of its lines only".into()));
+                    return Err(Error::Mismatch("the peer has opened only some of its connections".into()));
                 }
                 continue;
             }
@@ -358,7 +360,9 @@ fn gather(desk: &Desk, listener: &mut Listener) -> Result<Lines, Error> {
         let theirs = fits(&met).ok().filter(|sheet| is_name(&sheet.meeting));
         let Some(theirs) = theirs else {
             // If the peer has gone away, it does not need the reason.
-            let _ = met.channel.refuse("`brickwork serve` is here; run `brickwork serve` there, too");
+            let _ = met
+                .channel
+                .refuse("this party runs `brickwork serve`; run `brickwork serve` at the peer, too");
             continue;
         };
         if theirs.line == LINES[0] {
@@ -383,15 +387,15 @@ fn is_name(name: &str) -> bool {
 
 fn fits(met: &Met) -> Result<Sheet, Error> {
     let sheet = serde_json::from_slice::<Sheet>(&met.sheet).ok();
-    sheet.filter(|sheet| sheet.serve == VERSION && !met.visits).ok_or_else(|| {
-        Error::Mismatch("the peer runs something else than `brickwork serve` of this release".into())
-    })
+    sheet
+        .filter(|sheet| sheet.serve == VERSION && !met.visits)
+        .ok_or_else(|| Error::Mismatch("the peer does not run `brickwork serve` of this release".into()))
 }
 
 /// Runs the three lines until one fails or the service stops.
 fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(), Error> {
     let Ok([work, fill, ask]) = <[Channel; 3]>::try_from(channels) else {
-        return Err(Error::Usage("there are three lines".into()));
+        return Err(Error::Usage("there are three connections".into()));
     };
     // The lines compare their stores one after the other, in the same order at both parties, because only one
     // at a time can do so.
@@ -411,8 +415,9 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
         let asking = scope
             .spawn(move || link.until(desk, || if garbles { serves_asks } else { asks }(desk, link, ask)));
         let working = link.until(desk, || if garbles { works } else { serves_work }(desk, link, work));
-        let panicked =
-            || Err(Error::Resource("a line ended in a panic, which is a fault of this program".into()));
+        let panicked = || {
+            Err(Error::Resource("a connection of the service failed, which is a fault of brickwork".into()))
+        };
         [working, filling.join().unwrap_or_else(|_| panicked()), asking.join().unwrap_or_else(|_| panicked())]
     });
     // A failed check is reported first. Otherwise the first failure counts, because the other lines only
@@ -515,13 +520,13 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
     }
     if let Err(why) = desk.charge(allowed) {
         desk.refuse(which, &why.into());
-        return Err(Error::Resource("the budget cannot be written down".into()));
+        return Err(Error::Resource("the store could not record the run in the budget".into()));
     }
     run(desk, &running, line, which, allowed, input)
 }
 
 fn confused() -> Error {
-    Error::Mismatch("the peer's service answers something else than it was asked".into())
+    Error::Mismatch("the answer of the peer's service does not fit the question".into())
 }
 
 /// Runs an agreed program.
@@ -556,13 +561,13 @@ fn run(
             desk.figures.failed(&allowed.name);
             let text = match running.stop.is_asked() {
                 true if desk.is_broken_off() => {
-                    "the peer cheated elsewhere, so the run was broken off".into()
+                    "the peer cheated on another connection, so the run was stopped".into()
                 }
-                true => "the run took longer than it may".into(),
+                true => "the run took longer than the configuration allows".into(),
                 false => format!("the run failed: {why}"),
             };
             desk.trail.note(Event { reason: Some(text.clone()), ..event(Outcome::Failed) });
-            let refusal = Refusal::new(502, text, "the service's log and its status page tell more");
+            let refusal = Refusal::new(502, text, "see the log and the status page of the service");
             desk.ended(which, allowed, input, running.asked, Err(refusal));
             Err(why)
         }

@@ -105,13 +105,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results, trail)?);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|e| Failure::other(format!("no runtime: {e}"), "are there threads left?"))?;
+    let runtime = runtime.map_err(|e| {
+        Failure::other(
+            format!("the operating system started no threads for the service: {e}"),
+            "check the limit of threads (`ulimit -u`)",
+        )
+    })?;
     let socket = runtime.block_on(tokio::net::TcpListener::bind(fixed.http));
     let socket = socket.map_err(|e| {
         Failure::other(
             format!("cannot listen at {}: {e}", fixed.http),
-            "is another service there? http says where requests come",
+            "check that no other service uses this address; http in the configuration sets the address",
         )
     })?;
     let at = socket.local_addr().map_err(|e| Failure::other(e.to_string(), "give http another address"))?;
@@ -122,7 +126,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal)
     };
     let [Ok(mut term), Ok(mut int), Ok(mut hup)] = signals else {
-        return Err(Failure::other("signals cannot be received", "are there file descriptors left?"));
+        return Err(Failure::other(
+            "signals cannot be received",
+            "check the limit of open files (`ulimit -n`)",
+        ));
     };
     let (failed, mut failure) = tokio::sync::mpsc::unbounded_channel();
     let line = {
@@ -149,7 +156,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         })
     };
     for started in [line, clock] {
-        started.map_err(|e| Failure::other(format!("no thread: {e}"), "are there threads left?"))?;
+        started.map_err(|e| {
+            Failure::other(
+                format!("the operating system started no thread: {e}"),
+                "check the limit of threads (`ulimit -u`)",
+            )
+        })?;
     }
     desk.trail.note(Event::new(Kind::Process, Outcome::Begun));
 
@@ -165,8 +177,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
                     let reloading = tokio::task::spawn_blocking(move || reload(&desk, &path));
                     tokio::select! {
                         ended = reloading => if ended.is_err() {
-                            tracing::error!("reading the configuration again ended in a panic, which is a \
-                                             fault of this program; all stays as it was");
+                            tracing::error!("the service failed to read the configuration again, which is a \
+                                             fault of brickwork; the old configuration stays in force");
                         },
                         _ = term.recv() => return None,
                         _ = int.recv() => return None,
@@ -222,20 +234,21 @@ fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAd
 /// reported.
 fn reload(desk: &Desk, path: &Path) {
     if let Err(failure) = desk.trail.reopen() {
-        tracing::error!("the audit trail goes on in its old file: {}", failure.message());
-        desk.figures.error(format!("the audit trail was not opened anew: {}", failure.message()));
+        tracing::error!("the audit trail continues in its old file: {}", failure.message());
+        desk.figures.error(format!("the audit trail could not be opened again: {}", failure.message()));
     }
     match config::read(path) {
         Ok((_, config)) => {
             desk.reload(config);
             tracing::warn!(
-                "read {} again: programs, limits and token; anything else needs a restart",
+                "read {} again: programs, limits and token are new; all other lines need a restart",
                 path.display()
             );
         }
         Err(failure) => {
-            tracing::error!("{} stays as it was: {}", path.display(), failure.message());
-            desk.figures.error(format!("the configuration was not read again: {}", failure.message()));
+            tracing::error!("the service keeps the old {}: {}", path.display(), failure.message());
+            desk.figures
+                .error(format!("the service could not read the configuration again: {}", failure.message()));
         }
     }
 }

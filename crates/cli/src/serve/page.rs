@@ -26,7 +26,7 @@ pub fn page(desk: &Desk) -> String {
     let config = desk.config();
     let role = files::role(desk.party);
     let peer = match (desk.is_stopping(), desk.figures.is_connected()) {
-        (true, _) => "this party is going down",
+        (true, _) => "this party is shutting down",
         (_, true) => "connected",
         (_, false) => "not connected",
     };
@@ -38,18 +38,17 @@ pub fn page(desk: &Desk) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         html,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>Brickwork: {role}</title>\
-         <style>{STYLE}</style></head><body><main>\n<h1>Brickwork, {role}</h1>\n<table>\
-         <tr><th scope=\"row\">Peer</th><td id=\"peer\">{peer}</td></tr>\
-         <tr><th scope=\"row\">Programs run since the start</th><td>{}</td></tr>\
-         <tr><th scope=\"row\">Bytes for them, both ways</th><td>{}</td></tr>\
-         <tr><th scope=\"row\">Latency</th><td>{latency}</td></tr>\
-         <tr><th scope=\"row\">Requests that wait</th><td>{}</td></tr></table>\n\
-         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th>\
-         <th scope=\"col\">In stock</th>\
-         <th scope=\"col\">Marks</th><th scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th>\
-         <th scope=\"col\">Digest</th></tr></thead><tbody>\n",
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Brickwork: \
+         {role}</title><style>{STYLE}</style></head><body><main>\n<h1>Brickwork, \
+         {role}</h1>\n<table><tr><th scope=\"row\">Peer</th><td id=\"peer\">{peer}</td></tr><tr><th \
+         scope=\"row\">Programs run since the start</th><td>{}</td></tr><tr><th scope=\"row\">Bytes for \
+         them, both ways</th><td>{}</td></tr><tr><th \
+         scope=\"row\">Latency</th><td>{latency}</td></tr><tr><th scope=\"row\">Requests that \
+         wait</th><td>{}</td></tr></table>\n<h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th \
+         scope=\"col\">Program</th><th scope=\"col\">In stock</th><th scope=\"col\">Marks</th><th \
+         scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th><th \
+         scope=\"col\">Digest</th></tr></thead><tbody>\n",
         thousands(runs),
         bytes(line),
         desk.waiting(),

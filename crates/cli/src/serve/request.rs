@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let unreachable = |why: String| {
         Failure::other(
             format!("the service at {} does not answer: {}", arguments.at, system::translated(&why)),
-            "is `brickwork serve` up? --at is the http of its configuration",
+            "check that `brickwork serve` runs; --at must be the http of its configuration",
         )
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -69,14 +69,14 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     });
     let (status, bytes) = answered.map_err(unreachable)?;
     let answer: Value = serde_json::from_slice(&bytes)
-        .map_err(|_| unreachable("what came is no JSON; another service may be there".into()))?;
+        .map_err(|_| unreachable("the answer is not JSON; another service may use this address".into()))?;
     if status == 200 {
         return Ok(Report::new(answer.clone(), format!("{}\n", answer["outputs"])));
     }
-    let text = |key: &str| answer[key].as_str().unwrap_or("the service says no more").to_owned();
+    let text = |key: &str| answer[key].as_str().unwrap_or("the service gave no reason").to_owned();
     let mut hint = text("hint");
     if let Some(seconds) = answer["retry_after"].as_u64() {
-        hint += &format!("; in {seconds} s it may be asked again");
+        hint += &format!("; ask again in {seconds} s");
     }
     // The first are errors of the user, and the second may disappear without a change.
     Err(match status {
@@ -96,6 +96,6 @@ fn value(text: &str) -> Result<Value, Failure> {
     };
     let bytes = files::value_bytes(path, false)?;
     let name = path.display().to_string();
-    let text = files::utf8(&bytes, &name, "a value is JSON text")?;
+    let text = files::utf8(&bytes, &name, "a value must be JSON text")?;
     brickwork::circuit::value::parse(text).map_err(|e| Failure::from(e).within(&name))
 }

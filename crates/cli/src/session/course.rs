@@ -81,15 +81,15 @@ pub struct Way {
 
 /// Reads a session, or returns an error about it.
 pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
-    let hint = "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
-                next; `docs/guides/reactive.md` has an example";
+    let hint = "a session's file has tables [[step]] with name, program and, if needed, carry, keep, \
+                at_most and next; `docs/guides/reactive.md` has an example";
     let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), hint);
     let File { step: entries } = files::toml(path, false, hint)?;
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     let place = |name: &str| names.iter().position(|other| other == name);
     if let Some(twice) = names.iter().enumerate().find(|(k, name)| place(name) != Some(*k) || *name == END) {
         return Err(wrong(format!(
-            "step {} has a name that another one has, or that means the end",
+            "the name of step {} is used twice, or means the end of the session",
             twice.1
         )));
     }
@@ -108,7 +108,7 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
         steps.push(Planned { program: Arc::new(program), carried, next, entry });
     }
     if steps.is_empty() {
-        return Err(wrong("there is no step".into()));
+        return Err(wrong("the session has no step".into()));
     }
     for planned in &steps {
         planned.fits(&steps).map_err(|why| wrong(format!("step {}: {why}", planned.entry.name)))?;
@@ -126,24 +126,26 @@ impl Next {
     ) -> Result<Way, String> {
         let to = match self.step.as_str() {
             END => None,
-            name => Some(place(name).ok_or_else(|| format!("there is no step {name}"))?),
+            name => Some(place(name).ok_or_else(|| format!("the session has no step {name}"))?),
         };
         let (output, is) = match (&self.output, &self.is) {
             (Some(output), Some(is)) => (output, is),
             (None, None) => return Ok(Way { when: None, to }),
-            _ => return Err("output and is belong together".into()),
+            _ => return Err("a condition needs both fields, output and is".into()),
         };
         let outputs = program.outputs().iter();
         let named: Vec<_> = outputs
             .filter(|o| o.port.name == *output && o.to == Recipient::Both && !step.keep.contains(output))
             .collect();
         let [OutputPort { port, .. }] = named[..] else {
-            return Err(format!("{output} is no output that both parties learn, or there are several"));
+            return Err(format!(
+                "{output} must be the name of exactly one output, and both parties must learn this output"
+            ));
         };
         // A value can be written in several ways, but its bits are unique.
         let is = serde_json::to_value(is).map_err(|e| e.to_string());
         let is = is.and_then(|is| value::encode(std::slice::from_ref(port), &is).map_err(|e| e.to_string()));
-        let is = is.map_err(|why| format!("is, for output {output}: {why}"))?;
+        let is = is.map_err(|why| format!("the value of `is` does not fit output {output}: {why}"))?;
         Ok(Way { when: Some((output.clone(), is)), to })
     }
 }
@@ -173,7 +175,7 @@ impl Planned {
     /// outputs exist.
     fn fits(&self, steps: &[Planned]) -> Result<(), String> {
         for kept in &self.entry.keep {
-            self.kept_type(kept).ok_or_else(|| format!("the program has no output {kept}, or several"))?;
+            self.kept_type(kept).ok_or_else(|| format!("the program must have exactly one output {kept}"))?;
         }
         for (party, port, name) in &self.carried {
             let ports = self.program.input_ports(*party);
@@ -184,7 +186,7 @@ impl Planned {
                 return Err(format!("no step keeps {name}"));
             }
             if kept.iter().any(|kept| *kept != takes.as_ref()) {
-                return Err(format!("{name} is kept as another type than input {port} takes"));
+                return Err(format!("the kept value {name} has another type than input {port}"));
             }
         }
         Ok(())
@@ -202,8 +204,11 @@ impl Planned {
         for (party, port, name) in &self.carried {
             let secret = kept.get(name).ok_or_else(|| {
                 Failure::usage(
-                    format!("step {} carries {name} on, which no step has kept by now", self.entry.name),
-                    "a step that keeps it must come before",
+                    format!(
+                        "step {} uses the kept value {name}, but no earlier step has kept it",
+                        self.entry.name
+                    ),
+                    "put a step that keeps this value before it",
                 )
             })?;
             carried.push((*party, port.as_str(), secret));

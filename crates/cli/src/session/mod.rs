@@ -112,7 +112,10 @@ impl Inputs {
                 (None, false) if arguments.interactive => Ok(Vec::new()),
                 (None, false) => Err(Failure::usage(
                     format!("step {name} needs an input of the {role}"),
-                    format!("give --input {name}=VALUE, or --interactive to be asked"),
+                    format!(
+                        "give --input {name}=VALUE, or give --interactive to type the input during the \
+                         session"
+                    ),
                 )),
             }
         };
@@ -157,7 +160,7 @@ fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     match read {
         Ok(0) => Err(Failure::usage(
             format!("step {step} needs an input, and stdin has ended"),
-            "type a line of JSON",
+            "type the input as a line of JSON",
         )),
         Ok(_) => Ok(line),
         Err(e) => Err(Failure::cannot_read("stdin", &e)),
@@ -237,8 +240,12 @@ impl Told {
             let (name, time) = (&planned.entry.name, times[place]);
             if time == planned.entry.at_most as usize {
                 return Err(Failure::usage(
-                    format!("step {name} ran {} and is to run once more", plural(time as u64, "time")),
-                    "at_most says in the session's file how often a step may run: so much is made beforehand",
+                    format!(
+                        "step {name} ran {}, which is its limit, and is next again",
+                        plural(time as u64, "time")
+                    ),
+                    "at_most in the session's file limits the runs of a step, because the items of all runs \
+                     are made before the first step",
                 ));
             }
             let step = planned.step(&kept)?;

@@ -35,7 +35,7 @@ fn doctors_meet() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
         let checks = object(&output)["checks"].clone();
         let connection = checks.as_array().unwrap().iter().find(|check| check["name"] == "connection");
-        assert!(connection.unwrap()["detail"].as_str().unwrap().contains("the peer is there"), "{checks}");
+        assert!(connection.unwrap()["detail"].as_str().unwrap().contains("the peer answers"), "{checks}");
     }
 }
 
@@ -150,7 +150,7 @@ fn what_is_missing_is_named_and_no_failure() {
     let output = run(&[&some[..], &["--json"]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
     let asked = |flag: &str, lacks: &str| {
-        (Some(false), format!("{flag} asks for this check, which could not be made give {lacks}"))
+        (Some(false), format!("{flag} asks for this check, but it could not be made give {lacks}"))
     };
     assert_eq!(finding(&output, "connection"), asked("--listen", "--role, --peer"));
     let human = text(&run(&some).stdout);
@@ -315,7 +315,7 @@ fn stores_are_compared_and_left_alone() {
     let before = held();
     // One party compares the needs of a run with its own stock.
     for (more, code, words) in [
-        (&["--executions", "2"][..], 0, "all that this run takes"),
+        (&["--executions", "2"][..], 0, "the stock has all items for this run"),
         (&["--executions", "50"], 0, "has 2 executions of it for --security 40"),
         (&["--executions", "50", "--no-top-up"], 6, "has 2 executions"),
         (&["--security", "64", "--no-top-up"], 6, "and stock for --security 40"),

@@ -165,7 +165,9 @@ fn jimu_parties_run_from_stock() {
     }
     for (cut, code) in [(&[][..], 0), (&["--cut", "given"], 0), (&["--cut", "gates"], 0)] {
         assert!(
-            parties.doctor("evaluator", &[&JIMU, cut].concat(), code).contains("all that this run takes")
+            parties
+                .doctor("evaluator", &[&JIMU, cut].concat(), code)
+                .contains("the stock has all items for this run")
         );
     }
 

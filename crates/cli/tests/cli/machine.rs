@@ -111,7 +111,7 @@ fn what_is_wrong_is_said_with_its_line() {
     bad(&["assemble", &source, "--library"], 2, "--library");
     bad(&["assemble"], 2, "FILE");
     let source = keys.write("good.bwa", b".input garbler x r0\n.steps 1\nadd r0, r0, 1\n.output both x r0\n");
-    bad(&["assemble", &source, "-o", &source], 2, "overwritten by its own program");
+    bad(&["assemble", &source, "-o", &source], 2, "overwritten by its program");
     let (input, program) = (keys.file("input"), keys.file("p.bwp"));
     let secret =
         ["assemble", &source, "-o", &program, "--secret-program", "garbler", "--program-input", &input];

@@ -161,7 +161,7 @@ fn row_21_kill_9_of_makers_and_coordinators() {
             let code = output.status.code();
             // The process was killed, succeeded, or lost a connection; or it never had a caller.
             let known = [None, Some(0), Some(4), Some(6)].contains(&code);
-            let called = text(&output.stderr).contains("called by the party");
+            let called = text(&output.stderr).contains("the party has connected");
             assert!(known && !(*waited && called), "{code:?} {output:?}");
         }
         in_time += u32::from(all().any(|(output, _)| output.status.code() != Some(0)));
@@ -240,6 +240,6 @@ fn row_24_strangers_are_no_makers() {
     is_error(
         &run(&[&["maker", "--listen", "127.0.0.1:0", "--json"][..], &party].concat()),
         2,
-        "the party's own key",
+        "is the key of the party",
     );
 }

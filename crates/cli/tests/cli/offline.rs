@@ -82,7 +82,7 @@ fn outputs_are_whole_files_of_their_own() {
         );
     }
     std::fs::hard_link(&source, folder.join("hard.bwa")).unwrap();
-    bad(&["assemble", &source, "-o", &keys.file("hard.bwa")], 2, "overwritten by its own program");
+    bad(&["assemble", &source, "-o", &keys.file("hard.bwa")], 2, "overwritten by its program");
     bad(&["compile", &program, "--emit", "bristol", "-o", "-"], 2, "- names no file");
     bad(&["keygen", "-o", "-"], 2, "- names no file");
 
@@ -399,7 +399,7 @@ fn wrong_usage_is_code_2() {
     bad(&["no-such-command"], 2, "no-such-command");
     let nothing = run(&["--json"]);
     is_error(&nothing, 2, "command");
-    bad(&["run", &file, "--commitments", "vole"], 2, "not built yet");
+    bad(&["run", &file, "--commitments", "vole"], 2, "not implemented yet");
     let help = text(&run(&["--help"]).stdout);
     assert!(help.contains("simulate") && !help.contains("max-ram"), "{help}");
 }

@@ -505,7 +505,7 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
     }
     with(&garbage, &keys.evaluator, 3, "does not hold an Ed25519 private key");
     let garbler = Side::garbler(&keys);
-    garbler.bad(&[], 2, "--listen and --connect");
+    garbler.bad(&[], 2, "--listen or --connect");
     garbler.bad(&["--listen", "127.0.0.1:0", "--connect", "127.0.0.1:1"], 2, "--connect");
     garbler.bad(&["--connect", "nonsense"], 2, "host:port");
     for flags in [
@@ -560,7 +560,7 @@ fn no_child_outlives_its_parent() {
     parent.wait().unwrap();
     wait(&|| children.iter().all(|id| process(id).is_none_or(|(_, state)| state == "Z")));
     // Users cannot start such a process.
-    bad(&["child"], 2, "is for `brickwork run` alone");
+    bad(&["child"], 2, "only `brickwork run` may call");
 }
 
 /// If a party dies, its memory is not written to disk.

@@ -233,7 +233,7 @@ fn a_plan_tries_other_cuts() {
     assert!(chosen.len() == 1 && chosen[0]["cut"] == plan["cut"], "{chosen:?}");
     let inlined = good(&[&["plan", &source, "--inline", "*"], &duplo[..]].concat()).1;
     assert_eq!((&inlined["cut"], components_of(&inlined).len()), (&json!("inline:*"), 1));
-    bad(&["plan", &source, "--inline", "*", "--cut", "whole"], 2, "both say how");
+    bad(&["plan", &source, "--inline", "*", "--cut", "whole"], 2, "both choose a cut");
     let one = good(&["plan", &example("aes-128.bwp"), "--protocol", "duplo"]).1;
     assert_eq!(one["decompositions"].as_array().map(Vec::len), Some(1), "it is one component already");
     let rounds = good(&["plan", &example("aes-128-rounds.bwp"), "--protocol", "duplo"]).1;

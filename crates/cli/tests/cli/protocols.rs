@@ -247,7 +247,7 @@ fn semi_honest_parties_run_from_stock() {
         assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
     }
     // `doctor`, which changes nothing, finds the stock, too.
-    assert!(parties.doctor("evaluator", &SEMI_HONEST, 0).contains("it has all that this run takes"));
+    assert!(parties.doctor("evaluator", &SEMI_HONEST, 0).contains("the stock has all items for this run"));
 
     // The stock has three executions: the first run takes two, and the second one needs one more than are
     // left.
@@ -595,7 +595,7 @@ fn lego_parties_run_from_stock() {
         let program = "program";
         assert_eq!(kinds, ["gates", "gates", "input authenticators", "ots", program, program, program]);
     }
-    assert!(parties.doctor("evaluator", &LEGO, 0).contains("it has all that this run takes"));
+    assert!(parties.doctor("evaluator", &LEGO, 0).contains("the stock has all items for this run"));
 
     let learned = json!({ "alice": 0, "bob": 1 });
     let sent = |json: &serde_json::Value, field: &str| -> u64 {
@@ -874,7 +874,7 @@ fn compgc_parties_run_from_stock() {
         let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
         assert_eq!(kinds, ["component", "ots", "component"]);
     }
-    assert!(parties.doctor("evaluator", &COMPGC, 0).contains("it has all that this run takes"));
+    assert!(parties.doctor("evaluator", &COMPGC, 0).contains("the stock has all items for this run"));
 
     // The stock has three executions. The first run takes two of them as one program with two slots. The
     // second run needs as many, for which some OTs are missing.

@@ -84,8 +84,8 @@ fn what_does_not_hold_against_a_cheater_has_no_level() {
     ] {
         let command: Vec<String> = command.iter().map(|s| s.to_string()).collect();
         refused(&command, &["--security", "64"], 2, "with --protocol duplo");
-        refused(&command, &["--protocol", "lego"], 2, "take `brickwork run --protocol lego`");
-        refused(&command, &["--store", "s"], 2, "take `brickwork preprocess`");
+        refused(&command, &["--protocol", "lego"], 2, "use `brickwork run --protocol lego`");
+        refused(&command, &["--store", "s"], 2, "use `brickwork preprocess`");
     }
 }
 

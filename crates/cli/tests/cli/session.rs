@@ -173,8 +173,11 @@ fn sessions_that_are_none() {
     };
     refused("", "`step` is missing");
     refused(&open.replace("open.wir", "none.wir"), "cannot read");
-    refused(&format!("{open}{open}"), "step open has a name that another one has");
-    refused(&format!("{open}keep = [\"prize\"]\n"), "step open: the program has no output prize");
+    refused(&format!("{open}{open}"), "the name of step open is used twice");
+    refused(
+        &format!("{open}keep = [\"prize\"]\n"),
+        "step open: the program must have exactly one output prize",
+    );
     refused(&format!("{open}carry = {{ input1 = \"price\" }}\n"), "step open: no step keeps price");
     refused(&format!("{open}carry = {{ bid = \"price\" }}\n"), "step open: the program has no input bid");
     let both = |more: &str, keep: &str| {
@@ -184,11 +187,14 @@ fn sessions_that_are_none() {
         )
     };
     let keep = "keep = [\"held\"]\n";
-    refused(&both("", keep), "step close: held is kept as another type than input price takes");
+    refused(&both("", keep), "step close: the kept value held has another type than input price");
     let next = |what: &str| both(&format!("next = [{{ {what} }}]\n"), keep);
-    refused(&next("step = \"shut\""), "step open: there is no step shut");
-    refused(&next("output = \"held\", is = 1, step = \"end\""), "held is no output that both parties learn");
-    refused(&next("output = \"leader\", step = \"end\""), "output and is belong together");
+    refused(&next("step = \"shut\""), "step open: the session has no step shut");
+    refused(
+        &next("output = \"held\", is = 1, step = \"end\""),
+        "held must be the name of exactly one output",
+    );
+    refused(&next("output = \"leader\", step = \"end\""), "a condition needs both fields, output and is");
     let file = example("sessions/auction.toml");
     let common = ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
     let given = ["--peer", &keys.evaluator, "--input", "opened=5"];
@@ -281,7 +287,7 @@ fn a_session_that_fails_keeps_what_it_gave() {
     let [garbler, evaluator] = ["first=5", "first=6"].map(|first| [&flags[..], &[first]].concat());
     let played = both(&keys, [&file, &file], [&garbler, &evaluator]);
     for (output, (role, given)) in played.iter().zip([("garbler", [11, 18]), ("evaluator", [5, 9])]) {
-        is_error(output, 2, "step second ran 1 time and is to run once more");
+        is_error(output, 2, "step second ran 1 time, which is its limit");
         let steps = &object(output)["error"]["steps"];
         let seen: Vec<_> =
             steps.as_array().expect("steps").iter().map(|step| &step["outputs"][role]).collect();

@@ -299,11 +299,11 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
             halved.push_back(member.send_half(drawn, portion, room.pop().unwrap_or_default())?);
         }
         if (ahead..ahead + count).contains(&step) {
-            let before = halved.pop_front().expect("a step follows the one that queued its portion");
+            let before = halved.pop_front().expect("an earlier step has queued this portion");
             summed.push_back(member.send_bits(drawn, before)?);
         }
         if step >= 2 * ahead {
-            let before = summed.pop_front().expect("a step follows the one that queued its portion");
+            let before = summed.pop_front().expect("an earlier step has queued this portion");
             room.push(member.multiply(drawn, before, &mut digest)?);
         }
     }

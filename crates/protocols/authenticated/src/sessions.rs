@@ -182,7 +182,11 @@ impl<C: Role> Standing<C> {
         made.suffices(&layout)?;
         member.run.phase("build");
         member.run.program();
-        agree(&mut member.run.channel, &step.digest(), "the peer runs another step of this session")?;
+        agree(
+            &mut member.run.channel,
+            &step.digest(),
+            "the two parties run different steps of this session",
+        )?;
         let (outputs, mut wires) = C::execute(member, &layout, made, input)?;
         member.keep_of(&layout, &mut wires)?;
         let promise = promise_of(&layout, member.level, *cot, budget, pools.iter().copied());

@@ -120,8 +120,8 @@ impl JobRequest {
             u32::try_from(rows.div_ceil(of_partition)).ok().filter(|&n| n as usize <= MAX_PARTITIONS);
         let partitions = partitions.ok_or_else(|| {
             Error::usage(
-                format!("a job has at most {MAX_PARTITIONS} partitions"),
-                "give more rows to each: --partition-rows",
+                format!("a job may have at most {MAX_PARTITIONS} partitions"),
+                "raise --partition-rows, so that each partition has more rows",
             )
         })?;
         let surroundings = Surroundings {
@@ -136,7 +136,8 @@ impl JobRequest {
         for &workers in &self.workers {
             let retries = workers.div_ceil(4);
             let shares = workers + retries;
-            let share = Security::shared(security, shares).ok_or_else(|| Error::fault("too many shares"))?;
+            let share = Security::shared(security, shares)
+                .ok_or_else(|| Error::fault("the promise is divided into too many shares"))?;
             let part = u64::from(partitions.div_ceil(workers));
             let filling = script_of_filling(&program, part * of_partition, share)?;
             let cost = plan::predict(&filling, machine, link);

@@ -153,8 +153,8 @@ impl PlanRequest {
         let parameters = &self.run.parameters;
         if parameters.post_quantum {
             return Err(Error::usage(
-                "what is predicted rests on base OTs from an elliptic curve",
-                "leave --post-quantum out; a run with it sends some 0.6 MB more, and takes a few \
+                "the prediction assumes base OTs from an elliptic curve",
+                "leave --post-quantum out; a run with this flag sends some 0.6 MB more, and takes a few \
                  milliseconds longer",
             ));
         }
@@ -175,8 +175,12 @@ impl PlanRequest {
             [
                 ("--protocol", named && parameters.protocol.only() != Some(Protocol::DUPLO), FROM_STOCK),
                 ("--executions", parameters.executions.is_some(), "say --rows"),
-                ("--svg", self.svg.is_some(), "there is no choice of buckets to draw"),
-                ("--report", self.report.is_some(), "a page is of one run"),
+                (
+                    "--svg",
+                    self.svg.is_some(),
+                    "a job of lanes has no choice of buckets that a figure could show",
+                ),
+                ("--report", self.report.is_some(), "a page shows one run, not a job of lanes"),
             ]
             .into_iter()
             .find_map(|(flag, given, why)| given.then_some((flag, "--workers", why)))
@@ -184,9 +188,10 @@ impl PlanRequest {
             None
         };
         match excluded {
-            Some((flag, other, why)) => {
-                Err(Error::usage(format!("{flag} does not go with {other}: {why}"), "leave one of them out"))
-            }
+            Some((flag, other, why)) => Err(Error::usage(
+                format!("{flag} does not go with {other}: {why}"),
+                "leave one of the two flags out",
+            )),
             None if self.model.is_none() => self.run.allowed().map(drop),
             None => Ok(()),
         }
@@ -194,7 +199,7 @@ impl PlanRequest {
 }
 
 /// The reason why other protocols than DUPLO do not run in lanes.
-const FROM_STOCK: &str = "lanes run duplo from stock";
+const FROM_STOCK: &str = "lanes always run duplo from stock";
 
 /// Returns the constants of this machine. If they must be measured first, says so.
 fn measured(again: bool, say: &mut dyn FnMut(&str)) -> Result<Machine, Error> {
@@ -215,7 +220,7 @@ impl RunPlan {
         let keys = [PublicKey::from_bytes([0; 32]); 2];
         let part = RunPart { party: Party::Garbler, request: run, given: program, keys, warns: false };
         let Ways { requests, reason } = part.ways(None)?;
-        let request = requests.first().ok_or_else(|| Error::fault("no protocol is left"))?;
+        let request = requests.first().ok_or_else(|| Error::fault("the flags exclude all protocols"))?;
         let plan = RunPlan::by(program, request, estimate)?;
         Ok(RunPlan { protocol: request.parameters.protocol, protocol_reason: reason, ..plan })
     }
@@ -230,10 +235,10 @@ impl RunPlan {
                 || {
                     Error::usage(
                         format!(
-                            "--stocked has no effect with --protocol {name}: what a run takes depends on \
-                             what is in stock"
+                            "--stocked has no effect with --protocol {name}: the cost of its runs depends \
+                             on the stock"
                         ),
-                        "leave --stocked out, or take --protocol semi-honest, compgc, lego, jimu or \
+                        "leave --stocked out, or give --protocol semi-honest, compgc, lego, jimu or \
                          authenticated",
                     )
                 },
@@ -324,7 +329,7 @@ fn buckets_reason(alternatives: &[Alternative], wish: Buckets) -> Option<String>
     (chosen.seconds > least).then(|| match wish {
         Buckets::Standard => "the user asked for --buckets standard".into(),
         Buckets::Fastest => format!(
-            "of those that take at most {:.0} % longer than the fastest, it sends least",
+            "these buckets send the fewest bytes of all that take at most {:.0} % longer than the fastest",
             100.0 * (AS_GOOD_AS_FASTEST - 1.0)
         ),
     })
@@ -428,7 +433,7 @@ impl RunPlan {
         let Some(first) = self.alternatives.first() else { return Ok(()) };
         writeln!(
             f,
-            "Buckets of {} with the same bound (* is what a run uses):\n     B    opened    copies       \
+            "Buckets of {} with the same bound (* marks those of a run):\n     B    opened    copies       \
              bytes   seconds",
             first.component
         )?;
@@ -459,8 +464,8 @@ impl RunPlan {
         let (fastest, slowest) = (seconds().fold(f64::INFINITY, f64::min), seconds().fold(0.0, f64::max));
         writeln!(
             f,
-            "Cuts of the program (* is what a run uses; --cut takes another):\n    components    slots  ANDs \
-             a slot       bytes   seconds"
+            "Cuts of the program (* marks the cut of a run; --cut chooses another):\n    components    \
+             slots  ANDs a slot       bytes   seconds"
         )?;
         for cut in &self.decompositions {
             writeln!(
@@ -482,7 +487,7 @@ impl RunPlan {
         }
         match self.complete {
             true => Ok(()),
-            false => f.write_str("There are more cuts than were tried.\n"),
+            false => f.write_str("The program has more cuts than the planner tried.\n"),
         }
     }
 }

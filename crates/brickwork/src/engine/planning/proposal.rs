@@ -79,26 +79,26 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
         Model::SemiHonest => "a peer that follows it",
     };
     let mut text = match others().next() {
-        None => return format!("it is the only one that holds against {whom}"),
-        Some(_) => format!("of all that hold against {whom} "),
+        None => return format!("it is the only protocol that holds against {whom}"),
+        Some(_) => format!("of all protocols that hold against {whom} "),
     };
     let (seconds, bytes) = (chosen.cost.seconds(), chosen.cost.bytes());
     let rivals = others().filter(|other| other.cost.seconds() <= AS_GOOD_AS_FASTEST * seconds);
     text += match rivals.collect::<Vec<_>>()[..] {
         [] => "it is predicted to be fastest",
         ref rivals if rivals.iter().all(|other| other.model < chosen.model) => {
-            "it holds against most of those that are hardly slower than the fastest"
+            "of all protocols that are hardly slower than the fastest, it holds against the strongest cheater"
         }
         ref rivals if rivals.iter().all(|other| other.cost.bytes() >= bytes) => {
-            "it sends least of those that are hardly slower than the fastest"
+            "of all protocols that are hardly slower than the fastest, it sends the fewest bytes"
         }
-        _ => "it is the best of those that are hardly slower than the fastest",
+        _ => "it is the best of the protocols that are hardly slower than the fastest",
     };
     let stronger = others().filter(|other| other.model > chosen.model);
     let quickest = stronger.min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()));
     if let Some(other) = quickest {
         text += &format!(
-            "; {}, which holds against a cheater, too, takes {:.1} times as long",
+            "; {}, which also holds against a cheater, takes {:.1} times as long",
             other.way(),
             other.cost.seconds() / seconds
         );
@@ -117,8 +117,9 @@ impl Proposal {
         let Parameters { security, executions, .. } = &request.parameters;
         if security.is_some() && model == Model::SemiHonest {
             return Err(Error::usage(
-                "--security has no effect with --model semi-honest: who follows the protocol needs no bound",
-                "leave --security out, or take --model malicious",
+                "--security has no effect with --model semi-honest: a peer that follows the protocol needs \
+                 no bound",
+                "leave --security out, or give --model malicious",
             ));
         }
         let holding = Protocol::all().into_iter().filter(|&one| protocols::played(one).model() >= model);
@@ -126,8 +127,7 @@ impl Proposal {
         let candidates = ways.map(|way| {
             let request = RunRequest { parameters: way.clone(), ..request.with(way.protocol) };
             let allowed = protocols::allows(&request);
-            allowed
-                .map_err(|error| error.advise("leave it out, or say which --protocol instead of --model"))?;
+            allowed.map_err(|error| error.advise("leave it out, or give --protocol instead of --model"))?;
             Candidate::of(request, program, estimate)
         });
         let candidates = candidates.collect::<Result<Vec<Candidate>, Error>>()?;
@@ -151,8 +151,8 @@ impl fmt::Display for Proposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}: {}, {} AND gates; protocols for --model {} (* is proposed):\n    \
-             {:33} {:>17} {:>16} {:>14} {:>11} {:>9} {:>9}",
+            "{}: {}, {} AND gates; protocols for --model {} (* marks the proposal):\n    {:33} {:>17} \
+             {:>16} {:>14} {:>11} {:>9} {:>9}",
             self.name,
             plural(self.executions.into(), "execution"),
             thousands(self.and_gates),

@@ -235,7 +235,7 @@ impl Stocks for Authenticated {
 
     fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
         let no_ots = wishes.no_ots && !wishes.no_inputs;
-        let why = "masks of inputs come of the same OTs as all others";
+        let why = "the masks of inputs need the same OTs as all other masks";
         vec![wishes.components_row(), wishes.build_row(), (no_ots, "--no-ots", why)]
     }
 

@@ -168,7 +168,7 @@ impl Stocks for Jimu {
 
     fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
         let cut = matches!(wishes.cut, Some(Cut::Whole | Cut::Flags { .. }));
-        let why = "its stock is of the file's components (given) or of AND gates (gates)";
+        let why = "the stock of this protocol has the file's components (given) or AND gates (gates)";
         vec![(cut, "--cut", why), wishes.build_row()]
     }
 

@@ -114,7 +114,7 @@ impl Stocks for Lego {
     }
 
     fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
-        vec![wishes.cut_row("its stock is of AND gates")]
+        vec![wishes.cut_row("the stock of this protocol has AND gates")]
     }
 
     fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
@@ -151,8 +151,13 @@ fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>
         let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
         if !whole || !count.is_multiple_of(executions) {
             return Err(Error::usage(
-                format!("--build={executions} builds whole programs, and {count} is asked for of {}", file),
-                "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
+                format!(
+                    "--build={executions} makes whole programs, but the requested count {count} of {} is \
+                     not a multiple of it",
+                    file
+                ),
+                "give FILE=COUNT with a COUNT that is a multiple of the executions of a run, and leave out \
+                 --no-inputs and --no-ots",
             ));
         }
         // A run computes the program in the same way: with one execution it is the program itself.

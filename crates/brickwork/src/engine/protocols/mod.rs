@@ -114,7 +114,7 @@ pub fn warn(protocol: Protocol) {
 }
 
 /// The reason why `--cot` has no effect.
-pub(super) const ONE_COT: &str = "it has one kind of correlated OTs";
+pub(super) const ONE_COT: &str = "this protocol has only one kind of correlated OTs";
 
 /// Refuses flags that have no effect with this protocol or with the other flags, so that no user relies on
 /// them.

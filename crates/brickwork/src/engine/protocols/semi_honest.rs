@@ -133,9 +133,9 @@ impl Stocks for SemiHonest {
 
     fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
         vec![
-            wishes.cut_row("its stock is of OTs"),
-            (wishes.no_inputs, "--no-inputs", "OTs are all that is made"),
-            (wishes.no_ots, "--no-ots", "OTs are all that is made"),
+            wishes.cut_row("the stock of this protocol has OTs"),
+            (wishes.no_inputs, "--no-inputs", "the stock of this protocol has OTs only"),
+            (wishes.no_ots, "--no-ots", "the stock of this protocol has OTs only"),
             wishes.build_row(),
         ]
     }
@@ -147,7 +147,7 @@ impl Stocks for SemiHonest {
             if let Some(name) = name {
                 return Err(Error::usage(
                     format!("{file}:{name}: no component is made ahead of time with --protocol semi-honest"),
-                    "give FILE=COUNT: the OTs of so many executions of the program are made",
+                    "give FILE=COUNT to make the OTs for COUNT executions of the program",
                 ));
             }
             // The executions are counted one by one, because each may be a run of its own.

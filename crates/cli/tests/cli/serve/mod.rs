@@ -352,12 +352,12 @@ fn a_configuration_that_is_wrong() {
     let (key, store) = (pair.keys.file("store.key"), pair.keys.file("some.store"));
     let good = std::fs::read_to_string(pair.configure(0)).expect("a file");
     for (from, to, words) in [
-        ("role = \"garbler\"", "role = \"both\"", "role is garbler or evaluator"),
-        ("http = \"127.0.0.1:0\"", "http = \"0.0.0.0:0\"", "from this machine only"),
-        ("listen", "waits", "line 4, column 1: this name is not known; expected one of `role`"),
-        ("token = \"token\"", "token = \"garbler.key\"", "holds no token"),
-        ("[limits]", "[limits]\nwaiting = 0", "lets nothing through"),
-        ("[limits]", "[limits]\nrun_seconds = 18446744073709551615", "a limit of time is"),
+        ("role = \"garbler\"", "role = \"both\"", "role must be garbler or evaluator"),
+        ("http = \"127.0.0.1:0\"", "http = \"0.0.0.0:0\"", "only from this machine"),
+        ("listen", "waits", "line 4, column 1: an unknown name; expected one of `role`"),
+        ("token = \"token\"", "token = \"garbler.key\"", "does not contain a token"),
+        ("[limits]", "[limits]\nwaiting = 0", "would refuse everything"),
+        ("[limits]", "[limits]\nrun_seconds = 18446744073709551615", "a limit of time may be"),
         ("threads = 1", "security = 41", "security"),
         ("[limits]", "[limits]\nmemory = \"much\"", "memory"),
     ] {

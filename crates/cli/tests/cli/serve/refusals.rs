@@ -36,10 +36,10 @@ fn refusals_are_polite() {
     is(&garbler.post(&TOKEN[1..], &richer.to_string()), 401, "token");
     is(&garbler.run(&json!({ "program": "other", "input": 4 })), 403, "not allowed");
     is(&garbler.run(&json!({ "program": "richer", "input": "four" })), 400, "");
-    is(&garbler.run(&json!({ "program": "richer", "inputs": 4 })), 400, "besides program, id and input");
+    is(&garbler.run(&json!({ "program": "richer", "inputs": 4 })), 400, "neither program, id nor input");
     is(&garbler.post(TOKEN, "nothing"), 400, "no JSON");
     is(&garbler.post(TOKEN, &"x".repeat(2001)), 413, "longer than 2000 bytes");
-    is(&garbler.get("else"), 404, "nothing here");
+    is(&garbler.get("else"), 404, "no page with this path");
     is(&garbler.get("run"), 405, "method");
     // The garbler's configuration allows this program, and the evaluator's does not.
     let key = "bits:".to_owned() + &"0".repeat(128);
@@ -79,7 +79,7 @@ fn what_waits_is_answered() {
     std::thread::scope(|scope| {
         let first = scope.spawn(|| garbler.run(&body("a")));
         waits("1");
-        is(&garbler.run(&body("a")), 409, "a request with this id waits already");
+        is(&garbler.run(&body("a")), 409, "a request with this id already waits");
         // This client closes the connection before it gets an answer.
         let mut gone = TcpStream::connect(garbler.http).expect("a door");
         let text = body("b").to_string();
@@ -87,7 +87,7 @@ fn what_waits_is_answered() {
         let head = format!("{head}Content-Length: {}\r\n\r\n", text.len());
         gone.write_all(format!("{head}{text}").as_bytes()).expect("a request");
         waits("2");
-        is(&garbler.run(&body("c")), 503, "as many requests wait as may");
+        is(&garbler.run(&body("c")), 503, "too many requests wait");
         drop(gone);
         waits("1");
         let third = scope.spawn(|| garbler.run(&body("c")));
@@ -107,7 +107,7 @@ fn what_waits_is_answered() {
         let last = scope.spawn(|| garbler.run(&body("e")));
         waits("1");
         garbler.signal(rustix::process::Signal::TERM);
-        is(&last.join().unwrap(), 503, "going down");
+        is(&last.join().unwrap(), 503, "shutting down");
     });
 }
 
@@ -175,7 +175,7 @@ fn a_budget_for_each_hour() {
     let body = json!({ "program": "richer", "input": 4 });
     assert_eq!(garbler.run(&body).status, 200);
     assert_eq!(evaluator.run(&body).status, 200);
-    let spent = "has run as often as it may in an hour";
+    let spent = "has reached its limit of runs in an hour";
     let until = |got: &Got| {
         let seconds = got.json()["retry_after"].as_u64().expect("a time");
         assert!((3000..=3600).contains(&seconds), "{seconds} s");
@@ -206,15 +206,15 @@ fn web_pages_are_refused() {
     let port = garbler.http.port();
     let get = |headers: &str| garbler.get_with("metrics", headers).expect("an answer");
     for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "10.0.0.1"] {
-        is(&get(&format!("Host: {host}\r\n")), 421, "for another host");
+        is(&get(&format!("Host: {host}\r\n")), 421, "names another host");
     }
-    is(&get(""), 421, "for another host");
+    is(&get(""), 421, "names another host");
     for host in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{port}")) {
         assert_eq!(get(&format!("Host: {host}\r\n")).status, 200, "{host}");
     }
     // The host in the request line counts, and not the one in the header.
     let absolute = "GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    is(&ask(garbler.http, absolute).expect("an answer"), 421, "for another host");
+    is(&ask(garbler.http, absolute).expect("an answer"), 421, "names another host");
     let own = format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n");
     assert_eq!(get(&own).status, 200);
     for origin in ["http://evil.example", "null", "https://localhost", "http://localhost:1"] {

@@ -61,7 +61,7 @@ fn a_run_whose_outputs_cannot_be_written_does_not_begin() {
     }
     std::fs::create_dir(&seen).expect("a folder");
     let body = json!({ "program": "richer", "input": 700 });
-    is(&garbler.run(&body), 503, "cannot write down");
+    is(&garbler.run(&body), 503, "cannot record the run");
     assert_eq!([&garbler, &evaluator].map(|service| service.runs_ever("richer")), [0, 0]);
     std::fs::remove_dir(&seen).expect("a folder");
     assert_eq!(garbler.run(&body).status, 200);

@@ -26,9 +26,12 @@ fn no_page_and_no_log_repeats_a_file() {
         (good.replace("\"500\"", &format!("\"[{SECRET}\"")), "the value is not JSON".into()),
         (good.replace("input = ", &format!("{SECRET} = ")), "expected one of `name`".into()),
         (good.replace("threads = 1", &format!("threads = \"{SECRET}\"")), "expected usize".into()),
-        (good.replace("127.0.0.1:0\"\ntoken", &format!("{SECRET}\"\ntoken")), "this is malformed".into()),
-        (good.replace("role = \"evaluator\"", &format!("role = \"{SECRET}\"")), "role is".into()),
-        (good.replace("\"token\"", "\"short\""), "holds no token".into()),
+        (
+            good.replace("127.0.0.1:0\"\ntoken", &format!("{SECRET}\"\ntoken")),
+            "the value is malformed".into(),
+        ),
+        (good.replace("role = \"evaluator\"", &format!("role = \"{SECRET}\"")), "role must be".into()),
+        (good.replace("\"token\"", "\"short\""), "does not contain a token".into()),
     ];
     pair.keys.write("short", SECRET.as_bytes());
     for (name, content) in &inputs {
@@ -54,7 +57,7 @@ fn no_page_and_no_log_repeats_a_file() {
         let page = evaluator.get(page).body;
         assert!(!page.contains(SECRET), "{page}");
     }
-    assert!(evaluator.get("").body.contains("the configuration was not read again"));
+    assert!(evaluator.get("").body.contains("the service could not read the configuration again"));
     evaluator.signal(rustix::process::Signal::TERM);
     let output = finish(evaluator.child.take().expect("it runs"));
     let log = std::fs::read_to_string(pair.log(1)).expect("a log");
