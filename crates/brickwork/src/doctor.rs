@@ -106,7 +106,7 @@ impl Diagnosis {
     /// counts as failed.
     fn fail(&mut self, name: &'static str, flag: &str, lacking: Option<String>) {
         let hint = lacking.unwrap_or_default();
-        let error = Error::usage(format!("{flag} asks for this check, which could not be made"), hint);
+        let error = Error::usage(format!("{flag} asks for this check, but it could not be made"), hint);
         self.note::<()>(name, Err(error));
     }
 
@@ -133,7 +133,7 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
     let missing: Vec<&str> = needs.iter().filter(|(_, given, _)| !given).map(|(flag, ..)| *flag).collect();
     match (missing.is_empty(), needs.iter().all(|(.., good)| *good)) {
         (false, _) => Some(format!("give {}", missing.join(", "))),
-        (true, false) => Some("mend what failed above".into()),
+        (true, false) => Some("repair the failed checks above".into()),
         (true, true) => None,
     }
 }
@@ -161,7 +161,7 @@ impl DoctorRequest {
         let store = match asked {
             Some(asked) => findings.note("store", check_store(asked)),
             None => {
-                findings.skip("store", "give --store DIR, if the run takes from one");
+                findings.skip("store", "give --store DIR, if the run uses a store");
                 None
             }
         };
@@ -190,12 +190,13 @@ impl DoctorRequest {
         let ways = part.as_ref().map(|part| part.predicted(seen)).transpose()?;
         let work = match (&part, &ways) {
             (Some(part), Some(Ways { requests, reason })) => {
-                let first = requests.first().ok_or_else(|| Error::fault("no protocol is left"))?;
+                let first =
+                    requests.first().ok_or_else(|| Error::fault("the flags exclude all protocols"))?;
                 if let Some(reason) = reason {
                     let who = if part.party == Party::Garbler {
                         ""
                     } else {
-                        "unless the garbler prefers another: "
+                        "unless the garbler prefers another protocol: "
                     };
                     findings
                         .note("protocol", Ok(((), format!("{who}{}, {reason}", first.parameters.protocol))));
@@ -214,7 +215,7 @@ impl DoctorRequest {
                     proposal = Some(proposed);
                 }
             }
-            (Some(_), _) => findings.skip("parameters", "they are those of the stock"),
+            (Some(_), _) => findings.skip("parameters", "the store has stock of these protocols"),
             (None, why) => findings.skip("parameters", why.unwrap_or_default()),
         }
         if let Some(directory) = directory {
@@ -235,7 +236,7 @@ impl DoctorRequest {
             match (&identity, peer, &work, &proposal, why) {
                 (Some(identity), Some(peer), Some(work), Some(proposed), None) => {
                     let Some(both) = part.as_ref().zip(ways.as_ref()) else {
-                        return Err(Error::fault("a part without ways"));
+                        return Err(Error::fault("the party has no protocol"));
                     };
                     let result = self.connection((identity, peer), both, work, proposed, seen, listens);
                     findings.note("connection", result.map(|detail| ((), detail)));
@@ -297,9 +298,9 @@ impl DoctorRequest {
                 if met.visits {
                     break met;
                 }
-                tracing::warn!("refused the peer, which would begin a run: this is `doctor`");
+                tracing::warn!("refused the peer's run, because this is only `brickwork doctor`");
                 // If the peer has gone away, it does not need the reason.
-                let _ = met.channel.refuse("this is `brickwork doctor`; it begins no run");
+                let _ = met.channel.refuse("this party runs `brickwork doctor`, which begins no run");
             }
         };
         let proposed = proposed.as_ref().map(|proposed| &proposed.program);
@@ -316,7 +317,7 @@ impl DoctorRequest {
             }
             Err(_) => work.compare(&sheet, &mut met, proposed, store)?,
         };
-        Ok(format!("the peer is there, holds its key, and has {agreed}"))
+        Ok(format!("the peer answers with the expected key, and {agreed}"))
     }
 }
 
@@ -363,7 +364,7 @@ fn check_store(request: &StoreRequest) -> Result<(Option<Store>, String), Error>
 
 /// Checks that more stock can be made with this peer, or with all peers.
 fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Result<((), String), Error> {
-    let mut words = "less than half of any peer's attempts is used up".to_owned();
+    let mut words = "no peer has used more than half of its attempts".to_owned();
     for (account, _) in store.accounts()? {
         let (tried, key) = (store.tried(&account)?, peer_of(&account.relation));
         if peer.is_some_and(|peer| peer != key) {
@@ -373,17 +374,15 @@ fn check_attempts(store: &Store, peer: Option<PublicKey>, is_enough: bool) -> Re
         if tried.is_used_up() && !is_enough {
             return Err(Error::new(
                 ErrorKind::Stock,
-                format!(
-                    "no more stock of {protocol} is made with {key}: too much that was begun came to nothing"
-                ),
-                "find out why connections broke or checks failed; if it was not the peer's will, `brickwork \
-                 stock forgive` lets both begin again",
+                format!("this party makes no more stock of {protocol} with {key}: too many attempts failed"),
+                "find out why connections broke or checks failed; if the peer did not intend this, \
+                 `brickwork stock forgive` lets both begin again",
             ));
         }
         if tried.is_low() {
             let left =
                 tried.left().map_or_else(String::new, |left| format!(": {} left", plural(left, "step")));
-            words = format!("more than half of the attempts at {protocol} with {key} is used up{left}");
+            words = format!("more than half of the attempts at {protocol} with {key} are used up{left}");
         }
     }
     Ok(((), words))
@@ -409,13 +408,14 @@ fn plan(work: &Work) -> Result<(Planned, String), Error> {
         let memory = cost.memory_bytes(work.party);
         let disk = if work.party == Party::Evaluator { cost.disk_bytes } else { 0 };
         let planned = Planned { proposed: None, memory, disk };
-        return Ok((planned, "this protocol leaves nothing to choose".into()));
+        return Ok((planned, "this protocol has no choices".into()));
     }
     let (proposed, parameters, program, memory, disk) = match work.party {
         Party::Garbler => {
             let estimate = Estimate::of(work.request)?;
             let proposed = work.proposal(None, Some(&estimate))?;
-            let parameters = proposed.parameters.clone().ok_or_else(|| Error::fault("there is no plan"))?;
+            let parameters =
+                proposed.parameters.clone().ok_or_else(|| Error::fault("the run has no plan"))?;
             let (program, memory) = (proposed.program.clone(), proposed.garbler_memory.unwrap_or_default());
             (Some(proposed), parameters, program, memory, 0)
         }
@@ -453,10 +453,13 @@ fn memory(need: u64, allowed: Option<u64>) -> Result<((), String), Error> {
         (None, Some(free)) => (free, "are free"),
         (None, None) => {
             let need = bytes(need);
-            return Ok(((), format!("the run needs about {need}; what is free is not known on this system")));
+            return Ok((
+                (),
+                format!("the run needs about {need}; this system does not tell how much memory is free"),
+            ));
         }
     };
-    let both = format!("{} {words}, and the run needs about {}", bytes(limit), bytes(need));
+    let both = format!("{} {words}, but the run needs about {}", bytes(limit), bytes(need));
     if limit < need {
         return Err(Error::machine(both, "close other programs, raise --max-ram, or use fewer --executions"));
     }
@@ -474,21 +477,21 @@ fn stock(work: &Work, directory: &Path, store: Option<&Store>) -> Result<(Option
         _ => None,
     };
     let Some(store) = store else {
-        return Ok((proposed, "there is none yet; all is made on the spot".into()));
+        return Ok((proposed, "there is no stock yet, so everything is made during the run".into()));
     };
     let program = proposed.as_ref().map_or(&work.job.program, |proposed| &proposed.program);
     if work.has(store, program)? {
-        return Ok((proposed, "it has all that this run takes".into()));
+        return Ok((proposed, "the stock has all items for this run".into()));
     }
     let has = has(work, directory, store)?;
     let wanted = plural(work.executions().unwrap_or(1).into(), "execution");
-    let lacks = format!("{has}, and this run takes what {wanted} need");
+    let lacks = format!("{has}, but this run needs the items of {wanted}");
     match work.request.lacking {
-        Lacking::Make => Ok((proposed, format!("{lacks}: what is lacking is made on the spot"))),
+        Lacking::Make => Ok((proposed, format!("{lacks}; the missing items are made during the run"))),
         Lacking::Refuse => Err(Error::new(
             ErrorKind::Stock,
-            format!("{lacks}; --no-top-up makes nothing on the spot"),
-            "`brickwork preprocess` on both sides makes more; or leave --no-top-up out",
+            format!("{lacks}; --no-top-up forbids to make them during the run"),
+            "run `brickwork preprocess` on both sides, or leave --no-top-up out",
         )),
     }
 }

@@ -100,7 +100,7 @@ pub fn keep_memory_private() {
         limited.and(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable));
     if let Err(error) = limited {
         tracing::warn!(
-            "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
+            "this process cannot switch off core dumps ({}): if it crashes, secrets may reach the disk",
             explained(&error.into()).0
         );
     }

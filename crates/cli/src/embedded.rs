@@ -37,9 +37,18 @@ pub fn call(arguments: &[String], line: &Control) -> Answer {
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
             // These commands replace the process, or need processes of their own.
             Command::DemoCheat(_) => Err(elsewhere("demo_cheat")),
-            Command::Started(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
-            Command::Serve(_) => Err(Failure::usage("a service is a process", "start `brickwork serve`")),
-            Command::Bench(_) => Err(Failure::usage("another program measures", "start `brickwork bench`")),
+            Command::Started(_) => Err(Failure::usage(
+                "a worker cannot be called from a program",
+                "start the command `brickwork worker` instead",
+            )),
+            Command::Serve(_) => Err(Failure::usage(
+                "a service cannot be called from a program",
+                "start the command `brickwork serve` instead",
+            )),
+            Command::Bench(_) => Err(Failure::usage(
+                "measurements are made by another program",
+                "start the command `brickwork bench` instead",
+            )),
             _ => execute(&cli),
         }
     }))

@@ -261,7 +261,7 @@ pub fn output_values(
         let width: usize = program.outputs_of(party).map(|output| output.wires.len()).sum();
         match width.checked_mul(executions.unwrap_or(1) as usize) == Some(bits.len()) {
             true => Ok((role(party), output_value(program, party, executions, bits))),
-            false => Err(Error::fault(format!("{} output bits of another program", bits.len()))),
+            false => Err(Error::fault(format!("these {} output bits belong to another program", bits.len()))),
         }
     };
     let both = [Party::Garbler, Party::Evaluator].into_iter().zip(bits);
