@@ -157,7 +157,7 @@ fn jimu_parties_run_from_stock() {
     for role in ROLES {
         let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
         let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(said.contains("It makes 2 executions"), "{said}");
+        assert!(said.contains("The preprocessing makes 2 executions"), "{said}");
         let epoch = &json["epochs"][0];
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("jimu"), &json!(40)));
         let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();

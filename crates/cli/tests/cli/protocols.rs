@@ -241,7 +241,10 @@ fn semi_honest_parties_run_from_stock() {
     for role in ROLES {
         let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
         let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(said.contains("SEMI-HONEST") && said.contains("It makes 3 executions"), "{said}");
+        assert!(
+            said.contains("SEMI-HONEST") && said.contains("The preprocessing makes 3 executions"),
+            "{said}"
+        );
         let epoch = &json["epochs"][0];
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("semi-honest"), &json!(null)));
         assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
@@ -588,7 +591,10 @@ fn lego_parties_run_from_stock() {
     for role in ROLES {
         let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
         let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(said.contains("It makes 3 executions") && said.contains("wire authenticators"), "{said}");
+        assert!(
+            said.contains("The preprocessing makes 3 executions") && said.contains("wire authenticators"),
+            "{said}"
+        );
         let epoch = &json["epochs"][0];
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("lego"), &json!(40)));
         let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
@@ -868,7 +874,7 @@ fn compgc_parties_run_from_stock() {
     for role in ROLES {
         let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
         let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(said.contains("It makes 3 executions"), "{said}");
+        assert!(said.contains("The preprocessing makes 3 executions"), "{said}");
         let epoch = &json["epochs"][0];
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("compgc"), &json!(null)));
         let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
@@ -959,7 +965,7 @@ fn parties_with_authenticated_masks_run_from_stock() {
     for role in ROLES {
         let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
         let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(said.contains("It makes 3 executions"), "{said}");
+        assert!(said.contains("The preprocessing makes 3 executions"), "{said}");
         let epoch = &json["epochs"][0];
         assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("authenticated"), &json!(40)));
         assert!(epoch["bound_log2"].as_f64().unwrap() <= -40.0, "{epoch}");
