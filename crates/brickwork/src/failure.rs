@@ -322,8 +322,8 @@ impl From<ProtocolError> for Error {
             ),
             ProtocolError::Strangers(_) => (
                 ErrorKind::Stock,
-                "give --store the two folders of one pair, whose name `brickwork stock ls` shows on both \
-                 sides; to begin with new stores, burn the old stock with `brickwork stock burn` on each \
+                "give --store the two folders of one pair; `brickwork stock ls` shows its name on both \
+                 sides. To begin with new stores, burn the old stock with `brickwork stock burn` on each \
                  side that has some",
             ),
             ProtocolError::Stock(_) => (

@@ -723,8 +723,8 @@ mod tests {
         let batch = |number| serial(1, number);
         for (taken, words) in [
             (vec![], "takes nothing"),
-            (vec![(batch(0), 0)], "nothing is taken"),
-            (vec![(batch(0), 1), (batch(1), 0)], "nothing is taken"),
+            (vec![(batch(0), 0)], "takes no item of it"),
+            (vec![(batch(0), 1), (batch(1), 0)], "takes no item of it"),
         ] {
             let entry = Entry::Use { program: [2; 32], taken };
             let refused = state.clone().apply(&entry);

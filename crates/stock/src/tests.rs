@@ -94,7 +94,7 @@ fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
     // Units can be read in any order.
     assert_eq!(store.read_units(&taken, ONE, &[19, 0, 8, 0])?, [19, 0, 8, 0].map(|i| unit(ONE, i)).concat());
     refused(store.read_units(&taken, ONE, &[20]), "does not have the requested units");
-    refused(store.read_units(&taken, TWO, &[0]), "not among the taken items");
+    refused(store.read_units(&taken, TWO, &[0]), "used up or burned");
     Ok(drawn)
 }
 
@@ -565,7 +565,7 @@ fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let nothing = |store: &Store, entry: Entry| refused(store.append(&ID, &entry), "nothing was begun");
+    let nothing = |store: &Store, entry: Entry| refused(store.append(&ID, &entry), "no step is open");
     for entry in [Entry::Stored, Entry::Made] {
         nothing(&store, entry);
     }
@@ -862,7 +862,7 @@ fn row_16_workers_have_ranges_of_their_own() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
-    for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "is full")] {
+    for (wrong, why) in [(0, "1 to 256 workers"), (MAX_WORKERS + 1, "1 to 256 workers"), (u32::MAX, "is full")] {
         refused(store.append(&ID, &by(1, wrong)).map(drop), why);
     }
     // The first step is given up, so its three log numbers are not used again.

@@ -270,9 +270,8 @@ impl Sheet {
                 }
                 (Some(one), Some(other)) if one != other => {
                     return Err(
-                        "the two sources differ, although they compile to the same program, so a cut \
-                                of the garbler's source may give a different program than the same cut of \
-                                the evaluator's; give both parties the same file, or --cut given"
+                        "the two sources compile to the same program, but a cut may make different programs \
+                                of them; give both parties the same file, or --cut given"
                             .into(),
                     );
                 }

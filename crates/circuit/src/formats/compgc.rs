@@ -537,7 +537,7 @@ mod tests {
             ("/components/0/circuit_ids/1", json!(3), "not between 1 and 2"),
             ("/components/0/type", json!("and"), "no component and"),
             ("/input_mapping/0/end_input_idx", json!(2), "not a range within 2 wires"),
-            ("/input_mapping/0/start_input_idx", json!(2), "no range"),
+            ("/input_mapping/0/start_input_idx", json!(2), "not a range"),
             ("/input_mapping/0/end_wire_idx", json!(4), "not a range within 4 wires"),
             ("/input_mapping/0/end_wire_idx", json!(u32::MAX), "not a range within 4 wires"),
             ("/input_mapping/0/end_wire_idx", json!(0), "connects 2 wires to 1 wires"),

@@ -130,16 +130,8 @@ impl CopyClaims {
         claims: &mut Claims<'a>,
     ) -> ClaimGroup {
         let Shape { batch, inputs, outputs, .. } = self.shape;
-        assert_eq!(
-            openings.solderings.len(),
-            self.shape.bucket_solderings(),
-            "each copy behind a head must have a soldering for each wire"
-        );
-        assert_eq!(
-            openings.outputs.len(),
-            batch.chosen() * outputs,
-            "each chosen copy must have a soldering for each output"
-        );
+        assert_eq!(openings.solderings.len(), self.shape.bucket_solderings(), "a soldering is missing");
+        assert_eq!(openings.outputs.len(), batch.chosen() * outputs, "an output lacks its soldering");
         let assignment = &self.assignment;
         let items = batch.items();
         let opened = openings.opened;
@@ -358,11 +350,7 @@ impl AuthenticatorClaims {
                 }
             });
             let Some(values) = openings.solderings else { continue };
-            assert_eq!(
-                values.len(),
-                buckets.len() * size.saturating_sub(1),
-                "each copy behind a head must have a soldering for each wire"
-            );
+            assert_eq!(values.len(), buckets.len() * size.saturating_sub(1), "a soldering is missing");
             claims.values(values.len(), move |weights, first, labels, of| {
                 let pairs = first..first + labels.len();
                 let buckets = pairs.start / (size - 1)..pairs.end.div_ceil(size - 1);

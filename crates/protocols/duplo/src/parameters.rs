@@ -160,8 +160,8 @@ pub(super) fn promise_of_origins(
     let spent = bound_of_origins(all.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > security.log2() {
         return Err(Error::Stock(format!(
-            "the program would use so many batches, or so many steps were given up, that a cheater would \
-             succeed with probability up to {}, more than {security}; make all items for this program in \
+            "the program would use too many batches, or too many steps were given up: a cheater would \
+             succeed with probability up to {}, more than {security}. Make all items for this program in \
              one step of `brickwork preprocess`",
             at_most(spent.log2())
         )));

@@ -1235,7 +1235,7 @@ fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
         for _ in 0..3 {
             let met = both_try(&world, Fate::Lives, &FEW);
             assert!(matches!(&met[full as usize], Err(Error::Vain(_))), "{met:?}");
-            let is_told = |why: &str| why.contains("makes no more stock");
+            let is_told = |why: &str| why.contains("refuses to make more stock");
             assert!(matches!(&met[1 - full as usize], Err(Error::Stock(why)) if is_told(why)), "{met:?}");
             let others = Store::open(&other, &KEY).unwrap();
             assert_eq!(others.accounts().unwrap(), []);

@@ -165,8 +165,8 @@ pub(super) fn promise(
     let spent = bound(origins, given_up, &level).log2();
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would use so many batches, or so many steps were given up, that a cheater would \
-             succeed with probability up to {}, more than 2^-{security}; make all items for this program in \
+            "the program would use too many batches, or too many steps were given up: a cheater would \
+             succeed with probability up to {}, more than 2^-{security}. Make all items for this program in \
              one step of `brickwork preprocess`",
             at_most(spent)
         )));

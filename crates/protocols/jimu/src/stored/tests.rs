@@ -439,7 +439,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
         let same = vec![of(0); most + 2];
         assert!(super::origins::promise(&same, unit, Default::default(), 40).is_ok(), "one batch");
         let why = may(most + 2).err().unwrap().to_string();
-        assert!(why.contains("use so many batches"), "{why}");
+        assert!(why.contains("use too many batches"), "{why}");
     }
 }
 

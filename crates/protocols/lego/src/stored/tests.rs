@@ -243,7 +243,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(most > 100, "{most}");
     assert!(origins::promise(&vec![origins[0]; most + 1], GivenUp::default(), 40).is_ok(), "one batch");
     let why = may(most + 1).err().unwrap().to_string();
-    assert!(why.contains("use so many batches"), "{why}");
+    assert!(why.contains("use too many batches"), "{why}");
 }
 
 /// Row 19: a request for nothing, inputs of another length, and programs that are too long are refused.

@@ -402,7 +402,7 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
         let store = Store::open(&path, &key).unwrap();
         let why = store.state(&id).unwrap().burned().map(str::to_owned);
         assert_eq!(why.is_some(), before, "{why:?}");
-        assert!(why.is_none_or(|why| why.contains("makers had its secrets")));
+        assert!(why.is_none_or(|why| why.contains("makers had the secrets")));
     }
 }
 
