@@ -94,7 +94,7 @@ def test_secrets_are_erased_and_stay() -> None:
     program = bw.example("millionaires")
     assert bw.run(program, secret, 7).garbler == {"garbler_richer": 1, "equal": 0}
     assert buffer == bytes(7)
-    with pytest.raises(ValueError, match="used before"):
+    with pytest.raises(ValueError, match="already used"):
         bw.run(program, secret, 7)
     with pytest.raises(TypeError, match="can be erased"):
         bw.Secret(b"7")  # type: ignore[arg-type]

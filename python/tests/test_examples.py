@@ -122,7 +122,7 @@ def test_one_party(millionaires: bw.Program, here: Path) -> None:
     assert names["r"].garbler == theirs.evaluator == {"garbler_richer": 1, "equal": 0}
     with pytest.raises(ValueError, match="has ended"):
         bw.run(millionaires, names["x"], 7)
-    with pytest.raises(bw.InvalidInput, match="no file"), bw.secret_file("nowhere.json"):
+    with pytest.raises(bw.InvalidInput, match="is not a file"), bw.secret_file("nowhere.json"):
         pass
 
 

@@ -211,7 +211,7 @@ def test_files_hold_numbers(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("price;number;rates[0];rates[1]\n2,5;3;0,5;0,25\n-0,25;4;0;0,75\n")
     assert bw.simulate(echo, tmp_path / "t.csv").garbler["price"].tolist() == [2.5, -0.25]
     (tmp_path / "x.json").write_text("0.1")
-    with pytest.raises(bw.InvalidInput, match="between two") as error:
+    with pytest.raises(bw.InvalidInput, match="cannot hold this number exactly") as error:
         bw.simulate(one, tmp_path / "x.json")
     assert "rounding=True" in str(error.value) and "--" not in str(error.value)
     assert bw.simulate(one, tmp_path / "x.json", rounding=True).garbler == 6554 / 2**16

@@ -598,8 +598,8 @@ def test_plain_numbers_become_fixed_point_ones_exactly_or_not_at_all() -> None:
     assert money.encode(Fraction(1, 3), rounding=True) == 85
     assert (money.decode(money.encode(np.array([0.25, -7.5]))) == [0.25, -7.5]).all()
     for wrong, why in [
-        (0.1, "between two"),
-        (2.0**23, "does not hold"),
+        (0.1, "cannot hold"),
+        (2.0**23, "cannot hold"),
         (float("nan"), "no number"),
         (float("inf"), "no number"),
         ("2.5", "no number"),

@@ -271,7 +271,7 @@ impl<'b> Reader<'b> {
                 return Ok(value);
             }
         }
-        bad("the file contains a number of more than 64 bits")
+        bad("the file contains a number of more than 35 bits")
     }
 
     fn number32(&mut self) -> Result<u32, Error> {

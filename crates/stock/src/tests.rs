@@ -862,7 +862,9 @@ fn row_16_workers_have_ranges_of_their_own() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
     let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
-    for (wrong, why) in [(0, "1 to 256 workers"), (MAX_WORKERS + 1, "1 to 256 workers"), (u32::MAX, "is full")] {
+    for (wrong, why) in
+        [(0, "1 to 256 workers"), (MAX_WORKERS + 1, "1 to 256 workers"), (u32::MAX, "is full")]
+    {
         refused(store.append(&ID, &by(1, wrong)).map(drop), why);
     }
     // The first step is given up, so its three log numbers are not used again.

@@ -113,7 +113,7 @@ fn the_reader_names_what_is_wrong() {
         (&[&[0x81, 0], INVERTER, &[1, 0, 1, 0], OUTPUT].concat(), "that the compiler writes"),
         (&[&[2], INVERTER, INVERTER, &[1, 0, 1, 0], OUTPUT].concat(), "two components are called c"),
         (&[0xff, 0xff, 0xff, 0xff, 0x0f], "ends too early"),
-        (&[0xff, 0xff, 0xff, 0xff, 0xff, 0x0f], "number is too large"),
+        (&[0xff, 0xff, 0xff, 0xff, 0xff, 0x0f], "a number of more than 35 bits"),
         (&[], "ends too early"),
     ] {
         let message = refused(&body(rest));

@@ -127,7 +127,7 @@ fn files_are_what_the_paper_s_program_writes() {
         (&[0x98, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "neither such a circuit"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "four bits"),
         (&[0x97, 2, 1, 1, 0, 1, 8, 4], "no wire"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "no number"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "must be a number"),
         (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),
         (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends too early"),
@@ -183,10 +183,10 @@ fn inputs_are_mapped() {
         (&[(&*low, garbler), ("in0-0", garbler)], "does not follow"),
         (&[("in3-1", garbler)], "does not follow"),
         (&[("in0-4294967295", garbler)], "does not follow"),
-        (&[("in0-99999999999", garbler)], "no range"),
-        (&[("in0-+1", garbler)], "no range"),
-        (&[("in1", garbler)], "no range"),
-        (&[("all", garbler)], "no range"),
+        (&[("in0-99999999999", garbler)], "not a range"),
+        (&[("in0-+1", garbler)], "not a range"),
+        (&[("in1", garbler)], "not a range"),
+        (&[("all", garbler)], "not a range"),
     ] {
         let error = refused(&bytes, entries);
         assert!(error.contains(why), "{entries:?}: {error}");

@@ -628,7 +628,10 @@ fn row_04_every_attempt_counts() {
     let make: Work = &|_, session| Ok(session.preprocess(std::slice::from_ref(&all))?.1);
     let refused = connect(&folders, &Counts::default(), None, make);
     let [garbler, evaluator] = &refused;
-    assert!(matches!(garbler, Err(Error::Stock(why)) if why.contains("makes no more stock")), "{refused:?}");
+    assert!(
+        matches!(garbler, Err(Error::Stock(why)) if why.contains("refuses to make more stock")),
+        "{refused:?}"
+    );
     assert!(matches!(evaluator, Err(Error::Vain(_))), "{refused:?}");
     folders.store(Party::Evaluator).forgive(&account).unwrap();
     made(&folders, &all);

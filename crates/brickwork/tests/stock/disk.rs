@@ -312,7 +312,7 @@ fn the_promise_covers_what_is_carried_on() {
     });
     for result in results {
         let Err(Error::Stock(why)): Result<((), _), _> = result else { panic!("{result:?}") };
-        assert!(why.contains("so many batches"), "{why}");
+        assert!(why.contains("too many batches"), "{why}");
     }
     let bounds = bounds.into_inner().unwrap();
     let spent: Vec<f64> = bounds.iter().map(|bound| (bound + 40.0).exp2()).collect();

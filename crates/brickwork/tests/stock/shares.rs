@@ -173,7 +173,9 @@ fn a_share_without_a_code_is_refused() {
         [garbler, evaluator.join().unwrap()]
     });
     assert!(
-        results.iter().any(|r| matches!(r, Err(Error::Usage(why)) if why.contains("no code"))),
+        results
+            .iter()
+            .any(|r| matches!(r, Err(Error::Usage(why)) if why.contains("no error-correcting code"))),
         "{results:?}"
     );
 }

@@ -246,7 +246,7 @@ fn reload(desk: &Desk, path: &Path) {
             );
         }
         Err(failure) => {
-            tracing::error!("the service keeps the old {}: {}", path.display(), failure.message());
+            tracing::error!("{} stays as it was: {}", path.display(), failure.message());
             desk.figures
                 .error(format!("the service could not read the configuration again: {}", failure.message()));
         }

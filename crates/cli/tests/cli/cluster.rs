@@ -458,7 +458,7 @@ fn why_workers_end_is_said() {
     let outputs = job.run([""; 2], [&[]; 2]);
     for output in &outputs {
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
-        assert!(output.status.code() == Some(1) && said.contains("are used up"), "{said}");
+        assert!(output.status.code() == Some(1) && said.contains("has used all the stocks"), "{said}");
     }
     let said = text(&outputs[1].stderr);
     assert!(said.contains("lane 0, attempt 0, ends: ") && said.contains("none.key"), "{said}");

@@ -494,7 +494,7 @@ fn bad_keys_and_flags_are_refused_before_the_network() {
     };
     with("no-such-key", &keys.evaluator, 3, "cannot read no-such-key");
     with(&own, "nonsense", 2, "not a public key");
-    with(&own, &keys.garbler, 2, "this party's own");
+    with(&own, &keys.garbler, 2, "the same as this party's");
     let garbage =
         keys.write("garbage.key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     #[cfg(unix)]

@@ -1029,7 +1029,7 @@ fn functions_of_compgc_are_programs() {
     let text = std::fs::read_to_string(&function).unwrap();
     for (from, to, why) in [
         ("\"gc_id\": 1", "\"gc_id\": 2", "no component 2"),
-        ("\"end_wire_idx\": 31", "\"end_wire_idx\": 4000", "no range"),
+        ("\"end_wire_idx\": 31", "\"end_wire_idx\": 4000", "not a range"),
         ("\"EVAL\"", "\"NOTHING\"", "not a function"),
         ("\"num\": 1", "\"num\": 2", "num is 2"),
     ] {
@@ -1049,5 +1049,5 @@ fn functions_of_compgc_are_programs() {
 
     let name = &program.components()[0].name;
     std::fs::write(&function, text.replace(name.as_str(), "../up")).unwrap();
-    bad(&["info", &function], 3, "names no component");
+    bad(&["info", &function], 3, "is not the name of a component");
 }

@@ -298,5 +298,5 @@ fn the_peers_key_may_be_in_a_file() {
     refused("@no-such.pub", 3, "--peer: cannot read no-such.pub", "path");
     refused(&format!("@{}", keys.file("evaluator.key")), 3, "contains a private key", "make a new one");
     refused(&format!("@{}", keys.file("evaluator.json")), 3, "not a public key", "keygen");
-    refused(&format!("@{}", public[0]), 2, "this party's own", "");
+    refused(&format!("@{}", public[0]), 2, "the same as this party's", "");
 }

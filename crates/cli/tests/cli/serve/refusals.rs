@@ -37,7 +37,7 @@ fn refusals_are_polite() {
     is(&garbler.run(&json!({ "program": "other", "input": 4 })), 403, "not allowed");
     is(&garbler.run(&json!({ "program": "richer", "input": "four" })), 400, "");
     is(&garbler.run(&json!({ "program": "richer", "inputs": 4 })), 400, "neither program, id nor input");
-    is(&garbler.post(TOKEN, "nothing"), 400, "no JSON");
+    is(&garbler.post(TOKEN, "nothing"), 400, "not JSON");
     is(&garbler.post(TOKEN, &"x".repeat(2001)), 413, "longer than 2000 bytes");
     is(&garbler.get("else"), 404, "no page with this path");
     is(&garbler.get("run"), 405, "method");

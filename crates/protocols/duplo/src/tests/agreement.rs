@@ -83,7 +83,7 @@ fn row_19_a_proposal_for_another_program() {
         &[&proposal[..], &[0]].concat(),
         &[&proposal[..], &[0; 8]].concat(),
     ] {
-        assert!(refusal(other).contains("not for this program"));
+        assert!(refusal(other).contains("do not fit this program"));
     }
 }
 
@@ -396,14 +396,14 @@ fn row_19_a_cut_that_is_another_program() {
     for name in ["whole", "given"] {
         let proposal =
             Proposal { program: other.clone(), parameters: parameters.clone().of_decomposition(name) };
-        cut_refused(cut(&proposal, |_, _| (), CUTS), "another program");
+        cut_refused(cut(&proposal, |_, _| (), CUTS), "a different program");
     }
     // The empty name stands for the job's own program.
-    cut_refused(cut(&Proposal { program: other, parameters }, |_, _| (), CUTS), "another one");
+    cut_refused(cut(&Proposal { program: other, parameters }, |_, _| (), CUTS), "different programs");
     // The right program under the name of another cut.
     let mut proposal = whole();
     proposal.parameters = proposal.parameters.of_decomposition("given");
-    cut_refused(cut(&proposal, |_, _| (), CUTS), "another program");
+    cut_refused(cut(&proposal, |_, _| (), CUTS), "a different program");
     // The cut has another interface, whichever party makes it.
     let other = ands(3, Recipient::Both);
     let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
@@ -456,7 +456,7 @@ fn row_19_altered_cuts() {
             }
         }
     };
-    cut_refused(cut(&whole(), alter(|cut| cut[0] ^= 1), CUTS), "another program");
+    cut_refused(cut(&whole(), alter(|cut| cut[0] ^= 1), CUTS), "a different program");
     cut_refused(cut(&whole(), alter(|cut| cut[32] ^= 1), CUTS), "no such cut");
     cut_refused(cut(&whole(), alter(|cut| cut[32] = 0xff), CUTS), "message");
     cut_refused(cut(&whole(), alter(|cut| cut.truncate(31)), CUTS), "message");
