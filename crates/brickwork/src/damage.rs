@@ -38,7 +38,7 @@ pub struct DamagedItems {
 impl Verified {
     /// Returns a line for each fault and for each consequence of a damaged index.
     pub fn findings(&self) -> String {
-        let remade = self.burned.iter().map(|_| "The index was damaged and is made anew.\n".to_owned());
+        let remade = self.burned.iter().map(|_| "The index was damaged and was made anew.\n".to_owned());
         let runs = self.runs_may_be_lost.then(|| RUNS_MAY_BE_LOST.to_owned());
         let burned = self.burned.iter().flatten().map(|id| format!("{} is burned\n", &id[..12]));
         let damaged = self.damaged.iter().map(|DamagedItems { epoch, name, items, why, .. }| {
@@ -49,8 +49,9 @@ impl Verified {
 }
 
 /// The warning if the note about a service's runs may be lost.
-const RUNS_MAY_BE_LOST: &str = "It cannot be told how often a service has run with this store. Its budgets \
-                                count only the runs that the logs still name: lower `total` by the others.\n";
+const RUNS_MAY_BE_LOST: &str = "Nobody can tell how many runs a service has done with this store. Its \
+                                budgets count only the runs that the logs still have: lower `total` in its \
+                                configuration by all other runs.\n";
 
 impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

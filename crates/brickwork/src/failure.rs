@@ -166,8 +166,8 @@ impl Error {
             0 => String::new(),
             more => format!("; and {}", plural(more as u64, "more such place")),
         };
-        let hint = "put back a segment that was moved or exchanged; `brickwork stock verify --repair` gives \
-                    up the items that cannot be read, and programs go on with the rest";
+        let hint = "restore segments that were moved or exchanged; or let `brickwork stock verify --repair` \
+                    give up the items that cannot be read, so that programs can use the rest";
         Error::new(ErrorKind::Stock, format!("{first}{others}"), hint).because(Cause::Damage(found))
     }
 

@@ -57,13 +57,13 @@ impl FromStr for Hired {
 
 /// Refuses a maker that is named twice, has the party's own key, or has the peer's key.
 pub(crate) fn check(makers: &[Hired], own: PublicKey, peer: PublicKey) -> Result<(), Error> {
-    let hint = "each maker has a key of its own, which its `brickwork keygen` printed";
+    let hint = "each maker needs its own key; `brickwork keygen` on the maker's machine prints it";
     for (k, Hired { address, key }) in makers.iter().enumerate() {
         let why = match () {
-            () if *key == peer => "has the peer's key: it would be told this party's secrets",
+            () if *key == peer => "has the peer's key, but a maker receives this party's secrets",
             () if *key == own => "has this party's own key",
             () if makers[..k].iter().any(|other| other.key == *key || other.address == *address) => {
-                "is named twice, by its address or its key"
+                "is named twice, by its address or by its key"
             }
             () => continue,
         };
@@ -107,8 +107,7 @@ fn same(met: &Met) -> Result<(), ProtocolError> {
     match met.sheet == sheet() && !met.visits {
         true => Ok(()),
         false => Err(ProtocolError::Mismatch(
-            "a maker and its `brickwork preprocess --maker` need the same release, and each is called by the \
-             other alone"
+            "a maker and its `brickwork preprocess --maker` need the same release and must call each other"
                 .into(),
         )),
     }
@@ -170,7 +169,7 @@ fn peer(call: &Call, peer_listen: Option<&str>) -> Result<Channel, ProtocolError
     match (&call.connect, peer_listen) {
         (Some(address), _) => tls::connect(address, &identity, peer, &options),
         (None, None) => Err(ProtocolError::Usage(
-            "this party listens for its peer, and the maker was started without --peer-listen".into(),
+            "this party listens for its peer, but the maker was started without --peer-listen".into(),
         )),
         (None, Some(address)) => {
             let listener = Listener::bind(address, &identity, peer, &options)?;
@@ -187,7 +186,7 @@ pub(crate) fn next_of(listener: &Listener, timeout: Duration) -> Result<Channel,
         if !met.visits {
             return Ok(met.channel);
         }
-        met.channel.refuse("this side makes stock, and compares nothing")?;
+        met.channel.refuse("this party only makes stock, and does not compare runs")?;
     }
 }
 
@@ -230,7 +229,7 @@ impl MakerRequest {
         if identity.public_key() == *party {
             let hint = "`brickwork keygen` makes a key for this maker; the party sends its own key when it \
                         connects";
-            return Err(Error::usage("--identity is the party's own key", hint));
+            return Err(Error::usage("--identity is the key of the party; give the maker its own key", hint));
         }
         let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: resources.timeout };
         let listener = Listener::bind(listen, &identity, *party, &options)?;
@@ -240,7 +239,9 @@ impl MakerRequest {
         channel.set_timeout(resources.timeout.max(SILENCE));
         let met = {
             let _erasing = Erasing::begin();
-            let strange = || ProtocolError::Mismatch("the party's call is not for making stock".into());
+            let strange = || {
+                ProtocolError::Mismatch("the party's message does not ask this maker to make stock".into())
+            };
             let call = channel.receive_up_to(CALL, MAX_CALL_BYTES).map_err(|error| match error {
                 ProtocolError::Peer(_) => strange(),
                 other => other,

@@ -49,8 +49,8 @@ impl FromStr for ComponentCount {
         let bad = || {
             Error::usage(
                 format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"),
-                "COUNT is how often the component will be used, or how often the program will be run; \
-                 `brickwork info FILE` lists the names",
+                "COUNT is the number of uses of the component, or of runs of the program; `brickwork info \
+                 FILE` lists the names",
             )
         };
         let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
@@ -74,7 +74,7 @@ impl ComponentCount {
     pub fn read(texts: &[String], list: Option<&Path>) -> Result<Vec<Self>, Error> {
         let mut all = texts.iter().map(|text| text.parse()).collect::<Result<Vec<Self>, _>>()?;
         if let Some(path) = list {
-            let hint = "a list holds tables [[component]] with file, name and count";
+            let hint = "a list must have tables [[component]] with file, name and count";
             let List { component: list } = files::toml(path, false, hint)?;
             // Paths in a list are relative to its file.
             let folder = path.parent().unwrap_or(Path::new(""));
@@ -128,8 +128,8 @@ impl PreprocessRequest {
         let workers = wishes.workers.unwrap_or(0) as usize;
         let most = makers.len().max(worker_at.len());
         if most > workers {
-            let hint = "give a larger number to --workers, on both sides";
-            return Err(Error::usage(format!("{most} makers, and {workers} workers"), hint));
+            let hint = "raise --workers on both sides";
+            return Err(Error::usage(format!("there are {most} makers, but only {workers} workers"), hint));
         }
         let Wishes { protocol, security, cot, .. } = *wishes;
         let parameters = Parameters { security, cot, ..Parameters::new(Protocols::from(protocol)) };

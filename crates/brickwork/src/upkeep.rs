@@ -86,8 +86,12 @@ impl BurnedEpochs {
             // Burned stock cannot be restored, so the empty value of a script's variable must not mean
             // everything.
             if wanted.len() > 1 || start.is_empty() {
-                let hint = "give more of the identifier, as `brickwork stock ls` shows it, or --all";
-                return Err(Error::usage(format!("{} parts begin with '{start}'", wanted.len()), hint));
+                let hint =
+                    "give more characters of the identifier that `brickwork stock ls` shows, or give --all";
+                return Err(Error::usage(
+                    format!("the identifiers of {} parts begin with '{start}'", wanted.len()),
+                    hint,
+                ));
             }
         }
         let mut burned = Vec::new();
@@ -98,8 +102,8 @@ impl BurnedEpochs {
             }
         }
         if burned.is_empty() {
-            let hint = "`brickwork stock ls` shows what there is";
-            return Err(Error::new(ErrorKind::Stock, "there is nothing to burn", hint));
+            let hint = "`brickwork stock ls` shows the stock";
+            return Err(Error::new(ErrorKind::Stock, "the store has no stock to burn", hint));
         }
         Ok(BurnedEpochs { burned })
     }
@@ -133,8 +137,12 @@ impl ForgivenAttempts {
         let mut accounts = store.accounts()?;
         accounts.retain(|(account, _)| peer.is_none_or(|peer| peer_of(&account.relation) == peer));
         if accounts.is_empty() {
-            let hint = "`brickwork stock ls` shows what was begun with whom and not made";
-            return Err(Error::new(ErrorKind::Stock, "there is nothing to forgive", hint));
+            let hint = "`brickwork stock ls` shows the failed attempts with each peer";
+            return Err(Error::new(
+                ErrorKind::Stock,
+                "no failed attempts are recorded, so there is nothing to forgive",
+                hint,
+            ));
         }
         let forgiven = accounts.iter().map(FailedAttempts::of).collect();
         let names: Vec<Account> = accounts.into_iter().map(|(account, _)| account).collect();
@@ -152,8 +160,12 @@ fn ask_to_forgive(request: &StoreRequest, store: &Store, accounts: &[Account]) -
     while !asked.is_heard() {
         if Instant::now() >= until {
             return Err(Error::machine(
-                format!("{} is in use by a process that does not forgive", request.store.display()),
-                "a service does, while it is up; end any other command, and try again",
+                format!(
+                    "another process uses the store {}, and this process cannot forgive attempts",
+                    request.store.display()
+                ),
+                "only a running service can forgive; end any other command that uses the store, and try \
+                 again",
             ));
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -162,8 +174,8 @@ fn ask_to_forgive(request: &StoreRequest, store: &Store, accounts: &[Account]) -
     for account in accounts {
         if now.vain(account)? > 0 {
             return Err(Error::machine(
-                "something else was begun meanwhile, so it is not forgiven",
-                "look at `brickwork stock ls`, and try again",
+                "another attempt has begun in the meantime, so nothing was forgiven",
+                "check `brickwork stock ls`, and try again",
             ));
         }
     }

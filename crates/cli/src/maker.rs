@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut called = || {
         if !quiet {
             // If stderr is closed, this message is lost, and the maker continues.
-            let _ = writeln!(std::io::stderr(), "called by the party");
+            let _ = writeln!(std::io::stderr(), "the party has connected");
         }
     };
     Report::of(&request.run(&mut listens(quiet), &mut called)?)

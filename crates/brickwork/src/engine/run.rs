@@ -65,7 +65,9 @@ impl Place<'_> {
     pub(crate) fn first(&mut self) -> Result<Channel, Error> {
         match self {
             Place::Listener(listener) => Ok(listener.accept()?),
-            Place::Line(line) => line.take().ok_or_else(|| Error::fault("the line was used before")),
+            Place::Line(line) => line
+                .take()
+                .ok_or_else(|| Error::fault("this connection was already used for a run; make a new one")),
             Place::Peer { .. } => Ok(self.next(Duration::ZERO)?),
         }
     }

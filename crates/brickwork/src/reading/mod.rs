@@ -110,7 +110,7 @@ fn read_bits(
 fn checked(bits: &[bool], ports: &[Port], party: Party, executions: u32) -> Result<Secrets<bool>, Error> {
     let width = ports.iter().map(|port| port.ty.width()).fold(0, u64::saturating_add);
     if width.checked_mul(executions.into()) != Some(bits.len() as u64) {
-        return Err(Error::fault(format!("{} input bits of another program", bits.len())));
+        return Err(Error::fault(format!("these {} input bits belong to another program", bits.len())));
     }
     let within = |error| Error::from(error).within(&format!("input of the {}", role(party)));
     value::check_rules(ports, bits).map_err(within)?;

@@ -1046,7 +1046,7 @@ fn wrong_requests() {
         let all = parties.preprocess("garbler", &[more, &["--listen", "127.0.0.1:0"]].concat());
         is_error(&run(&all.iter().map(String::as_str).collect::<Vec<_>>()), code, words);
     };
-    wrong(&[], 2, "is not the name of a component");
+    wrong(&[], 2, "names no component");
     wrong(&["--component", "x"], 2, "FILE:NAME=COUNT");
     wrong(&["--component", &format!("{}=0", parties.file)], 2, "a count must be at least 1");
     wrong(&["--component", &format!("{}:adder=1", parties.file)], 3, "no component adder");
