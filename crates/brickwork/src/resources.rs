@@ -56,7 +56,10 @@ pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
 #[doc(hidden)]
 pub fn check_kernel() -> Result<(), Error> {
     Kernel::chosen().map(drop).map_err(|refused| {
-        Error::usage(refused.to_string(), "leave it unset for the fastest, or set it to one of them")
+        Error::usage(
+            refused.to_string(),
+            "leave the variable unset for the fastest kernel, or set it to one of these names",
+        )
     })
 }
 

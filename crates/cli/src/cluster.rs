@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 const HINT: &str =
-    "docs/guides/clusters.md lists what the file holds; examples/cluster has two that fit each other";
+    "docs/guides/clusters.md describes the lines of this file; examples/cluster has a pair of such files";
 
 /// Coordinates a job to its end.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {

@@ -20,7 +20,7 @@ pub fn party(role: &str) -> PyResult<Party> {
     match role {
         "garbler" => Ok(Party::Garbler),
         "evaluator" => Ok(Party::Evaluator),
-        _ => Err(PyTypeError::new_err("a role is garbler or evaluator")),
+        _ => Err(PyTypeError::new_err("a role must be garbler or evaluator")),
     }
 }
 

@@ -68,8 +68,8 @@ fn judged(report: JobReport, terms: &Terms) -> Result<JobReport, Error> {
     let (kind, message, hint) = if report.failed {
         (
             ErrorKind::Peer,
-            "a check failed in one of the lanes: the peer cheated, and the job is over".into(),
-            "its stocks are burned; nothing of it may be tried again. Begin another job, if at all, in \
+            "a check failed in one of the lanes: the peer cheated, so the job has ended".into(),
+            "the stocks of this job are burned, and it must not be repeated. If you begin another job, use \
              a new folder"
                 .into(),
         )
@@ -80,8 +80,8 @@ fn judged(report: JobReport, terms: &Terms) -> Result<JobReport, Error> {
         (
             ErrorKind::Machine,
             format!("done, but their results are not in {place} any more: {}", list(&missing)),
-            "a partition that is done does not run again; bring the files back from a copy, or run \
-             these rows as another job"
+            "a partition that is done does not run again; restore the files from a copy, or run these rows \
+             as another job"
                 .into(),
         )
     } else if only_fill && has_stock || all_done {
@@ -99,19 +99,22 @@ fn incomplete(open: u32, in_doubt: &[Partition], has_stock: bool) -> (String, St
     match in_doubt.is_empty() {
         true if has_stock => (
             format!("{open} not done: there is stock, and nothing was run"),
-            "the garbler's coordinator was started with --only-fill; start both without it".into(),
+            "the garbler's coordinator was started with --only-fill; start both coordinators without this \
+             flag"
+                .into(),
         ),
         true => (
             format!("{open} not done: all stocks that were paid for are used up"),
-            "more would exceed what the job promises; find out why lanes are lost, and run what is left \
-             as another job"
-                .into(),
+            "find out why lanes are lost, and run the remaining rows as another job".into(),
         ),
         false => (
-            format!("in doubt, as their lanes were lost while they ran: {}", list(in_doubt)),
             format!(
-                "what they gave may be with the peer; if both parties agree, `--rerun {}` runs them \
-                 again, with the same inputs",
+                "these partitions are in doubt, because their lanes were lost while they ran: {}",
+                list(in_doubt)
+            ),
+            format!(
+                "the peer may already have their results; if both parties agree, `--rerun {}` runs them \
+                 again with the same inputs",
                 in_doubt.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
             ),
         ),

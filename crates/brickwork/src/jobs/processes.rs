@@ -272,7 +272,9 @@ impl<'r> WorkerProcesses<'r> {
             Some(WorkerLine::Event(WorkerEvent::Found { partition: found, taken })) if found == partition => {
                 Ok(taken)
             }
-            _ => Err(ProtocolError::Resource("a worker said nothing of a stock's log".into())),
+            _ => {
+                Err(ProtocolError::Resource("a worker did not report the position of its stock's log".into()))
+            }
         }
     }
 }
@@ -333,8 +335,7 @@ fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<Str
     });
     meant.ok_or_else(|| {
         ProtocolError::Mismatch(format!(
-            "the peer's coordinator sends a worker to {}, which is none of the hosts in peer_hosts and \
-             a port",
+            "the peer's coordinator sends a worker to {}, but the host of this address is not in peer_hosts",
             address.escape_debug()
         ))
     })

@@ -156,7 +156,7 @@ impl CoordinatorAddress {
 
 /// The hint about the fields of a job.
 const HINT: &str =
-    "docs/guides/clusters.md lists what the file holds; examples/cluster has two that fit each other";
+    "docs/guides/clusters.md describes the lines of this file; examples/cluster has a pair of such files";
 
 /// The keys of a job, and the terms on which both parties must agree.
 pub(super) struct Agreed {
@@ -206,7 +206,10 @@ impl JobRequest {
         let sink = self.sink.get_or_insert_with(|| self.folder.join("results"));
         let resolved = |folder: &Path| folder.canonicalize().unwrap_or(folder.to_owned());
         if self.source.as_ref().is_some_and(|source| resolved(source) == resolved(sink)) {
-            return wrong("sink is the folder of source: results would lie among the inputs");
+            return wrong(
+                "sink is the same folder as source; give another folder, so that results and inputs are not \
+                 mixed",
+            );
         }
         let files = self.source.as_deref().map(parts).transpose()?;
         match (&files, &self.rows) {
@@ -215,7 +218,11 @@ impl JobRequest {
                 self.rows = Some(rows.collect::<Result<_, _>>()?);
             }
             (Some(files), Some(rows)) if files.len() != rows.len() => {
-                return wrong(&format!("source has {} files, and rows {}", files.len(), rows.len()));
+                return wrong(&format!(
+                    "source has {} files, but rows has {} numbers",
+                    files.len(),
+                    rows.len()
+                ));
             }
             (Some(_), Some(_)) | (None, _) => {}
         }
@@ -224,7 +231,8 @@ impl JobRequest {
     }
 
     fn rows(&self) -> Result<&[u32], Error> {
-        let missing = || Error::input("give source, or rows: how many rows each partition has", HINT);
+        let missing =
+            || Error::input("give source, or give rows with the number of rows of each partition", HINT);
         self.rows.as_deref().ok_or_else(missing)
     }
 
@@ -232,17 +240,14 @@ impl JobRequest {
         match (&self.control.listen, &self.control.connect) {
             (Some(address), None) => Ok(PeerAddress::Listen(address.clone())),
             (None, Some(address)) => Ok(PeerAddress::Connect(address.clone())),
-            _ => Err(Error::input(
-                "[control] has listen or connect: one party waits, the other one comes",
-                HINT,
-            )),
+            _ => Err(Error::input("[control] must have listen at one party and connect at the other", HINT)),
         }
     }
 
     fn check_security(&self) -> Result<(), Error> {
         match self.security {
             40 | 64 | 80 => Ok(()),
-            _ => Err(Error::input("the statistical security is 40, 64 or 80 bits", HINT)),
+            _ => Err(Error::input("the statistical security must be 40, 64 or 80 bits", HINT)),
         }
     }
 

@@ -70,8 +70,8 @@ mod digits {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes =
-            blake3::Hash::from_hex(&text).map_err(|_| D::Error::custom("it is 64 hexadecimal digits"));
+        let bytes = blake3::Hash::from_hex(&text)
+            .map_err(|_| D::Error::custom("this value must be 64 hexadecimal digits"));
         bytes.map(Into::into)
     }
 }
@@ -186,7 +186,7 @@ impl LaneWorker {
         if agreed.terms.digest() != request.terms {
             return Err(Error::input(
                 "the program, the rows or the options of this worker are not those of the job",
-                "leave them as they are while a job runs, and let all machines have the same",
+                "do not change them while a job runs, and give all machines the same program, rows and flags",
             ));
         }
         if request.lane >= agreed.terms.lanes {
@@ -242,7 +242,10 @@ impl LaneWorker {
 
     fn met(&mut self) -> Result<(Lane, Store), Error> {
         self.met.take().ok_or_else(|| {
-            Error::usage("this worker has met nobody", "give it an address; without one, it only looks")
+            Error::usage(
+                "this worker has no connection to a peer",
+                "give it an address; without one, it only looks",
+            )
         })
     }
 
@@ -305,7 +308,7 @@ impl LaneWorker {
     /// Returns the program with all executions of a partition, side by side.
     fn rows(&mut self, partition: u32) -> Result<Arc<Program>, Error> {
         let rows = self.agreed.terms.rows.get(partition as usize).copied().ok_or_else(|| {
-            Error::usage(format!("the job has no partition {partition}"), "they are numbered from 0")
+            Error::usage(format!("the job has no partition {partition}"), "partitions are numbered from 0")
         })?;
         if let Some(program) = self.repeated.get(&rows) {
             return Ok(program.clone());
@@ -395,8 +398,9 @@ fn tasks(mut input: impl BufRead + Send + 'static, stop: &Stop) -> Receiver<Resu
                 Ok(1..) => {}
                 Ok(0) | Err(_) => break,
             }
-            let task = serde_json::from_str(&line)
-                .map_err(|e| Error::usage(format!("an invalid task: {}", parse_errors::of_json(&e)), HINT));
+            let task = serde_json::from_str(&line).map_err(|e| {
+                Error::usage(format!("the task is invalid: {}", parse_errors::of_json(&e)), HINT)
+            });
             let ends = matches!(task, Ok(WorkerTask::Stop) | Err(_));
             if sender.send(task).is_err() || ends {
                 break;
