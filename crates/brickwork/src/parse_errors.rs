@@ -61,11 +61,11 @@ mod tests {
             ("input = \"x\"\nhigh = \"4711999\"", "line 2, column 8: expected u64"),
             ("input = \"x\"\nhigh = \", expected 4711999\"", "line 2, column 8: expected u64"),
             ("input = \"x\"\nhigh = -4711999", "line 2, column 8: expected u64"),
-            ("input = \"x\"\nat = \"4711999\"", "line 2, column 6: this is malformed"),
+            ("input = \"x\"\nat = \"4711999\"", "line 2, column 6: the value is malformed"),
             ("input = 4711999x", "line 1, column"),
             ("input = \"4711999", "line 1, column"),
             ("4711999", "line 1, column"),
-            ("input = \"4711999\"\ninput = \"4711999\"", "line 2, column 1: this is malformed"),
+            ("input = \"4711999\"\ninput = \"4711999\"", "line 2, column 1: the value is malformed"),
             ("", "`input` is missing"),
         ] {
             let shown = of_toml(text, &toml::from_str::<File>(text).expect_err(text));

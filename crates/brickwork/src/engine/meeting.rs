@@ -806,7 +806,7 @@ mod tests {
             (|sheet| sheet.security = 64, "--security 64"),
             (|sheet| sheet.store = true, "--store"),
             (|sheet| sheet.program = "ef".into(), "different programs"),
-            (|sheet| sheet.executions = Some(1), "no --executions, the evaluator --executions 1"),
+            (|sheet| sheet.executions = Some(1), "no --executions, but the evaluator has --executions 1"),
         ];
         for (change, words) in changes {
             let mut evaluator = sheet("evaluator");

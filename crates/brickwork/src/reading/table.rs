@@ -780,7 +780,7 @@ mod tests {
                 "line 3, column 1: id (uint16): the number does not fit; expected 0 to 65535",
             ),
             ("id,balance\n1,2\n,5\n", "line 3, column 1: id (uint16): expected an integer"),
-            ("id,balance\n1,77,3\n", "line 2: 3 cells for 2 columns"),
+            ("id,balance\n1,77,3\n", "line 2: the line has 3 cells for 2 columns"),
             ("id,balance\n1,2\n3\n", "line 3: 1 cell for 2 columns"),
             ("id,balance\n1,2\n", "the table has 1 row only, but the program needs 2 rows"),
             ("id,balance\n1,2\n1,2\n1,77\n", "line 4: the program takes at most 2 rows"),
@@ -1019,7 +1019,7 @@ mod tests {
         for (text, words) in [
             ("id,id,balance\n1,2,3\n", "line 1, column 2: another column has the same name"),
             ("id,name\n1,2\n", "the column balance (int12) is missing"),
-            ("id,balance,name\n1,2\n", "line 2: 2 cells for 3 columns"),
+            ("id,balance,name\n1,2\n", "line 2: the line has 2 cells for 3 columns"),
         ] {
             let failure = value_of(text, &ty, &ignoring).expect_err(text);
             assert!(failure.message().contains(words), "{failure}");

@@ -448,7 +448,7 @@ fn messages_say_what_is_wrong_and_where() {
         ("2 1 3 2 4 XOR", "4294967295 1 3 2 4 MAND", "announces 4294967295"),
         ("2 1 3 2 4 XOR\n", "", "ends too early, before gate 2 of 2"),
         ("2 1 3 2 4 XOR\n", "2 1 3 2 4 XOR\n1\n", "should end before"),
-        ("2 1 3 2 4 XOR", "1 1 2 +4 INV", "not a number"),
+        ("2 1 3 2 4 XOR", "1 1 2 +4 INV", "is not a decimal number"),
         ("2 5\n2 1 2", "2 4000000000\n2 1 2", "more wires than a file of this size"),
         ("2 1 2\n", "2 1 2 3\n", "announces 2 inputs, but 3 widths follow"),
         ("2 1 2\n", "2 1 5\n", "fewer than its inputs"),

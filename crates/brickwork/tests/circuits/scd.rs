@@ -126,7 +126,7 @@ fn files_are_what_the_paper_s_program_writes() {
         (&[0x97, 2, 1, 1, 0, 1, 16, 3], "four bits"),
         (&[0x98, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "neither such a circuit"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "four bits"),
-        (&[0x97, 2, 1, 1, 0, 1, 8, 4], "no wire"),
+        (&[0x97, 2, 1, 1, 0, 1, 8, 4], "a wire that does not exist"),
         (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "must be a number"),
         (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),

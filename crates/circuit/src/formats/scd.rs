@@ -38,7 +38,7 @@ impl Scd {
     ///
     /// # Errors
     /// [`Error::Input`] if a gate reads a later wire, a table has more than four bits, tables and gates
-    /// differ in number, an output is no wire, or there are too many wires.
+    /// differ in number, an output reads a wire that does not exist, or there are too many wires.
     pub fn new(
         inputs: u32,
         gates: Vec<[u32; 2]>,
