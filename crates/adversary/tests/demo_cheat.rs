@@ -41,7 +41,7 @@ fn attacks_are_listed_and_played() {
     assert_eq!(json["endings"][0]["ending"], "OpenedCopy");
     assert_eq!((json["endings"][0]["observed"].as_u64(), json["runs"].as_u64()), (Some(3), Some(3)));
     let (human, json) = good(&["row_15_flipped_colour", "--runs", "2"]);
-    assert!(human.contains("the garbler stops: forged labels"), "{human}");
+    assert!(human.contains("the garbler stops: the evaluator sent forged labels"), "{human}");
     assert_eq!(json["cheater"], "evaluator");
     let (_, json) = good(&["row_14_opposite_label_among_4", "--runs", "20"]);
     let rates = json["endings"].as_array().unwrap().iter().map(|e| e["predicted_rate"].as_f64().unwrap());

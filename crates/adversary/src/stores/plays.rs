@@ -177,7 +177,7 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
         Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
     let failed = take(&store);
     must(matches!(failed, Err(Error::Resource(_))), "a full disk was not noticed")?;
-    must(matches!(take(&store), Err(Error::Stock(why)) if why.contains("opened anew")), "the store went on")?;
+    must(matches!(take(&store), Err(Error::Stock(why)) if why.contains("open the store again")), "the store went on")?;
     drop(store);
     let store = stores.open(party).map_err(|e| e.to_string())?;
     let (id, _) = store.epochs().map_err(|e| e.to_string())?[0];
@@ -243,7 +243,7 @@ pub fn second_process(party: Party) -> Played {
     let second = stores.open(party);
     drop(first);
     match second {
-        Err(Error::Busy(why)) if why.contains("in use") => Ok(Ending::Stopped),
+        Err(Error::Busy(why)) if why.contains("another process uses") => Ok(Ending::Stopped),
         _ => Err("a second process has it".into()),
     }
 }
