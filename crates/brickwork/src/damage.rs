@@ -55,8 +55,8 @@ const RUNS_MAY_BE_LOST: &str = "Nobody can tell how many runs a service has done
 
 impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rest = if self.damaged.is_empty() { "All of it" } else { "The rest" };
+        let rest = if self.damaged.is_empty() { "The whole stock" } else { "The rest of the stock" };
         let (size, speed) = (bytes(self.bytes), bytes(self.bytes_per_second));
-        writeln!(f, "{}{rest} is as it was written: {size}, {speed}/s.", self.findings())
+        writeln!(f, "{}{rest} is undamaged: {size}, read with {speed}/s.", self.findings())
     }
 }

@@ -353,7 +353,7 @@ impl fmt::Display for StoreContents {
         }
         self.epochs.iter().try_for_each(|epoch| epoch.fmt(f))?;
         for ProgramExecutions { program, executions } in self.programs.iter().flatten() {
-            writeln!(f, "It makes {} of {program}.", plural(*executions, "execution"))?;
+            writeln!(f, "The preprocessing makes {} of {program}.", plural(*executions, "execution"))?;
         }
         Ok(())
     }

@@ -224,7 +224,11 @@ mod tests {
             StoreRequest { store_key: Some(file), ..StoreRequest::new(folder.path().join("store")) };
         let held = request.open().unwrap();
         let in_use = request.open_when_free(Duration::from_millis(60)).unwrap_err();
-        assert!(in_use.kind() == ErrorKind::Machine && in_use.message().contains("another process uses the store"), "{in_use:?}");
+        assert!(
+            in_use.kind() == ErrorKind::Machine
+                && in_use.message().contains("another process uses the store"),
+            "{in_use:?}"
+        );
         assert_eq!(request.open().unwrap_err().kind(), ErrorKind::Stock);
         assert!(request.open_if_free().unwrap().is_none());
         let ends = std::thread::spawn(move || {

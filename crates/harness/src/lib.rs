@@ -199,7 +199,7 @@ impl<P: Played> Outcome<P> {
             return Err(format!("{ending:?}: the {victim:?} did not finish"));
         }
         if ending.is_noticed() && self.said_too_much(victim, ending) {
-            return Err(format!("{ending:?}: the {victim:?} had said too much"));
+            return Err(format!("{ending:?}: the {victim:?} sent more than an honest party"));
         }
         // The party that sends last may end before the other party notices the cheat.
         match &self.results[cheater as usize] {

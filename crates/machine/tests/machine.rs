@@ -166,7 +166,7 @@ fn errors_say_where_and_what_to_write() {
         (".input carol x r0", 1, "\"carol\" is not a party", "garbler"),
         (".output all x r0", 1, "is not a recipient", "both"),
         (".input garbler x r0\nnop", 2, "the program has no output", ".output"),
-        (".input garbler x r0\nnop\n.output both y r1", 3, "r1 is read", "mov r1, 0"),
+        (".input garbler x r0\nnop\n.output both y r1", 3, "reads r1 before", "mov r1, 0"),
         (".repeat 2\nnop", 1, "not closed", ".end"),
         (".end", 1, "no loop is open", ".repeat"),
         (".repeat 0\n.end", 1, "not a number of rounds", "65536"),

@@ -177,7 +177,10 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
         Store::open_with(&stores.of(party), &KEY, Failing::once(at, some)).map_err(|e| e.to_string())?;
     let failed = take(&store);
     must(matches!(failed, Err(Error::Resource(_))), "a full disk was not noticed")?;
-    must(matches!(take(&store), Err(Error::Stock(why)) if why.contains("open the store again")), "the store went on")?;
+    must(
+        matches!(take(&store), Err(Error::Stock(why)) if why.contains("open the store again")),
+        "the store went on",
+    )?;
     drop(store);
     let store = stores.open(party).map_err(|e| e.to_string())?;
     let (id, _) = store.epochs().map_err(|e| e.to_string())?[0];

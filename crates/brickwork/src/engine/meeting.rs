@@ -819,7 +819,7 @@ mod tests {
         let open = Sheet { open: true, ..garbler };
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [
-            ((|sheet| sheet.source = None) as Change, "already compiled"),
+            ((|sheet| sheet.source = None) as Change, "compiled program does not allow"),
             (|sheet| sheet.source = Some("00".into()), "sources differ"),
             (|sheet| sheet.cut = Some("given".into()), "only --cut given"),
         ] {

@@ -104,7 +104,7 @@ fn incomplete(open: u32, in_doubt: &[Partition], has_stock: bool) -> (String, St
                 .into(),
         ),
         true => (
-            format!("{open} not done: all stocks that were paid for are used up"),
+            format!("{open} not done: the job has used all the stocks that its promise allows"),
             "find out why lanes are lost, and run the remaining rows as another job".into(),
         ),
         false => (

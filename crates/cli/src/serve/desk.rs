@@ -120,12 +120,10 @@ impl From<Why> for Refusal {
                 "list the program under [[program]] in the configuration on both sides",
             ),
             Why::Spent => Refusal::new(429, "the program's budget is used up", budget),
-            Why::SpentForNow(seconds) => Refusal::new(
-                429,
-                "the program has already run as often as this session allows in an hour",
-                budget,
-            )
-            .after(seconds.clamp(1, HOUR)),
+            Why::SpentForNow(seconds) => {
+                Refusal::new(429, "the program has reached its limit of runs in an hour", budget)
+                    .after(seconds.clamp(1, HOUR))
+            }
             Why::Full => {
                 let hint = "ask again later; `waiting` in [limits] sets how many requests may wait";
                 Refusal::new(503, "too many requests wait", hint).after(1)

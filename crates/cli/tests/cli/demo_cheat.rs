@@ -46,7 +46,10 @@ fn attacks_are_played_by_another_program() {
     let refused = demo(&[]);
     assert_eq!(refused.status.code(), Some(2));
     let stderr = text(&refused.stderr);
-    assert!(stderr.contains("brickwork-demo-cheat, which plays the attacks, is not installed"), "{stderr}");
+    assert!(
+        stderr.contains("the program brickwork-demo-cheat, which plays the attacks, is not installed"),
+        "{stderr}"
+    );
     assert!(stderr.contains("cargo install --locked --path crates/adversary --bin brickwork-demo-cheat"));
     is_error(&demo(&["--json"]), 2, "is not installed");
 
@@ -86,7 +89,10 @@ fn another_program_measures() {
         let refused = bench(missing);
         assert_eq!(refused.status.code(), Some(2), "{missing:?}");
         let stderr = text(&refused.stderr);
-        assert!(stderr.contains("error: brickwork-bench, which measures, is not installed\n"), "{stderr}");
+        assert!(
+            stderr.contains("error: the program brickwork-bench, which measures, is not installed\n"),
+            "{stderr}"
+        );
         for way in [
             "cargo install --locked --path tools/bench --bin brickwork-bench",
             "cargo build --release -p brickwork-bench",

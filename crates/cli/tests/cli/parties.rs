@@ -436,12 +436,12 @@ fn two_garblers_do_not_get_along() {
 fn no_peer_and_no_port_are_code_4() {
     let keys = Keys::new();
     // Only a privileged process can listen at port 1, so nobody does.
-    Side::garbler(&keys).bad(&["--connect", "127.0.0.1:1", "--timeout", "1"], 4, "no connection");
+    Side::garbler(&keys).bad(&["--connect", "127.0.0.1:1", "--timeout", "1"], 4, "the peer did not answer");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     Side::garbler(&keys).bad(&["--listen", &address], 4, "cannot listen");
     // A process listens at this address and never sends anything.
-    Side::evaluator(&keys).bad(&["--connect", &address, "--timeout", "1"], 4, "no connection");
+    Side::evaluator(&keys).bad(&["--connect", &address, "--timeout", "1"], 4, "the peer did not answer");
 }
 
 /// An evaluator that the test plays. It has the right key and is connected.

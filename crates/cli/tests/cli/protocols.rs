@@ -370,7 +370,7 @@ fn semi_honest_runs_from_stock_are_planned() {
     bad(
         &[&fill[..], &SEMI_HONEST, &["--component", &named]].concat(),
         2,
-        "makes no components ahead of time",
+        "no component is made ahead of time",
     );
 }
 

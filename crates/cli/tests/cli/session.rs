@@ -252,7 +252,7 @@ fn what_comes_next_is_compared_as_bits() {
         let fixed = ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
         let file = session(program, is);
         let command = [&["session", &file], &fixed[..], &["--peer", &keys.evaluator]].concat();
-        bad(&command, 3, "step first: does not fit output output");
+        bad(&command, 3, "step first: the value of `is` does not fit output output");
     }
 }
 

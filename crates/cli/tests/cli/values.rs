@@ -131,7 +131,7 @@ fn columns_are_left_out_and_decimals_read_when_asked() {
         &[&flags[..], &["--scale", "rows.amount=3"]].concat(),
         2,
         "are both for input1.rows.amount",
-        "one of them",
+        "only one of the two",
     );
     refused(&["--scale", "amount"], 2, "amount=2", "--help");
     refused(&["--scale", "amount=101"], 2, "at most 100", "--help");

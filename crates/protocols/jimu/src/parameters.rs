@@ -607,7 +607,7 @@ mod tests {
     fn row_18_more_copies_than_a_session_makes_are_refused() {
         for unit in Unit::ALL {
             let refused = Sizes::choose(40, unit, &[MOST as u32]).err().unwrap().to_string();
-            assert!(refused.contains("than one session makes"), "{refused}");
+            assert!(refused.contains("than one session can make"), "{refused}");
         }
     }
 

@@ -241,7 +241,7 @@ fn damaged_garbled_circuits_are_refused() {
             vec![3],
             "type that the scheme does not have",
         ),
-        (vec![(0, 1, sum)], vec![4], "no wire"),
+        (vec![(0, 1, sum)], vec![4], "a wire that does not exist"),
     ] {
         let error = Shape::new(Method::GaXR, 3, gates, outputs).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

@@ -219,9 +219,9 @@ fn web_pages_are_refused() {
     assert_eq!(get(&own).status, 200);
     for origin in ["http://evil.example", "null", "https://localhost", "http://localhost:1"] {
         let headers = format!("Host: localhost:{port}\r\nOrigin: {origin}\r\n");
-        is(&get(&headers), 403, "from a web page");
+        is(&get(&headers), 403, "a web page sent this request");
         // Even a web page that has the token is refused.
-        is(&get(&format!("{headers}{}", bearer(TOKEN))), 403, "from a web page");
+        is(&get(&format!("{headers}{}", bearer(TOKEN))), 403, "a web page sent this request");
     }
     let preflight = "OPTIONS /run HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let got = ask(garbler.http, preflight).expect("an answer");

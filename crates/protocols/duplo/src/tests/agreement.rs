@@ -83,7 +83,7 @@ fn row_19_a_proposal_for_another_program() {
         &[&proposal[..], &[0]].concat(),
         &[&proposal[..], &[0; 8]].concat(),
     ] {
-        assert!(refusal(other).contains("do not fit this program"));
+        assert!(refusal(other).contains("are not for this program"));
     }
 }
 
@@ -148,7 +148,7 @@ fn row_19_an_older_version() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
     let [mine, older] = [PROTOCOL_VERSION, PROTOCOL_VERSION - 1].map(|version| version.to_string());
     assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why))
-            if why.contains(&format!("version {mine}")) && why.contains(&format!("is {older}"))));
+            if why.contains(&format!("version {mine}")) && why.contains(&format!("has version {older}"))));
 }
 
 /// Two garblers, as if a party got its own messages back.

@@ -244,12 +244,12 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
     let mut outcome = Case::toy().lie(Point::Indicators, flip(0, 0)).run();
     assert_eq!(outcome.ending(Party::Garbler), caught(Cheat::Indicator));
     outcome.events[1] = all[1].clone();
-    assert!(outcome.ending(Party::Garbler).unwrap_err().contains("too much"));
+    assert!(outcome.ending(Party::Garbler).unwrap_err().contains("sent more than"));
 
     let mut outcome = Case::toy().evaluator_lies(Point::OtBinding, flip(47, 127)).run();
     assert_eq!(outcome.ending(Party::Evaluator), caught(Cheat::OtBinding));
     outcome.events[0] = all[0].clone();
-    assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("too much"));
+    assert!(outcome.ending(Party::Evaluator).unwrap_err().contains("sent more than"));
 
     // The garbler has sent all its messages before the evaluator's last message arrives, even if that message
     // is wrong.
@@ -263,5 +263,5 @@ fn row_15_who_notices_something_keeps_the_outputs_back() {
     );
     // In any other case, the garbler must have held messages back.
     let _ = short.events[1].pop();
-    assert!(short.ending(Party::Evaluator).unwrap_err().contains("too much"));
+    assert!(short.ending(Party::Evaluator).unwrap_err().contains("sent more than"));
 }

@@ -277,7 +277,7 @@ fn row_16_secrets_are_of_one_session() {
     assert_eq!(named(&[], &["z2"]), "the program has no output z2");
     assert_eq!(named(&[], &["z1", "z1"]), "output z1 is kept twice");
     let twice = [(Party::Garbler, "x", secret), (Party::Garbler, "x", secret)];
-    assert_eq!(named(&twice, &[]), "input x is given two secrets");
+    assert_eq!(named(&twice, &[]), "input x is given two secrets; give one");
     assert!(named(&[(Party::Evaluator, "y", secret)], &[]).starts_with("input y has type "));
 
     let on = Step::new(&program, &[(Party::Garbler, "x", secret)], &[]).unwrap();

@@ -603,7 +603,7 @@ mod tests {
             bytes
         };
         decoded(&ots(1, 0)).unwrap();
-        assert!(decoded(&ots(2, 0)).is_err_and(|error| error.to_string().contains("no bit")));
+        assert!(decoded(&ots(2, 0)).is_err_and(|error| error.to_string().contains("neither 0 nor 1")));
         // A hash has 31 symbols.
         assert!(decoded(&ots(1, 1)).is_err_and(|error| error.to_string().contains("malformed")));
         let other = EvaluatorOts::decode(&context(None), 1, &mut In::new(&ots(1, 0)));

@@ -837,7 +837,10 @@ fn a_preprocessing_has_room_for_a_million_gates() {
         assert_eq!(&made, asked);
     }
     let refused = many.times(64).unwrap().steps(40).err().unwrap().to_string();
-    assert!(refused.contains("for 1048576 AND gates") && refused.contains("in further calls"), "{refused}");
+    assert!(
+        refused.contains("can make 1048576 AND gates") && refused.contains("in further calls"),
+        "{refused}"
+    );
 }
 
 /// Components of a program are made in steps of their own. Each step has its part of the budget, and as many

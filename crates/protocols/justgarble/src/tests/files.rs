@@ -179,6 +179,9 @@ fn row_25_bytes_behind_a_garbled_circuit_are_refused() {
         let longer = [&file[..file.len() - 32], &[0]].concat();
         let digest = brickwork_base::digest::Digest::of("brickwork garbling file 2").bytes(&longer).done();
         let read = read_garbled(&[&longer[..], &digest].concat());
-        assert!(read.is_err_and(|why| why.to_string().contains("something follows its end")), "{scheme:?}");
+        assert!(
+            read.is_err_and(|why| why.to_string().contains("the file continues after its end")),
+            "{scheme:?}"
+        );
     }
 }

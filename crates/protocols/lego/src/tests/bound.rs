@@ -198,7 +198,7 @@ fn parameters_that_waste_memory_are_refused() {
         change(&mut parameters);
         match Parameters::proposed(100, 10, 40, &parameters.proposal()) {
             Err(brickwork_base::Error::Mismatch(why)) => {
-                assert!(why.contains("do not fit this program"), "{why}")
+                assert!(why.contains("are not for this program"), "{why}")
             }
             other => panic!("{other:?}"),
         }
@@ -233,7 +233,7 @@ fn input_authenticators_that_waste_memory_are_refused() {
             let (copies, result) = proposed(bucket, opened);
             assert!(copies > 4 * own);
             let why = result.unwrap_err().to_string();
-            assert!(why.contains("do not fit this program"), "{why}");
+            assert!(why.contains("are not for this program"), "{why}");
         }
     }
 }

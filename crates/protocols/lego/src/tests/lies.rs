@@ -336,7 +336,7 @@ fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     let more = alters(msg::PROPOSAL, 4);
     let both = of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real);
     let outcome = both.tampers(Party::Garbler, more).run();
-    let other = |why: &String| why.contains("cut-and-choose parameters are others");
+    let other = |why: &String| why.contains("the two parties have different cut-and-choose parameters");
     assert!(matches!(&outcome.results[1], Err(Error::Mismatch(why)) if other(why)));
     for liar in [Party::Garbler, Party::Evaluator] {
         let (mut left, mut right) = memory_pair();
