@@ -176,7 +176,9 @@ mod tests {
     #[test]
     fn row_19_only_the_step_of_both_is_begun() {
         let (step, other) = ([1; 32], [2; 32]);
-        for (theirs, why) in [(step, ""), (other, "something else"), (refusal(), "makes no more stock")] {
+        for (theirs, why) in
+            [(step, ""), (other, "something else"), (refusal(), "refuses to make more stock")]
+        {
             let (left, mut right) = memory_pair();
             let mut run = Metered::new::<Empty>(left, Party::Garbler, Box::new(Unobserved));
             announce(&mut right, &theirs).unwrap();
