@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use brickwork::circuit::Party;
 use brickwork::session::{TABLE_MEMORY, Terms};
-use brickwork::stock::{Entry, Store, StoreKey};
+use brickwork::stock::{EpochEntry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
@@ -241,7 +241,8 @@ impl Stores {
         let store = open(folder.path(), victim).expect("a store");
         store.verify().expect("it is sound");
         for (id, _) in store.epochs().expect("an index") {
-            let taken = store.log(&id).expect("a log").iter().any(|entry| matches!(entry, Entry::Use { .. }));
+            let taken =
+                store.log(&id).expect("a log").iter().any(|entry| matches!(entry, EpochEntry::Use { .. }));
             let burned = store.state(&id).expect("a log").burned().is_some();
             let caught = matches!(ended, Err(Error::Peer(_)));
             assert!(burned || !taken || !caught, "a cheat was found, and not burned");

@@ -12,7 +12,7 @@ use brickwork::justgarble::files::{
     read_checking, read_decoding, read_encoding, read_garbled, read_inputs, read_outputs, write_checking,
     write_decoding, write_encoding, write_garbled, write_inputs, write_outputs,
 };
-use brickwork::justgarble::{Circuit as GarbledCircuit, Evaluator, Garbling, Scheme, garble};
+use brickwork::justgarble::{Evaluator, GarbledResult, NormalCircuit, Scheme, garble};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
@@ -104,14 +104,14 @@ fn circuit(file: &[u8], scheme: usize) -> Result<(), Error> {
     let again = Scd::read(&scd.write()).expect("what was written is read");
     assert!(again == scd && again.topology().functions().is_none());
     if scd.inputs() <= EVALUATED && scd.gates().len() <= EVALUATED as usize {
-        let (plain, garbled) = (scd.circuit(), GarbledCircuit::of_scd(&scd));
+        let (plain, garbled) = (scd.circuit(), NormalCircuit::of_scd(&scd));
         assert_eq!(plain.is_err(), scd.functions().is_none());
         if let (Ok(plain), Ok(garbled)) = (plain, garbled) {
             let input: Vec<bool> = (0..scd.inputs()).map(|wire| wire % 3 == 0).collect();
             let outputs = plain.evaluate(&input);
             assert_eq!(outputs, garbled.evaluate(&input));
             let scheme = Scheme::named(SCHEMES[scheme % SCHEMES.len()]).expect("a scheme");
-            let Garbling { garbled, encoding, decoding, checking } =
+            let GarbledResult { garbled, encoding, decoding, checking } =
                 garble(scheme, &garbled).expect("randomness");
             let file = write_garbled(&garbled);
             assert_eq!(write_garbled(&read_garbled(&file).expect("what was written is read")), file);

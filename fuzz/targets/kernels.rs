@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use brickwork_kernels::{
-    Aes128, And, CHUNK_BYTES, GateListBuilder, HashKeys, Kernel, LANES, LAYER, ONE, Subtree, Wires,
+    Aes128, And, CHUNK_BYTES, GateListBuilder, HashKeys, Kernel, LANES, LAYER, ONE, Subtree, WalkLabels,
     ctr_rows_with, hash_accumulate_with, hash_rows_with, keyed_hashes_with, parent_values_with,
     parity_rows_with, subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
 };
@@ -197,7 +197,7 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     let offsets: Vec<u128> = source.blocks(lanes).into_iter().map(|offset| offset | 1).collect();
     let labels = source.blocks(slots * lanes);
     let bits: Vec<bool> = labels.iter().map(|label| label >> 77 & 1 == 1).collect();
-    let (mut garbling, mut evaluating) = (Wires::new(&script, lanes), Wires::new(&script, lanes));
+    let (mut garbling, mut evaluating) = (WalkLabels::new(&script, lanes), WalkLabels::new(&script, lanes));
     for slot in 1..slots as u32 {
         for (lane, offset) in offsets.iter().enumerate() {
             let at = slot as usize * lanes + lane;

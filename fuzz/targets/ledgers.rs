@@ -8,11 +8,11 @@ use std::path::Path;
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::Party;
-use brickwork::jobs::book::Book;
-use brickwork::jobs::coordinator::{Evidence, News, Said};
-use brickwork::jobs::ledger::{Entry, State};
-use brickwork::jobs::said::Words;
-use brickwork::jobs::terms::Terms;
+use brickwork::jobs::book::JobLedger;
+use brickwork::jobs::coordinator::{Evidence, News, WorkerReports};
+use brickwork::jobs::ledger::{JobEntry, JobState};
+use brickwork::jobs::said::OwnReports;
+use brickwork::jobs::terms::JobTerms;
 
 use super::altered::{Edits, IDENTITIES};
 
@@ -28,11 +28,11 @@ pub fn ledgers(data: &[u8]) -> bool {
     let (says, is_raw) = (kind & 1 != 0, kind & 2 != 0);
     if is_raw {
         let name = if says { "said" } else { "ledger" };
-        drop(Book::begin(folder.path(), Party::Garbler, &JOB, &terms()).expect("a ledger"));
+        drop(JobLedger::begin(folder.path(), Party::Garbler, &JOB, &terms()).expect("a ledger"));
         std::fs::write(folder.path().join(name), data).expect("a file");
         return match says {
-            true => understood(Words::open(folder.path(), &JOB)).is_some(),
-            false => understood(Book::open(folder.path(), Party::Garbler, &terms())).is_some(),
+            true => understood(OwnReports::open(folder.path(), &JOB)).is_some(),
+            false => understood(JobLedger::open(folder.path(), Party::Garbler, &terms())).is_some(),
         };
     }
     let Some((&count, data)) = data.split_first() else { return false };
@@ -48,8 +48,15 @@ fn folder() -> tempfile::TempDir {
     made.expect("a folder")
 }
 
-fn terms() -> Terms {
-    Terms { security: 40, lanes: 2, retries: 3, program: [3; 32], rows: vec![1; 4], identities: IDENTITIES }
+fn terms() -> JobTerms {
+    JobTerms {
+        security: 40,
+        lanes: 2,
+        retries: 3,
+        program: [3; 32],
+        rows: vec![1; 4],
+        identities: IDENTITIES,
+    }
 }
 
 /// A file is understood or refused as damaged, and nothing else.
@@ -61,25 +68,25 @@ fn understood<T>(opened: Result<T, Error>) -> Option<T> {
     }
 }
 
-fn entry([kind, lane, attempt, number]: [u8; 4]) -> Entry {
+fn entry([kind, lane, attempt, number]: [u8; 4]) -> JobEntry {
     let (lane, attempt, number) = (u32::from(lane % 3), attempt.into(), u32::from(number % 5));
     match kind % 10 {
-        0 => Entry::Fill { lane, attempt, partitions: number },
-        1 => Entry::Filled { lane },
-        2 => Entry::Lost { lane },
-        3 => Entry::Resume { lane, attempt },
-        4 => Entry::Claim { partition: number, lane },
-        5 => Entry::Done { partition: number },
-        6 => Entry::Free { partition: number },
-        7 => Entry::Doubt { partition: number },
-        8 => Entry::Rerun { partition: number },
-        _ => Entry::Failed,
+        0 => JobEntry::Fill { lane, attempt, partitions: number },
+        1 => JobEntry::Filled { lane },
+        2 => JobEntry::Lost { lane },
+        3 => JobEntry::Resume { lane, attempt },
+        4 => JobEntry::Claim { partition: number, lane },
+        5 => JobEntry::Done { partition: number },
+        6 => JobEntry::Free { partition: number },
+        7 => JobEntry::Doubt { partition: number },
+        8 => JobEntry::Rerun { partition: number },
+        _ => JobEntry::Failed,
     }
 }
 
 /// An altered ledger gives back what was written, from the first entry on, and it can go on.
 fn ledger(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
-    let mut book = Book::begin(folder, Party::Garbler, &JOB, &terms()).expect("a ledger");
+    let mut book = JobLedger::begin(folder, Party::Garbler, &JOB, &terms()).expect("a ledger");
     let mut written = Vec::new();
     for entry in words.iter().map(|word| entry(*word)) {
         let before = book.state().clone();
@@ -90,19 +97,19 @@ fn ledger(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
     }
     drop(book);
     alter(&folder.join("ledger"), edits);
-    let opened = understood(Book::open(folder, Party::Garbler, &terms()));
+    let opened = understood(JobLedger::open(folder, Party::Garbler, &terms()));
     let Some(mut book) = opened.map(|book| book.expect("there is one")) else { return false };
     let read = book.entries().to_vec();
     assert!(written.starts_with(&read), "{read:?} of {written:?}");
     // The hash chain protects the name of the job from the first entry on.
     assert!(read.is_empty() || *book.job() == JOB);
-    let mut state = State::new(book.job(), &terms());
+    let mut state = JobState::new(book.job(), &terms());
     read.iter().for_each(|entry| state.apply(entry).expect("it could follow"));
     assert_eq!(*book.state(), state);
     let rest = &written[read.len()..];
     book.append(rest).expect("what followed once can follow again");
     drop(book);
-    let again = Book::open(folder, Party::Garbler, &terms()).expect("a ledger").expect("a ledger");
+    let again = JobLedger::open(folder, Party::Garbler, &terms()).expect("a ledger").expect("a ledger");
     assert_eq!(again.entries(), written);
     rest.is_empty()
 }
@@ -118,15 +125,15 @@ fn said(folder: &Path, words: &[[u8; 4]], edits: Edits) -> bool {
             _ => News::Consent { partition },
         }
     };
-    let mut file = Words::begin(folder, &JOB).expect("a file");
-    let mut known = vec![Said::default()];
+    let mut file = OwnReports::begin(folder, &JOB).expect("a file");
+    let mut known = vec![WorkerReports::default()];
     for news in words.iter().map(news) {
         file.hear(&news).expect("it is written");
         known.push(file.said().clone());
     }
     drop(file);
     alter(&folder.join("said"), edits);
-    let Some(read) = understood(Words::open(folder, &JOB)) else { return false };
+    let Some(read) = understood(OwnReports::open(folder, &JOB)) else { return false };
     assert!(known.contains(read.said()), "nobody has said this");
     known.last() == Some(read.said())
 }

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use brickwork::circuit::Party;
-use brickwork::session::stock::makers::{Maker, heard, said_again, told_again};
-use brickwork::stock::{Entry, Epoch, EpochId, FillStep, Ranges, Secrets, Store, StoreKey, number_of};
+use brickwork::session::stock::makers::{HomeMaker, heard, said_again, told_again};
+use brickwork::stock::{
+    Epoch, EpochEntry, EpochId, EpochSecrets, FillStep, Ranges, Store, StoreKey, number_of,
+};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
@@ -35,7 +37,7 @@ fn word(again: fn(&[u8]) -> Option<Vec<u8>>, bytes: &[u8]) -> bool {
 
 /// The first message of a coordinator. A coordinator is of the same party, so no error accuses it.
 fn meeting(bytes: &[u8]) -> bool {
-    match Maker::hear(line(bytes)) {
+    match HomeMaker::hear(line(bytes)) {
         Ok(maker) => !maker.meeting().protocol.is_empty(),
         Err(Error::Io(_)) => false,
         Err(other) => panic!("{other}"),
@@ -61,7 +63,7 @@ static STORE: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
         early: 0,
         counted: brickwork::stock::Counted::Nothing,
     };
-    store.begin(&EPOCH, &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
+    store.begin(&EPOCH, &epoch, &EpochSecrets::fixed(b"secrets")).expect("an epoch");
     drop(store);
     let keys = std::fs::read_dir(folder.path().join("keys")).expect("a folder");
     let keys = keys.map(|file| Path::new("keys").join(file.expect("a file").file_name()));
@@ -88,12 +90,12 @@ fn share(bytes: &[u8]) -> bool {
     }
     let store = Store::open(folder.path(), &KEY).expect("a store");
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-    let mut begun = store.append(&EPOCH, &Entry::Fill(step)).expect("a step");
+    let mut begun = store.append(&EPOCH, &EpochEntry::Fill(step)).expect("a step");
     let number = begun.ranges().and_then(Ranges::lend).expect("a number");
     let burned = || store.state(&EPOCH).expect("a state").burned().is_some();
     match heard(line(bytes), &store, &EPOCH, number) {
         Ok(None) => {
-            for entry in [Entry::Stored, Entry::Made] {
+            for entry in [EpochEntry::Stored, EpochEntry::Made] {
                 let _ = store.append(&EPOCH, &entry).expect("an entry");
             }
             let batches = store.batches(&EPOCH).expect("batches");

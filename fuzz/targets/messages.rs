@@ -11,7 +11,7 @@ use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::duplo::adversary::parsers;
 use brickwork::ot;
 use brickwork::session::{GREETING_BYTES, TABLE_MEMORY, Terms};
-use brickwork::stock::{Entry, State, Verdict};
+use brickwork::stock::{EpochEntry, EpochState, EpochVerdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Malformed, ProtocolError as Error, Security};
 
@@ -80,14 +80,14 @@ impl Stream for Mirror {}
 
 /// The messages between coordinators of a job, with their limits.
 fn coordinators(leads: bool, data: &[u8]) -> bool {
-    use brickwork::jobs::control::{Answer, Proposal};
+    use brickwork::jobs::control::{FollowerAnswer, LeaderProposal};
     use brickwork::jobs::coordinator::{MAX_NEWS, MAX_PROPOSED};
     match leads {
-        true => Proposal::read(data).is_ok_and(|said| {
+        true => LeaderProposal::read(data).is_ok_and(|said| {
             assert!(said.entries.len() <= MAX_PROPOSED && said.news.len() <= MAX_NEWS);
             true
         }),
-        false => Answer::read(data).is_ok_and(|said| {
+        false => FollowerAnswer::read(data).is_ok_and(|said| {
             assert!(said.news.len() <= MAX_NEWS);
             true
         }),
@@ -210,11 +210,11 @@ fn bits(data: &[u8]) -> bool {
 fn standings(data: &[u8]) -> bool {
     let Some((length, data)) = data.split_first_chunk() else { return false };
     let (mut log, told) = data.split_at(data.len().min(usize::from(u16::from_le_bytes(*length))));
-    let mut state = State::new(&[5; 32]);
+    let mut state = EpochState::new(&[5; 32]);
     let mut serials = Vec::new();
-    while let Ok((entry, rest)) = postcard::take_from_bytes::<Entry>(log) {
+    while let Ok((entry, rest)) = postcard::take_from_bytes::<EpochEntry>(log) {
         log = rest;
-        if let Entry::Use { taken, .. } = &entry {
+        if let EpochEntry::Use { taken, .. } = &entry {
             serials.extend(taken.iter().map(|(serial, _)| *serial));
         }
         let before = state.clone();
@@ -227,15 +227,15 @@ fn standings(data: &[u8]) -> bool {
             "a cursor goes back"
         );
     }
-    assert_eq!(state.compare(&state.standing()), Verdict::Same);
+    assert_eq!(state.compare(&state.standing()), EpochVerdict::Same);
     let Ok(verdicts) = parsers::standings(&state, told) else { return false };
     for verdict in verdicts {
-        if let Verdict::Behind(entry) = verdict {
+        if let EpochVerdict::Behind(entry) = verdict {
             let before = state.shared();
             let mut next = state.clone();
             next.apply(&entry).expect("what is to be caught up with can be");
             let numbers = match &entry {
-                Entry::Fill(step) => step.workers.into(),
+                EpochEntry::Fill(step) => step.workers.into(),
                 _ => 1,
             };
             assert_eq!(next.shared(), before + numbers);

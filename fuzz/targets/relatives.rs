@@ -11,7 +11,7 @@ use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::ands;
 use brickwork::jimu::Unit;
 use brickwork::session::stock::Lacking;
-use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork::session::{AgreedJob, TABLE_MEMORY, Unobserved};
 use brickwork::{ProtocolError as Error, compgc, jimu, lego, semi_honest};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};
@@ -82,7 +82,11 @@ fn on_the_spot(
     inputs: [bool; 2],
     edits: &Edits,
 ) -> Result<Vec<bool>, Error> {
-    let job = Job { table_memory: TABLE_MEMORY, threads: 1, ..Job::new(PROGRAM.clone(), 40, IDENTITIES) };
+    let job = AgreedJob {
+        table_memory: TABLE_MEMORY,
+        threads: 1,
+        ..AgreedJob::new(PROGRAM.clone(), 40, IDENTITIES)
+    };
     both(victim, edits, |party, channel| {
         let input = [inputs[party as usize]];
         match relative {

@@ -13,7 +13,7 @@ use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
 use brickwork::duplo::{Lacking, Parameters, Request};
 use brickwork::ot::Cot;
-use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork::session::{AgreedJob, TABLE_MEMORY, Unobserved};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};
 
@@ -52,8 +52,8 @@ pub fn session(data: &[u8]) -> bool {
 }
 
 /// The run, as either party means it.
-fn job() -> Job {
-    Job {
+fn job() -> AgreedJob {
+    AgreedJob {
         program: RUN.0.clone(),
         security: 40,
         threads: 1,
@@ -67,7 +67,7 @@ fn job() -> Job {
 fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
     let job = job();
     let hooks = || authenticated::Hooks {
-        pool: Some(authenticated::Pool { size: 2, bucket: 3 }),
+        pool: Some(authenticated::TriplePool { size: 2, bucket: 3 }),
         dealer: Some([7; 32]),
         ..authenticated::Hooks::default()
     };

@@ -10,7 +10,9 @@ use brickwork::Security;
 use brickwork::circuit::{Component, Party};
 use brickwork::duplo::adversary::harness::pair;
 use brickwork::duplo::adversary::parsers;
-use brickwork::stock::{Batch, Chain, Entry, Epoch, EpochId, FillStep, Secrets, Store, StoreKey, serial};
+use brickwork::stock::{
+    Batch, Chain, Epoch, EpochEntry, EpochId, EpochSecrets, FillStep, Store, StoreKey, serial,
+};
 use zeroize::Zeroizing;
 
 /// Reads altered bytes; the first byte selects their type: 0 to 3 a record of this kind, 4 a session's
@@ -51,7 +53,7 @@ const SECRETS: &[u8] = b"what nobody else may know";
 /// A store on the disk, as it was closed.
 struct Written {
     files: Vec<(PathBuf, Vec<u8>)>,
-    log: Vec<Entry>,
+    log: Vec<EpochEntry>,
 }
 
 /// The bytes of a record.
@@ -74,9 +76,9 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         early: 0,
         counted: brickwork::stock::Counted::Nothing,
     };
-    store.begin(&EPOCH, &epoch, &Secrets::fixed(SECRETS)).expect("an epoch");
+    store.begin(&EPOCH, &epoch, &EpochSecrets::fixed(SECRETS)).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
-    append(&store, Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
+    append(&store, EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
     for batch in 0..2 {
         let mut writer = store.writer(&EPOCH, serial(1, batch)).expect("a writer");
         for record in 0..2 {
@@ -85,9 +87,9 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         let about = Batch { kind: 1, name: "b".into(), component: [0; 32], header: vec![1, 2, 3] };
         store.put(&EPOCH, serial(1, batch), &about, writer, &Chain::of(&[9; 32])).expect("a batch");
     }
-    append(&store, Entry::Stored);
-    append(&store, Entry::Made);
-    append(&store, Entry::Use { program: [2; 32], taken: vec![(serial(1, 0), 3)] });
+    append(&store, EpochEntry::Stored);
+    append(&store, EpochEntry::Made);
+    append(&store, EpochEntry::Use { program: [2; 32], taken: vec![(serial(1, 0), 3)] });
     let log = store.log(&EPOCH).expect("a log");
     drop(store);
     let mut files = Vec::new();
@@ -144,12 +146,12 @@ fn read_back(folder: &Path) -> Result<(), brickwork::ProtocolError> {
     let _ = store.verify();
     for (id, epoch) in store.epochs()? {
         assert_eq!((id, &*epoch.protocol), (EPOCH, "fuzz"));
-        assert_eq!(store.secrets(&id)?, Secrets::fixed(SECRETS));
+        assert_eq!(store.secrets(&id)?, EpochSecrets::fixed(SECRETS));
         // Nobody but the peer can know that the last entries are gone.
         assert!(WRITTEN.log.starts_with(&store.log(&id)?));
         let batches = store.batches(&id)?;
         let taken = batches.iter().filter(|batch| batch.left > 0).map(|batch| (batch.serial, 1)).collect();
-        let taken = store.append(&id, &Entry::Use { program: [3; 32], taken })?;
+        let taken = store.append(&id, &EpochEntry::Use { program: [3; 32], taken })?;
         store.read(&taken, |serial, record| {
             let (batch, number) = (serial & 1, (record.first / 4) as u8);
             assert_eq!(*record.bytes, bytes(batch, number));

@@ -5,7 +5,7 @@
 
 use brickwork::circuit::formats::{bristol, duplo, load};
 use brickwork::circuit::{Party, Program};
-use brickwork_lang::{Diagnostics, NoFiles, Options, Sink, SourceMap, compile, expand, lexer as lex};
+use brickwork_lang::{CompileOptions, Diagnostics, NoFiles, Sink, SourceMap, compile, expand, lexer as lex};
 
 /// Larger programs are not simulated: fuzzing lives from many runs.
 const SIMULATED: u64 = 200_000;
@@ -55,13 +55,13 @@ fn parser(text: &str) {
     });
 }
 
-fn limits(inline: &str) -> Options {
-    Options {
+fn limits(inline: &str) -> CompileOptions {
+    CompileOptions {
         inline: (!inline.is_empty()).then(|| inline.to_string()).into_iter().collect(),
         unroll_limit: 300,
         max_steps: 3_000,
         max_gates: 100_000,
-        ..Options::default()
+        ..CompileOptions::default()
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::mutants::{TICK, Watch};
+use crate::mutants::{TICK, WatchedProcess};
 
 /// The usage of the command.
 pub const USAGE: &str = "fuzz [--minutes=N] [TARGET…]";
@@ -130,7 +130,7 @@ impl Target<'_> {
             .stdout(files()?)
             .stderr(files()?);
         let mut child = command.spawn().map_err(told(&program))?;
-        let mut watch = Watch::new(child.id());
+        let mut watch = WatchedProcess::new(child.id());
         let status = loop {
             watch.look();
             match child.try_wait().map_err(told(&program))? {

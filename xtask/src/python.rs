@@ -105,7 +105,7 @@ fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
 const PYTHON: &str = "python3";
 
 /// Runs a command; returns whether it succeeded, or why it did not start.
-pub type Call<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
+pub type RunCommand<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
 
 /// If this variable is set and not empty, a test that lacks a tool on the machine fails instead of being
 /// skipped.
@@ -113,7 +113,7 @@ const CI: &str = "BRICKWORK_CI";
 
 /// Does the same as [`run`] if Python and its packages can be installed; otherwise it prints why nothing was
 /// tested, which is an error in CI.
-pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
+pub fn run_if_possible(root: &Path, call: RunCommand) -> Result<(), String> {
     let may_skip = std::env::var_os(CI).is_none_or(|set| set.is_empty());
     let python = match install(root, PYTHON, None, call) {
         Ok(python) => python,
@@ -127,7 +127,7 @@ pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
 }
 
 /// Runs the tests in these files, or all of them. The tests build the programs that they call.
-fn test(root: &Path, python: &Path, files: &[&str], call: Call) -> Result<(), String> {
+fn test(root: &Path, python: &Path, files: &[&str], call: RunCommand) -> Result<(), String> {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest"]).args(files).current_dir(root);
     succeeds(call, &mut pytest, "pytest")
@@ -185,7 +185,12 @@ fn folder(root: &Path, interpreter: &str) -> PathBuf {
 
 /// Installs the package, from the sources or from this wheel, and the packages for its tests into an
 /// environment of this interpreter. Returns the environment's Python.
-fn install(root: &Path, interpreter: &str, wheel: Option<&Path>, call: Call) -> Result<PathBuf, String> {
+fn install(
+    root: &Path,
+    interpreter: &str,
+    wheel: Option<&Path>,
+    call: RunCommand,
+) -> Result<PathBuf, String> {
     let python = environment(root, interpreter)?;
     let Some(wheel) = wheel else {
         succeeds(call, &mut pip(root, &python, &["install", ".[test]"]), "pip install '.[test]'")?;
@@ -205,7 +210,7 @@ fn pip(root: &Path, python: &Path, what: &[&str]) -> Command {
     command
 }
 
-fn succeeds(call: Call, command: &mut Command, name: &str) -> Result<(), String> {
+fn succeeds(call: RunCommand, command: &mut Command, name: &str) -> Result<(), String> {
     match call(command)? {
         true => Ok(()),
         false => Err(format!("failed: {name}")),

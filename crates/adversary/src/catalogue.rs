@@ -11,7 +11,9 @@ use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork::cut_and_choose::Bucketing;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
-use brickwork::duplo::adversary::harness::{Case, Ending, ands, chosen, flip, flips, opened, small, swap};
+use brickwork::duplo::adversary::harness::{
+    Case, HonestEnding, ands, chosen, flip, flips, opened, small, swap,
+};
 use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension};
 use brickwork::random::Rng;
@@ -59,7 +61,7 @@ fn ots(all: &mut Catalogue) {
         "The garbler sends the identity as its point of the base OTs: every key would be known to everybody.",
         |c| c.sends(Party::Garbler, BASE_OT, 0, |points| points[..32].fill(0)),
     );
-    let no_point = vec![(Ending::Caught(Cheat::BaseOtPoint), 1.0)];
+    let no_point = vec![(HonestEnding::Caught(Cheat::BaseOtPoint), 1.0)];
     all.add(
         (1, "no_point"),
         "The evaluator's point of the base OTs is not in the group.",
@@ -98,7 +100,7 @@ fn commitments(all: &mut Catalogue) {
         // A correction is wrong in k coordinates, in each of which the evaluator watches one of two shares.
         let variant = ["", "one_coordinate", "two_coordinates", "three_coordinates"][k as usize];
         let p = 0.5f64.powi(k as i32);
-        let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
+        let endings = vec![(HonestEnding::Caught(Cheat::Commitment), 1.0 - p), (HonestEnding::Survived, p)];
         let story = [
             "",
             "The garbler commits to a word that is no codeword, because one coordinate is wrong. It guesses \
@@ -159,7 +161,7 @@ fn copies(all: &mut Catalogue) {
         "The garbler opens fewer copies than agreed.",
         |c| c.sends(Party::Garbler, msg::OPENED, 0, |copies| copies.truncate(copies.len() - 16)),
     );
-    let size = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
+    let size = vec![(HonestEnding::Caught(Cheat::UnexpectedMessage), 1.0)];
     all.add(
         (4, "challenge_of_another_size"),
         "The evaluator sends a shorter challenge.",
@@ -174,7 +176,7 @@ fn copies(all: &mut Catalogue) {
         "The garbler flips a bit of a garbled table, in a copy that is opened.",
         |c| c.tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0])),
     );
-    let survives = vec![(Ending::Survived, 1.0)];
+    let survives = vec![(HonestEnding::Survived, 1.0)];
     let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of the \
                  slot outvote it.";
     all.add((5, "flipped_table_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
@@ -188,7 +190,7 @@ fn copies(all: &mut Catalogue) {
         "The garbler exchanges the tables of two copies, and both are opened.",
         |c| c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1])),
     );
-    let survives = vec![(Ending::Survived, 1.0)];
+    let survives = vec![(HonestEnding::Survived, 1.0)];
     let story = "The garbler exchanges the tables of two copies of one slot, and both are used: the third \
                  copy gives the right labels.";
     all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
@@ -307,9 +309,9 @@ fn authenticators(all: &mut Catalogue) {
         // A wrong authenticator that the check misses spoils the gate's output, depending on the output's
         // random colour.
         let endings = vec![
-            (Ending::Caught(Cheat::KeyAuthenticator), 0.5),
-            (Ending::Caught(Cheat::NoValidLabel), 0.25),
-            (Ending::Survived, 0.25),
+            (HonestEnding::Caught(Cheat::KeyAuthenticator), 0.5),
+            (HonestEnding::Caught(Cheat::NoValidLabel), 0.25),
+            (HonestEnding::Survived, 0.25),
         ];
         all.add((8, variant), story, Party::Garbler, endings, 1500, move |rng| {
             let program = ands(1, Recipient::Both);
@@ -329,9 +331,9 @@ fn authenticators(all: &mut Catalogue) {
     let hidden = choose(48 - bad, 24) / choose(48, 24);
     let lost = exact(cut, 2, bad);
     let endings = vec![
-        (Ending::Caught(Cheat::InputAuthenticator), 1.0 - hidden),
-        (Ending::Caught(Cheat::InputLabel), lost),
-        (Ending::Survived, hidden - lost),
+        (HonestEnding::Caught(Cheat::InputAuthenticator), 1.0 - hidden),
+        (HonestEnding::Caught(Cheat::InputLabel), lost),
+        (HonestEnding::Survived, hidden - lost),
     ];
     let story = "With few authenticators: three of the garbler's input authenticators are bad, and two in \
                  one bucket of three are a majority.";
@@ -360,9 +362,9 @@ fn inputs(all: &mut Catalogue) {
         // A single combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so
         // does the input.
         let endings = vec![
-            (Ending::Caught(Cheat::Opening), 0.5),
-            (Ending::Caught(Cheat::NoValidLabel), 0.25),
-            (Ending::Survived, 0.25),
+            (HonestEnding::Caught(Cheat::Opening), 0.5),
+            (HonestEnding::Caught(Cheat::NoValidLabel), 0.25),
+            (HonestEnding::Survived, 0.25),
         ];
         all.add((12, variant), story, Party::Garbler, endings, 1500, move |rng| {
             one_bit(y, 1, rng, |case| case.lie(Point::OtOffset, flip(0, 90)))
@@ -389,7 +391,7 @@ fn inputs(all: &mut Catalogue) {
 }
 
 fn outputs(all: &mut Catalogue) {
-    let recovered = vec![(Ending::Recovered, 1.0)];
+    let recovered = vec![(HonestEnding::Recovered, 1.0)];
     let story = "A copy gives the valid label of the opposite bit. The sum of two valid labels is the \
                  garbler's secret. The evaluator recovers the garbler's input, computes the output itself, \
                  and sends the same messages as in an honest run.";
@@ -409,7 +411,7 @@ fn outputs(all: &mut Catalogue) {
         |c| c.evaluator_lies(Point::OutputLabels, |message| *message.last_mut().expect("a hash") ^= 1),
     );
     for (variant, change) in [("too_short", false), ("too_long", true)] {
-        let endings = vec![(Ending::Caught(Cheat::UnexpectedMessage), 1.0)];
+        let endings = vec![(HonestEnding::Caught(Cheat::UnexpectedMessage), 1.0)];
         let story = match change {
             false => {
                 "A message is shorter than in the protocol: it is refused before any part of it is used."
@@ -427,7 +429,7 @@ fn outputs(all: &mut Catalogue) {
 }
 
 fn agreement(all: &mut Catalogue) {
-    let refused = || vec![(Ending::Refused, 1.0)];
+    let refused = || vec![(HonestEnding::Refused, 1.0)];
     let story = "The garbler proposes a lower level of security: levels are not negotiable.";
     all.add((19, "lower_security"), story, Party::Garbler, refused(), CERTAIN, |_| {
         Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[8] = 20)
@@ -476,7 +478,7 @@ fn order(all: &mut Catalogue) {
              no output is sent before the proof.",
         ),
     ] {
-        let caught = vec![(Ending::Caught(cheat), 1.0)];
+        let caught = vec![(HonestEnding::Caught(cheat), 1.0)];
         all.add((17, variant), story, Party::Garbler, caught, CERTAIN, move |_| {
             Case::toy().sends(Party::Garbler, ANSWER, proof, |answer| {
                 std::thread::sleep(Duration::from_millis(20));
@@ -484,7 +486,7 @@ fn order(all: &mut Catalogue) {
             })
         });
     }
-    let recovered = || vec![(Ending::Recovered, 1.0)];
+    let recovered = || vec![(HonestEnding::Recovered, 1.0)];
     let story = "Each bucket of the garbler gives two valid labels. The garbler would see if many recoveries \
                  change the evaluator's messages.";
     all.add((28, "every_bucket_disagrees"), story, Party::Garbler, recovered(), CERTAIN, |_| {

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use brickwork::circuit::Party;
-use brickwork::duplo::adversary::harness::Ending;
+use brickwork::duplo::adversary::harness::HonestEnding;
 use brickwork_adversary::{Attack, catalogue, name, play, who};
 use serde_json::{Value, json};
 
@@ -21,16 +21,16 @@ const MAX_RUNS: usize = 1_000_000;
 
 /// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
-struct Arguments {
+struct PlayFlags {
     /// The attack's name; without a name the attacks are listed.
     attack: Option<String>,
     /// The number of runs.
     runs: usize,
 }
 
-impl Default for Arguments {
+impl Default for PlayFlags {
     fn default() -> Self {
-        Arguments { attack: None, runs: 100 }
+        PlayFlags { attack: None, runs: 100 }
     }
 }
 
@@ -66,8 +66,8 @@ fn usage(message: String) -> Failure {
     (2, message, format!("usage: {USAGE}"))
 }
 
-fn arguments(words: &[String]) -> Result<Arguments, Failure> {
-    let mut arguments = Arguments::default();
+fn arguments(words: &[String]) -> Result<PlayFlags, Failure> {
+    let mut arguments = PlayFlags::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let runs = match word.strip_prefix("--runs") {
@@ -89,7 +89,7 @@ fn arguments(words: &[String]) -> Result<Arguments, Failure> {
     Ok(arguments)
 }
 
-fn answer(arguments: &Arguments) -> Result<Report, Failure> {
+fn answer(arguments: &PlayFlags) -> Result<Report, Failure> {
     let attacks = catalogue();
     match &arguments.attack {
         None => Ok(list(&attacks)),
@@ -111,20 +111,20 @@ fn list(attacks: &[Attack]) -> Report {
 }
 
 /// Describes an ending in a sentence.
-fn meaning(attack: &Attack, ending: &Ending) -> String {
+fn meaning(attack: &Attack, ending: &HonestEnding) -> String {
     let honest = match attack.cheater {
         Some(Party::Garbler) => "evaluator",
         Some(Party::Evaluator) => "garbler",
         None => "party",
     };
     match ending {
-        Ending::Caught(cheat) => format!("the {honest} stops: {cheat}"),
-        Ending::Refused => format!("the {honest} refuses to begin"),
-        Ending::Stopped => format!("the {honest}'s store refuses, and nothing of it is used"),
-        Ending::Gone => format!("the {honest} finds the connection closed"),
-        Ending::Survived => format!("the {honest} has the right output, and the cheat changed nothing"),
-        Ending::Recovered => format!("the {honest} has the right output, and the cheater's input"),
-        Ending::Fooled => format!("the {honest} has a wrong output: the cheater won"),
+        HonestEnding::Caught(cheat) => format!("the {honest} stops: {cheat}"),
+        HonestEnding::Refused => format!("the {honest} refuses to begin"),
+        HonestEnding::Stopped => format!("the {honest}'s store refuses, and nothing of it is used"),
+        HonestEnding::Gone => format!("the {honest} finds the connection closed"),
+        HonestEnding::Survived => format!("the {honest} has the right output, and the cheat changed nothing"),
+        HonestEnding::Recovered => format!("the {honest} has the right output, and the cheater's input"),
+        HonestEnding::Fooled => format!("the {honest} has a wrong output: the cheater won"),
     }
 }
 
@@ -166,14 +166,14 @@ fn watch(attack: &Attack, runs: usize) -> Result<Report, Failure> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Arguments, Failure> {
+    fn read(line: &str) -> Result<PlayFlags, Failure> {
         arguments(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn command_lines_are_read() {
-        let some = |attack: &str, runs| Arguments { attack: Some(attack.to_owned()), runs };
-        assert_eq!(read("").unwrap(), Arguments::default());
+        let some = |attack: &str, runs| PlayFlags { attack: Some(attack.to_owned()), runs };
+        assert_eq!(read("").unwrap(), PlayFlags::default());
         assert_eq!(read("row_05").unwrap(), some("row_05", 100));
         assert_eq!(read("row_05 --runs 3").unwrap(), some("row_05", 3));
         assert_eq!(read("--runs=1000000 row_05").unwrap(), some("row_05", 1_000_000));

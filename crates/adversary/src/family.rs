@@ -57,7 +57,7 @@ impl Attack {
 
 /// The tables on a protocol's page: every check with its detections, and every attack with the endings of its
 /// variants.
-pub struct Page {
+pub struct ProtocolPage {
     /// The protocol, as users name it.
     pub protocol: &'static str,
     /// All attacks, by row.
@@ -81,7 +81,7 @@ pub fn distinct(checks: impl IntoIterator<Item = brickwork::Cheat>) -> Vec<brick
     seen
 }
 
-impl Page {
+impl ProtocolPage {
     fn begin(&self) -> String {
         format!("<!-- written by `cargo xtask attacks --write {}` -->", self.protocol)
     }

@@ -4,13 +4,13 @@
 
 use std::process::ExitCode;
 
-use brickwork_adversary::family::Page;
+use brickwork_adversary::family::ProtocolPage;
 use brickwork_adversary::{Result, authenticated, catalogue, jimu, lego, play, table};
 
 /// The protocols that have a catalogue.
 const PROTOCOLS: [&str; 4] = ["duplo", "authenticated", "jimu", "lego"];
 
-fn page(protocol: &str) -> Option<Page> {
+fn page(protocol: &str) -> Option<ProtocolPage> {
     match protocol {
         "authenticated" => Some(authenticated::page()),
         "jimu" => Some(jimu::page()),

@@ -1,7 +1,7 @@
 //! The cut-and-choose alone: bad items among good ones, some opened, the rest in buckets. The real challenge
 //! decides, so the samples have the distribution of a run.
 
-use brickwork::cut_and_choose::{Bucketing, Detection, Rule};
+use brickwork::cut_and_choose::{BucketRule, Bucketing, Detection};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
@@ -10,7 +10,7 @@ use brickwork::random::Rng;
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
-pub fn successes(cut: Bucketing, rule: Rule, bad: usize, trials: usize, rng: &mut Rng) -> usize {
+pub fn successes(cut: Bucketing, rule: BucketRule, bad: usize, trials: usize, rng: &mut Rng) -> usize {
     let size = cut.bucket as usize;
     assert!(bad <= cut.slots as usize * size + cut.opened as usize, "more bad items than items");
     let needed = bad_for(cut, rule);
@@ -27,7 +27,7 @@ pub fn successes(cut: Bucketing, rule: Rule, bad: usize, trials: usize, rng: &mu
 }
 
 /// Returns the number of bad items that make a bucket bad.
-pub fn bad_for(cut: Bucketing, rule: Rule) -> usize {
+pub fn bad_for(cut: Bucketing, rule: BucketRule) -> usize {
     if rule.majority { cut.bucket as usize / 2 + 1 } else { cut.bucket as usize }
 }
 

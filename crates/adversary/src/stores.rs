@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, known, stock_bucketing, toy};
+use brickwork::duplo::adversary::harness::{self, HonestEnding, SEED, chosen, known, stock_bucketing, toy};
 use brickwork::duplo::adversary::{Hooks, Point, stocked};
 use brickwork::duplo::{Lacking, Request, msg};
 use brickwork::random::Rng;
 use brickwork::session::msg::{HELLO, NEXT};
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{Change, Entry, Faults, NoFaults, Store, StoreKey};
+use brickwork::stock::{DiskChange, EpochEntry, Faults, NoFaults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream, Tag};
 use brickwork::{ProtocolError as Error, Security};
 use tempfile::TempDir;
@@ -42,8 +42,8 @@ pub const RUNS: usize = 2;
 static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(toy);
 
 /// Both parties' stores, filled for [`RUNS`] runs.
-static FILLED: LazyLock<Stores> = LazyLock::new(|| {
-    let stores = Stores::empty();
+static FILLED: LazyLock<PartyFolders> = LazyLock::new(|| {
+    let stores = PartyFolders::empty();
     stores
         .connect(What::Fill, Default::default())
         .result
@@ -53,15 +53,15 @@ static FILLED: LazyLock<Stores> = LazyLock::new(|| {
 });
 
 /// Both parties' stores without OTs, which each run makes on the spot.
-static WITHOUT_OTS: LazyLock<Stores> = LazyLock::new(|| {
-    let stores = Stores::empty();
+static WITHOUT_OTS: LazyLock<PartyFolders> = LazyLock::new(|| {
+    let stores = PartyFolders::empty();
     let met = stores.connect(What::FillWithoutOts, Default::default());
     met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
     stores
 });
 
 /// The messages of honest parties.
-static HONEST: LazyLock<[Met; 6]> = LazyLock::new(|| {
+static HONEST: LazyLock<[ConnectionResult; 6]> = LazyLock::new(|| {
     use What::{Fill, FillWithoutOts, More, Run, RunMakingOts, Runs};
     [Fill, Run, More, Runs, FillWithoutOts, RunMakingOts]
         .map(|what| what.begin().connect(what, Default::default()))
@@ -86,11 +86,11 @@ pub enum What {
 
 impl What {
     /// Returns the stores before the connection.
-    fn begin(self) -> Stores {
+    fn begin(self) -> PartyFolders {
         match self {
-            What::Fill | What::FillWithoutOts => Stores::empty(),
+            What::Fill | What::FillWithoutOts => PartyFolders::empty(),
             What::RunMakingOts => WITHOUT_OTS.copy(),
-            What::Run | What::More | What::Runs => Stores::filled(),
+            What::Run | What::More | What::Runs => PartyFolders::filled(),
         }
     }
 
@@ -186,7 +186,7 @@ impl Failing {
 }
 
 impl Faults for Failing {
-    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
         let now = self.seen.fetch_add(1, Ordering::Relaxed);
         if now < self.at || now > self.at && !self.ends {
             return Ok(());
@@ -245,10 +245,10 @@ impl Write for Line {
 impl Stream for Line {}
 
 /// The ending of an attack, or the violated condition.
-pub type Played = Result<Ending, String>;
+pub type StorePlayed = Result<HonestEnding, String>;
 
 /// The result of a connection.
-pub struct Met {
+pub struct ConnectionResult {
     /// By party.
     pub result: [Result<(), Error>; 2],
     /// The tags and lengths of a party's messages.
@@ -262,12 +262,12 @@ pub struct Met {
 }
 
 /// The folders of both parties.
-pub struct Stores(TempDir);
+pub struct PartyFolders(TempDir);
 
-impl Stores {
+impl PartyFolders {
     /// Makes stores with nothing in them.
     pub fn empty() -> Self {
-        Stores(tempfile::tempdir().expect("a temporary folder"))
+        PartyFolders(tempfile::tempdir().expect("a temporary folder"))
     }
 
     /// Makes stores that are filled for [`RUNS`] runs.
@@ -276,7 +276,7 @@ impl Stores {
     }
 
     fn copy(&self) -> Self {
-        let copy = Stores::empty();
+        let copy = PartyFolders::empty();
         copy_folder(self.0.path(), copy.0.path());
         copy
     }
@@ -287,7 +287,7 @@ impl Stores {
     }
 
     /// Replaces a party's folder by that of `from`.
-    pub fn restore(&self, party: Party, from: &Stores) {
+    pub fn restore(&self, party: Party, from: &PartyFolders) {
         std::fs::remove_dir_all(self.of(party)).expect("a folder");
         copy_folder(&from.of(party), &self.of(party));
     }
@@ -309,17 +309,14 @@ impl Stores {
     }
 
     /// Returns both parties' logs of the only epoch, without their own notes.
-    fn logs(&self) -> Result<[Vec<Entry>; 2], String> {
-        let log = |party| -> Result<Vec<Entry>, Error> {
+    fn logs(&self) -> Result<[Vec<EpochEntry>; 2], String> {
+        let log = |party| -> Result<Vec<EpochEntry>, Error> {
             let store = self.open(party)?;
             let mut entries = Vec::new();
             for (id, _) in store.epochs()? {
-                entries.extend(
-                    store
-                        .log(&id)?
-                        .into_iter()
-                        .filter(|e| matches!(e, Entry::Fill(_) | Entry::Made | Entry::Use { .. })),
-                );
+                entries.extend(store.log(&id)?.into_iter().filter(|e| {
+                    matches!(e, EpochEntry::Fill(_) | EpochEntry::Made | EpochEntry::Use { .. })
+                }));
             }
             Ok(entries)
         };
@@ -340,7 +337,7 @@ impl Stores {
     }
 
     /// Connects both parties. A party's outputs must be right.
-    pub fn connect(&self, what: What, [garbler, evaluator]: [Side; 2]) -> Met {
+    pub fn connect(&self, what: What, [garbler, evaluator]: [Side; 2]) -> ConnectionResult {
         let (a, b) = UnixStream::pair().expect("a pair of sockets");
         let sent: [Arc<Mutex<Vec<Sent>>>; 2] = Default::default();
         let read: [Arc<AtomicUsize>; 2] = Default::default();
@@ -400,11 +397,11 @@ impl Stores {
             read.map(|read| read.load(Ordering::Relaxed)),
             found.map(|found| *found.lock().expect("no panic")),
         );
-        Met { result, sent, read, recovered, found }
+        ConnectionResult { result, sent, read, recovered, found }
     }
 
     /// Runs both parties honestly.
-    fn run(&self) -> Met {
+    fn run(&self) -> ConnectionResult {
         self.connect(What::Run, Default::default())
     }
 
@@ -445,7 +442,7 @@ impl Stores {
     /// Checks that both logs are equal and have at least so many runs; no item is in two runs.
     fn agree(&self, least: usize) -> Result<(), String> {
         let [mine, theirs] = self.logs()?;
-        let used = mine.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count();
+        let used = mine.iter().filter(|entry| matches!(entry, EpochEntry::Use { .. })).count();
         (mine == theirs && used >= least)
             .then_some(())
             .ok_or_else(|| format!("{used} runs; the logs say {mine:?} and {theirs:?}"))
@@ -496,19 +493,19 @@ fn outside(sent: &[Sent]) -> Vec<Sent> {
 
 /// Returns the ending for a party; checks that the party sent a prefix of an honest party's messages, and not
 /// all of them if it noticed a cheat.
-fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
+fn ending(met: &ConnectionResult, party: Party, what: What) -> Result<HonestEnding, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
     if !honest.starts_with(&sent) {
         return Err(format!("the {party:?} sent something that an honest party does not send: {sent:?}"));
     }
     let ending = match &met.result[party as usize] {
-        Ok(()) if met.recovered[party as usize].contains(&true) => Ending::Recovered,
-        Ok(()) => Ending::Survived,
-        Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
-        Err(Error::Mismatch(_)) => Ending::Refused,
-        Err(Error::Stock(_) | Error::Strangers(_)) => Ending::Stopped,
-        Err(Error::Io(_)) => Ending::Gone,
+        Ok(()) if met.recovered[party as usize].contains(&true) => HonestEnding::Recovered,
+        Ok(()) => HonestEnding::Survived,
+        Err(Error::Peer(cheat)) => HonestEnding::Caught(known(*cheat)),
+        Err(Error::Mismatch(_)) => HonestEnding::Refused,
+        Err(Error::Stock(_) | Error::Strangers(_)) => HonestEnding::Stopped,
+        Err(Error::Io(_)) => HonestEnding::Gone,
         Err(other) => return Err(format!("the {party:?} ends with {other}")),
     };
     // Rule (b) follows.
@@ -516,14 +513,14 @@ fn ending(met: &Met, party: Party, what: What) -> Result<Ending, String> {
     let outputs =
         |party: Party| met.sent[party as usize].last().is_some_and(|(tag, _)| *tag == msg::OUTPUT_LABELS);
     let holds = match (party, ending) {
-        (_, Ending::Survived | Ending::Recovered) => !not_all,
+        (_, HonestEnding::Survived | HonestEnding::Recovered) => !not_all,
         // While stock is made, the last message of each party leaves before the other's arrives, and depends
         // on no secret.
-        (_, Ending::Gone) if what.makes().is_some() => true,
+        (_, HonestEnding::Gone) if what.makes().is_some() => true,
         (Party::Evaluator, _) => not_all && !outputs(party),
         // The garbler's last message leaves before the evaluator's last message arrives.
-        (Party::Garbler, Ending::Gone) => true,
-        (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
+        (Party::Garbler, HonestEnding::Gone) => true,
+        (Party::Garbler, HonestEnding::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
             not_all || outputs(Party::Evaluator)
         }
         (Party::Garbler, _) => not_all,
@@ -541,7 +538,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 }
 
 /// Checks that a party sent only messages about the state of its store.
-fn only_talk(met: &Met, party: Party) -> Result<(), String> {
+fn only_talk(met: &ConnectionResult, party: Party) -> Result<(), String> {
     let met_there = [HELLO, msg::DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND];
     let talk = [&met_there[..], &[NEXT, msg::INTENT, msg::DAMAGED]].concat();
     must(
@@ -558,8 +555,8 @@ mod tests {
     #[test]
     fn who_says_too_much_is_told() {
         let lie = || Side::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
-        let mut met = Stores::filled().connect(What::Run, only(Party::Garbler, lie()));
-        assert_eq!(ending(&met, Party::Evaluator, What::Run), Ok(Ending::Caught(Cheat::Opening)));
+        let mut met = PartyFolders::filled().connect(What::Run, only(Party::Garbler, lie()));
+        assert_eq!(ending(&met, Party::Evaluator, What::Run), Ok(HonestEnding::Caught(Cheat::Opening)));
         met.sent[1] = HONEST[What::Run as usize].sent[1].clone();
         assert!(ending(&met, Party::Evaluator, What::Run).is_err());
         met.sent[1] = vec![(msg::STAND, 0)];
@@ -567,8 +564,8 @@ mod tests {
         // The garbler has sent all its messages before it sees forged outputs, which is allowed only in this
         // case.
         let lie = || Side::lies(Point::OutputLabels, |message| message[3] ^= 4);
-        let mut met = Stores::filled().connect(What::Run, only(Party::Evaluator, lie()));
-        assert_eq!(ending(&met, Party::Garbler, What::Run), Ok(Ending::Caught(Cheat::ForgedOutput)));
+        let mut met = PartyFolders::filled().connect(What::Run, only(Party::Evaluator, lie()));
+        assert_eq!(ending(&met, Party::Garbler, What::Run), Ok(HonestEnding::Caught(Cheat::ForgedOutput)));
         met.result[0] = Err(Cheat::OtBinding.into());
         assert!(ending(&met, Party::Garbler, What::Run).is_err());
         met.result[0] = Err(Cheat::UnexpectedMessage.into());

@@ -2,7 +2,7 @@
 
 use brickwork::circuit::Party;
 use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::Ending;
+use brickwork::duplo::adversary::harness::HonestEnding;
 use brickwork::random::Rng;
 use brickwork_testing::Replayable as _;
 use serde::Serialize;
@@ -48,9 +48,9 @@ pub struct Result {
 }
 
 /// Returns an ending, for people and machines.
-pub fn name(ending: &Ending) -> String {
+pub fn name(ending: &HonestEnding) -> String {
     match ending {
-        Ending::Caught(cheat) => format!("{cheat:?}"),
+        HonestEnding::Caught(cheat) => format!("{cheat:?}"),
         other => format!("{other:?}").to_lowercase(),
     }
 }
@@ -151,7 +151,7 @@ pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
     attack
         .endings
         .iter()
-        .filter_map(|(ending, _)| if let Ending::Caught(cheat) = ending { Some(*cheat) } else { None })
+        .filter_map(|(ending, _)| if let HonestEnding::Caught(cheat) = ending { Some(*cheat) } else { None })
 }
 
 #[cfg(test)]

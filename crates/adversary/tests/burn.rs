@@ -1,6 +1,6 @@
 //! Rows 16, 20 and 21 of the table of attacks (docs/concepts/security.md, section 14), explored with loom: an
 //! item is burned before anything about it is sent. Both parties are threads, and a third thread stops them,
-//! one after the other, at every moment that the scheduler allows. The model uses the real [`State`] of a
+//! one after the other, at every moment that the scheduler allows. The model uses the real [`EpochState`] of a
 //! log.
 //!
 //! `stock::model` searches more (filling, old copies of a folder); here loom chooses the interleavings.
@@ -8,7 +8,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use brickwork::stock::{
-    Acquaintance, Entry, EpochId, FillStep, Head, Meeting, PairId, Standing, State, Verdict, serial,
+    Acquaintance, EpochEntry, EpochId, EpochReport, EpochState, EpochVerdict, FillStep, LogHead, PairId,
+    StorePairing, serial,
 };
 use loom::model::Builder;
 use loom::sync::{Arc, Condvar, Mutex};
@@ -27,8 +28,8 @@ enum Order {
 enum Message {
     Store(Acquaintance),
     Pair(Option<PairId>),
-    Standing(Standing),
-    Head(Head),
+    Standing(EpochReport),
+    Head(LogHead),
 }
 
 /// The messages from one party to the other.
@@ -41,7 +42,7 @@ struct Line {
 struct World {
     order: Order,
     /// The durable state of each party.
-    disks: [Mutex<State>; 2],
+    disks: [Mutex<EpochState>; 2],
     /// The pair of each party's store.
     stores: [Mutex<Acquaintance>; 2],
     lines: [(Mutex<Line>, Condvar); 2],
@@ -54,9 +55,9 @@ struct Gone;
 
 impl World {
     fn new(order: Order) -> Self {
-        let mut log = State::new(&ID);
+        let mut log = EpochState::new(&ID);
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        for entry in [Entry::Fill(step), Entry::Stored, Entry::Made, Entry::Confirmed] {
+        for entry in [EpochEntry::Fill(step), EpochEntry::Stored, EpochEntry::Made, EpochEntry::Confirmed] {
             log.apply(&entry).unwrap();
         }
         let disk = || Mutex::new(log.clone());
@@ -112,7 +113,7 @@ impl World {
         self.lives(me)?;
         let mut log = self.disks[me].lock().unwrap();
         let item = log.gone(serial(1, 0));
-        log.apply(&Entry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
+        log.apply(&EpochEntry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
         Ok(item)
     }
 
@@ -154,9 +155,9 @@ impl World {
         self.say(me, Message::Store(mine))?;
         let Message::Store(theirs) = self.hear(me)? else { return Err(Gone) };
         match mine.meets(&theirs) {
-            Meeting::Strangers => panic!("an honest end made strangers of a pair"),
-            Meeting::Known => {}
-            Meeting::New => {
+            StorePairing::Strangers => panic!("an honest end made strangers of a pair"),
+            StorePairing::Known => {}
+            StorePairing::New => {
                 self.lives(me)?;
                 self.stores[me].lock().unwrap().pair = Some(session);
             }
@@ -184,9 +185,9 @@ impl World {
             let Ok(Message::Standing(theirs)) = self.hear(me) else { panic!("nobody interrupts") };
             let mut log = self.disks[me].lock().unwrap();
             match log.compare(&theirs) {
-                Verdict::Same | Verdict::Ahead => {}
-                Verdict::Behind(entry) => log.apply_named(&entry).unwrap(),
-                Verdict::Apart => panic!("an honest end sets the logs apart"),
+                EpochVerdict::Same | EpochVerdict::Ahead => {}
+                EpochVerdict::Behind(entry) => log.apply_named(&entry).unwrap(),
+                EpochVerdict::Apart => panic!("an honest end sets the logs apart"),
             }
         }
         let items = [0, 1].map(|me| self.burn(me).unwrap_or_else(|Gone| panic!("nobody interrupts")));
@@ -212,7 +213,7 @@ fn explore(order: Order) {
         // An item is burned at both parties if any party has sent something of it.
         for me in 0..2 {
             let sent = world.sent[me].lock().unwrap().len() as u64;
-            let burned = |log: &Mutex<State>| log.lock().unwrap().gone(serial(1, 0)) >= sent;
+            let burned = |log: &Mutex<EpochState>| log.lock().unwrap().gone(serial(1, 0)) >= sent;
             assert!(matches!(order, Order::SendThenBurn) || world.disks.iter().all(burned));
         }
         world.again();

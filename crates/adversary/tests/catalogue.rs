@@ -2,9 +2,9 @@
 //! documentation.
 
 use brickwork::circuit::Party;
-use brickwork::cut_and_choose::{Bucketing, Rule};
+use brickwork::cut_and_choose::{BucketRule, Bucketing};
 use brickwork::duplo::Cheat;
-use brickwork::duplo::adversary::harness::{CHEATS, Ending};
+use brickwork::duplo::adversary::harness::{CHEATS, HonestEnding};
 use brickwork::random::Rng;
 use brickwork_adversary::sampler::{bad_for, exact, successes};
 use brickwork_adversary::{catalogue, play, table, within};
@@ -29,7 +29,8 @@ fn every_row_and_every_check_is_there() {
     let rows: std::collections::BTreeSet<u8> = all.iter().map(|a| a.row).collect();
     assert!(rows.into_iter().eq(1..=30));
     for &cheat in CHEATS {
-        let seen = all.iter().any(|a| a.endings.iter().any(|(ending, _)| *ending == Ending::Caught(cheat)));
+        let seen =
+            all.iter().any(|a| a.endings.iter().any(|(ending, _)| *ending == HonestEnding::Caught(cheat)));
         // Two labels of one colour need a collision of BLAKE3; a unit test provokes this check.
         assert_eq!(seen, cheat != Cheat::ThirdLabel, "{cheat:?}");
     }
@@ -40,8 +41,9 @@ fn every_row_and_every_check_is_there() {
 fn every_check_burns() {
     let all = catalogue();
     for &cheat in CHEATS {
-        let burns =
-            all.iter().any(|a| a.variant.contains("burn") && a.endings == [(Ending::Caught(cheat), 1.0)]);
+        let burns = all
+            .iter()
+            .any(|a| a.variant.contains("burn") && a.endings == [(HonestEnding::Caught(cheat), 1.0)]);
         // Base OTs precede the secrets; a third label needs a collision.
         assert_eq!(
             burns,
@@ -78,10 +80,10 @@ fn names_and_probabilities_make_sense() {
 #[test]
 fn what_does_not_end_as_predicted_is_told() {
     let mut attack = catalogue().into_iter().find(|a| a.variant == "flipped_table").unwrap();
-    attack.endings = vec![(Ending::Survived, 1.0)];
+    attack.endings = vec![(HonestEnding::Survived, 1.0)];
     assert!(!play(&attack, 1).holds);
     let mut attack = catalogue().into_iter().find(|a| a.variant == "one_coordinate").unwrap();
-    attack.endings = vec![(Ending::Caught(Cheat::Commitment), 0.999), (Ending::Survived, 0.001)];
+    attack.endings = vec![(HonestEnding::Caught(Cheat::Commitment), 0.999), (HonestEnding::Survived, 0.001)];
     assert!(!play(&attack, RUNS).holds);
     assert_eq!(attack.cheater, Some(Party::Garbler));
 }
@@ -90,11 +92,11 @@ fn what_does_not_end_as_predicted_is_told() {
 #[test]
 fn the_sampler_agrees_with_the_exact_figures() {
     let figures = [
-        (Bucketing { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, 3, 0.0429),
-        (Bucketing { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, 3, 0.0226),
-        (Bucketing { slots: 8, bucket: 3, opened: 24 }, Rule::INPUT_AUTHENTICATOR, 3, 0.0296),
-        (Bucketing { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 4, 0.0034),
-        (Bucketing { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, 5, 0.0034),
+        (Bucketing { slots: 4, bucket: 2, opened: 8 }, BucketRule::COMPONENT, 3, 0.0429),
+        (Bucketing { slots: 8, bucket: 2, opened: 16 }, BucketRule::COMPONENT, 3, 0.0226),
+        (Bucketing { slots: 8, bucket: 3, opened: 24 }, BucketRule::INPUT_AUTHENTICATOR, 3, 0.0296),
+        (Bucketing { slots: 4, bucket: 3, opened: 12 }, BucketRule::COMPONENT, 4, 0.0034),
+        (Bucketing { slots: 4, bucket: 3, opened: 12 }, BucketRule::COMPONENT, 5, 0.0034),
     ];
     let mut rng = Rng::replayable("test");
     for (cut, rule, bad, expected) in figures {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork::circuit::Party;
 use brickwork::wire::Tag;
-use brickwork_harness::stores::{Seen, Stores, dying};
+use brickwork_harness::stores::{SeenMessages, Stores, dying};
 
 const LAST: Tag = Tag(7);
 
@@ -19,7 +19,7 @@ fn deaths_that_are_meant_are_quiet_and_others_are_not() {
     }));
     let stores = Stores::empty();
     let played = |count: usize, panics: bool| {
-        let lines = dying(Party::Garbler, LAST, count, &[], &Seen::default());
+        let lines = dying(Party::Garbler, LAST, count, &[], &SeenMessages::default());
         stores.meet(lines, [(), ()], |party, _, mut channel, ()| {
             assert!(!panics, "this is not meant");
             if party == Party::Evaluator {

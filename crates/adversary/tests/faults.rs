@@ -17,7 +17,7 @@ use brickwork::duplo::Report;
 use brickwork::duplo::adversary::harness::{ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::{Parameters, msg};
-use brickwork::session::Job;
+use brickwork::session::AgreedJob;
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 
 /// If this variable is set, the connection is cut at every byte.
@@ -71,7 +71,7 @@ fn small_run() -> (Arc<Program>, Parameters) {
 /// Runs a session with dealt base OTs; `left` and `at_a_time` limit the garbler's and the evaluator's reads.
 fn run(left: [usize; 2], at_a_time: usize) -> Run {
     let (program, parameters) = small_run();
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     let (a, b) = UnixStream::pair().unwrap();
     let read = [Arc::default(), Arc::default()];
     let ends: [Arc<Mutex<Vec<usize>>>; 2] = [Arc::default(), Arc::default()];
@@ -158,7 +158,7 @@ fn row_18_a_byte_at_a_time_is_slow_and_fine() {
 /// Plays a peer that sends these bytes and then keeps the connection open; returns the party's error.
 fn told(bytes: Vec<u8>) -> Error {
     let (program, _) = small_run();
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     let (a, mut b) = UnixStream::pair().unwrap();
     a.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     let channel = Channel::new(vec![Box::new(Bad {
@@ -262,7 +262,7 @@ fn relay(from: &UnixStream, mut to: &UnixStream, edit: Option<Edit>) {
 /// Runs a session with dealt base OTs over a relay that edits the messages of one party.
 fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [Vec<Said>; 2]) {
     let (program, parameters) = small_run();
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     let ((a, near), (b, far)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
     let said: [Arc<Mutex<Vec<Said>>>; 2] = [Arc::default(), Arc::default()];
     let end = |stream: UnixStream, party: usize| {

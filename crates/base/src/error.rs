@@ -97,7 +97,7 @@ impl std::fmt::Display for Strangers {
 
 /// The progress of a run at this party, as told when its connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Standing {
+pub struct RunStanding {
     /// The phase that was running, by the name that reports give it.
     pub phase: &'static str,
     /// True if this party's input was sent: the peer cannot read it, but can compute with it.
@@ -113,12 +113,12 @@ pub struct Standing {
 #[derive(Debug)]
 struct Broken {
     why: std::io::Error,
-    standing: Standing,
+    standing: RunStanding,
 }
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Standing { phase, input_left, peer_may_have_outputs, deniable } = self.standing;
+        let RunStanding { phase, input_left, peer_may_have_outputs, deniable } = self.standing;
         let sent = if input_left { "was sent" } else { "was not sent" };
         let has = if peer_may_have_outputs { "may have" } else { "does not have" };
         write!(f, "{}, in phase {phase}; this party's input {sent}; the peer {has} its outputs", self.why)?;
@@ -141,7 +141,7 @@ impl Error {
     /// Adds the progress of the run to the error of a connection that ended. A stop that this party
     /// requested, and other errors, stay unchanged.
     #[must_use]
-    pub fn at(self, standing: Standing) -> Self {
+    pub fn at(self, standing: RunStanding) -> Self {
         match self {
             Error::Io(why)
                 if !why.get_ref().is_some_and(|inner| inner.is::<Stopped>() || inner.is::<Broken>()) =>
@@ -153,7 +153,7 @@ impl Error {
     }
 
     /// Returns the progress of the run, if the error is the end of a run's connection.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing(&self) -> Option<RunStanding> {
         match self {
             Error::Io(why) => why.get_ref()?.downcast_ref().map(|broken: &Broken| broken.standing),
             _ => None,

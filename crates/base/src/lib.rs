@@ -17,6 +17,6 @@ pub mod random;
 mod security;
 pub mod stop;
 
-pub use error::{Cheat, Error, Malformed, Standing, Strangers, short};
+pub use error::{Cheat, Error, Malformed, RunStanding, Strangers, short};
 pub use party::Party;
 pub use security::{Security, at_most};

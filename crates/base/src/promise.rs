@@ -74,28 +74,28 @@ pub struct Promise {
     pub computational_bits: f64,
     /// The remaining probability of each check; the bound of the run is their sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub budget: Vec<Spent>,
+    pub budget: Vec<CheckSpent>,
     /// A warning that the command line shows before a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<Cow<'static, str>>,
     /// The commitments to labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commitments: Option<Commitments>,
+    pub commitments: Option<CommitmentPromise>,
     /// The cut-and-choose of each kind of item; for a program from stock, of each batch that the program
     /// uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub batches: Vec<Batch>,
+    pub batches: Vec<BatchPromise>,
     /// The triples that authenticate AND gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub triples: Option<Triples>,
+    pub triples: Option<TriplesPromise>,
     /// The way in which components are linked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub linking: Option<Linking>,
+    pub linking: Option<LinkingPromise>,
 }
 
 /// A commitment scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commitments {
+pub struct CommitmentPromise {
     /// The name of the scheme.
     pub scheme: Cow<'static, str>,
     /// The scheme's code: length, dimension, distance.
@@ -104,7 +104,7 @@ pub struct Commitments {
 
 /// Cut-and-choose of one kind of item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
+pub struct BatchPromise {
     /// The kind of the items.
     pub kind: ItemKind,
     /// The name of the component, or of the kind.
@@ -137,7 +137,7 @@ pub enum ItemKind {
 
 /// Triples for AND gates, made from leaky AND triples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Triples {
+pub struct TriplesPromise {
     /// The number of triples that the program uses: one per AND gate.
     pub used: u64,
     /// The number of leaky ANDs from which they are made.
@@ -153,7 +153,7 @@ pub struct Triples {
 
 /// The way in which components are linked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Linking {
+pub struct LinkingPromise {
     /// The name of the way.
     pub name: Cow<'static, str>,
     /// The part that is garbled ahead of time, in words.
@@ -162,7 +162,7 @@ pub struct Linking {
 
 /// The probability that a cheater passes one check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct CheckSpent {
     /// The check, in words.
     pub check: String,
     /// The base-2 logarithm of the bound on a cheater's success in this check.
@@ -176,7 +176,7 @@ impl Promise {
         statistical_bits: u32,
         bound_log2: f64,
         computational_bits: f64,
-        budget: Vec<Spent>,
+        budget: Vec<CheckSpent>,
     ) -> Self {
         Promise {
             cheater,
@@ -210,7 +210,7 @@ impl Promise {
     }
 
     /// Returns the batches of this kind.
-    pub fn of_kind(&self, kind: ItemKind) -> impl Iterator<Item = &Batch> {
+    pub fn of_kind(&self, kind: ItemKind) -> impl Iterator<Item = &BatchPromise> {
         self.batches.iter().filter(move |batch| batch.kind == kind)
     }
 }
@@ -244,17 +244,17 @@ impl fmt::Display for Promise {
                 at_most(bound)
             )?;
         }
-        if let Some(Commitments { scheme, code: [length, dimension, distance] }) = &self.commitments {
+        if let Some(CommitmentPromise { scheme, code: [length, dimension, distance] }) = &self.commitments {
             writeln!(f, "  commitments: {scheme}, code [{length}, {dimension}, {distance}]")?;
         }
-        for Batch { name, slots, bucket_size, copies, opened, .. } in &self.batches {
+        for BatchPromise { name, slots, bucket_size, copies, opened, .. } in &self.batches {
             let s = if *slots == 1 { "" } else { "s" };
             writeln!(
                 f,
                 "  {name}: {slots} bucket{s} of {bucket_size}, {copies} copies, {opened} of them opened"
             )?;
         }
-        if let Some(Triples { used, leaky_ands, bucket_size, cot, lpn_bits }) = &self.triples {
+        if let Some(TriplesPromise { used, leaky_ands, bucket_size, cot, lpn_bits }) = &self.triples {
             write!(
                 f,
                 "  triples: {used} of {leaky_ands} leaky ANDs, in buckets of {bucket_size}; OTs: {cot}"
@@ -265,7 +265,7 @@ impl fmt::Display for Promise {
             }
         }
         match &self.linking {
-            Some(Linking { name, garbled }) => writeln!(f, "  linking: {name}; {garbled}"),
+            Some(LinkingPromise { name, garbled }) => writeln!(f, "  linking: {name}; {garbled}"),
             None => Ok(()),
         }
     }
@@ -298,7 +298,7 @@ mod tests {
     /// Displayed bounds are rounded up, and every parameter has a line.
     #[test]
     fn parameters_are_said() {
-        let batch = Batch {
+        let batch = BatchPromise {
             kind: ItemKind::Component,
             name: "add".into(),
             slots: 1,
@@ -306,11 +306,16 @@ mod tests {
             copies: 30,
             opened: 23,
         };
-        let triples =
-            Triples { used: 3, leaky_ands: 9, bucket_size: 3, cot: "pcg".into(), lpn_bits: Some(130.2) };
+        let triples = TriplesPromise {
+            used: 3,
+            leaky_ands: 9,
+            bucket_size: 3,
+            cot: "pcg".into(),
+            lpn_bits: Some(130.2),
+        };
         let promise = Promise {
             epoch_bound_log2: Some(-39.5),
-            commitments: Some(Commitments { scheme: "split".into(), code: [275, 128, 42] }),
+            commitments: Some(CommitmentPromise { scheme: "split".into(), code: [275, 128, 42] }),
             batches: vec![batch],
             triples: Some(triples),
             ..Promise::malicious(Cheater::Garbler, 40, -40.128, 111.0, Vec::new())

@@ -129,14 +129,14 @@ pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T>
 
 /// The stop of a thread, for other threads that help it.
 #[derive(Clone, Debug)]
-pub struct Carried(Option<Stop>);
+pub struct CarriedStop(Option<Stop>);
 
 /// Returns the stop that this thread has entered.
-pub fn carry() -> Carried {
-    Carried(ENTERED.with_borrow(Clone::clone))
+pub fn carry() -> CarriedStop {
+    CarriedStop(ENTERED.with_borrow(Clone::clone))
 }
 
-impl Carried {
+impl CarriedStop {
     /// Calls `work` on this thread with the carried stop.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {

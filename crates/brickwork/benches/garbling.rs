@@ -8,7 +8,9 @@
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::{Circuit, formats, library};
-use brickwork::garbling::{Collect, GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
+use brickwork::garbling::{
+    Collect, GarblingKeys, GarblingScheme as _, HalfGates, HashTables, Schedule, TableSink,
+};
 use brickwork::label::{Delta, LABEL_BYTES, Label};
 use brickwork_kernels::Kernel;
 

@@ -9,8 +9,8 @@ use std::time::Instant;
 use brickwork::Program;
 use brickwork::control::Control;
 use brickwork::engine::both::{Both, fastest};
-use brickwork::options::{Options, from_json};
-use brickwork::reading::{Given, Reading, bits_of_both};
+use brickwork::options::{RunOptions, from_json};
+use brickwork::reading::{GivenValue, ReadingOptions, bits_of_both};
 use brickwork::resources::cpu_seconds;
 use brickwork_kernels::LargePages;
 
@@ -25,15 +25,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let inputs = [std::fs::read(garbler)?, std::fs::read(evaluator)?];
     let bits = inputs.each_ref().map(|bytes| bytes.iter().map(|byte| *byte == 1).collect::<Vec<bool>>());
     let given = |party: usize| match inputs[party].first() {
-        Some(0 | 1) => Ok(Given::Bits(&bits[party])),
-        _ => std::str::from_utf8(&inputs[party]).map(Given::Text),
+        Some(0 | 1) => Ok(GivenValue::Bits(&bits[party])),
+        _ => std::str::from_utf8(&inputs[party]).map(GivenValue::Text),
     };
     for line in std::io::stdin().lock().lines() {
         line?;
         let (begin, cpu) = (Instant::now(), cpu_seconds());
-        let options: Options = from_json(options)?;
+        let options: RunOptions = from_json(options)?;
         let given = [given(0)?, given(1)?];
-        let inputs = bits_of_both(given, program.given(), options.executions(), &Reading::default())?;
+        let inputs = bits_of_both(given, program.given(), options.executions(), &ReadingOptions::default())?;
         let (request, _) = fastest(&options.request()?, &program, None)?;
         let ran = Both::of(&program, &request).run(inputs, &Control::default())?;
         let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);

@@ -14,8 +14,8 @@ use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking, Report};
 use brickwork::plan::thread_seconds;
 use brickwork::random::Rng;
-use brickwork::session::{Job, Observer, Unobserved};
-use brickwork::wire::tls::{self, Identity, Listener, Options};
+use brickwork::session::{AgreedJob, Observer, Unobserved};
+use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -62,8 +62,8 @@ fn checked(program: &Arc<Program>, linking: Linking) -> Result<(Report, f64), Bo
     let expected = program.simulate(&inputs[0], &inputs[1]);
     let keys = [Identity::generate()?.0, Identity::generate()?.0];
     let identities = [0, 1].map(|k: usize| keys[k].public_key().to_bytes());
-    let job = Job::new(program.clone(), 40, identities);
-    let options = |party| Options { party, lanes: 1, timeout: Duration::from_secs(60) };
+    let job = AgreedJob::new(program.clone(), 40, identities);
+    let options = |party| EndpointOptions { party, lanes: 1, timeout: Duration::from_secs(60) };
     let listener = Listener::bind("127.0.0.1:0", &keys[0], keys[1].public_key(), &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
     let online = Arc::new(Mutex::new(0.0));

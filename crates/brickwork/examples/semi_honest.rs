@@ -12,8 +12,8 @@ use brickwork::circuit::{Party, Program};
 use brickwork::plan::{self, Link};
 use brickwork::random::Rng;
 use brickwork::semi_honest::{self, Ots, Report};
-use brickwork::session::{Job, Unobserved};
-use brickwork::wire::tls::{self, Identity, Listener, Options};
+use brickwork::session::{AgreedJob, Unobserved};
+use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -82,8 +82,8 @@ fn peak_memory() -> String {
 fn run(program: &Arc<Program>, executions: usize, inputs: &[Vec<bool>; 2]) -> Result<[Report; 2], Error> {
     let keys = [Identity::generate()?.0, Identity::generate()?.0];
     let identities = [0, 1].map(|k: usize| keys[k].public_key().to_bytes());
-    let job = Job::new(program.clone(), 40, identities);
-    let options = |party| Options { party, lanes: 1, timeout: Duration::from_secs(60) };
+    let job = AgreedJob::new(program.clone(), 40, identities);
+    let options = |party| EndpointOptions { party, lanes: 1, timeout: Duration::from_secs(60) };
     let listener = Listener::bind("127.0.0.1:0", &keys[0], keys[1].public_key(), &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
     std::thread::scope(|scope| {

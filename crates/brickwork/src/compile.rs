@@ -8,7 +8,7 @@ use brickwork_base::{Error as ProtocolError, Party};
 use brickwork_circuit::formats::{self, InputMap, bristol, compgc, scd};
 use brickwork_circuit::info::Info;
 use brickwork_circuit::{self as circuit, Component, Recipient};
-use brickwork_lang::Record;
+use brickwork_lang::DiagnosticRecord;
 use brickwork_report::words::plural;
 use serde::{Deserialize, Serialize};
 
@@ -108,14 +108,14 @@ pub struct CompileRequest {
 
 /// A file with a program that was written.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compiled {
+pub struct CompiledFile {
     /// The description of the program in the file.
     #[serde(flatten)]
     pub info: Info,
     /// The file.
     pub output: String,
     /// The warnings of the compiler.
-    pub warnings: Vec<Record>,
+    pub warnings: Vec<DiagnosticRecord>,
     /// Private outputs that both parties see, because the format cannot say whose an output is.
     #[serde(skip)]
     pub exposed: Vec<String>,
@@ -135,7 +135,7 @@ impl CompileRequest {
     /// # Errors
     /// An error of input if the program cannot be cut or written like this. An error of usage if it would
     /// overwrite its own file. An error of the machine if the file cannot be written.
-    pub fn write(&self, given: &Program) -> Result<Compiled, Error> {
+    pub fn write(&self, given: &Program) -> Result<CompiledFile, Error> {
         let mut program = given.cut(&self.cut, gates_within(resources::available_bytes()))?;
         match (self.repeat, self.hold) {
             (Some(times @ 1..), Some(held)) => program = program.repeat_holding(times as usize, held)?,
@@ -161,7 +161,7 @@ impl CompileRequest {
             Format::Bristol | Format::Scd => private.map(|output| output.port.name.clone()).collect(),
             _ => Vec::new(),
         };
-        Ok(Compiled {
+        Ok(CompiledFile {
             info: self.written(&output, &bytes, &program)?.info(),
             output: output.display().to_string(),
             warnings: given.warnings().map(|warnings| warnings.records()).unwrap_or_default(),
@@ -189,7 +189,7 @@ impl CompileRequest {
     }
 }
 
-impl fmt::Display for Compiled {
+impl fmt::Display for CompiledFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Info { and_gates, slots, digest, .. } = &self.info;
         let (and_gates, slots) = (plural(*and_gates, "AND gate"), plural(*slots, "slot"));

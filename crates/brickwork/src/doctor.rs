@@ -20,14 +20,14 @@ use crate::engine::protocols::{self, Only, Proposed};
 use crate::engine::request::{Protocol, RunRequest};
 use crate::engine::stocks::Stocks;
 use crate::engine::ways::{Protocols, RunPart, Ways};
-use crate::engine::work::{Estimate, Work};
+use crate::engine::work::{PartyWork, RunEstimate};
 use crate::engine::{hex, role};
 use crate::failure::{Error, ErrorKind};
 use crate::files;
 use crate::inventory::peer_of;
 use crate::plan::check_temporary_files;
 use crate::program::{Program, SourceOptions};
-use crate::reading::{self, Reading};
+use crate::reading::{self, ReadingOptions};
 use crate::resources;
 use crate::store::StoreRequest;
 
@@ -45,7 +45,7 @@ pub struct DoctorRequest {
     /// This party's input, in the form of the flag.
     pub input: Option<Zeroizing<String>>,
     /// The way in which the input is read.
-    pub reading: Reading,
+    pub reading: ReadingOptions,
     /// The file with this party's key.
     pub identity: Option<PathBuf>,
     /// The peer's public key, or `@` and its file.
@@ -276,7 +276,7 @@ impl DoctorRequest {
         &self,
         (identity, peer): (&Identity, PublicKey),
         (part, ways): (&RunPart, &Ways),
-        work: &Work,
+        work: &PartyWork,
         proposed: &Option<Proposed>,
         store: Option<&Store>,
         listens: &mut dyn FnMut(SocketAddr),
@@ -399,11 +399,11 @@ struct Planned {
 }
 
 /// Plans a run without stock. An evaluator assumes the standard proposal of a garbler.
-fn plan(work: &Work) -> Result<(Planned, String), Error> {
+fn plan(work: &PartyWork) -> Result<(Planned, String), Error> {
     let played = protocols::played(work.request.parameters.protocol);
     let executions = work.executions().unwrap_or(1);
     if let Some(Only { cost, .. }) =
-        played.only_way(work.given.given(), executions, work.request, &Estimate::of(work.request)?)?
+        played.only_way(work.given.given(), executions, work.request, &RunEstimate::of(work.request)?)?
     {
         let memory = cost.memory_bytes(work.party);
         let disk = if work.party == Party::Evaluator { cost.disk_bytes } else { 0 };
@@ -412,7 +412,7 @@ fn plan(work: &Work) -> Result<(Planned, String), Error> {
     }
     let (proposed, parameters, program, memory, disk) = match work.party {
         Party::Garbler => {
-            let estimate = Estimate::of(work.request)?;
+            let estimate = RunEstimate::of(work.request)?;
             let proposed = work.proposal(None, Some(&estimate))?;
             let parameters =
                 proposed.parameters.clone().ok_or_else(|| Error::fault("the run has no plan"))?;
@@ -467,7 +467,11 @@ fn memory(need: u64, allowed: Option<u64>) -> Result<((), String), Error> {
 }
 
 /// Describes the items that a run would take from this party's stock.
-fn stock(work: &Work, directory: &Path, store: Option<&Store>) -> Result<(Option<Proposed>, String), Error> {
+fn stock(
+    work: &PartyWork,
+    directory: &Path,
+    store: Option<&Store>,
+) -> Result<(Option<Proposed>, String), Error> {
     // The garbler proposes a cut that is in stock, if there is one. The evaluator checks the given cut.
     let proposed = match work.party {
         Party::Garbler if work.request.parameters.protocol == Protocol::DUPLO => {
@@ -498,7 +502,7 @@ fn stock(work: &Work, directory: &Path, store: Option<&Store>) -> Result<(Option
 
 /// Returns for how many runs of this program a store has stock for these two parties, and its other security
 /// levels.
-fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Error> {
+fn has(work: &PartyWork, directory: &Path, store: &Store) -> Result<String, Error> {
     let ours =
         |epoch: &&Inventory| epoch.epoch.role == work.party && epoch.epoch.identities == work.job.identities;
     let epochs = work.stocks.map_or(Ok(Vec::new()), |stocks| stocks.inventory(store))?;

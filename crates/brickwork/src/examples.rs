@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use brickwork_lang::{Example, StdFile, std_library};
+use brickwork_lang::{ExampleInputs, StdFile, std_library};
 use serde::Serialize;
 
 use crate::failure::Error;
@@ -118,7 +118,7 @@ fn in_folder(folder: &Path, name: &str) -> PathBuf {
     if folder == Path::new(".") { name.into() } else { folder.join(name) }
 }
 
-fn command(folder: &Path, program: &Path, example: &Example) -> Vec<String> {
+fn command(folder: &Path, program: &Path, example: &ExampleInputs) -> Vec<String> {
     let value = |name: &str| format!("@{}", in_folder(folder, name).display());
     let (garbler, evaluator) = (value(example.garbler.name), value(example.evaluator.name));
     let program = program.display().to_string();

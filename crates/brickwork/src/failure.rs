@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use brickwork_base::stop::Stopped;
-use brickwork_base::{Cheat, Error as ProtocolError, Standing};
+use brickwork_base::{Cheat, Error as ProtocolError, RunStanding};
 use brickwork_lang::Diagnostics;
 use brickwork_report::words::plural;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -92,7 +92,7 @@ enum Cause {
     /// The peer failed this check.
     Check(Cheat),
     /// The connection ended; this is how far the run had come.
-    Ended(Standing),
+    Ended(RunStanding),
     /// The errors of a source that does not compile.
     Source(Diagnostics),
     /// The items of a store that cannot be read.
@@ -230,7 +230,7 @@ impl Error {
     }
 
     /// Returns how far the run had come, if its connection ended.
-    pub fn standing(&self) -> Option<&Standing> {
+    pub fn standing(&self) -> Option<&RunStanding> {
         match self.cause.as_deref() {
             Some(Cause::Ended(standing)) => Some(standing),
             _ => None,

@@ -10,7 +10,7 @@ use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_report::words::{bytes, plural, thousands};
 use brickwork_session::PROTOCOL_VERSION;
 use brickwork_session::stock::inventory::{BatchInventory, GivenUpInventory, Inventory};
-use brickwork_stock::{Account, Entry, Relation, Store};
+use brickwork_stock::{Account, EpochEntry, Relation, Store};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ pub struct EpochContents {
     /// The position of the log, in hexadecimal digits.
     pub head: String,
     /// The steps of the last preprocessing.
-    pub progress: Option<Progress>,
+    pub progress: Option<FillProgress>,
     /// The steps that were begun and not completed.
     pub given_up: GivenUpInventory,
     /// Base-2 logarithm of the bound on a cheating garbler's success in all programs together.
@@ -127,7 +127,7 @@ pub enum Condition {
 
 /// The steps of a preprocessing.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Progress {
+pub struct FillProgress {
     /// The completed steps.
     pub made: u32,
     /// All steps.
@@ -283,7 +283,7 @@ impl EpochContents {
             uses: *uses,
             entries: state.shared(),
             head: hex(state.head()),
-            progress: progress.map(|(made, of)| Progress { made, of }),
+            progress: progress.map(|(made, of)| FillProgress { made, of }),
             given_up: *given_up,
             bound_log2: *bound_log2,
             bytes: batches.iter().map(|batch| batch.bytes).sum(),
@@ -304,32 +304,32 @@ impl BatchContents {
 }
 
 impl LogEntry {
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &EpochEntry) -> Self {
         match entry {
-            Entry::Fill(step) => LogEntry::Fill {
+            EpochEntry::Fill(step) => LogEntry::Fill {
                 job: hex(&step.job),
                 step: step.number,
                 of: step.of,
                 risk: format!("{:#034x}", step.risk),
                 workers: step.workers,
             },
-            Entry::Exposed => LogEntry::Exposed,
-            Entry::Stored => LogEntry::Stored,
-            Entry::Made => LogEntry::Made,
-            Entry::Use { program, taken } => LogEntry::Use {
+            EpochEntry::Exposed => LogEntry::Exposed,
+            EpochEntry::Stored => LogEntry::Stored,
+            EpochEntry::Made => LogEntry::Made,
+            EpochEntry::Use { program, taken } => LogEntry::Use {
                 program: hex(program),
                 taken: taken.iter().map(|&(batch, items)| TakenOfBatch { batch, items }).collect(),
             },
-            Entry::Damaged(items) => LogEntry::Damaged {
+            EpochEntry::Damaged(items) => LogEntry::Damaged {
                 items: items
                     .iter()
                     .map(|&(batch, first, items)| DamagedOfBatch { batch, first, items })
                     .collect(),
             },
-            Entry::Confirmed => LogEntry::Confirmed,
-            Entry::Burned(why) => LogEntry::Burned { why: why.clone() },
-            Entry::Lent => LogEntry::Lent,
-            Entry::Returned => LogEntry::Returned,
+            EpochEntry::Confirmed => LogEntry::Confirmed,
+            EpochEntry::Burned(why) => LogEntry::Burned { why: why.clone() },
+            EpochEntry::Lent => LogEntry::Lent,
+            EpochEntry::Returned => LogEntry::Returned,
         }
     }
 }
@@ -387,7 +387,8 @@ impl fmt::Display for EpochContents {
         if let Some(bound) = self.bound_log2.filter(|_| !self.batches.is_empty()) {
             writeln!(f, "    all programs from it together: at most {}", at_most(bound))?;
         }
-        if let Some(Progress { made, of }) = self.progress.filter(|progress| progress.made < progress.of) {
+        if let Some(FillProgress { made, of }) = self.progress.filter(|progress| progress.made < progress.of)
+        {
             writeln!(f, "    preprocessing was interrupted: {made} of {} made", plural(of.into(), "step"))?;
         }
         if let Some(bound) = self.given_up.bound_log2 {

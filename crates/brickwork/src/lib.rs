@@ -193,7 +193,7 @@ pub mod plan {
     /// work. Tests use it because it needs no measurement.
     pub fn known(kernel: &str, threads: u32) -> Machine {
         let machine = Machine::known(kernel, threads);
-        let mut seconds = Measured::default();
+        let mut seconds = MeasuredWork::default();
         for work in PARTS.iter().flat_map(|part| part.kinds()) {
             seconds.set(work, machine.usual_seconds(work));
         }

@@ -130,7 +130,7 @@ impl Caller<'_> {
     /// then.
     pub fn call(&self, maker: &Hired, connect: Option<String>) -> Result<Channel, Error> {
         let Caller { identity, pem, peer, role, resources: Resources { lanes, timeout, .. } } = *self;
-        let options = tls::Options { party: Party::Garbler, lanes: 1, timeout };
+        let options = tls::EndpointOptions { party: Party::Garbler, lanes: 1, timeout };
         let place = format!("the maker at {}", maker.address);
         let called = || -> Result<Channel, ProtocolError> {
             let mut met = tls::meet(&maker.address, identity, maker.key, &options, &sheet())?;
@@ -164,7 +164,7 @@ fn coordinator(listener: &Listener) -> Result<Channel, ProtocolError> {
 fn peer(call: &Call, peer_listen: Option<&str>) -> Result<Channel, ProtocolError> {
     let identity = Identity::from_pem(&call.pem)?;
     let timeout = Duration::from_secs(call.timeout);
-    let options = tls::Options { party: call.role, lanes: call.lanes, timeout };
+    let options = tls::EndpointOptions { party: call.role, lanes: call.lanes, timeout };
     let peer = PublicKey::from_bytes(call.peer);
     match (&call.connect, peer_listen) {
         (Some(address), _) => tls::connect(address, &identity, peer, &options),
@@ -231,7 +231,7 @@ impl MakerRequest {
                         connects";
             return Err(Error::usage("--identity is the key of the party; give the maker its own key", hint));
         }
-        let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: resources.timeout };
+        let options = tls::EndpointOptions { party: Party::Evaluator, lanes: 1, timeout: resources.timeout };
         let listener = Listener::bind(listen, &identity, *party, &options)?;
         listens(listener.local_addr()?)?;
         let mut channel = coordinator(&listener)?;

@@ -17,21 +17,21 @@ use serde::de::DeserializeOwned;
 use crate::StoreRequest;
 use crate::cut::CutChoice;
 use crate::engine::link;
-use crate::engine::request::{self, LinkSpeed, Parameters, Protocol, Resources, RunRequest};
+use crate::engine::request::{self, AgreedParameters, LinkSpeed, Protocol, Resources, RunRequest};
 use crate::engine::stocked::Wishes;
 use crate::engine::task::{Endpoint, PartyTask};
 use crate::engine::ways::Protocols;
 use crate::failure::Error;
 use crate::files;
 use crate::party::check_stocked_session;
-use crate::reading::{Reading, Scale};
+use crate::reading::{DecimalScale, ReadingOptions};
 
 pub use plan::PlanOptions;
 
 /// The options of a run. Each that is missing has the default of its flag.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct RunOptions {
     protocol: Option<String>,
     accept: Vec<String>,
     linking: Option<String>,
@@ -115,7 +115,7 @@ pub(crate) fn within<T: PartialOrd + Display + Copy>(
     }
 }
 
-impl Options {
+impl RunOptions {
     /// Returns the request of a party with these options.
     ///
     /// # Errors
@@ -137,20 +137,20 @@ impl Options {
         })
     }
 
-    fn parameters(&self) -> Result<Parameters<Protocols>, Error> {
+    fn parameters(&self) -> Result<AgreedParameters<Protocols>, Error> {
         read("scheme", self.scheme.as_ref(), request::scheme)?;
         if let Some(security) = self.security {
             let security = security.to_string();
             request::security(&security).map_err(|why| wrong("security", format!("{security}: {why}")))?;
         }
-        Ok(Parameters {
+        Ok(AgreedParameters {
             linking: read("linking", self.linking.as_ref(), request::linking)?,
             cot: read("cot", self.cot.as_ref(), request::cot)?,
             commitments: read("commitments", self.commitments.as_ref(), request::commitments)?.is_some(),
             security: self.security,
             post_quantum: self.post_quantum,
             executions: within("executions", self.executions, 1..=u32::MAX)?,
-            ..Parameters::new(self.protocols()?)
+            ..AgreedParameters::new(self.protocols()?)
         })
     }
 
@@ -171,7 +171,7 @@ impl Options {
     /// Returns the resources of this party.
     ///
     /// # Errors
-    /// As [`Options::request`].
+    /// As [`RunOptions::request`].
     pub fn resources(&self) -> Result<Resources, Error> {
         let default = Resources::default();
         let timeout = within("timeout", self.timeout, 1..=86_400)?;
@@ -185,7 +185,7 @@ impl Options {
 
     /// Returns the store, if one is named.
     pub fn store(&self) -> Option<StoreRequest> {
-        let Options { store, store_key, no_top_up, max_age, .. } = self;
+        let RunOptions { store, store_key, no_top_up, max_age, .. } = self;
         let named = StoreRequest::new(store.as_ref()?);
         let max_age = max_age.unwrap_or(named.max_age);
         Some(StoreRequest { store_key: store_key.clone(), no_top_up: *no_top_up, max_age, ..named })
@@ -194,7 +194,7 @@ impl Options {
     /// Returns the options for making stock.
     ///
     /// # Errors
-    /// An error of usage if an option has no effect there; as [`Options::request`].
+    /// An error of usage if an option has no effect there; as [`RunOptions::request`].
     pub(crate) fn wishes(&self) -> Result<Wishes, Error> {
         refuse(
             "making stock",
@@ -216,7 +216,8 @@ impl Options {
             ],
         )?;
         let named = read("protocol", self.protocol.as_ref(), str::parse)?;
-        let Parameters { security, cot, .. } = Options { protocol: None, ..self.clone() }.parameters()?;
+        let AgreedParameters { security, cot, .. } =
+            RunOptions { protocol: None, ..self.clone() }.parameters()?;
         let cut = read("cut", self.cut.as_ref(), str::parse)?;
         Ok(Wishes { security, cot, cut, ..Wishes::new(named.unwrap_or(Protocol::OF_NEW_STOCK)) })
     }
@@ -230,11 +231,12 @@ impl Options {
     ///
     /// # Errors
     /// An error of usage if a scale has too many digits.
-    pub fn reading(&self) -> Result<Reading, Error> {
-        let scales = self.scale.iter().map(|(name, digits)| format!("{name}={digits}").parse::<Scale>());
+    pub fn reading(&self) -> Result<ReadingOptions, Error> {
+        let scales =
+            self.scale.iter().map(|(name, digits)| format!("{name}={digits}").parse::<DecimalScale>());
         let scales = scales.collect::<Result<_, _>>().map_err(|why| wrong("scale", why))?;
-        let Options { ignore_extra_columns, rounding, .. } = *self;
-        Ok(Reading { scales, ignore_extra_columns, rounding, private: false })
+        let RunOptions { ignore_extra_columns, rounding, .. } = *self;
+        Ok(ReadingOptions { scales, ignore_extra_columns, rounding, private: false })
     }
 
     /// Returns the key of this party, from its file.
@@ -287,7 +289,7 @@ impl Options {
     /// Returns the request of a session.
     ///
     /// # Errors
-    /// An error of usage if an option has no effect in sessions; as [`Options::request`].
+    /// An error of usage if an option has no effect in sessions; as [`RunOptions::request`].
     pub fn session_request(&self) -> Result<RunRequest<Protocols>, Error> {
         let given = [
             ("linking", self.linking.is_some()),

@@ -11,13 +11,13 @@ use brickwork_stock::Store;
 use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 
-use crate::engine::Watch;
+use crate::engine::Observe;
 use crate::engine::protocols;
 use crate::engine::report::Report;
-use crate::engine::request::{Parameters, Protocol, RunRequest};
-use crate::engine::run::{self, PartyRun, Place};
+use crate::engine::request::{AgreedParameters, Protocol, RunRequest};
+use crate::engine::run::{self, PartyRun, Route};
 use crate::engine::sessions::Needs;
-use crate::engine::stocked::{Asked, Opening, Requested, Stocked, Wishes};
+use crate::engine::stocked::{Requested, StockRequest, Stocked, UngreetedConnection, Wishes};
 use crate::engine::task::Endpoint;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
@@ -106,7 +106,7 @@ impl Party {
     }
 
     fn new(role: Role, identity: Identity) -> Self {
-        let request = RunRequest::new(Parameters::new(Protocols::auto()));
+        let request = RunRequest::new(AgreedParameters::new(Protocols::auto()));
         Party { role, identity, peer: None, line: None, listener: None, request, store: None }
     }
 
@@ -267,7 +267,7 @@ impl Party {
         let request = self.request.with(Protocols::from(protocol));
         check_stocked_session(&request)?;
         let wishes = Wishes { cot: request.parameters.cot, ..Wishes::new(protocol) };
-        let asked = Asked::of(&[Requested::of(program, executions)], &wishes)?;
+        let asked = StockRequest::of(&[Requested::of(program, executions)], &wishes)?;
         self.fill(protocol, &asked, &Crew::default(), &|_| Box::new(Unobserved)).map(drop)
     }
 
@@ -275,9 +275,9 @@ impl Party {
     pub(crate) fn fill(
         &mut self,
         protocol: Protocol,
-        asked: &Asked,
+        asked: &StockRequest,
         crew: &Crew,
-        watch: &Watch,
+        watch: &Observe,
     ) -> Result<(Preprocessed, Vec<PhaseReport>), Error> {
         let (role, request) = (self.role, self.request.clone());
         let Some(store) = self.store.clone() else {
@@ -285,8 +285,14 @@ impl Party {
         };
         let (keys, mut place, identity) = self.reach()?;
         let (cot, terms) = (request.parameters.cot(), terms(&request, ordered(role, keys)));
-        let opening =
-            |channel, watch| Opening { party: role, channel, store: &store, terms: &terms, cot, watch };
+        let opening = |channel, watch| UngreetedConnection {
+            party: role,
+            channel,
+            store: &store,
+            terms: &terms,
+            cot,
+            watch,
+        };
         if crew.workers == 0 {
             let line = Stocked::open(protocol, opening(place.first()?, watch))?;
             let (done, line) = line.make(asked)?;
@@ -295,7 +301,7 @@ impl Party {
         let line = opening(place.first()?, &|_| Box::new(Unobserved));
         let line = Stocked::open_for_workers(protocol, crew.workers, line)?;
         let connect = match &place {
-            Place::Peer { address, .. } => Some((*address).to_owned()),
+            Route::Peer { address, .. } => Some((*address).to_owned()),
             _ => None,
         };
         // The addresses of the peer's workers: first the peer's makers, then the peer itself for the other
@@ -330,7 +336,7 @@ impl Party {
 
     /// Does the same as [`Party::session`], and shows the progress to an observer.
     #[doc(hidden)]
-    pub fn session_watched(&mut self, watch: &Watch) -> Result<Session, Error> {
+    pub fn session_watched(&mut self, watch: &Observe) -> Result<Session, Error> {
         let (role, request) = (self.role, self.request.clone());
         let Some(store) = self.store.clone() else {
             let hint = "call `store` with a store, or call `session_of` with the programs";
@@ -343,7 +349,7 @@ impl Party {
         let protocol = ways.requests[0].parameters.protocol;
         let channel = place.meet_alike(&digest(&request, protocol, &[]))?;
         let (cot, terms) = (request.parameters.cot(), terms(&request, ordered(role, keys)));
-        let opening = Opening { party: role, channel, store: &store, terms: &terms, cot, watch };
+        let opening = UngreetedConnection { party: role, channel, store: &store, terms: &terms, cot, watch };
         let line = Stocked::open(protocol, opening)?;
         Ok(Session::from_stock(role, protocol, line))
     }
@@ -386,7 +392,7 @@ impl Party {
     pub fn session_of_watched(
         &mut self,
         programs: &[(&Program, u32)],
-        watch: &Watch,
+        watch: &Observe,
     ) -> Result<Session, Error> {
         let mut needs = Needs::default();
         programs.iter().for_each(|(program, times)| needs.add(program.given(), *times as usize));
@@ -402,7 +408,7 @@ impl Party {
         needs: Needs,
         digest: &[u8],
         left: Option<Vec<([u8; 32], u32)>>,
-        watch: &Watch,
+        watch: &Observe,
     ) -> Result<Session, Error> {
         let (role, request, protocol) = (self.role, self.request.clone(), self.protocol_of_session()?);
         let begin = protocols::sessions(protocol)?;
@@ -425,7 +431,7 @@ impl Party {
 
     /// Returns how to reach the peer, with the public keys of this party and of its peer, and this party's
     /// key.
-    fn reach(&mut self) -> Result<([PublicKey; 2], Place<'_>, &Identity), Error> {
+    fn reach(&mut self) -> Result<([PublicKey; 2], Route<'_>, &Identity), Error> {
         let nobody = PublicKey::from_bytes([0; 32]);
         let keys = match (&self.line, self.peer) {
             // No key protects a connection of the caller's. A store needs the two keys even so, because it
@@ -438,13 +444,13 @@ impl Party {
         }
         let options = self.request.resources.options(self.role);
         let place = match &mut self.line {
-            Some(Transport::Own(channel)) => Place::Line(channel.take()),
+            Some(Transport::Own(channel)) => Route::Line(channel.take()),
             Some(Transport::Listen(_)) => match &self.listener {
-                Some(listener) => Place::Listener(listener),
+                Some(listener) => Route::Listener(listener),
                 None => return Err(Error::fault("a party that listens has no listener")),
             },
             Some(Transport::Connect(address)) => {
-                Place::Peer { address, identity: &self.identity, peer: keys[1], options }
+                Route::Peer { address, identity: &self.identity, peer: keys[1], options }
             }
             None => {
                 let hint = "call `listen`, `connect` or `over`";
@@ -539,9 +545,9 @@ fn digest(request: &RunRequest<Protocols>, protocol: Protocol, programs: &[([u8;
 fn run_at(
     part: &RunPart,
     store: Option<Store>,
-    place: Place,
+    place: Route,
     input: &[bool],
-    watch: &Watch,
+    watch: &Observe,
 ) -> Result<Run, Error> {
     let PartyRun { outputs, report, .. } = run::run(part, store, place, false, input, watch)?;
     Ok(Run { outputs: Outputs::decode(&part.given.outputs(part.party), &outputs), report })
@@ -571,7 +577,7 @@ pub fn run_local(
     garbler: impl Into<Inputs>,
     evaluator: impl Into<Inputs>,
 ) -> Result<[Run; 2], Error> {
-    let request = RunRequest::new(Parameters::new(Protocols::auto()));
+    let request = RunRequest::new(AgreedParameters::new(Protocols::auto()));
     let inputs = [
         garbler.into().encode(program.inputs(Role::Garbler))?,
         evaluator.into().encode(program.inputs(Role::Evaluator))?,
@@ -580,7 +586,7 @@ pub fn run_local(
     let (left, right) = memory_pair();
     let play = |role, channel, input: &[bool]| {
         let part = RunPart { party: role, request: &request, given: program, keys: nobody, warns: true };
-        run_at(&part, None, Place::Line(Some(channel)), input, &|_| Box::new(Unobserved))
+        run_at(&part, None, Route::Line(Some(channel)), input, &|_| Box::new(Unobserved))
     };
     let (garbler, evaluator) = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| play(Role::Garbler, left, &inputs[0]));

@@ -4,9 +4,9 @@ use brickwork_session::Promise;
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 
-use crate::engine::request::{LinkSpeed, Parameters, Protocol, RunRequest};
+use crate::engine::request::{AgreedParameters, LinkSpeed, Protocol, RunRequest};
 use crate::engine::ways::{Candidate, Protocols, RunPart};
-use crate::engine::work::Estimate;
+use crate::engine::work::RunEstimate;
 use crate::failure::Error;
 use crate::program::Program;
 
@@ -64,11 +64,12 @@ impl Plan {
         link: LinkSpeed,
         protocols: impl IntoIterator<Item = Protocol>,
     ) -> Result<Vec<Plan>, Error> {
-        let request = RunRequest { line: link, ..RunRequest::new(Parameters::new(Protocols::of(protocols))) };
+        let request =
+            RunRequest { line: link, ..RunRequest::new(AgreedParameters::new(Protocols::of(protocols))) };
         let keys = [PublicKey::from_bytes([0; 32]); 2];
         let party = brickwork_base::Party::Garbler;
         let part = RunPart { party, request: &request, given: program, keys, warns: false };
-        let estimate = Estimate::of(&request)?;
+        let estimate = RunEstimate::of(&request)?;
         let ways = part.predicted(None)?.requests.into_iter();
         ways.map(|request| Ok(Plan::from(Candidate::of(request, program, &estimate)?))).collect()
     }

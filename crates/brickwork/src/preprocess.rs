@@ -11,14 +11,14 @@ use brickwork_wire::tls::{Identity, PublicKey};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::report::phases_text;
-use crate::engine::request::{Parameters, Protocol, Resources, RunRequest};
-use crate::engine::stocked::{Asked, Requested, Wishes};
+use crate::engine::request::{AgreedParameters, Protocol, Resources, RunRequest};
+use crate::engine::stocked::{Requested, StockRequest, Wishes};
 use crate::engine::task::{Endpoint, Host};
 use crate::engine::ways::Protocols;
 use crate::failure::Error;
 use crate::files;
 use crate::maker::{self, Hired};
-use crate::options::{Options, within, wrong};
+use crate::options::{RunOptions, within, wrong};
 use crate::party;
 use crate::program::Program;
 use crate::store::StoreRequest;
@@ -123,7 +123,7 @@ impl PreprocessRequest {
     /// Errors of usage, before the store is opened; those of the store, of the network and of the protocol.
     pub fn run(&self, (identity, pem): (Identity, &str), host: &mut Host) -> Result<StockMade, Error> {
         let PreprocessRequest { role, peer, makers, worker_at, wishes, .. } = self;
-        let asked = Asked::of(&self.components, wishes)?;
+        let asked = StockRequest::of(&self.components, wishes)?;
         maker::check(makers, identity.public_key(), *peer)?;
         let workers = wishes.workers.unwrap_or(0) as usize;
         let most = makers.len().max(worker_at.len());
@@ -132,7 +132,8 @@ impl PreprocessRequest {
             return Err(Error::usage(format!("there are {most} makers, but only {workers} workers"), hint));
         }
         let Wishes { protocol, security, cot, .. } = *wishes;
-        let parameters = Parameters { security, cot, ..Parameters::new(Protocols::from(protocol)) };
+        let parameters =
+            AgreedParameters { security, cot, ..AgreedParameters::new(Protocols::from(protocol)) };
         let request = RunRequest { resources: self.resources, ..RunRequest::new(parameters) };
         let mut party = party::Party::with_request(*role, identity, request);
         party = party.peer(*peer).at(self.place.clone());
@@ -209,7 +210,7 @@ pub struct PreprocessOptions {
     maker: Vec<String>,
     worker_at: Vec<String>,
     #[serde(flatten)]
-    shared: Options,
+    shared: RunOptions,
 }
 
 /// The number of executions for which programs are built, or only whether they are built.

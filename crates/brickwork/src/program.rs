@@ -15,7 +15,7 @@ use brickwork_base::stop::look;
 use brickwork_base::{Error as ProtocolError, Party};
 use brickwork_circuit::formats::{self, FileKind, InputMap};
 use brickwork_circuit::{self as circuit, Component, Port, Slot, library};
-use brickwork_lang::{Diagnostics, Directory, Options, Resolver, Severity};
+use brickwork_lang::{CompileOptions, Diagnostics, Directory, Resolver, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::cut::Cut;
@@ -68,9 +68,9 @@ pub struct SourceOptions {
 }
 
 impl SourceOptions {
-    fn of_compiler(&self, max_gates: Option<u64>) -> Options {
-        let most = Options::default().max_gates;
-        Options {
+    fn of_compiler(&self, max_gates: Option<u64>) -> CompileOptions {
+        let most = CompileOptions::default().max_gates;
+        CompileOptions {
             inline: self.inline.clone(),
             component: self.component.clone(),
             builtins: self.builtins.clone(),
@@ -78,7 +78,7 @@ impl SourceOptions {
             reverse_structs: self.reverse_structs,
             warnings_as_errors: self.warnings_as_errors,
             max_gates: max_gates.unwrap_or(most).min(most),
-            ..Options::default()
+            ..CompileOptions::default()
         }
     }
 }

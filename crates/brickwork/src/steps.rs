@@ -9,7 +9,7 @@ use brickwork_session::{PhaseReport, Promise};
 
 use crate::engine::request::Protocol;
 use crate::engine::sessions::Steps;
-use crate::engine::stocked::{Asked, FromStock, Job, Requested, Stocked, Wishes};
+use crate::engine::stocked::{FromStock, Requested, StockRequest, Stocked, StockedProgram, Wishes};
 use crate::failure::Error;
 use crate::program::Program;
 use crate::values::{Inputs, Outputs};
@@ -119,7 +119,7 @@ impl Session {
     /// interrupted session had completed.
     #[doc(hidden)]
     pub fn fill(&mut self, requested: &[Requested]) -> Result<(Vec<String>, u32), Error> {
-        let asked = Asked::of(requested, &Wishes::new(self.protocol))?;
+        let asked = StockRequest::of(requested, &Wishes::new(self.protocol))?;
         let (done, line) = match self.take()? {
             Line::Stocked(line) => line.make(&asked)?,
             made @ Line::Made(_) => {
@@ -167,8 +167,8 @@ impl Session {
         let step = Step::new(program.given(), &secrets, keep)?;
         let input = inputs.encode(&step.input_ports(self.role))?;
         let job = match carried.is_empty() && keep.is_empty() {
-            true => Job::Program(program.given(), None),
-            false => Job::Step(&step),
+            true => StockedProgram::Program(program.given(), None),
+            false => StockedProgram::Step(&step),
         };
         let FromStock { outputs, kept, promise, made, .. } =
             self.play(program.given(), &job, &input, Lacking::Make)?;
@@ -186,7 +186,7 @@ impl Session {
     pub fn play(
         &mut self,
         program: &circuit::Program,
-        job: &Job,
+        job: &StockedProgram,
         input: &[bool],
         lacking: Lacking,
     ) -> Result<FromStock, Error> {

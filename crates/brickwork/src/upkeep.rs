@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brickwork_base::at_most;
 use brickwork_session::stock::meeting::BY_USER;
-use brickwork_stock::{Account, Damage, Entry, EpochId, Store};
+use brickwork_stock::{Account, EpochEntry, EpochId, Store, UnreadableItems};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ impl Verified {
 }
 
 /// Describes items that cannot be read.
-fn described(damage: &Damage) -> DamagedItems {
+fn described(damage: &UnreadableItems) -> DamagedItems {
     DamagedItems {
         epoch: hex(&damage.epoch),
         batch: damage.serial,
@@ -89,7 +89,10 @@ impl BurnedEpochs {
                 let hint =
                     "give more characters of the identifier that `brickwork stock ls` shows, or give --all";
                 return Err(Error::usage(
-                    format!("the identifiers of {} parts begin with '{start}'", wanted.len()),
+                    format!(
+                        "the identifiers of the identifiers of {} parts begin with '{start}'",
+                        wanted.len()
+                    ),
                     hint,
                 ));
             }
@@ -97,7 +100,7 @@ impl BurnedEpochs {
         let mut burned = Vec::new();
         for id in wanted {
             if store.state(&id)?.burned().is_none() {
-                store.append(&id, &Entry::Burned(BY_USER.into())).map(drop)?;
+                store.append(&id, &EpochEntry::Burned(BY_USER.into())).map(drop)?;
                 burned.push(hex(&id));
             }
         }
@@ -140,7 +143,7 @@ impl ForgivenAttempts {
             let hint = "`brickwork stock ls` shows the failed attempts with each peer";
             return Err(Error::new(
                 ErrorKind::Stock,
-                "no failed attempts are recorded, so there is nothing to forgive",
+                "no failed attempts are recorded, so no failed attempts are recorded, so there is nothing to forgive",
                 hint,
             ));
         }

@@ -492,7 +492,7 @@ impl Inputs {
     ///
     /// # Errors
     /// An error of input if a port has no value, a value has no port, or a value does not fit its port.
-    pub fn encode(&self, ports: &[Port]) -> Result<brickwork_kernels::Secrets<bool>, Error> {
+    pub fn encode(&self, ports: &[Port]) -> Result<brickwork_kernels::SecretBlocks<bool>, Error> {
         if let Some((extra, _)) = self.0.iter().find(|(name, _)| ports.iter().all(|port| port.name != *name))
         {
             let names: Vec<_> = ports.iter().map(|port| &*port.name).collect();
@@ -510,7 +510,7 @@ impl Inputs {
             })?;
             value.write(&port.ty, &port.name, &mut bits)?;
         }
-        let bits = brickwork_kernels::Secrets::new(bits);
+        let bits = brickwork_kernels::SecretBlocks::new(bits);
         brickwork_circuit::value::check_rules(ports, &bits)?;
         Ok(bits)
     }
@@ -550,7 +550,7 @@ impl Outputs {
             (port.name.clone(), Value::read(&port.ty, own))
         };
         let values = ports.iter().map(&mut next).collect();
-        assert!(bits.is_empty(), "the caller must give one bit for each wire");
+        assert!(bits.is_empty(), "the caller must give the caller must give one bit for each wire");
         Outputs(values)
     }
 

@@ -7,7 +7,7 @@ use brickwork::compile::CompileRequest;
 use brickwork::control::Control;
 use brickwork::engine::both::{Both, fastest};
 use brickwork::engine::run::PartyRun;
-use brickwork::options::{Options, PlanOptions, from_json};
+use brickwork::options::{PlanOptions, RunOptions, from_json};
 use brickwork::{Error, ErrorKind, Program, reading};
 
 fn program() -> Program {
@@ -18,7 +18,7 @@ fn program() -> Program {
 
 /// Runs both parties with these options, so many times side by side.
 fn run(options: &str, times: usize, control: &Control) -> Result<[PartyRun; 2], Error> {
-    let options: Options = from_json(options)?;
+    let options: RunOptions = from_json(options)?;
     let (program, request) = (program(), options.request()?);
     let values = [3, 4].map(|number| format!("{:?}", vec![number; times]));
     let given = values.each_ref().map(|text| Some(text.as_str()));
@@ -157,11 +157,11 @@ fn a_wrong_option_is_named() {
         (r#"{"timeout": 0}"#, "timeout: "),
         (r#"{"lanes": 0}"#, "lanes: "),
     ] {
-        let refused = from_json::<Options>(options).and_then(|options| options.request()).map(drop);
+        let refused = from_json::<RunOptions>(options).and_then(|options| options.request()).map(drop);
         let error = refused.expect_err(options);
         assert!(error.kind() == ErrorKind::Usage && error.message().contains(named), "{options}: {error}");
     }
-    let party = |options: &str| from_json::<Options>(options)?.task(Party::Garbler, false).map(drop);
+    let party = |options: &str| from_json::<RunOptions>(options)?.task(Party::Garbler, false).map(drop);
     assert!(party("{}").is_err_and(|error| error.message().contains("peer")));
 }
 

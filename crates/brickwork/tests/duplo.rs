@@ -9,7 +9,7 @@ use brickwork::circuit::{
 use brickwork::duplo::{self, Report};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, SemiHonest};
-use brickwork::session::{Job, Protocol, Unobserved};
+use brickwork::session::{AgreedJob, SessionProtocol, Unobserved};
 use brickwork::wire::memory_pair;
 
 /// Returns the generator of a test's random choices, which a replay repeats.
@@ -17,8 +17,8 @@ fn draws() -> Rng {
     Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
 }
 
-fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
-    Job { threads, ..Job::new(program.clone(), security, [[1; 32], [2; 32]]) }
+fn job(program: &Arc<Program>, security: u32, threads: usize) -> AgreedJob {
+    AgreedJob { threads, ..AgreedJob::new(program.clone(), security, [[1; 32], [2; 32]]) }
 }
 
 fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[bool]) -> (Report, Report) {
@@ -45,7 +45,7 @@ fn a_small_memory_changes_no_output_and_no_byte() {
     let expected = program.simulate(&x, &y);
     let with = |table_memory: u64| {
         let (left, right) = memory_pair();
-        let job = Job { table_memory, ..job(&program, 40, 2) };
+        let job = AgreedJob { table_memory, ..job(&program, 40, 2) };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| duplo::garbler(left, &job, &x, Unobserved).unwrap());
             let evaluator = duplo::evaluator(right, &job, &y, Unobserved).unwrap();

@@ -16,7 +16,7 @@ use brickwork::ot::Cot;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
-use brickwork::session::{Job, Observer, PhaseReport, Protocol, Terms, Unobserved};
+use brickwork::session::{AgreedJob, Observer, PhaseReport, SessionProtocol, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, Stream, memory_pair};
 
@@ -120,7 +120,7 @@ fn progress_runs_forward_to_one_end() {
     program.output(port, Recipient::Both, (wires..wires + 4).collect()).unwrap();
     let program = Arc::new(program.finish().unwrap());
     let [(left, _), (right, _)] = clocked_pair(1);
-    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let zeros = |party| vec![false; program.input_width(party)];
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
     let steps: [Progress; 2] = Default::default();
@@ -159,8 +159,8 @@ fn clocked(
     (phases, crossings)
 }
 
-fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
-    Job { threads, ..Job::new(program.clone(), security, [[1; 32], [2; 32]]) }
+fn job(program: &Arc<Program>, security: u32, threads: usize) -> AgreedJob {
+    AgreedJob { threads, ..AgreedJob::new(program.clone(), security, [[1; 32], [2; 32]]) }
 }
 
 /// Compares a measured run with the prediction, phase by phase, for a machine and a network that take no
@@ -493,7 +493,7 @@ fn estimates_follow_the_link_and_alternatives_keep_the_bound() {
     let others = parameters.alternatives(&program).unwrap();
     assert!(others.len() > 3);
     for other in &others {
-        let rule = brickwork::cut_and_choose::Rule::COMPONENT;
+        let rule = brickwork::cut_and_choose::BucketRule::COMPONENT;
         assert!(other.components[0].bound(rule).log2() <= parameters.components[0].bound(rule).log2());
         let bytes = duplo::cost::predict(&program, other, &free, &Link::LOOPBACK).bytes();
         assert!(bytes > 32 * 6400 * other.components[0].kept());
@@ -756,21 +756,21 @@ fn lego_runs_from_stock_are_what_was_said() {
                 |channel, watch| one(Party::Evaluator, channel, watch, &asked),
             )
         };
-        let check = |stock: lego::cost::Stock| {
+        let check = |stock: lego::cost::GateSource| {
             let (machine, link) = (Machine::free(), Link::LOOPBACK);
             let predicted = lego::cost::predict_from_stock(&program, stock, security, &machine, &link);
             is_exact(&predicted.unwrap(), both(Asked::Run), &format!("{} {stock:?}", program.name()));
         };
         let _ = both(Asked::Fill);
         let _ = both(Asked::Build);
-        check(lego::cost::Stock::Built { epochs: 1 });
+        check(lego::cost::GateSource::Built { epochs: 1 });
         // An epoch from which a program has taken items gets no more stock, so another epoch begins.
         let _ = both(Asked::Fill);
-        check(lego::cost::Stock::Gates { epochs: 2 });
+        check(lego::cost::GateSource::Gates { epochs: 2 });
         // The next connection burns the used epochs, and its comparison of the stores names them once more.
-        check(lego::cost::Stock::Gates { epochs: 2 });
+        check(lego::cost::GateSource::Gates { epochs: 2 });
         let _ = both(Asked::Build);
-        check(lego::cost::Stock::Built { epochs: 1 });
+        check(lego::cost::GateSource::Built { epochs: 1 });
     }
     enum Asked {
         Fill,

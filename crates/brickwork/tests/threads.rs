@@ -15,8 +15,8 @@ use brickwork::lego;
 use brickwork::ot::Cot;
 use brickwork::pool::Pool;
 use brickwork::semi_honest;
-use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{Change, Faults, Store, StoreKey};
+use brickwork::session::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::stock::{DiskChange, Faults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 
 /// A stream that only a party's own thread may use.
@@ -67,8 +67,8 @@ fn watched_pair() -> [Channel; 2] {
 struct WatchedDisk;
 
 impl Faults for WatchedDisk {
-    fn before(&self, change: Change) -> Result<(), (usize, io::Error)> {
-        if change == Change::Sync {
+    fn before(&self, change: DiskChange) -> Result<(), (usize, io::Error)> {
+        if change == DiskChange::Sync {
             not_in_a_pool("making a file durable");
         }
         Ok(())
@@ -107,8 +107,8 @@ fn within_one_thread<T: Send>(party: impl Fn(Party, Channel) -> T + Sync) -> [T;
     both(|role, channel| pool.enter(|| party(role, channel)))
 }
 
-fn job(program: &Arc<Program>, table_memory: u64) -> Job {
-    Job {
+fn job(program: &Arc<Program>, table_memory: u64) -> AgreedJob {
+    AgreedJob {
         program: program.clone(),
         security: 40,
         threads: 2,

@@ -5,12 +5,12 @@ use std::thread;
 
 use brickwork::circuit::{self, Party};
 use brickwork::cut::Cut;
-use brickwork::engine::Watch;
+use brickwork::engine::Observe;
 use brickwork::engine::meeting::{Offer, Sheet};
-use brickwork::engine::protocols::{Done, Only, Played, Ready, played, register};
+use brickwork::engine::protocols::{EngineProtocol, Only, Ready, RunResult, played, register};
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::work::{Estimate, Work};
-use brickwork::options::{Options, from_json};
+use brickwork::engine::work::{PartyWork, RunEstimate};
+use brickwork::options::{RunOptions, from_json};
 use brickwork::plan::{Cost, PhaseCost};
 use brickwork::session::{Model, PhaseReport, Promise};
 use brickwork::stock::Store;
@@ -36,7 +36,7 @@ fn promise() -> Promise {
     Promise::semi_honest(0.0, WARNING)
 }
 
-impl Played for Toy {
+impl EngineProtocol for Toy {
     fn model(&self) -> Model {
         Model::SemiHonest
     }
@@ -58,7 +58,7 @@ impl Played for Toy {
         program: &circuit::Program,
         _: u32,
         _: &RunRequest,
-        _: &Estimate,
+        _: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let outputs = program.outputs_of(Party::Evaluator).map(|output| output.wires.len()).sum();
         let phase = PhaseCost {
@@ -78,12 +78,12 @@ impl Played for Toy {
         brickwork::program::repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, _: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, _: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
         Ok(Box::new(ReadyToy(work)))
     }
 }
 
-struct ReadyToy<'w>(&'w Work<'w>);
+struct ReadyToy<'w>(&'w PartyWork<'w>);
 
 impl Ready for ReadyToy<'_> {
     fn offer(&self) -> Option<Offer> {
@@ -94,7 +94,12 @@ impl Ready for ReadyToy<'_> {
         self.0.compare(own, met, Some(&self.0.job.program), None)
     }
 
-    fn run(&mut self, mut channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
+    fn run(
+        &mut self,
+        mut channel: Channel,
+        input: &[bool],
+        watch: &Observe,
+    ) -> Result<RunResult, ProtocolError> {
         let (program, mut observer) = (&self.0.job.program, watch(&["all"]));
         observer.phase("all");
         let bytes = |bits: &[bool]| bits.iter().map(|bit| u8::from(*bit)).collect::<Vec<_>>();
@@ -125,7 +130,7 @@ impl Ready for ReadyToy<'_> {
             evaluator_sent_bytes: 0,
             spans: Vec::new(),
         };
-        Ok(Done {
+        Ok(RunResult {
             outputs,
             phases: vec![phase],
             promise: promise(),
@@ -149,7 +154,7 @@ fn party(make: fn(Identity) -> Participant, toy: Protocol) -> (Participant, bric
 #[test]
 fn a_registered_protocol_is_taken_by_its_name() {
     let options = r#"{"protocol": "in-the-clear"}"#;
-    let request = || from_json::<Options>(options)?.request();
+    let request = || from_json::<RunOptions>(options)?.request();
     assert!(request().is_err_and(|error| error.kind() == ErrorKind::Usage), "nobody has registered it");
     let toy = register(NAME, &Toy).unwrap();
     assert_eq!(request().unwrap().parameters.protocol.only(), Some(toy));

@@ -2,7 +2,7 @@
 //! refused by its name, and the message does not show it.
 
 use brickwork::circuit::{Party, Port, Type, value};
-use brickwork::reading::{self, Given, Reading};
+use brickwork::reading::{self, GivenValue, ReadingOptions};
 use brickwork::{ErrorKind, Inputs, Outputs, Program, Value};
 use proptest::prelude::*;
 use serde_json::json;
@@ -118,15 +118,15 @@ fn every_form_of_a_value_keeps_the_rules_of_its_port() {
          function void main() { output1 = input1.at[0].key + input2; }",
     )
     .unwrap();
-    let reading = Reading::default();
+    let reading = ReadingOptions::default();
     for (keys, is_good) in [([3u8, 4], true), ([4, 3], false)] {
         let given: Vec<bool> =
             keys.iter().flat_map(|key| (0..8).map(move |bit| key >> bit & 1 == 1)).collect();
         let table = json!({ "at": keys.map(|key| json!({ "key": key })) });
         let (text, ports) = (table.to_string(), program.inputs(Party::Garbler));
-        for (form, given) in [("JSON", Given::Text(&text)), ("bits", Given::Bits(&given))] {
+        for (form, given) in [("JSON", GivenValue::Text(&text)), ("bits", GivenValue::Bits(&given))] {
             let one = reading::bits(given, program.given(), Party::Garbler, None, &reading).map(drop);
-            let both = [given, Given::Text("5")];
+            let both = [given, GivenValue::Text("5")];
             let both = reading::bits_of_both(both, program.given(), None, &reading).map(drop);
             let step = reading::step_bits(given, ports, Party::Garbler, &reading).map(drop);
             for read in [one, both, step] {
@@ -140,6 +140,6 @@ fn every_form_of_a_value_keeps_the_rules_of_its_port() {
     }
     let twice: Vec<bool> =
         [3u8, 4, 4, 3].iter().flat_map(|key| (0..8).map(move |bit| key >> bit & 1 == 1)).collect();
-    let read = reading::bits(Given::Bits(&twice), program.given(), Party::Garbler, Some(2), &reading);
+    let read = reading::bits(GivenValue::Bits(&twice), program.given(), Party::Garbler, Some(2), &reading);
     assert!(read.is_err(), "the second execution");
 }

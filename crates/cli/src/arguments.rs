@@ -12,7 +12,7 @@ use brickwork::cut::CutChoice;
 use brickwork::engine::request::{self, LinkSpeed, RunRequest};
 use brickwork::engine::task::Endpoint;
 use brickwork::ot::Cot;
-use brickwork::reading::{self, Scale};
+use brickwork::reading::{self, DecimalScale};
 use brickwork::session::Model;
 use brickwork::session::stock::Lacking;
 use brickwork::wire::tls;
@@ -26,7 +26,7 @@ use crate::failure::Failure;
 
 pub use brickwork::compgc::Linking;
 pub use brickwork::engine::request::{
-    Buckets, HalfGates, Parameters, Protocol, SECURITY, cot, scheme, security, size,
+    AgreedParameters, BucketChoice, OnlyHalfGates, Protocol, SECURITY, cot, scheme, security, size,
 };
 pub use brickwork::engine::ways::Protocols;
 
@@ -72,23 +72,23 @@ pub fn party(text: &str) -> Result<Party, String> {
 
 /// The role that a flag names.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Role {
+pub enum RoleFlag {
     Garbler,
     Evaluator,
 }
 
-impl From<Role> for Party {
-    fn from(role: Role) -> Party {
+impl From<RoleFlag> for Party {
+    fn from(role: RoleFlag) -> Party {
         match role {
-            Role::Garbler => Party::Garbler,
-            Role::Evaluator => Party::Evaluator,
+            RoleFlag::Garbler => Party::Garbler,
+            RoleFlag::Evaluator => Party::Evaluator,
         }
     }
 }
 
 /// The number of executions.
 #[derive(Args, Clone)]
-pub struct Executions {
+pub struct ExecutionsFlag {
     /// Evaluate N times with one preprocessing; every value is then an array of N values
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub executions: Option<u32>,
@@ -96,11 +96,11 @@ pub struct Executions {
 
 /// The flags about reading values.
 #[derive(Args, Clone, Default)]
-pub struct Reading {
+pub struct ReadingFlags {
     /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
     /// refused
-    #[arg(long = "scale", value_name = "NAME=DIGITS", value_parser = Scale::from_str)]
-    scales: Vec<Scale>,
+    #[arg(long = "scale", value_name = "NAME=DIGITS", value_parser = DecimalScale::from_str)]
+    scales: Vec<DecimalScale>,
     /// Leave out the columns of a table that the program does not know
     #[arg(long)]
     ignore_extra_columns: bool,
@@ -110,11 +110,11 @@ pub struct Reading {
     rounding: bool,
 }
 
-impl Reading {
+impl ReadingFlags {
     /// Returns the way in which values are read.
-    pub fn given(&self) -> reading::Reading {
-        let Reading { scales, ignore_extra_columns, rounding } = self.clone();
-        reading::Reading { scales, ignore_extra_columns, rounding, private: false }
+    pub fn given(&self) -> reading::ReadingOptions {
+        let ReadingFlags { scales, ignore_extra_columns, rounding } = self.clone();
+        reading::ReadingOptions { scales, ignore_extra_columns, rounding, private: false }
     }
 }
 
@@ -142,10 +142,10 @@ pub struct ParameterArguments {
     pub cot: Option<Cot>,
     /// The garbling scheme; every protocol uses half-gates, and `brickwork garble` has others
     #[arg(long, value_name = "half-gates", value_parser = scheme)]
-    pub scheme: Option<HalfGates>,
+    pub scheme: Option<OnlyHalfGates>,
     /// The commitment scheme of duplo and lego; the default is split
     #[arg(long, value_name = "NAME")]
-    pub commitments: Option<Commitments>,
+    pub commitments: Option<CommitmentFlag>,
     /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with
     /// probability at most 2^-S; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]
@@ -155,7 +155,7 @@ pub struct ParameterArguments {
     #[arg(long)]
     pub post_quantum: bool,
     #[command(flatten)]
-    pub executions: Executions,
+    pub executions: ExecutionsFlag,
 }
 
 /// Reads the name of a protocol, or `auto`.
@@ -177,7 +177,7 @@ fn linkings() -> impl TypedValueParser<Value = Linking> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Commitments {
+pub enum CommitmentFlag {
     Split,
 }
 
@@ -194,9 +194,9 @@ pub fn model(name: &str) -> Result<Model, String> {
 
 impl ParameterArguments {
     /// Returns the parameters that these flags give.
-    pub fn of_request(&self) -> Parameters<Protocols> {
+    pub fn of_request(&self) -> AgreedParameters<Protocols> {
         let accepted = self.accept.iter().copied();
-        Parameters {
+        AgreedParameters {
             protocol: if self.accept.is_empty() { self.protocol.clone() } else { Protocols::of(accepted) },
             linking: self.linking,
             cot: self.cot,
@@ -214,7 +214,7 @@ impl ParameterArguments {
 }
 
 #[derive(Args)]
-pub struct Choice {
+pub struct ProtocolFlags {
     /// The buckets that the garbler proposes: those that are predicted to be fastest here, or the standard
     /// ones, which are the same on every machine
     #[arg(
@@ -225,14 +225,14 @@ pub struct Choice {
         hide_default_value = true,
         hide_possible_values = true
     )]
-    pub buckets: Buckets,
+    pub buckets: BucketChoice,
 }
 
 /// Reads the choice of buckets.
-fn buckets() -> impl TypedValueParser<Value = Buckets> {
+fn buckets() -> impl TypedValueParser<Value = BucketChoice> {
     PossibleValuesParser::new(["fastest", "standard"]).map(|name| match name.as_str() {
-        "standard" => Buckets::Standard,
-        _ => Buckets::Fastest,
+        "standard" => BucketChoice::Standard,
+        _ => BucketChoice::Fastest,
     })
 }
 
@@ -273,7 +273,7 @@ impl LineArguments {
 
 /// The settings that each party chooses for itself.
 #[derive(Args)]
-pub struct Resources {
+pub struct ResourceFlags {
     /// Threads; all cores by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
@@ -291,7 +291,7 @@ pub struct Resources {
     pub timeout: u32,
 }
 
-impl Resources {
+impl ResourceFlags {
     pub fn threads(&self) -> usize {
         self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), usize::from)
     }
@@ -302,20 +302,20 @@ impl Resources {
 
     /// Returns the resources that these flags give.
     pub fn of_request(&self) -> request::Resources {
-        let Resources { threads, lanes, max_ram, .. } = *self;
+        let ResourceFlags { threads, lanes, max_ram, .. } = *self;
         request::Resources { threads, lanes, max_ram, timeout: self.timeout() }
     }
 
-    pub fn options(&self, party: Party) -> tls::Options {
-        tls::Options { party, lanes: self.lanes, timeout: self.timeout() }
+    pub fn options(&self, party: Party) -> tls::EndpointOptions {
+        tls::EndpointOptions { party, lanes: self.lanes, timeout: self.timeout() }
     }
 }
 
 /// Returns the request of a party with these flags.
 pub fn request(
     parameters: &ParameterArguments,
-    resources: &Resources,
-    choice: &Choice,
+    resources: &ResourceFlags,
+    choice: &ProtocolFlags,
     cut: &CutArguments,
     line: LinkSpeed,
     store: Option<&StoreRequest>,
@@ -382,7 +382,7 @@ pub fn no_address() -> Failure {
 
 /// The flag that makes a listener wait on after a refusal.
 #[derive(Args)]
-pub struct Keep {
+pub struct KeepFlag {
     /// With --listen: tell a peer with another program, other flags or another version the reason, and go on
     /// waiting. The command ends after the first run that begins, whether it succeeds (code 0), is
     /// interrupted (4) or the peer cheats (5)

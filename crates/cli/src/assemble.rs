@@ -12,14 +12,14 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::arguments::Role;
+use crate::arguments::RoleFlag;
 use crate::failure::Failure;
 use crate::files;
 use crate::report::{Report, plural};
 
 /// Assemble a program of the garbled machine, public or secret, or write its instruction set
 #[derive(Args)]
-pub struct Arguments {
+pub struct AssembleFlags {
     /// The source: instructions, inputs and outputs; usually a .bwa file
     #[arg(required_unless_present = "library")]
     file: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Arguments {
     /// This party's instructions are secret: write the program that can execute any instructions; the peer's
     /// source has none
     #[arg(long, value_name = "ROLE")]
-    secret_program: Option<Role>,
+    secret_program: Option<RoleFlag>,
     /// Write the input of the party that has the secret instructions, to a new file
     #[arg(long, value_name = "FILE", requires = "secret_program")]
     program_input: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct Arguments {
     input: Option<String>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &AssembleFlags) -> Result<Report, Failure> {
     let _erasing = Erasing::begin();
     let (program, default) = match &arguments.file {
         None => (library()?, PathBuf::from("isa.bwp")),
@@ -128,7 +128,7 @@ fn holders_input(
             ));
         }
         (Some(text), _) => {
-            reading::step_bits(reading::Given::Text(text), &ports, holder, &Default::default())?
+            reading::step_bits(reading::GivenValue::Text(text), &ports, holder, &Default::default())?
         }
     };
     let other = value::decode(&ports, &other);

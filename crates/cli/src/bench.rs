@@ -3,12 +3,16 @@
 
 use std::ffi::OsString;
 
-use crate::beside::Program;
+use crate::beside::Companion;
 use crate::failure::Failure;
 
 /// The program that measures.
-const PROGRAM: Program =
-    Program { name: "brickwork-bench", does: "measures", folder: "tools/bench", package: "brickwork-bench" };
+const PROGRAM: Companion = Companion {
+    name: "brickwork-bench",
+    does: "measures",
+    folder: "tools/bench",
+    package: "brickwork-bench",
+};
 
 /// Measure protocols, stock and inner loops on this machine, and reproduce the tables of papers
 ///
@@ -16,7 +20,7 @@ const PROGRAM: Program =
 /// `brickwork bench COMMAND --help` their flags.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
-pub struct Arguments {
+pub struct BenchFlags {
     /// A command of `brickwork-bench`, and its flags
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -24,6 +28,6 @@ pub struct Arguments {
 
 /// Runs the other program after these flags, with its output and exit code; returns only if that program is
 /// missing.
-pub fn run(arguments: &Arguments, flags: Vec<OsString>) -> Failure {
+pub fn run(arguments: &BenchFlags, flags: Vec<OsString>) -> Failure {
     PROGRAM.take_over(flags.iter().chain(&arguments.command))
 }

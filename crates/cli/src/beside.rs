@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::failure::Failure;
 
 /// A program of the project that is built and installed by itself.
-pub struct Program {
+pub struct Companion {
     pub name: &'static str,
     /// Says what it does, after "which".
     pub does: &'static str,
@@ -18,7 +18,7 @@ pub struct Program {
     pub package: &'static str,
 }
 
-impl Program {
+impl Companion {
     /// Replaces this process by the program with these arguments, so that its output and exit code are those
     /// of this command. Returns only if that fails, with the reason.
     pub fn take_over(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Failure {
@@ -26,7 +26,7 @@ impl Program {
         // If it is not beside this program, the system searches for it in PATH.
         let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| self.name.into());
         let why = Command::new(program).args(arguments).exec();
-        let Program { name, does, folder, package } = self;
+        let Companion { name, does, folder, package } = self;
         match why.kind() {
             std::io::ErrorKind::NotFound => Failure::usage(
                 format!("the program {name}, which {does}, is not installed"),

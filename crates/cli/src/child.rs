@@ -12,12 +12,12 @@ use brickwork::bits::pack;
 use brickwork::engine::run::PartyRun;
 use brickwork::engine::task::{Host, PartyTask};
 use brickwork::wire::tls::Identity;
-use brickwork_kernels::{Erasing, Secrets};
+use brickwork_kernels::{Erasing, SecretBlocks};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, code};
-use crate::party::Said;
+use crate::party::ChildLine;
 use crate::progress::watch;
 use crate::report::Report;
 use crate::terminal::print;
@@ -73,16 +73,16 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
     let erasing = Erasing::begin();
     let (task, program, pem, input): (PartyTask, &[u8], &str, Vec<bool>) =
         postcard::from_bytes(&bytes).map_err(|_| broken())?;
-    let input = Secrets::new(input);
+    let input = SecretBlocks::new(input);
     let (program, identity) = (Program::from_bytes(program)?, Identity::from_pem(pem)?);
     drop((bytes, erasing));
     let mut listens = |address: SocketAddr| {
-        let said = json!(Said::Listening(address.to_string()));
+        let said = json!(ChildLine::Listening(address.to_string()));
         print(&format!("{said}\n"))
     };
     let mut host = Host { listens: &mut listens, watch: &watch(quiet), line: None, warns: true };
     let PartyRun { outputs, report, .. } = task.run(&program, (&identity, &input), &mut host)?;
-    let said = Said::Done {
+    let said = ChildLine::Done {
         bits: outputs.len(),
         outputs: pack(outputs.iter().map(|bit| u8::from(*bit))),
         report: Box::new(report),

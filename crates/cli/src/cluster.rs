@@ -15,7 +15,7 @@ use crate::{files, programs};
 /// Run a program over the tables of two parties, partition by partition, in many lanes; this is one party's
 /// coordinator
 #[derive(Args)]
-pub struct Arguments {
+pub struct ClusterFlags {
     /// The job from this party's view: the party, its peer, its partitions and its workers
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
@@ -34,7 +34,7 @@ const HINT: &str =
     "docs/guides/clusters.md describes the lines of this file; examples/cluster has a pair of such files";
 
 /// Coordinates a job to its end.
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &ClusterFlags, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.config;
     let request: JobRequest = files::toml(path, false, HINT)?;
     let request = request.within(path.parent().unwrap_or(Path::new("")));

@@ -112,33 +112,33 @@ pub enum LogFormat {
 
 #[derive(Subcommand)]
 pub enum Command {
-    Compile(compile::Arguments),
-    Assemble(assemble::Arguments),
-    Examples(examples::Arguments),
-    Info(info::Arguments),
-    Simulate(simulate::Arguments),
-    Keygen(keygen::Arguments),
-    Run(run::Arguments),
+    Compile(compile::CompileFlags),
+    Assemble(assemble::AssembleFlags),
+    Examples(examples::ExamplesFlags),
+    Info(info::InfoFlags),
+    Simulate(simulate::SimulateFlags),
+    Keygen(keygen::KeygenFlags),
+    Run(run::RunFlags),
     /// Garble: the first party of a computation
-    Garbler(party::Arguments),
+    Garbler(party::PartyFlags),
     /// Evaluate: the second party of a computation
     Evaluator(party::EvaluatorArguments),
-    Session(session::Arguments),
-    Serve(serve::Arguments),
-    Request(serve::request::Arguments),
-    Cluster(cluster::Arguments),
+    Session(session::SessionFlags),
+    Serve(serve::ServeFlags),
+    Request(serve::request::RequestFlags),
+    Cluster(cluster::ClusterFlags),
     #[command(flatten)]
     Started(Started),
-    Preprocess(preprocess::Arguments),
-    Maker(maker::Arguments),
-    Stock(stock::Arguments),
-    DemoCheat(demo_cheat::Arguments),
-    Doctor(doctor::Arguments),
-    Plan(plan::Arguments),
-    Bench(bench::Arguments),
-    Garble(garble::Garble),
-    GarbledInputs(garble::Inputs),
-    EvaluateGarbled(garble::Evaluate),
+    Preprocess(preprocess::PreprocessFlags),
+    Maker(maker::MakerFlags),
+    Stock(stock::StockFlags),
+    DemoCheat(demo_cheat::DemoCheatFlags),
+    Doctor(doctor::DoctorFlags),
+    Plan(plan::PlanFlags),
+    Bench(bench::BenchFlags),
+    Garble(garble::GarbleCommand),
+    GarbledInputs(garble::TokensCommand),
+    EvaluateGarbled(garble::EvaluateCommand),
     DecodeGarbled(garble::Decode),
     Completions(manual::Completions),
     Man(manual::Manual),
@@ -150,7 +150,7 @@ pub enum Started {
     /// A party of `brickwork run`
     #[command(name = child::COMMAND, hide = true)]
     Child,
-    Worker(worker::Arguments),
+    Worker(worker::WorkerFlags),
 }
 
 impl Started {

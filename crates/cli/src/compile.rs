@@ -15,7 +15,7 @@ use crate::source::{self, SourceFlags};
 
 /// Compile a .wir source into a program, or convert between formats
 #[derive(Args)]
-pub struct Arguments {
+pub struct CompileFlags {
     #[command(flatten)]
     program: ProgramArguments,
     /// The file to write; by default it is beside FILE
@@ -40,7 +40,7 @@ pub struct Arguments {
     source: SourceFlags,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &CompileFlags) -> Result<Report, Failure> {
     let request = CompileRequest {
         file: arguments.program.file.clone(),
         map: arguments.program.map.parties(),

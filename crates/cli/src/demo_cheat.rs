@@ -1,11 +1,11 @@
 //! `brickwork demo-cheat`: starts the program that demonstrates attacks. It is a separate program, because
 //! `brickwork` is built without hooks for a cheater.
 
-use crate::beside::Program;
+use crate::beside::Companion;
 use crate::failure::Failure;
 
 /// The program that demonstrates attacks.
-const PROGRAM: Program = Program {
+const PROGRAM: Companion = Companion {
     name: "brickwork-demo-cheat",
     does: "plays the attacks",
     folder: "crates/adversary",
@@ -20,7 +20,7 @@ const PROGRAM: Program = Program {
 /// evaluator recovers a cheating garbler's input, which no other command shows. That can depend on the
 /// evaluator's input, so reacting to it would reveal a bit of that input. Here both parties are yours.
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct DemoCheatFlags {
     /// The attack, by its name in the list; by default all are listed
     attack: Option<String>,
     /// The number of times to run it
@@ -30,7 +30,7 @@ pub struct Arguments {
 }
 
 /// Runs the other program, with its output and exit code; returns only if that program is missing.
-pub fn run(arguments: &Arguments, json: bool) -> Failure {
+pub fn run(arguments: &DemoCheatFlags, json: bool) -> Failure {
     let runs = Some(format!("--runs={}", arguments.runs));
     PROGRAM.take_over(arguments.attack.clone().into_iter().chain(runs).chain(json.then(|| "--json".into())))
 }

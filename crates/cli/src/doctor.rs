@@ -8,8 +8,8 @@ use clap::Args;
 use zeroize::Zeroizing;
 
 use crate::arguments::{
-    Address, Choice, CutArguments, Keep, LineArguments, Map, ParameterArguments, Reading, Resources, Role,
-    request, secret,
+    Address, CutArguments, KeepFlag, LineArguments, Map, ParameterArguments, ProtocolFlags, ReadingFlags,
+    ResourceFlags, RoleFlag, request, secret,
 };
 use crate::failure::Failure;
 use crate::report::Report;
@@ -24,23 +24,23 @@ use crate::terminal::announce;
 /// other side may run `garbler --listen`, `evaluator --listen` or `doctor --listen`; with --listen it runs
 /// `doctor --connect`. Nothing is changed, in particular no store.
 #[derive(Args)]
-pub struct Arguments {
+pub struct DoctorFlags {
     /// The program
     file: Option<PathBuf>,
     #[command(flatten)]
     map: Map,
     /// This party's role
     #[arg(long)]
-    role: Option<Role>,
+    role: Option<RoleFlag>,
     #[command(flatten)]
     address: Address,
     #[command(flatten)]
-    keep: Keep,
+    keep: KeepFlag,
     /// This party's input, to see whether the program takes it
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
     input: Option<Zeroizing<String>>,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingFlags,
     /// This party's private key
     #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
@@ -50,9 +50,9 @@ pub struct Arguments {
     #[command(flatten)]
     parameters: ParameterArguments,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
     #[command(flatten)]
     cut: CutArguments,
     #[command(flatten)]
@@ -61,8 +61,8 @@ pub struct Arguments {
     stock: StoreArguments,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let Arguments { parameters, resources, choice, cut, line, .. } = arguments;
+pub fn run(arguments: &DoctorFlags, quiet: bool) -> Result<Report, Failure> {
+    let DoctorFlags { parameters, resources, choice, cut, line, .. } = arguments;
     let store = arguments.stock.request();
     let request = DoctorRequest {
         program: arguments.file.clone().map(|file| (file, arguments.map.parties())),

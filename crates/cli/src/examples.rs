@@ -10,7 +10,7 @@ use crate::report::Report;
 
 /// List the programs that come with the compiler, or write them and inputs for both parties
 #[derive(Args)]
-pub struct Arguments {
+pub struct ExamplesFlags {
     /// The program or library to write
     name: Option<String>,
     /// The file to write
@@ -21,7 +21,7 @@ pub struct Arguments {
     write: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &ExamplesFlags) -> Result<Report, Failure> {
     match (arguments.name.as_deref(), &arguments.write) {
         (None, None) => Report::of(&examples::list()),
         (None, Some(folder)) => Report::of(&examples::write(None, folder)?),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Party, Program};
 use brickwork::justgarble::files::{self as formats, Mark, ProgramDigest};
-use brickwork::justgarble::{Cipher, Circuit, Doubling, Garbling, Method, Scheme, garble};
+use brickwork::justgarble::{Cipher, Doubling, GarbledResult, Method, NormalCircuit, Scheme, garble};
 use brickwork::reading;
 use brickwork_kernels::Erasing;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -19,7 +19,7 @@ use crate::files::{MAX_VALUE_BYTES, private_bytes, read_all};
 use crate::outcome::outputs_text;
 use crate::programs;
 use crate::report::{Report, bit_string, bytes, hex, plural};
-use crate::simulate::Values;
+use crate::simulate::BothInputs;
 use brickwork::program::MAX_PROGRAM_BYTES;
 
 /// Flags that only protocols have. They are refused with a hint that clap would not give.
@@ -56,7 +56,7 @@ fn no_store(_: &str) -> Result<Infallible, String> {
 /// a garbler or evaluator that cheats
 #[derive(Args)]
 #[command(group = ArgGroup::new("decoded").required(true).multiple(true).args(["decoding", "checking"]))]
-pub struct Garble {
+pub struct GarbleCommand {
     #[command(flatten)]
     program: ProgramArguments,
     /// The file to write the garbled circuit F to; no file is ever overwritten
@@ -117,7 +117,7 @@ enum DoublingName {
     D7,
 }
 
-impl Garble {
+impl GarbleCommand {
     fn scheme(&self) -> Result<Scheme, Failure> {
         let method = match self.scheme {
             SchemeName::Ga => Method::Ga,
@@ -157,7 +157,7 @@ impl Garble {
         let scheme = self.scheme()?;
         let program = programs::program(&self.program)?.given().clone();
         let (circuit, digest) = (circuit(&program)?, program.digest());
-        let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit)?;
+        let GarbledResult { garbled, encoding, decoding, checking } = garble(scheme, &circuit)?;
         let mark = Mark::of(&garbled);
         let mut written = Written::default();
         let f = formats::write_garbled(&garbled);
@@ -207,13 +207,13 @@ fn privacy(mark: &Mark) -> &'static str {
 }
 
 /// Returns the program as one circuit in the paper's form.
-fn circuit(program: &Program) -> Result<Circuit, Failure> {
-    Ok(Circuit::of(&program.flatten()?)?)
+fn circuit(program: &Program) -> Result<NormalCircuit, Failure> {
+    Ok(NormalCircuit::of(&program.flatten()?)?)
 }
 
 /// Choose the tokens that represent an input: e and the input give the garbled inputs X
 #[derive(Args)]
-pub struct Inputs {
+pub struct TokensCommand {
     #[command(flatten)]
     program: ProgramArguments,
     /// The tokens of the inputs e
@@ -223,12 +223,12 @@ pub struct Inputs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    values: Values,
+    values: BothInputs,
     #[command(flatten)]
     _of_protocols: OfProtocols,
 }
 
-impl Inputs {
+impl TokensCommand {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
         let program = programs::program(&self.program)?.given().clone();
@@ -248,7 +248,7 @@ impl Inputs {
 
 /// Evaluate a garbled circuit: F and the garbled inputs X give the garbled outputs Y
 #[derive(Args)]
-pub struct Evaluate {
+pub struct EvaluateCommand {
     /// The garbled circuit F
     garbled: PathBuf,
     /// The garbled inputs X
@@ -261,7 +261,7 @@ pub struct Evaluate {
     _of_protocols: OfProtocols,
 }
 
-impl Evaluate {
+impl EvaluateCommand {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
         let garbled = read(&self.garbled, MAX_PROGRAM_BYTES, formats::read_garbled)?;

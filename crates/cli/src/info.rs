@@ -10,7 +10,7 @@ use crate::report::Report;
 
 /// Show a program's ports, components and AND gates, and on request its wires
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct InfoFlags {
     #[command(flatten)]
     pub program: ProgramArguments,
     /// Also show which wire is which bit of which input and output
@@ -18,7 +18,7 @@ pub struct Arguments {
     wires: bool,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &InfoFlags) -> Result<Report, Failure> {
     let description = programs::program(&arguments.program)?.describe(&Cut::Given)?;
     Report::of(&Description { wires: arguments.wires, ..description })
 }

@@ -10,7 +10,7 @@ use crate::report::Report;
 
 /// Make a key pair: write the private key, print the public one for the peer
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct KeygenFlags {
     /// The file to write the private key to; an existing file is never overwritten.
     #[arg(short, long, value_name = "KEYFILE")]
     output: PathBuf,
@@ -19,7 +19,7 @@ pub struct Arguments {
     store_key: bool,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &KeygenFlags, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.output;
     if arguments.store_key {
         return Report::of(&keygen::store_key(path)?);

@@ -69,8 +69,8 @@ pub use brickwork::engine::machine::keep as keep_constants;
 #[doc(hidden)]
 pub mod parts {
     pub use crate::arguments::{
-        Choice, CutArguments, Executions, LinkArguments, ParameterArguments, ProgramArguments, Resources,
-        security,
+        CutArguments, ExecutionsFlag, LinkArguments, ParameterArguments, ProgramArguments, ProtocolFlags,
+        ResourceFlags, security,
     };
     pub use crate::commands::{Cli, Started};
     pub use crate::execute_with;

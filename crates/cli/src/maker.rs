@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use brickwork::maker::MakerRequest;
 use clap::Args;
 
-use crate::arguments::Resources;
+use crate::arguments::ResourceFlags;
 use crate::failure::Failure;
 use crate::files;
 use crate::party::listens;
@@ -15,7 +15,7 @@ use crate::report::Report;
 /// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has
 /// the store; ends after one such command
 #[derive(Args)]
-pub struct Arguments {
+pub struct MakerFlags {
     /// Wait for this party's `brickwork preprocess --maker` at this address of this machine; port 0 lets the
     /// system choose
     #[arg(long, value_name = "HOST:PORT")]
@@ -31,10 +31,10 @@ pub struct Arguments {
     #[arg(long, value_name = "HOST:PORT")]
     peer_listen: Option<String>,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &MakerFlags, quiet: bool) -> Result<Report, Failure> {
     let request = MakerRequest {
         listen: arguments.listen.clone(),
         identity: arguments.identity.clone(),

@@ -10,13 +10,14 @@ use brickwork::engine::task::{Host, PartyTask};
 use brickwork::reading;
 use brickwork::wire::tls::Identity;
 use brickwork::{Error, Program};
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::CutArguments;
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, ParameterArguments, ProgramArguments, Reading, Resources, request,
+    Address, KeepFlag, LineArguments, ParameterArguments, ProgramArguments, ProtocolFlags, ReadingFlags,
+    ResourceFlags, request,
 };
 use crate::audit::AuditArguments;
 use crate::failure::Failure;
@@ -29,18 +30,18 @@ use crate::terminal::announce;
 use crate::{files, programs};
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct PartyFlags {
     #[command(flatten)]
     program: ProgramArguments,
     #[command(flatten)]
     address: Address,
     #[command(flatten)]
-    keep: Keep,
+    keep: KeepFlag,
     /// This party's input: JSON, @file, @table.csv, csv:FILE for a table with any file name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
     input: Option<String>,
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingFlags,
     /// This party's private key, made by `brickwork keygen`
     #[arg(long, value_name = "KEYFILE")]
     identity: Option<PathBuf>,
@@ -50,9 +51,9 @@ pub struct Arguments {
     #[command(flatten)]
     parameters: ParameterArguments,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
     #[command(flatten)]
     cut: CutArguments,
     #[command(flatten)]
@@ -66,7 +67,7 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct EvaluatorArguments {
     #[command(flatten)]
-    party: Arguments,
+    party: PartyFlags,
     #[command(flatten)]
     audit: AuditArguments,
 }
@@ -80,7 +81,7 @@ impl EvaluatorArguments {
 /// A line that a child prints.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Said {
+pub enum ChildLine {
     /// The child listens at this address.
     Listening(String),
     /// The run has ended.
@@ -106,7 +107,7 @@ pub enum Said {
 /// Runs one party to its end. `audit` is the file for the evaluator's notes about recovery.
 pub fn run(
     party: Party,
-    arguments: &Arguments,
+    arguments: &PartyFlags,
     audit: Option<&Path>,
     quiet: bool,
 ) -> Result<Report, Failure> {
@@ -132,10 +133,10 @@ pub fn listens(quiet: bool) -> impl FnMut(SocketAddr) -> Result<(), Error> {
     }
 }
 
-impl Arguments {
+impl PartyFlags {
     /// Returns the task of a party with these flags.
     fn task(&self, party: Party, audit: Option<&Path>) -> Result<PartyTask, Failure> {
-        let Arguments { parameters, resources, choice, cut, stock, line, address, keep, .. } = self;
+        let PartyFlags { parameters, resources, choice, cut, stock, line, address, keep, .. } = self;
         let store = stock.request();
         let request = request(parameters, resources, choice, cut, line.line(), store.as_ref());
         Ok(PartyTask {
@@ -150,7 +151,7 @@ impl Arguments {
     }
 
     /// Returns the key and the input bits of a party.
-    fn secrets(&self, party: Party, program: &Program) -> Result<(Identity, Secrets<bool>), Failure> {
+    fn secrets(&self, party: Party, program: &Program) -> Result<(Identity, SecretBlocks<bool>), Failure> {
         let (executions, input) = (self.parameters.executions.executions, self.input.as_deref());
         let input = reading::bits(input, program.given(), party, executions, &self.reading.given())?;
         let identity = self.identity.as_deref().ok_or_else(no_identity)?;

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use brickwork::Program;
 use brickwork::cut::CutChoice;
 use brickwork::engine::link;
-use brickwork::engine::planning::{JobRequest, PlanRequest};
+use brickwork::engine::planning::{LanesRequest, PlanRequest};
 use brickwork::engine::request::{Resources, RunRequest};
 use brickwork::session::Model;
 use clap::Args;
 
-use crate::arguments::{Choice, CutArguments, LinkArguments, ParameterArguments, ProgramArguments, model};
+use crate::arguments::{
+    CutArguments, LinkArguments, ParameterArguments, ProgramArguments, ProtocolFlags, model,
+};
 use crate::failure::Failure;
 use crate::page::PageArguments;
 use crate::report::Report;
@@ -19,7 +21,7 @@ use crate::source::{self, SourceFlags};
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
-pub struct Arguments {
+pub struct PlanFlags {
     #[command(flatten)]
     pub program: ProgramArguments,
     #[command(flatten)]
@@ -35,7 +37,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
     #[command(flatten)]
     cut: CutArguments,
     /// Compare all protocols that are secure against such a peer, and propose one: semi-honest for a peer
@@ -85,15 +87,15 @@ struct JobArguments {
 }
 
 impl JobArguments {
-    fn request(&self) -> Option<JobRequest> {
+    fn request(&self) -> Option<LanesRequest> {
         let Self { rows, partition_rows, uplink, cores, failures, spread, .. } = *self;
         let workers = self.workers.clone();
-        rows.map(|rows| JobRequest { workers, rows, partition_rows, uplink, cores, failures, spread })
+        rows.map(|rows| LanesRequest { workers, rows, partition_rows, uplink, cores, failures, spread })
     }
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let Arguments { parameters, link, lanes, threads, choice, cut, stocked, page, svg, .. } = arguments;
+pub fn run(arguments: &PlanFlags, quiet: bool) -> Result<Report, Failure> {
+    let PlanFlags { parameters, link, lanes, threads, choice, cut, stocked, page, svg, .. } = arguments;
     let request = PlanRequest {
         run: RunRequest {
             resources: Resources { lanes: *lanes, threads: *threads, ..Resources::default() },

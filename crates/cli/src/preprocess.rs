@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use brickwork::StoreRequest;
 use brickwork::cut::Cut;
-use brickwork::engine::stocked::{Asked, Wishes};
+use brickwork::engine::stocked::{StockRequest, Wishes};
 use brickwork::engine::task::Host;
 use brickwork::maker::Hired;
 use brickwork::ot::Cot;
@@ -13,7 +13,9 @@ use brickwork::preprocess::{ComponentCount, PreprocessRequest};
 use brickwork::stock::MAX_WORKERS;
 use clap::Args;
 
-use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, Role, cot, scheme, security};
+use crate::arguments::{
+    Address, Map, OnlyHalfGates, Protocol, ResourceFlags, RoleFlag, cot, scheme, security,
+};
 use crate::failure::Failure;
 use crate::party::listens;
 use crate::progress::watch;
@@ -23,10 +25,10 @@ use crate::{files, programs};
 
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]
-pub struct Arguments {
+pub struct PreprocessFlags {
     /// The role of this party
     #[arg(long, value_name = "ROLE")]
-    role: Role,
+    role: RoleFlag,
     #[command(flatten)]
     address: Address,
     /// This party's private key, made by `brickwork keygen`
@@ -76,12 +78,12 @@ pub struct Arguments {
     cot: Option<Cot>,
     /// The garbling scheme; every protocol uses half-gates, and `brickwork garble` has others
     #[arg(long = "scheme", value_name = "half-gates", value_parser = scheme)]
-    _scheme: Option<HalfGates>,
+    _scheme: Option<OnlyHalfGates>,
     /// Statistical security of duplo, lego, jimu and authenticated in bits; the default is 40
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     /// With duplo: make each step by this many workers side by side, on as many additional connections; the
     /// peer must give the same number. Programs use the items of all workers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_WORKERS)))]
@@ -97,8 +99,8 @@ pub struct Arguments {
     worker_at: Vec<String>,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let Arguments { protocol, no_inputs, no_ots, build, security, cot, workers, .. } = *arguments;
+pub fn run(arguments: &PreprocessFlags, quiet: bool) -> Result<Report, Failure> {
+    let PreprocessFlags { protocol, no_inputs, no_ots, build, security, cot, workers, .. } = *arguments;
     let cut = arguments.cut.clone();
     let wishes = Wishes { protocol, no_inputs, no_ots, build, cut, security, cot, workers };
     wishes.check()?;
@@ -110,7 +112,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let components = components.into_iter().map(load).collect::<Result<Vec<_>, Failure>>()?;
     // A mistake in these is reported before the peer's key is read.
-    let _ = Asked::of(&components, &wishes)?;
+    let _ = StockRequest::of(&components, &wishes)?;
     let (max_age, store) = (arguments.max_age.max_age, arguments.key.of(&arguments.store));
     let request = PreprocessRequest {
         role: arguments.role.into(),

@@ -66,7 +66,7 @@ impl Drop for Bar {
 #[cfg(test)]
 mod tests {
     use brickwork::duplo::Duplo;
-    use brickwork::session::Protocol as _;
+    use brickwork::session::SessionProtocol as _;
 
     use super::*;
 

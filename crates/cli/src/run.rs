@@ -15,37 +15,37 @@ use brickwork::engine::role;
 use brickwork::engine::task::{Endpoint, PartyTask};
 use brickwork::system;
 use brickwork::{Error, ErrorKind};
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use clap::Args;
 
 use crate::arguments::{
-    Choice, CutArguments, LinkArguments, ParameterArguments, ProgramArguments, Resources, request,
+    CutArguments, LinkArguments, ParameterArguments, ProgramArguments, ProtocolFlags, ResourceFlags, request,
 };
 use crate::audit::AuditArguments;
 use crate::failure::Failure;
 use crate::outcome::of_run;
 use crate::page::RunPageArguments;
-use crate::party::Said;
+use crate::party::ChildLine;
 use crate::report::Report;
-use crate::simulate::Values;
+use crate::simulate::BothInputs;
 use crate::store::StoreArguments;
 use crate::{child, programs};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
-pub struct Arguments {
+pub struct RunFlags {
     #[command(flatten)]
     pub program: ProgramArguments,
     #[command(flatten)]
-    values: Values,
+    values: BothInputs,
     #[command(flatten)]
     parameters: ParameterArguments,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
     link: LinkArguments,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
     #[command(flatten)]
     cut: CutArguments,
     #[command(flatten)]
@@ -56,10 +56,10 @@ pub struct Arguments {
     page: RunPageArguments,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &RunFlags, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Errors in the flags, the program or the inputs are found before any party starts.
-    let Arguments { parameters, resources, choice, cut, .. } = arguments;
+    let RunFlags { parameters, resources, choice, cut, .. } = arguments;
     let (line, stores) = (arguments.link.line(), arguments.stock.request());
     let request = request(parameters, resources, choice, cut, line, stores.as_ref());
     let audit = arguments.audit.audit.as_deref();
@@ -82,7 +82,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 }
 
 /// Runs both parties, each in its own process, on these inputs.
-pub fn in_processes(both: &Both, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Ran; 2], Failure> {
+pub fn in_processes(
+    both: &Both,
+    inputs: &[SecretBlocks<bool>; 2],
+    quiet: bool,
+) -> Result<[FinishedRun; 2], Failure> {
     let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
         [both.key(Party::Garbler)?, both.key(Party::Evaluator)?];
     let program = both.program.to_bytes();
@@ -94,7 +98,7 @@ pub fn in_processes(both: &Both, inputs: &[Secrets<bool>; 2], quiet: bool) -> Re
     let task = both.task(Party::Garbler, evaluator.public_key(), Endpoint::Listen(HERE.into()));
     let mut first = start(task, true, &garbler_pem, &inputs[0])?;
     let address = match first.line()? {
-        Some(Said::Listening(address)) => address,
+        Some(ChildLine::Listening(address)) => address,
         // The garbler ended before it listened; its line says why.
         Some(said) => return Err(ran(Party::Garbler, said).err().unwrap_or_else(silent).into()),
         None => return Err(died(Party::Garbler, first.wait()?).into()),
@@ -157,7 +161,7 @@ impl Process {
     }
 
     /// Returns the next line that the child prints, if there is one.
-    fn line(&mut self) -> Result<Option<Said>, Failure> {
+    fn line(&mut self) -> Result<Option<ChildLine>, Failure> {
         let mut line = String::new();
         if let Some(stdout) = &mut self.stdout {
             stdout.read_line(&mut line).map_err(|e| self.lost(&e))?;
@@ -204,7 +208,7 @@ fn outcomes(
     mut garbler: Process,
     mut evaluator: Process,
     heard: &Receiver<(Party, String)>,
-) -> Result<[Ran; 2], Failure> {
+) -> Result<[FinishedRun; 2], Failure> {
     let mut results = [None, None];
     let mut patience = None;
     while results.iter().any(Option::is_none) {
@@ -231,24 +235,24 @@ fn outcomes(
 }
 
 /// The result of a party that ran here.
-pub struct Ran {
+pub struct FinishedRun {
     /// The bits of its outputs.
     pub outputs: Vec<bool>,
     pub report: brickwork::Report,
 }
 
 /// Reads the result that a child printed.
-fn ran(party: Party, said: Said) -> Result<Ran, Error> {
+fn ran(party: Party, said: ChildLine) -> Result<FinishedRun, Error> {
     match said {
-        Said::Done { bits, outputs, report } => {
+        ChildLine::Done { bits, outputs, report } => {
             let outputs = unpack(&outputs, bits).map_err(|_| silent())?;
-            Ok(Ran { outputs: outputs.into_iter().map(|bit| bit == 1).collect(), report: *report })
+            Ok(FinishedRun { outputs: outputs.into_iter().map(|bit| bit == 1).collect(), report: *report })
         }
-        Said::Error { code, message, hint } => {
+        ChildLine::Error { code, message, hint } => {
             let kind = ErrorKind::ALL.into_iter().find(|kind| code == kind.exit_code());
             Err(Error::new(kind.unwrap_or(ErrorKind::Machine), message, hint).within(role(party)))
         }
-        Said::Listening(_) => Err(silent()),
+        ChildLine::Listening(_) => Err(silent()),
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use brickwork::circuit::{Party, Program};
 use brickwork::program::repeated;
 use brickwork::reading;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Executions, ProgramArguments, Reading, secret};
+use crate::arguments::{ExecutionsFlag, ProgramArguments, ReadingFlags, secret};
 use crate::failure::Failure;
 use crate::outcome::outputs_text;
 use crate::programs;
@@ -17,18 +17,18 @@ use crate::report::{Report, bit_string};
 
 /// Evaluate a program without any protocol.
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct SimulateFlags {
     #[command(flatten)]
     pub program: ProgramArguments,
     #[command(flatten)]
-    executions: Executions,
+    executions: ExecutionsFlag,
     #[command(flatten)]
-    values: Values,
+    values: BothInputs,
 }
 
 /// The inputs of both parties.
 #[derive(clap::Args)]
-pub struct Values {
+pub struct BothInputs {
     /// The garbler's input: JSON, @file, @table.csv, csv:FILE for a table with any file name, or - for stdin
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
     pub garbler: Option<Zeroizing<String>>,
@@ -37,18 +37,22 @@ pub struct Values {
     #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
     pub evaluator: Option<Zeroizing<String>>,
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadingFlags,
 }
 
-impl Values {
+impl BothInputs {
     /// Returns the bits of both values, including tables that they name.
-    pub fn bits(&self, program: &Program, executions: Option<u32>) -> Result<[Secrets<bool>; 2], Failure> {
+    pub fn bits(
+        &self,
+        program: &Program,
+        executions: Option<u32>,
+    ) -> Result<[SecretBlocks<bool>; 2], Failure> {
         let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
         Ok(reading::bits_of_both(texts, program, executions, &self.reading.given())?)
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &SimulateFlags) -> Result<Report, Failure> {
     let Simulated { program, bits, and_gates } = simulated(arguments)?;
     let executions = arguments.executions.executions;
     let [garbler, evaluator] = [(Party::Garbler, &bits[0]), (Party::Evaluator, &bits[1])]
@@ -74,7 +78,7 @@ struct Simulated {
     and_gates: u64,
 }
 
-fn simulated(arguments: &Arguments) -> Result<Simulated, Failure> {
+fn simulated(arguments: &SimulateFlags) -> Result<Simulated, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
     let executions = arguments.executions.executions;
     let [garbler, evaluator] = arguments.values.bits(&program, executions)?;

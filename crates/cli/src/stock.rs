@@ -18,7 +18,7 @@ use crate::{files, programs};
 
 /// List, check and repair a store
 #[derive(Args)]
-pub struct Arguments {
+pub struct StockFlags {
     #[command(subcommand)]
     command: Command,
 }
@@ -121,7 +121,7 @@ struct ExportReport {
     output: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &StockFlags) -> Result<Report, Failure> {
     match &arguments.command {
         Command::Ls(Ls { place, programs, map }) => {
             let load =

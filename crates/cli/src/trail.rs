@@ -25,7 +25,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The subject of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum EventKind {
     /// The start, the end or a signal of the process.
     Process,
     /// The three connections of one session with the peer.
@@ -45,7 +45,7 @@ pub enum Kind {
 /// The state or the result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum EventOutcome {
     Begun,
     Done,
     Failed,
@@ -63,16 +63,16 @@ pub enum Asker {
 
 /// A program: its name in the configuration, and its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Named {
+pub struct NamedProgram {
     pub name: String,
     pub digest: String,
 }
 
 /// An event. Fields that do not apply are left out of its line.
 #[derive(Clone, Debug, Serialize)]
-pub struct Event {
-    pub event: Kind,
-    pub outcome: Outcome,
+pub struct TrailEvent {
+    pub event: EventKind,
+    pub outcome: EventOutcome,
     /// The reason for a failure or a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -82,7 +82,7 @@ pub struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<Named>,
+    pub program: Option<NamedProgram>,
     /// The number of executions for which stock was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,
@@ -99,9 +99,9 @@ pub struct Event {
     pub more: Option<u64>,
 }
 
-impl Event {
-    pub fn new(event: Kind, outcome: Outcome) -> Self {
-        Event {
+impl TrailEvent {
+    pub fn new(event: EventKind, outcome: EventOutcome) -> Self {
+        TrailEvent {
             event,
             outcome,
             reason: None,
@@ -145,7 +145,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
     #[serde(flatten)]
-    event: &'a Event,
+    event: &'a TrailEvent,
 }
 
 /// An audit trail, if there is one.
@@ -170,7 +170,7 @@ impl Kept {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, state: &mut State, event: &Event) {
+    fn write(&self, state: &mut State, event: &TrailEvent) {
         let session = state.session.as_deref();
         let line = Line { time: now(), common: &self.common, session, event };
         let mut line = serde_json::to_vec(&line).expect("names and numbers");
@@ -227,18 +227,18 @@ impl Trail {
     }
 
     /// Writes an event.
-    pub fn note(&self, event: Event) {
+    pub fn note(&self, event: TrailEvent) {
         let Some(kept) = &self.0 else { return };
         let state = &mut *kept.state();
         let now = Instant::now();
         let quota = match event.event {
-            Kind::Meeting => &mut state.meetings,
-            Kind::Refusal => &mut state.refusals,
+            EventKind::Meeting => &mut state.meetings,
+            EventKind::Refusal => &mut state.refusals,
             _ => return kept.write(state, &event),
         };
         let (left_out, takes) = (quota.left_out(now), quota.takes(now));
         if left_out.is_some() {
-            kept.write(state, &Event { more: left_out, ..Event::new(event.event, event.outcome) });
+            kept.write(state, &TrailEvent { more: left_out, ..TrailEvent::new(event.event, event.outcome) });
         }
         if takes {
             kept.write(state, &event);
@@ -268,16 +268,19 @@ mod tests {
     fn lines_are_appended() {
         let folder = tempfile::tempdir().unwrap();
         let (path, old) = (folder.path().join("audit"), folder.path().join("audit.1"));
-        trail(path.clone()).note(Event::new(Kind::Process, Outcome::Begun));
+        trail(path.clone()).note(TrailEvent::new(EventKind::Process, EventOutcome::Begun));
         let trail = trail(path.clone());
         trail.enter(Some("5e"));
-        trail.note(Event { bytes: Some(9), ..Event::new(Kind::Run, Outcome::Done) });
+        trail.note(TrailEvent { bytes: Some(9), ..TrailEvent::new(EventKind::Run, EventOutcome::Done) });
         std::fs::rename(&path, &old).unwrap();
-        trail.note(Event { reason: Some("a reason".into()), ..Event::new(Kind::Run, Outcome::Failed) });
+        trail.note(TrailEvent {
+            reason: Some("a reason".into()),
+            ..TrailEvent::new(EventKind::Run, EventOutcome::Failed)
+        });
         assert!(!path.exists());
         trail.reopen().unwrap_or_else(|_| panic!("it can be opened again"));
         trail.enter(None);
-        trail.note(Event::new(Kind::Process, Outcome::Done));
+        trail.note(TrailEvent::new(EventKind::Process, EventOutcome::Done));
         let of = |line: &Value| (line["event"].clone(), line["outcome"].clone(), line["session"].clone());
         let old: Vec<_> = lines(&old).iter().map(of).collect();
         let is = |event: &str, outcome: &str, session: Value| (event.into(), outcome.into(), session);
@@ -302,10 +305,10 @@ mod tests {
         let path = folder.path().join("audit");
         let trail = trail(path.clone());
         for _ in 0..10 * LINES {
-            trail.note(Event::new(Kind::Refusal, Outcome::Refused));
+            trail.note(TrailEvent::new(EventKind::Refusal, EventOutcome::Refused));
         }
-        trail.note(Event::new(Kind::Meeting, Outcome::Begun));
-        trail.note(Event::new(Kind::Run, Outcome::Done));
+        trail.note(TrailEvent::new(EventKind::Meeting, EventOutcome::Begun));
+        trail.note(TrailEvent::new(EventKind::Run, EventOutcome::Done));
         let lines = lines(&path);
         let refusals = lines.iter().filter(|line| line["event"] == "refusal").count();
         assert!(refusals <= 2 * LINES as usize, "{refusals}");

@@ -27,7 +27,7 @@ use crate::report::Report;
 /// The results are lines of JSON on stdout. No private value is on these pipes: a worker reads inputs from
 /// files, and writes outputs to files before it reports them. docs/guides/clusters.md describes the messages.
 #[derive(Args)]
-pub struct Arguments {}
+pub struct WorkerFlags {}
 
 /// Runs a worker to its end.
 pub fn run() -> Result<Report, Failure> {

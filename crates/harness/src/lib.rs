@@ -17,8 +17,8 @@ use std::time::Duration;
 use brickwork_base::pool::Pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Cheat, Error, Party};
-use brickwork_primitives::ot::base::Keys;
-use brickwork_session::{Observer, Protocol, Report};
+use brickwork_primitives::ot::base::SeriesKeys;
+use brickwork_session::{Observer, Report, SessionProtocol};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// A run takes a fraction of a second; a party waits for a message for at most a minute, so this time tells a
@@ -31,14 +31,14 @@ pub const SEED: u8 = 0x5e;
 /// Returns a party's keys of the base OTs. A dealer draws the keys of both parties, which is faster than base
 /// OTs in thousands of runs. The party is the sender of `send` OTs, and the receiver of an OT for each of
 /// `choices`.
-pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Keys {
+pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> SeriesKeys {
     let key = |garbler_sends: bool, index: usize, bit: u8| {
         let mut hasher = blake3::Hasher::new_keyed(dealer);
         hasher.update(&[garbler_sends.into(), bit]).update(&(index as u64).to_le_bytes());
         Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
     };
     let garbler = role == Party::Garbler;
-    Keys {
+    SeriesKeys {
         sent: (0..send).map(|i| [0, 1].map(|bit| key(garbler, i, bit))).collect(),
         received: choices.iter().enumerate().map(|(i, &bit)| key(!garbler, i, bit)).collect(),
     }
@@ -47,7 +47,7 @@ pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Key
 /// An action of a party. A message counts by its tag and length, which an onlooker and the peer can see
 /// before its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum PartyAction {
     /// A phase began.
     Phase(&'static str),
     /// The party sent a message of this length.
@@ -56,10 +56,10 @@ pub enum Event {
 
 /// A list of a party's actions, recorded while the party runs.
 #[derive(Clone, Default)]
-pub struct Events(Arc<Mutex<Vec<Event>>>);
+pub struct Events(Arc<Mutex<Vec<PartyAction>>>);
 
 impl Events {
-    fn push(&self, event: Event) {
+    fn push(&self, event: PartyAction) {
         self.0.lock().expect("no panic").push(event);
     }
 
@@ -68,14 +68,14 @@ impl Events {
         let log = self.clone();
         channel.set_tamper(Box::new(move |tag, payload| {
             rewrite(tag, payload);
-            log.push(Event::Sent(tag, payload.len()));
+            log.push(PartyAction::Sent(tag, payload.len()));
         }));
     }
 }
 
 impl Observer for Events {
     fn phase(&mut self, name: &'static str) {
-        self.push(Event::Phase(name));
+        self.push(PartyAction::Phase(name));
     }
     fn progress(&mut self, _: u64, _: u64) {}
 }
@@ -86,14 +86,14 @@ pub fn other(party: Party) -> Party {
 }
 
 /// The results and the actions of both parties, garbler first.
-pub type Ran<R> = ([Result<R, Error>; 2], [Vec<Event>; 2]);
+pub type BothActions<R> = ([Result<R, Error>; 2], [Vec<PartyAction>; 2]);
 
 /// Runs the garbler and the evaluator in two threads. If this thread has entered a pool, both parties compute
 /// on it, so that thousands of runs share its threads.
 ///
 /// # Panics
 /// If a party panics or hangs.
-pub fn play<R, G, E>(garbler: G, evaluator: E) -> Ran<R>
+pub fn play<R, G, E>(garbler: G, evaluator: E) -> BothActions<R>
 where
     R: Send + 'static,
     G: FnOnce(Channel, Events) -> Result<R, Error> + Send + 'static,
@@ -127,7 +127,7 @@ fn on<T>(pool: Option<Pool>, work: impl FnOnce() -> T) -> T {
 }
 
 /// A protocol whose runs the adversary can judge.
-pub trait Played: Protocol {
+pub trait JudgedProtocol: SessionProtocol {
     /// The tag of the message in which the evaluator sends the labels of the garbler's outputs.
     const OUTPUT_LABELS: Tag;
 
@@ -160,18 +160,18 @@ impl Ending {
 }
 
 /// The results and actions of a run, beside an honest run.
-pub struct Outcome<P: Protocol> {
+pub struct JudgedRun<P: SessionProtocol> {
     /// The results of the garbler and the evaluator.
     pub results: [Result<Report<P>, Error>; 2],
     /// The actions of the garbler and the evaluator.
-    pub events: [Vec<Event>; 2],
+    pub events: [Vec<PartyAction>; 2],
     /// The parties' actions in an honest run.
-    pub honest: [Vec<Event>; 2],
+    pub honest: [Vec<PartyAction>; 2],
     /// The parties' right outputs.
     pub expected: [Vec<bool>; 2],
 }
 
-impl<P: Played> Outcome<P> {
+impl<P: JudgedProtocol> JudgedRun<P> {
     /// Returns how the run ended for the honest party, after checks of the rules for all runs. The honest
     /// party sent the beginning of an honest transcript, and nothing after it noticed the cheat, least of all
     /// a message that depends on an output. The cheater sees a closed connection and nothing else. If the
@@ -213,7 +213,8 @@ impl<P: Played> Outcome<P> {
     /// the garbler's outputs. An exception is a garbler whose last message leaves before the evaluator's last
     /// message arrives, because it notices an error there only at the end.
     fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
-        let is_output = |event: &Event| matches!(event, Event::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
+        let is_output =
+            |event: &PartyAction| matches!(event, PartyAction::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
         let outputs = self.events[Party::Evaluator as usize].iter().any(is_output);
         let all = self.events[victim as usize] == self.honest[victim as usize];
         match victim {
@@ -224,27 +225,27 @@ impl<P: Played> Outcome<P> {
 }
 
 /// The actions of honest parties, by a key of the run; each run is played once.
-pub struct Known<K>(Mutex<Vec<(K, [Vec<Event>; 2])>>);
+pub struct HonestActions<K>(Mutex<Vec<(K, [Vec<PartyAction>; 2])>>);
 
-impl<K> Known<K> {
+impl<K> HonestActions<K> {
     /// Makes an empty list.
     pub const fn new() -> Self {
-        Known(Mutex::new(Vec::new()))
+        HonestActions(Mutex::new(Vec::new()))
     }
 }
 
-impl<K> Default for Known<K> {
+impl<K> Default for HonestActions<K> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<K: PartialEq> Known<K> {
+impl<K: PartialEq> HonestActions<K> {
     /// Returns the actions of both parties in the run of this key; plays the run at its first use.
     ///
     /// # Panics
     /// If the run fails, gives wrong outputs or recovers.
-    pub fn of<P: Played>(&self, key: K, run: impl FnOnce() -> Outcome<P>) -> [Vec<Event>; 2] {
+    pub fn of<P: JudgedProtocol>(&self, key: K, run: impl FnOnce() -> JudgedRun<P>) -> [Vec<PartyAction>; 2] {
         let known = || {
             let known = self.0.lock().expect("no panic");
             known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())

@@ -1,6 +1,6 @@
 //! Checks of measured machines.
 
-use brickwork_plan::{KNOWN_KERNELS, Machine, Measure, Work, measure};
+use brickwork_plan::{KNOWN_KERNELS, Machine, Measure, WorkKind, measure};
 use brickwork_primitives::cost::{Primitives, probe};
 
 /// Measures this machine for a protocol and checks the result. Every kind of work has a unique name and takes
@@ -9,10 +9,10 @@ use brickwork_primitives::cost::{Primitives, probe};
 ///
 /// # Panics
 /// If a check fails.
-pub fn check_all_work_is_measured(protocol: &'static dyn Measure, beyond: &[Work]) {
+pub fn check_all_work_is_measured(protocol: &'static dyn Measure, beyond: &[WorkKind]) {
     let machine = measure(probe, &[&Primitives, protocol]).expect("a machine that can be measured");
     assert!(machine.is_sound(), "{machine:?}");
-    let all: Vec<&Work> = [Primitives.kinds(), protocol.kinds()].concat();
+    let all: Vec<&WorkKind> = [Primitives.kinds(), protocol.kinds()].concat();
     assert!(machine.has(Primitives.kinds().iter().chain(protocol.kinds()).copied()), "{machine:?}");
     for (k, work) in all.iter().enumerate() {
         assert!(all[..k].iter().all(|other| other.name != work.name), "{work:?} is there twice");

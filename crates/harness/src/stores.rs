@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use brickwork_base::{Error, Party, Security};
 use brickwork_session::stock::StockProtocol;
-use brickwork_session::stock::inventory::{BatchInventory, Inventory, Kinds, inventory};
-use brickwork_session::{Metered, PROTOCOL_VERSION, Spent, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::{Entry, Epoch, FillStep, Forward, Secrets, Store, StoreKey};
+use brickwork_session::stock::inventory::{BatchInventory, Inventory, ItemKinds, inventory};
+use brickwork_session::{CheckSpent, Metered, PROTOCOL_VERSION, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::{Epoch, EpochEntry, EpochSecrets, FillStep, Forward, Store, StoreKey};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Both parties.
@@ -19,10 +19,10 @@ pub const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
 /// The two ends of a connection, the garbler's and the evaluator's.
-pub type Lines = (Channel, Channel);
+pub type ConnectionEnds = (Channel, Channel);
 
 /// Messages of several connections, in order.
-pub type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
+pub type SeenMessages = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// Returns terms between two parties that know each other's keys.
 pub fn terms() -> Terms {
@@ -68,7 +68,7 @@ impl Stores {
     /// If a party panics.
     pub fn meet<B: Send, T: Send>(
         &self,
-        (left, right): Lines,
+        (left, right): ConnectionEnds,
         [garblers, evaluators]: [B; 2],
         party: impl Fn(Party, &Store, Channel, B) -> Result<T, Error> + Sync,
     ) -> [Result<T, Error>; 2] {
@@ -90,7 +90,7 @@ impl Stores {
     /// # Panics
     /// If the parties differ, or a store cannot be read.
     #[track_caller]
-    pub fn left<K: Kinds>(&self, look: impl Fn(&Inventory)) -> BTreeMap<String, u64> {
+    pub fn left<K: ItemKinds>(&self, look: impl Fn(&Inventory)) -> BTreeMap<String, u64> {
         let [garbler, evaluator] = BOTH.map(|party| {
             let (mut left, store) = (BTreeMap::new(), self.store(party));
             check_keys_went_forward(&store);
@@ -122,7 +122,7 @@ impl Stores {
                 let items = large.flat_map(|serial| [1, 3].map(|k| (serial, state.gone(serial) + k, 1)));
                 let items: Vec<_> = items.collect();
                 count += items.len() / 2;
-                for entry in [Entry::Damaged(items), Entry::Confirmed] {
+                for entry in [EpochEntry::Damaged(items), EpochEntry::Confirmed] {
                     let _ = store.append(&id, &entry).expect("an entry");
                 }
             }
@@ -164,9 +164,9 @@ impl Stores {
                 early: 0,
                 counted: brickwork_stock::Counted::Nothing,
             };
-            store.begin(&[3; 32], &epoch, &Secrets::fixed(b"secrets")).expect("an epoch");
+            store.begin(&[3; 32], &epoch, &EpochSecrets::fixed(b"secrets")).expect("an epoch");
             let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-            let _ = store.append(&[3; 32], &Entry::Fill(step)).expect("an entry");
+            let _ = store.append(&[3; 32], &EpochEntry::Fill(step)).expect("an entry");
         }
     }
 }
@@ -205,7 +205,7 @@ pub fn check_cuts(batch: &BatchInventory, expected: &[&str]) {
 /// # Panics
 /// If a check fails.
 #[track_caller]
-pub fn check_bound(bound_log2: f64, budget: &[Spent]) {
+pub fn check_bound(bound_log2: f64, budget: &[CheckSpent]) {
     let parts = budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
     assert!(bound_log2 <= -40.0 && (parts.log2() - bound_log2).abs() < 1e-6, "{bound_log2} of {budget:?}");
 }
@@ -219,7 +219,7 @@ pub fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64>
 struct Dies;
 
 /// Makes a connection on which a party dies before it sends its `count`th message `tag`, counted from 1.
-pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -> Lines {
+pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &SeenMessages) -> ConnectionEnds {
     let (mut left, mut right) = memory_pair();
     for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
         let (mut left, noted, seen) = (count, noted.to_vec(), seen.clone());
@@ -239,7 +239,7 @@ pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -
 }
 
 /// Makes a connection on which a party's messages `tag` are a byte too long, or too short.
-pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
+pub fn misshapen(party: Party, tag: Tag, longer: bool) -> ConnectionEnds {
     let (mut left, mut right) = memory_pair();
     [&mut left, &mut right][party as usize].set_tamper(Box::new(move |sent: Tag, bytes| {
         if sent == tag && longer {
@@ -256,12 +256,12 @@ pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
 /// # Panics
 /// If they are not, or good ones are.
 pub fn check_secrets_of_a_sender<P: StockProtocol<Carried = ()>>() {
-    let restored = |secrets: &Secrets| {
+    let restored = |secrets: &EpochSecrets| {
         let run = Metered::new::<P>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
         P::restore(run, &terms(), secrets, ()).map(drop)
     };
     let secrets = |version: u32, offset: Option<u128>, keys: usize| {
-        Secrets::new(&(version, [3u8; 32], offset), Forward::of_setup(vec![1; keys]))
+        EpochSecrets::new(&(version, [3u8; 32], offset), Forward::of_setup(vec![1; keys]))
     };
     assert!(restored(&secrets(1, Some(5), 128)).is_ok());
     let mut short = secrets(1, Some(5), 128);

@@ -20,10 +20,10 @@ use brickwork_base::process::Process;
 use brickwork_base::{Error, Party, private};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::coordinator::{News, Said};
-use crate::ledger::{Entry, Head, State};
-use crate::said::Words;
-use crate::terms::{JobId, Terms};
+use crate::coordinator::{News, WorkerReports};
+use crate::ledger::{JobEntry, JobState, LedgerHead};
+use crate::said::OwnReports;
+use crate::terms::{JobId, JobTerms};
 
 const MAGIC: &[u8; 8] = b"brickwl\x01";
 
@@ -36,13 +36,13 @@ const MAX_ENTRY_BYTES: usize = 32;
 
 /// The ledger of a job at one party. After an error of the disk nothing more can be written.
 #[derive(Debug)]
-pub struct Book {
+pub struct JobLedger {
     file: File,
     job: JobId,
-    entries: Vec<Entry>,
-    state: State,
+    entries: Vec<JobEntry>,
+    state: JobState,
     poisoned: bool,
-    words: Words,
+    words: OwnReports,
     /// The process that opened the ledger: a fork would overwrite later entries of this process.
     process: Process,
     _lock: File,
@@ -65,7 +65,7 @@ fn lock(directory: &Path) -> Result<File, Error> {
     }
 }
 
-fn header(party: Party, job: &JobId, terms: &Terms) -> Vec<u8> {
+fn header(party: Party, job: &JobId, terms: &JobTerms) -> Vec<u8> {
     [&MAGIC[..], &[party as u8], job, &terms.digest()].concat()
 }
 
@@ -73,13 +73,13 @@ fn sync_directory(directory: &Path) -> Result<(), Error> {
     Ok(File::open(directory)?.sync_all()?)
 }
 
-impl Book {
+impl JobLedger {
     /// Opens the ledger of a job in this folder, if there is one.
     ///
     /// # Errors
     /// [`Error::Input`] if the ledger belongs to another job or other terms, or is damaged; [`Error::Busy`]
     /// if another process uses it; [`Error::Io`] if it cannot be read.
-    pub fn open(directory: &Path, party: Party, terms: &Terms) -> Result<Option<Self>, Error> {
+    pub fn open(directory: &Path, party: Party, terms: &JobTerms) -> Result<Option<Self>, Error> {
         let path = directory.join("ledger");
         if !path.exists() {
             return Ok(None);
@@ -100,7 +100,7 @@ impl Book {
         }
         let mut rest = Vec::new();
         file.read_to_end(&mut rest)?;
-        let (mut state, mut entries) = (State::new(&job, terms), Vec::new());
+        let (mut state, mut entries) = (JobState::new(&job, terms), Vec::new());
         let mut good = 0;
         while let Some((entry, head, length)) = next(&rest[good..], &path)? {
             state.apply(&entry).map_err(|_| damaged(&path, "an entry contradicts the entries before it"))?;
@@ -121,20 +121,20 @@ impl Book {
         file.seek(SeekFrom::End(0))?;
         // If the ledger is empty, the workers have reported nothing, and another job may begin in the folder.
         let words = match entries.is_empty() {
-            true => Words::begin(directory, &job)?,
-            false => Words::open(directory, &job)?,
+            true => OwnReports::begin(directory, &job)?,
+            false => OwnReports::open(directory, &job)?,
         };
         let process = Process::here();
-        Ok(Some(Book { file, job, entries, state, poisoned: false, words, process, _lock: lock }))
+        Ok(Some(JobLedger { file, job, entries, state, poisoned: false, words, process, _lock: lock }))
     }
 
     /// Begins the ledger of a job. An existing ledger without entries is replaced.
     ///
     /// # Errors
     /// [`Error::Usage`] if an existing ledger has entries; [`Error::Incomplete`] if only the workers' reports
-    /// exist; [`Error::Io`] if the disk fails; or as [`Book::open`].
-    pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &Terms) -> Result<Self, Error> {
-        if Book::open(directory, party, terms)?.is_some_and(|book| !book.entries.is_empty()) {
+    /// exist; [`Error::Io`] if the disk fails; or as [`JobLedger::open`].
+    pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &JobTerms) -> Result<Self, Error> {
+        if JobLedger::open(directory, party, terms)?.is_some_and(|book| !book.entries.is_empty()) {
             return Err(Error::Usage(format!(
                 "{} already has the ledger of another job",
                 directory.display()
@@ -142,15 +142,15 @@ impl Book {
         }
         let lock = lock(directory)?;
         // The file of reports must exist before the ledger.
-        let words = Words::begin(directory, job)?;
+        let words = OwnReports::begin(directory, job)?;
         let (path, new) = (directory.join("ledger"), directory.join("ledger.new"));
         let mut file = private::options().read(true).create(true).truncate(true).open(&new)?;
         file.write_all(&header(party, job, terms))?;
         file.sync_all()?;
         std::fs::rename(&new, &path)?;
         sync_directory(directory)?;
-        let (state, entries, process) = (State::new(job, terms), Vec::new(), Process::here());
-        Ok(Book { file, job: *job, entries, state, poisoned: false, words, process, _lock: lock })
+        let (state, entries, process) = (JobState::new(job, terms), Vec::new(), Process::here());
+        Ok(JobLedger { file, job: *job, entries, state, poisoned: false, words, process, _lock: lock })
     }
 
     /// Writes entries durably, after a check that all of them can follow.
@@ -159,7 +159,7 @@ impl Book {
     /// [`Error::Usage`] or [`Error::Limit`] if an entry cannot follow, or in a fork of the process that
     /// opened the ledger; then nothing is written. [`Error::Io`] if the disk fails, and then nothing more can
     /// be written.
-    pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+    pub fn append(&mut self, entries: &[JobEntry]) -> Result<(), Error> {
         self.process.check()?;
         if self.poisoned {
             return Err(Error::Resource(
@@ -200,7 +200,7 @@ impl Book {
     }
 
     /// Returns the reports of this party's workers, and the results of reading their stocks' logs.
-    pub fn said(&self) -> &Said {
+    pub fn said(&self) -> &WorkerReports {
         self.words.said()
     }
 
@@ -210,19 +210,19 @@ impl Book {
     }
 
     /// Returns all entries, in order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[JobEntry] {
         &self.entries
     }
 
     /// Returns the state of the job.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &JobState {
         &self.state
     }
 }
 
 /// Reads the next entry, the head after the entry, and the entry's length in the file. Returns `None` at the
 /// end of the file, or if the entry is incomplete.
-fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error> {
+fn next(bytes: &[u8], path: &Path) -> Result<Option<(JobEntry, LedgerHead, usize)>, Error> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
     if length > MAX_ENTRY_BYTES {
@@ -242,20 +242,20 @@ fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error
 mod tests {
     use super::*;
 
-    fn terms() -> Terms {
+    fn terms() -> JobTerms {
         let (security, lanes, retries) = (40, 2, 1);
         let identities = [[1; 32], [2; 32]];
-        Terms { security, lanes, retries, program: [3; 32], rows: vec![5, 5, 4], identities }
+        JobTerms { security, lanes, retries, program: [3; 32], rows: vec![5, 5, 4], identities }
     }
 
-    fn story() -> Vec<Entry> {
+    fn story() -> Vec<JobEntry> {
         vec![
-            Entry::Fill { lane: 1, attempt: 0, partitions: 2 },
-            Entry::Filled { lane: 1 },
-            Entry::Claim { partition: 2, lane: 1 },
-            Entry::Lost { lane: 1 },
-            Entry::Doubt { partition: 2 },
-            Entry::Rerun { partition: 2 },
+            JobEntry::Fill { lane: 1, attempt: 0, partitions: 2 },
+            JobEntry::Filled { lane: 1 },
+            JobEntry::Claim { partition: 2, lane: 1 },
+            JobEntry::Lost { lane: 1 },
+            JobEntry::Doubt { partition: 2 },
+            JobEntry::Rerun { partition: 2 },
         ]
     }
 
@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn rows_20_and_21_a_ledger_that_was_cut_off_has_its_whole_entries() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
-        assert!(Book::begin(&folder.path().join("one/in"), Party::Garbler, &[9; 32], &terms).is_ok());
-        let mut book = Book::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
+        assert!(JobLedger::begin(&folder.path().join("one/in"), Party::Garbler, &[9; 32], &terms).is_ok());
+        let mut book = JobLedger::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
         let mut ends = vec![HEADER_BYTES];
         let path = folder.path().join("ledger");
         for entry in story() {
@@ -275,16 +275,16 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         // A disk that failed may have written anything.
         book.poisoned = true;
-        assert!(matches!(book.append(&[Entry::Failed]), Err(Error::Resource(_))));
+        assert!(matches!(book.append(&[JobEntry::Failed]), Err(Error::Resource(_))));
         drop(book);
         // No disk tears an entry so that it says a greater length than any entry has.
         let mut longer = whole.clone();
         longer[ends[story().len() - 1]] = MAX_ENTRY_BYTES as u8 + 1;
         std::fs::write(&path, &longer).unwrap();
-        assert!(matches!(Book::open(folder.path(), Party::Garbler, &terms), Err(Error::Input(_))));
+        assert!(matches!(JobLedger::open(folder.path(), Party::Garbler, &terms), Err(Error::Input(_))));
         for length in 0..=whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
-            let opened = Book::open(folder.path(), Party::Garbler, &terms);
+            let opened = JobLedger::open(folder.path(), Party::Garbler, &terms);
             if length < HEADER_BYTES {
                 assert!(matches!(opened, Err(Error::Input(_))), "{length}");
                 continue;
@@ -295,7 +295,7 @@ mod tests {
             if let Some(entry) = story().get(count) {
                 book.append(std::slice::from_ref(entry)).unwrap();
                 drop(book);
-                let book = Book::open(folder.path(), Party::Garbler, &terms).unwrap().unwrap();
+                let book = JobLedger::open(folder.path(), Party::Garbler, &terms).unwrap().unwrap();
                 assert_eq!(book.entries(), &story()[..=count]);
             }
         }
@@ -305,9 +305,9 @@ mod tests {
     #[test]
     fn rows_23_and_24_a_ledger_that_was_altered_is_refused() {
         let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
-        let mut book = Book::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
+        let mut book = JobLedger::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
         book.append(&story()).unwrap();
-        let again = Book::open(folder.path(), Party::Garbler, &terms);
+        let again = JobLedger::open(folder.path(), Party::Garbler, &terms);
         assert!(matches!(again, Err(Error::Busy(_))), "{again:?}");
         drop(book);
         let path = folder.path().join("ledger");
@@ -319,7 +319,7 @@ mod tests {
                 std::fs::write(&path, &altered).unwrap();
                 // A length that points beyond the end makes the last entry look incomplete; the peer's
                 // ledger, which has one more entry, shows the damage.
-                match Book::open(folder.path(), Party::Garbler, &terms) {
+                match JobLedger::open(folder.path(), Party::Garbler, &terms) {
                     Err(Error::Input(_)) => {}
                     Ok(Some(book)) => assert!(
                         book.entries().len() >= story().len() - 2 && book.entries().len() < story().len(),
@@ -330,11 +330,14 @@ mod tests {
             }
         }
         std::fs::write(&path, &whole).unwrap();
-        assert!(Book::open(folder.path(), Party::Evaluator, &terms).is_err());
-        assert!(Book::open(folder.path(), Party::Garbler, &Terms { retries: 2, ..terms.clone() }).is_err());
-        let over = Book::begin(folder.path(), Party::Garbler, &[8; 32], &terms);
+        assert!(JobLedger::open(folder.path(), Party::Evaluator, &terms).is_err());
+        assert!(
+            JobLedger::open(folder.path(), Party::Garbler, &JobTerms { retries: 2, ..terms.clone() })
+                .is_err()
+        );
+        let over = JobLedger::begin(folder.path(), Party::Garbler, &[8; 32], &terms);
         assert!(matches!(over, Err(Error::Usage(_))), "{over:?}");
-        assert!(Book::open(folder.path(), Party::Garbler, &terms).unwrap().is_some());
-        assert!(Book::open(&folder.path().join("none"), Party::Garbler, &terms).unwrap().is_none());
+        assert!(JobLedger::open(folder.path(), Party::Garbler, &terms).unwrap().is_some());
+        assert!(JobLedger::open(&folder.path().join("none"), Party::Garbler, &terms).unwrap().is_none());
     }
 }

@@ -27,10 +27,12 @@ use brickwork_session::PROTOCOL_VERSION;
 use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 
-use crate::book::Book;
-use crate::coordinator::{Cause, Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
-use crate::ledger::{Entry, PartitionState, State, Tally};
-use crate::terms::{JobId, Lane, Partition, Terms};
+use crate::book::JobLedger;
+use crate::coordinator::{
+    Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, WorkerEnding, WorkerOrder,
+};
+use crate::ledger::{JobEntry, JobState, PartitionState, Tally};
+use crate::terms::{JobId, JobTerms, LaneNumber, Partition};
 
 /// The messages of coordinators.
 pub mod msg {
@@ -58,15 +60,15 @@ pub const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
 /// A party's workers, wherever they run.
 pub trait JobWorkers {
-    /// Starts an order and returns at once; the result comes as news. The order is never [`Order::Look`].
+    /// Starts an order and returns at once; the result comes as news. The order is never [`WorkerOrder::Look`].
     ///
     /// # Errors
     /// If the workers cannot go on.
-    fn obey(&mut self, order: Order) -> Result<(), Error>;
+    fn obey(&mut self, order: WorkerOrder) -> Result<(), Error>;
 
     /// Reads the log of a lane's stock, after the last of this party's workers of the lane has ended.
     /// `attempt` is the lane's last attempt; a store of another attempt is another stock.
-    fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence;
+    fn look(&mut self, lane: LaneNumber, attempt: u32, partition: Partition) -> Evidence;
 
     /// Waits for news, at most for this time.
     ///
@@ -84,7 +86,7 @@ pub trait JobWorkers {
     ///
     /// # Errors
     /// If the workers cannot work for this job.
-    fn begins(&mut self, job: &JobId, terms: &Terms) -> Result<(), Error>;
+    fn begins(&mut self, job: &JobId, terms: &JobTerms) -> Result<(), Error>;
 
     /// Receives the progress of the job, whenever it has changed.
     fn stands(&mut self, _progress: JobProgress) {}
@@ -108,8 +110,8 @@ pub struct JobProgress {
     pub spent: u32,
 }
 
-impl From<&State> for JobProgress {
-    fn from(state: &State) -> Self {
+impl From<&JobState> for JobProgress {
+    fn from(state: &JobState) -> Self {
         let Tally { open, claimed, done, in_doubt } = state.tally();
         JobProgress { done, claimed, open, in_doubt, spent: state.spent() }
     }
@@ -127,7 +129,7 @@ impl fmt::Display for JobProgress {
 struct Told(Option<JobProgress>);
 
 impl Told {
-    fn tell(&mut self, state: &State, workers: &mut dyn JobWorkers) {
+    fn tell(&mut self, state: &JobState, workers: &mut dyn JobWorkers) {
         let now = JobProgress::from(state);
         if self.0.replace(now) != Some(now) {
             workers.stands(now);
@@ -137,29 +139,29 @@ impl Told {
 
 /// The result of a job.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// The job.
     pub job: JobId,
     /// The state of its ledger.
-    pub state: State,
+    pub state: JobState,
     /// Completed partitions whose results do not exist any more.
     pub missing: BTreeSet<Partition>,
 }
 
 /// A message of the leader.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Proposal {
+pub struct LeaderProposal {
     /// True if the job is over.
     pub over: bool,
     /// Durable entries of the leader's ledger.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JobEntry>,
     /// News of the leader's workers.
     pub news: Vec<News>,
 }
 
 /// An answer of the follower.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct FollowerAnswer {
     /// The head of the follower's ledger.
     pub head: [u8; 32],
     /// News of the follower's workers.
@@ -182,7 +184,7 @@ fn read<T: for<'d> Deserialize<'d>>(bytes: &[u8], fits: impl Fn(&T) -> bool) -> 
     }
 }
 
-impl Proposal {
+impl LeaderProposal {
     /// Reads a proposal.
     ///
     /// # Errors
@@ -192,7 +194,7 @@ impl Proposal {
     }
 }
 
-impl Answer {
+impl FollowerAnswer {
     /// Reads an answer.
     ///
     /// # Errors
@@ -286,7 +288,7 @@ fn left_behind(directory: &Path) -> Result<Option<PathBuf>, Error> {
 
 /// Checks that no files are left without an explanation in this ledger: stores of a job whose ledger is lost,
 /// or results of another job.
-fn is_tidy(begun: Option<&Book>, directory: &Path, workers: &mut dyn JobWorkers) -> Result<(), Error> {
+fn is_tidy(begun: Option<&JobLedger>, directory: &Path, workers: &mut dyn JobWorkers) -> Result<(), Error> {
     if begun.is_none()
         && let Some(path) = left_behind(directory)?
     {
@@ -296,9 +298,9 @@ fn is_tidy(begun: Option<&Book>, directory: &Path, workers: &mut dyn JobWorkers)
             path.display()
         )));
     }
-    let entries = begun.map_or(&[][..], Book::entries);
-    let ran = |entry: &Entry| match entry {
-        Entry::Claim { partition, .. } => Some(*partition),
+    let entries = begun.map_or(&[][..], JobLedger::entries);
+    let ran = |entry: &JobEntry| match entry {
+        JobEntry::Claim { partition, .. } => Some(*partition),
         _ => None,
     };
     let ran: BTreeSet<Partition> = entries.iter().filter_map(ran).collect();
@@ -320,11 +322,11 @@ fn meet(
     channel: &mut Channel,
     party: Party,
     directory: &Path,
-    terms: &Terms,
+    terms: &JobTerms,
     workers: &mut dyn JobWorkers,
-) -> Result<(Book, u64), Error> {
+) -> Result<(JobLedger, u64), Error> {
     terms.check()?;
-    let book = Book::open(directory, party, terms)?;
+    let book = JobLedger::open(directory, party, terms)?;
     let mut nonce = [0; 32];
     Rng::new("brickwork job nonce")?.fill(&mut nonce);
     let begun = book.as_ref().filter(|book| !book.entries().is_empty());
@@ -334,7 +336,7 @@ fn meet(
         job: begun.map(|book| *book.job()),
         terms: terms.digest(),
         nonce,
-        entries: state.map_or(0, State::entries),
+        entries: state.map_or(0, JobState::entries),
         head: state.map_or([0; 32], |state| *state.head()),
     };
     channel.send(msg::JOB, &mine.to_bytes())?;
@@ -369,7 +371,7 @@ fn meet(
             if named != job {
                 return Err(Malformed::UnexpectedMessage.into());
             }
-            Ok((Book::begin(directory, party, &job, terms)?, theirs.entries))
+            Ok((JobLedger::begin(directory, party, &job, terms)?, theirs.entries))
         }
         (None, None, book) => {
             drop(book);
@@ -380,7 +382,7 @@ fn meet(
                 .digest(nonces[1])
                 .digest(&mine.terms)
                 .done();
-            Ok((Book::begin(directory, party, &job, terms)?, 0))
+            Ok((JobLedger::begin(directory, party, &job, terms)?, 0))
         }
         (Some(_), _, _) => Err(old_copy("the peer's")),
         (None, Some(_), _) => Err(old_copy("this party's")),
@@ -388,7 +390,7 @@ fn meet(
 }
 
 /// Continues as a leader whose first proposal did not arrive.
-fn resumed(book: &Book, entries: u64) -> Result<(), Error> {
+fn resumed(book: &JobLedger, entries: u64) -> Result<(), Error> {
     match entries <= MAX_PROPOSED as u64 && book.entries().len() as u64 == entries {
         true => Ok(()),
         false => Err(old_copy("the peer's")),
@@ -396,7 +398,7 @@ fn resumed(book: &Book, entries: u64) -> Result<(), Error> {
 }
 
 /// Compares two ledgers of one job: the leader's may be ahead by one proposal.
-fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(), Error> {
+fn compare(party: Party, book: &JobLedger, theirs: &Hello, terms: &JobTerms) -> Result<(), Error> {
     let mine = book.state().entries();
     let ahead = match party {
         Party::Garbler => mine.checked_sub(theirs.entries),
@@ -408,7 +410,7 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
         Some(0) => Err(old_copy("one party's")),
         Some(1..) if ahead <= Some(MAX_PROPOSED as u64) => match party {
             Party::Garbler => {
-                let mut state = State::new(book.job(), terms);
+                let mut state = JobState::new(book.job(), terms);
                 book.entries()[..theirs.entries as usize].iter().try_for_each(|entry| state.apply(entry))?;
                 if *state.head() == theirs.head { Ok(()) } else { Err(old_copy("one party's")) }
             }
@@ -431,10 +433,10 @@ pub fn coordinate(
     mut channel: Channel,
     party: Party,
     directory: &Path,
-    terms: &Terms,
+    terms: &JobTerms,
     (manner, rerun): (Manner, &[Partition]),
     workers: &mut dyn JobWorkers,
-) -> Result<Outcome, Error> {
+) -> Result<JobOutcome, Error> {
     let (mut book, theirs) = meet(&mut channel, party, directory, terms, workers)?;
     if book.state().has_failed() {
         return Err(Error::Usage(
@@ -460,15 +462,15 @@ pub fn coordinate(
         true => missing.clear(),
         false => workers.kept()?.iter().for_each(|kept| _ = missing.remove(kept)),
     }
-    Ok(Outcome { job: *book.job(), state, missing })
+    Ok(JobOutcome { job: *book.job(), state, missing })
 }
 
 fn run(
     mut channel: Channel,
     party: Party,
-    book: &mut Book,
+    book: &mut JobLedger,
     theirs: usize,
-    terms: &Terms,
+    terms: &JobTerms,
     (manner, rerun): (Manner, &[Partition]),
     workers: &mut dyn JobWorkers,
 ) -> Result<(), Error> {
@@ -494,16 +496,16 @@ fn is_caught(workers: &mut dyn JobWorkers) -> bool {
     while let Ok(news) = workers.news(Duration::ZERO)
         && !news.is_empty()
     {
-        is_caught |= news.iter().any(|news| matches!(news, News::Gone { cause: Cause::Check, .. }));
+        is_caught |= news.iter().any(|news| matches!(news, News::Gone { cause: WorkerEnding::Check, .. }));
     }
     is_caught
 }
 
 /// Records that a check failed, unless that is already recorded; no entry follows.
-fn failed(book: &mut Book) -> Result<(), Error> {
+fn failed(book: &mut JobLedger) -> Result<(), Error> {
     match book.state().has_failed() {
         true => Ok(()),
-        false => book.append(&[Entry::Failed]),
+        false => book.append(&[JobEntry::Failed]),
     }
 }
 
@@ -526,22 +528,22 @@ impl Rest {
         self.until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn wrote(&mut self, entries: &[Entry]) {
-        if entries.iter().any(|entry| matches!(entry, Entry::Filled { .. } | Entry::Done { .. })) {
+    fn wrote(&mut self, entries: &[JobEntry]) {
+        if entries.iter().any(|entry| matches!(entry, JobEntry::Filled { .. } | JobEntry::Done { .. })) {
             *self = Rest::default();
         }
-        if entries.iter().any(|entry| matches!(entry, Entry::Lost { .. })) {
+        if entries.iter().any(|entry| matches!(entry, JobEntry::Lost { .. })) {
             let time = Self::FIRST.saturating_mul(1 << self.losses.min(16)).min(Self::LONGEST);
             (self.losses, self.until) = (self.losses + 1, Some(Instant::now() + time));
         }
     }
 }
 
-fn obey_all(workers: &mut dyn JobWorkers, orders: Vec<Order>) -> Result<Vec<News>, Error> {
+fn obey_all(workers: &mut dyn JobWorkers, orders: Vec<WorkerOrder>) -> Result<Vec<News>, Error> {
     let mut found = Vec::new();
     for order in orders {
         match order {
-            Order::Look { lane, attempt, partition } => {
+            WorkerOrder::Look { lane, attempt, partition } => {
                 let evidence = workers.look(lane, attempt, partition);
                 found.push(News::Found { lane, attempt, partition, evidence });
             }
@@ -554,7 +556,7 @@ fn obey_all(workers: &mut dyn JobWorkers, orders: Vec<Order>) -> Result<Vec<News
 /// Runs the garbler's coordinator.
 fn lead(
     channel: &mut Channel,
-    book: &mut Book,
+    book: &mut JobLedger,
     mut acknowledged: usize,
     mut leader: Leader,
     workers: &mut dyn JobWorkers,
@@ -585,8 +587,8 @@ fn lead(
             over = answered && !rests && entries.is_empty() && leader.is_over(book.state());
         }
         let entries = book.entries()[acknowledged..].to_vec();
-        channel.send(msg::PROPOSE, &encoded(&Proposal { over, entries, news: leader.tell() })?)?;
-        let answer = Answer::read(&channel.receive_up_to(msg::WROTE, MAX_BYTES)?)?;
+        channel.send(msg::PROPOSE, &encoded(&LeaderProposal { over, entries, news: leader.tell() })?)?;
+        let answer = FollowerAnswer::read(&channel.receive_up_to(msg::WROTE, MAX_BYTES)?)?;
         if answer.head != *book.state().head() {
             return Err(old_copy("the peer's"));
         }
@@ -605,15 +607,15 @@ fn lead(
 /// Runs the evaluator's coordinator. It delays its lanes like the leader, whatever the leader proposes.
 fn follow(
     channel: &mut Channel,
-    book: &mut Book,
+    book: &mut JobLedger,
     mut follower: Follower,
     workers: &mut dyn JobWorkers,
 ) -> Result<(), Error> {
     let (mut rest, mut told) = (Rest::default(), Told::default());
     loop {
         told.tell(book.state(), workers);
-        let proposal = Proposal::read(&channel.receive_up_to(msg::PROPOSE, MAX_BYTES)?)?;
-        let begins = |entry: &Entry| matches!(entry, Entry::Fill { .. } | Entry::Resume { .. });
+        let proposal = LeaderProposal::read(&channel.receive_up_to(msg::PROPOSE, MAX_BYTES)?)?;
+        let begins = |entry: &JobEntry| matches!(entry, JobEntry::Fill { .. } | JobEntry::Resume { .. });
         let mut wait = Duration::ZERO;
         loop {
             for news in workers.news(wait)? {
@@ -650,7 +652,7 @@ fn follow(
         let news = if proposal.over { Vec::new() } else { follower.tell(book.state()) };
         // The news are durable before the leader learns of them and can write a dependent entry.
         news.iter().try_for_each(|news| book.hear(news))?;
-        channel.send(msg::WROTE, &encoded(&Answer { head: *book.state().head(), news })?)?;
+        channel.send(msg::WROTE, &encoded(&FollowerAnswer { head: *book.state().head(), news })?)?;
         channel.flush()?;
         if proposal.over {
             return Ok(());
@@ -683,15 +685,15 @@ mod tests {
         assert!(!rest.is_on());
         let mut last = Instant::now();
         for losses in 1..40 {
-            rest.wrote(&[Entry::Lost { lane: 0 }, Entry::Lost { lane: 1 }]);
+            rest.wrote(&[JobEntry::Lost { lane: 0 }, JobEntry::Lost { lane: 1 }]);
             let until = rest.until.unwrap();
             assert!(rest.losses == losses && until > last, "{losses}");
             assert!(until <= Instant::now() + Rest::LONGEST);
             last = until;
         }
-        rest.wrote(&[Entry::Claim { partition: 0, lane: 0 }]);
+        rest.wrote(&[JobEntry::Claim { partition: 0, lane: 0 }]);
         assert!(rest.is_on());
-        rest.wrote(&[Entry::Done { partition: 0 }]);
+        rest.wrote(&[JobEntry::Done { partition: 0 }]);
         assert!(!rest.is_on());
     }
 }

@@ -11,19 +11,19 @@ use std::collections::{BTreeSet, VecDeque};
 
 use brickwork_base::Error;
 
-use crate::ledger::{Entry, LaneBook, LaneState, PartitionState, State};
-use crate::terms::{Lane, Partition, Terms};
-use crate::workers::{At, Waiting, Workers};
-pub use crate::workers::{Cause, Evidence, News, Order, Said};
+use crate::ledger::{JobEntry, JobState, LaneBook, LaneState, PartitionState};
+use crate::terms::{JobTerms, LaneNumber, Partition};
+use crate::workers::{At, PartyWorkers, Waiting};
+pub use crate::workers::{Evidence, News, WorkerEnding, WorkerOrder, WorkerReports};
 
 /// Returns the orders that follow from a durable entry.
-fn orders_of(entry: &Entry) -> Vec<Order> {
+fn orders_of(entry: &JobEntry) -> Vec<WorkerOrder> {
     match *entry {
-        Entry::Fill { lane, attempt, partitions } => {
-            vec![Order::Start { lane, attempt, address: None }, Order::Fill { lane, partitions }]
+        JobEntry::Fill { lane, attempt, partitions } => {
+            vec![WorkerOrder::Start { lane, attempt, address: None }, WorkerOrder::Fill { lane, partitions }]
         }
-        Entry::Resume { lane, attempt } => vec![Order::Start { lane, attempt, address: None }],
-        Entry::Claim { partition, lane } => vec![Order::Run { lane, partition }],
+        JobEntry::Resume { lane, attempt } => vec![WorkerOrder::Start { lane, attempt, address: None }],
+        JobEntry::Claim { partition, lane } => vec![WorkerOrder::Run { lane, partition }],
         _ => Vec::new(),
     }
 }
@@ -49,13 +49,13 @@ pub struct Manner {
 /// The leader: the garbler's coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
-    terms: Terms,
-    own: Workers,
-    peer: Workers,
+    terms: JobTerms,
+    own: PartyWorkers,
+    peer: PartyWorkers,
     manner: Manner,
     waiting: Waiting,
     /// Lanes whose stock became unusable: they are filled again.
-    worn_out: BTreeSet<Lane>,
+    worn_out: BTreeSet<LaneNumber>,
     /// News for the peer.
     outbox: VecDeque<News>,
 }
@@ -63,17 +63,19 @@ pub struct Leader {
 /// The follower: the evaluator's coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Follower {
-    own: Workers,
+    own: PartyWorkers,
     listens: bool,
     waiting: Waiting,
     outbox: VecDeque<News>,
-    said: Said,
+    said: WorkerReports,
 }
 
 /// Returns the news of a party's workers when its coordinator starts again: no worker is left.
-fn none_left(state: &State) -> VecDeque<News> {
+fn none_left(state: &JobState) -> VecDeque<News> {
     let begun = (0..).zip(state.lanes()).filter(|(_, book)| book.attempts > 0);
-    begun.map(|(lane, book)| News::Gone { lane, attempt: book.attempts - 1, cause: Cause::Line }).collect()
+    begun
+        .map(|(lane, book)| News::Gone { lane, attempt: book.attempts - 1, cause: WorkerEnding::Line })
+        .collect()
 }
 
 fn taken(outbox: &mut VecDeque<News>) -> Vec<News> {
@@ -83,11 +85,11 @@ fn taken(outbox: &mut VecDeque<News>) -> Vec<News> {
 impl Leader {
     /// Begins a job, or continues it from the ledger's state. No earlier worker of this party is left; the
     /// state of the peer's workers is unknown.
-    pub fn new(terms: &Terms, state: &State, manner: Manner) -> Self {
+    pub fn new(terms: &JobTerms, state: &JobState, manner: Manner) -> Self {
         Leader {
             terms: terms.clone(),
-            own: Workers::of(state, At::Gone(Cause::Line)),
-            peer: Workers::of(state, At::Working),
+            own: PartyWorkers::of(state, At::Gone(WorkerEnding::Line)),
+            peer: PartyWorkers::of(state, At::Working),
             manner,
             waiting: Waiting::default(),
             worn_out: BTreeSet::new(),
@@ -115,7 +117,7 @@ impl Leader {
     }
 
     /// Receives news of the peer's workers, and returns orders for this party's workers.
-    pub fn hear_of_peer(&mut self, news: &News) -> Vec<Order> {
+    pub fn hear_of_peer(&mut self, news: &News) -> Vec<WorkerOrder> {
         self.peer.hear(news);
         match news {
             News::Listens { lane, attempt, address }
@@ -127,7 +129,7 @@ impl Leader {
                 let is_there = matches!(self.own.of_attempt(*lane, attempt + 1), At::Working);
                 if is_there && self.waiting.cancel(*lane) {
                     self.own.unborn.insert(*lane);
-                    self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
+                    self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: WorkerEnding::Stopped });
                 }
                 Vec::new()
             }
@@ -136,7 +138,7 @@ impl Leader {
     }
 
     /// Decides the next entries. During a delay (`rest`) no lost lane begins again.
-    pub fn decide(&mut self, state: &State, rest: bool) -> Vec<Entry> {
+    pub fn decide(&mut self, state: &JobState, rest: bool) -> Vec<JobEntry> {
         let mut after = state.clone();
         let mut entries = Vec::new();
         if state.has_failed() {
@@ -146,14 +148,14 @@ impl Leader {
         self.peer.forget_consents(state);
         let agreed = self.own.consents.intersection(&self.peer.consents).take(MAX_PROPOSED);
         for &partition in agreed {
-            write(&mut after, &mut entries, Entry::Rerun { partition });
+            write(&mut after, &mut entries, JobEntry::Rerun { partition });
         }
         for lane in 0..self.terms.lanes {
             // A lane may have several entries at once: its loss, and the result of the partition that it ran.
             while entries.len() < MAX_PROPOSED
                 && let Some(entry) = self.about(lane, &after)
             {
-                let begins = matches!(entry, Entry::Fill { .. } | Entry::Resume { .. });
+                let begins = matches!(entry, JobEntry::Fill { .. } | JobEntry::Resume { .. });
                 if begins && rest || !write(&mut after, &mut entries, entry) {
                     break;
                 }
@@ -163,7 +165,7 @@ impl Leader {
     }
 
     /// Returns the next entry about a lane.
-    fn about(&mut self, lane: Lane, state: &State) -> Option<Entry> {
+    fn about(&mut self, lane: LaneNumber, state: &JobState) -> Option<JobEntry> {
         let book = state.lanes()[lane as usize];
         let both = |at: At| {
             self.own.of_attempt(lane, book.attempts) == at && self.peer.of_attempt(lane, book.attempts) == at
@@ -171,20 +173,22 @@ impl Leader {
         let gone = [&self.own, &self.peer].map(|side| side.gone(lane, book.attempts));
         let is_lost = gone.iter().all(Option::is_some);
         match book.state {
-            LaneState::Filling if both(At::Filled) => Some(Entry::Filled { lane }),
-            LaneState::Running(partition) if both(At::Done(partition)) => Some(Entry::Done { partition }),
+            LaneState::Filling if both(At::Filled) => Some(JobEntry::Filled { lane }),
+            LaneState::Running(partition) if both(At::Done(partition)) => Some(JobEntry::Done { partition }),
             // A completed lane is not lost.
             LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             LaneState::Filling | LaneState::Ready | LaneState::Running(_) if is_lost => {
-                if gone.contains(&Some(Cause::Stock)) {
+                if gone.contains(&Some(WorkerEnding::Stock)) {
                     self.worn_out.insert(lane);
                 }
-                Some(Entry::Lost { lane })
+                Some(JobEntry::Lost { lane })
             }
             LaneState::Lost { ran: Some(partition), .. } => {
                 match [&self.own, &self.peer].map(|side| side.found(lane, partition)) {
-                    [Some(Evidence::NotTaken), Some(Evidence::NotTaken)] => Some(Entry::Free { partition }),
-                    [Some(_), Some(_)] => Some(Entry::Doubt { partition }),
+                    [Some(Evidence::NotTaken), Some(Evidence::NotTaken)] => {
+                        Some(JobEntry::Free { partition })
+                    }
+                    [Some(_), Some(_)] => Some(JobEntry::Doubt { partition }),
                     _ => None,
                 }
             }
@@ -192,7 +196,7 @@ impl Leader {
                 if gone.iter().all(Option::is_none) && book.stock > 0 && !self.manner.only_fills =>
             {
                 let open = state.partitions().iter().position(|p| *p == PartitionState::Open)?;
-                Some(Entry::Claim { partition: open as Partition, lane })
+                Some(JobEntry::Claim { partition: open as Partition, lane })
             }
             LaneState::Lost { filled: true, ran: None }
                 if book.may_resume()
@@ -200,7 +204,7 @@ impl Leader {
                     && !self.worn_out.contains(&lane)
                     && !self.manner.only_fills =>
             {
-                Some(Entry::Resume { lane, attempt: book.attempts })
+                Some(JobEntry::Resume { lane, attempt: book.attempts })
             }
             // The lane's stock still exists, and a later start of the job continues with it.
             LaneState::Lost { filled: true, ran: None } if self.manner.only_fills && book.stock > 0 => None,
@@ -210,7 +214,7 @@ impl Leader {
     }
 
     /// Fills a lane if more partitions are open than there is stock for.
-    fn fill(&mut self, lane: Lane, state: &State) -> Option<Entry> {
+    fn fill(&mut self, lane: LaneNumber, state: &JobState) -> Option<JobEntry> {
         let only_fills = self.manner.only_fills;
         let has = |book: &&LaneBook| match book.state {
             LaneState::Lost { filled, .. } => filled && only_fills,
@@ -230,11 +234,11 @@ impl Leader {
         }
         self.worn_out.remove(&lane);
         let attempt = state.lanes()[lane as usize].attempts;
-        Some(Entry::Fill { lane, attempt, partitions: self.terms.stock(remaining) })
+        Some(JobEntry::Fill { lane, attempt, partitions: self.terms.stock(remaining) })
     }
 
     /// Notes entries that are durable at this party, and returns the orders for its workers.
-    pub fn wrote(&mut self, entries: &[Entry]) -> Vec<Order> {
+    pub fn wrote(&mut self, entries: &[JobEntry]) -> Vec<WorkerOrder> {
         for entry in entries {
             self.own.follow(entry);
             self.peer.follow(entry);
@@ -245,14 +249,14 @@ impl Leader {
 
     /// Returns the orders for this party's workers in the current state. The caller asks in every round:
     /// after a restart both ledgers may be equal, and then no entry would lead to these orders.
-    pub fn due(&mut self, state: &State) -> Vec<Order> {
+    pub fn due(&mut self, state: &JobState) -> Vec<WorkerOrder> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
         due(&self.own, Some(&self.peer), state)
     }
 
     /// Returns whether the job is over, after [`Leader::decide`] found no entry outside a delay: a check
     /// failed, or no lane works, can begin a partition or has an unsettled partition.
-    pub fn is_over(&self, state: &State) -> bool {
+    pub fn is_over(&self, state: &JobState) -> bool {
         let runs = !self.manner.only_fills && state.tally().open > 0;
         let goes_on = |book: &LaneBook| match book.state {
             LaneState::Filling | LaneState::Running(_) | LaneState::Lost { ran: Some(_), .. } => true,
@@ -264,7 +268,7 @@ impl Leader {
 }
 
 /// Adds an entry, if it can follow.
-fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
+fn write(state: &mut JobState, entries: &mut Vec<JobEntry>, entry: JobEntry) -> bool {
     let follows = state.apply(&entry).is_ok();
     if follows {
         entries.push(entry);
@@ -274,7 +278,7 @@ fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
 
 /// Returns orders that no entry requires: to stop if the peer's workers are gone or the job has failed, and
 /// to find out what happened to a partition. The orders depend only on the state.
-fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
+fn due(own: &PartyWorkers, peer: Option<&PartyWorkers>, state: &JobState) -> Vec<WorkerOrder> {
     let mut orders = Vec::new();
     for (lane, book) in (0..).zip(state.lanes()) {
         let is_there = own.of_attempt(lane, book.attempts) != At::Nowhere
@@ -284,27 +288,27 @@ fn due(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
         // A completed lane frees its resources, also on the disk.
         let is_done = book.state == LaneState::Ready && book.stock == 0;
         if is_there && (of_peer || is_done || state.has_failed()) {
-            orders.push(Order::Stop { lane });
+            orders.push(WorkerOrder::Stop { lane });
         }
         if let LaneState::Lost { ran: Some(partition), .. } = book.state
             && own.found(lane, partition).is_none()
         {
-            orders.push(Order::Look { lane, attempt: book.attempts - 1, partition });
+            orders.push(WorkerOrder::Look { lane, attempt: book.attempts - 1, partition });
         }
     }
     orders
 }
 
 /// Returns the lane that was lost with a partition.
-fn lane_of(partition: Partition, state: &State) -> Option<Lane> {
+fn lane_of(partition: Partition, state: &JobState) -> Option<LaneNumber> {
     state.unsettled().into_iter().find(|(_, of)| *of == partition).map(|(lane, _)| lane)
 }
 
 impl Follower {
     /// Begins a job, or continues it from the ledger's state. No earlier worker of this party is left; `said`
     /// has the workers' reports.
-    pub fn new(state: &State, said: Said, listens: bool) -> Self {
-        let own = Workers::of(state, At::Gone(Cause::Line));
+    pub fn new(state: &JobState, said: WorkerReports, listens: bool) -> Self {
+        let own = PartyWorkers::of(state, At::Gone(WorkerEnding::Line));
         Follower { own, listens, waiting: Waiting::default(), outbox: none_left(state), said }
     }
 
@@ -318,19 +322,19 @@ impl Follower {
 
     /// Drops the user's requests about partitions that are not in doubt. This happens before an entry of the
     /// leader is checked, and after its proposal is written.
-    pub fn forget_consents(&mut self, state: &State) {
+    pub fn forget_consents(&mut self, state: &JobState) {
         self.own.forget_consents(state);
     }
 
     /// Returns the next news for the leader about this party's workers and from its user, after the leader's
     /// proposal.
-    pub fn tell(&mut self, state: &State) -> Vec<News> {
+    pub fn tell(&mut self, state: &JobState) -> Vec<News> {
         self.forget_consents(state);
         taken(&mut self.outbox)
     }
 
     /// Receives news of the peer's workers, and returns orders for this party's workers.
-    pub fn hear_of_peer(&mut self, news: &News, state: &State) -> Vec<Order> {
+    pub fn hear_of_peer(&mut self, news: &News, state: &JobState) -> Vec<WorkerOrder> {
         match news {
             News::Listens { lane, attempt, address }
                 if !self.listens && self.own.expects(*lane, *attempt) =>
@@ -343,10 +347,10 @@ impl Follower {
                 if is_there && self.waiting.cancel(*lane) {
                     // The lane's worker was to connect to a worker that has ended, so it never started.
                     self.own.unborn.insert(*lane);
-                    self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
+                    self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: WorkerEnding::Stopped });
                     return Vec::new();
                 }
-                if is_there { vec![Order::Stop { lane: *lane }] } else { Vec::new() }
+                if is_there { vec![WorkerOrder::Stop { lane: *lane }] } else { Vec::new() }
             }
             _ => Vec::new(),
         }
@@ -357,10 +361,10 @@ impl Follower {
     ///
     /// # Errors
     /// [`Error::Mismatch`] if this party's workers have not reported the same.
-    pub fn check(&self, entry: &Entry, state: &State) -> Result<(), Error> {
-        let attempts = |lane: Lane| state.lanes().get(lane as usize).map_or(0, |book| book.attempts);
-        let attempt = |lane: Lane| attempts(lane).checked_sub(1);
-        let of = |lane: Lane| self.own.of_attempt(lane, attempts(lane));
+    pub fn check(&self, entry: &JobEntry, state: &JobState) -> Result<(), Error> {
+        let attempts = |lane: LaneNumber| state.lanes().get(lane as usize).map_or(0, |book| book.attempts);
+        let attempt = |lane: LaneNumber| attempts(lane).checked_sub(1);
+        let of = |lane: LaneNumber| self.own.of_attempt(lane, attempts(lane));
         let knows = |is_so: bool, what: &str| match is_so {
             true => Ok(()),
             false => Err(Error::Mismatch(format!(
@@ -369,12 +373,12 @@ impl Follower {
         };
         match *entry {
             // The worker may have ended meanwhile; then its lane is lost with its partition.
-            Entry::Filled { lane } => {
+            JobEntry::Filled { lane } => {
                 let filled = |attempt| self.said.filled(lane, attempt);
                 knows(attempt(lane).is_some_and(filled), "a lane has made its stock")
             }
-            Entry::Lost { lane } => knows(matches!(of(lane), At::Gone(_)), "a lane is lost"),
-            Entry::Done { partition } => {
+            JobEntry::Lost { lane } => knows(matches!(of(lane), At::Gone(_)), "a lane is lost"),
+            JobEntry::Done { partition } => {
                 let lane = match state.partitions().get(partition as usize) {
                     Some(PartitionState::Claimed(lane)) => *lane,
                     _ => return knows(false, "a partition that no lane runs is done"),
@@ -382,28 +386,28 @@ impl Follower {
                 let done = |attempt| self.said.done(lane, attempt, partition);
                 knows(attempt(lane).is_some_and(done), "a partition is done")
             }
-            Entry::Free { partition } => {
+            JobEntry::Free { partition } => {
                 let untaken =
                     |lane| attempt(lane).is_some_and(|attempt| self.said.untaken(lane, attempt, partition));
                 knows(lane_of(partition, state).is_some_and(untaken), "a partition may run again")
             }
-            Entry::Rerun { partition } => knows(
+            JobEntry::Rerun { partition } => knows(
                 self.own.consents.contains(&partition),
                 "this party's user allowed a partition to run again",
             ),
             // A stock is not used again if it became unusable, or if its worker was killed before a report. A
             // new stock is begun, which uses a part of the promise.
-            Entry::Resume { lane, .. } => {
-                knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane can still be used")
+            JobEntry::Resume { lane, .. } => {
+                knows(of(lane) != At::Gone(WorkerEnding::Stock), "the stock of a lane can still be used")
             }
             // Entries that begin or give up something need only the rules of the ledger.
-            Entry::Fill { .. } | Entry::Claim { .. } | Entry::Doubt { .. } => Ok(()),
-            Entry::Failed => Ok(()),
+            JobEntry::Fill { .. } | JobEntry::Claim { .. } | JobEntry::Doubt { .. } => Ok(()),
+            JobEntry::Failed => Ok(()),
         }
     }
 
     /// Notes an entry that is durable at this party, and returns the orders for its workers.
-    pub fn wrote(&mut self, entry: &Entry) -> Vec<Order> {
+    pub fn wrote(&mut self, entry: &JobEntry) -> Vec<WorkerOrder> {
         self.own.follow(entry);
         let orders = orders_of(entry);
         if self.listens { orders } else { self.waiting.hold(orders) }
@@ -412,7 +416,7 @@ impl Follower {
     /// Returns the orders for this party's workers in the current state, like [`Leader::due`]. The caller
     /// asks in every round, also without a proposal of the leader, because the leader may be waiting for the
     /// result.
-    pub fn due(&mut self, state: &State) -> Vec<Order> {
+    pub fn due(&mut self, state: &JobState) -> Vec<WorkerOrder> {
         self.own.known(state).iter().for_each(|news| self.hear(news));
         due(&self.own, None, state)
     }
@@ -431,22 +435,22 @@ mod tests {
 
     const MANNER: Manner = Manner { listens: false, only_fills: false, at_once: None };
 
-    fn begun(entries: &[Entry]) -> (Terms, State) {
+    fn begun(entries: &[JobEntry]) -> (JobTerms, JobState) {
         let identities = [[1; 32], [2; 32]];
         let terms =
-            Terms { security: 40, lanes: 2, retries: 2, program: [0; 32], rows: vec![1; 4], identities };
-        let mut state = State::new(&[0; 32], &terms);
+            JobTerms { security: 40, lanes: 2, retries: 2, program: [0; 32], rows: vec![1; 4], identities };
+        let mut state = JobState::new(&[0; 32], &terms);
         entries.iter().for_each(|entry| state.apply(entry).unwrap());
         (terms, state)
     }
 
-    fn in_doubt(partition: Partition) -> [Entry; 5] {
+    fn in_doubt(partition: Partition) -> [JobEntry; 5] {
         [
-            Entry::Fill { lane: 0, attempt: 0, partitions: 2 },
-            Entry::Filled { lane: 0 },
-            Entry::Claim { partition, lane: 0 },
-            Entry::Lost { lane: 0 },
-            Entry::Doubt { partition },
+            JobEntry::Fill { lane: 0, attempt: 0, partitions: 2 },
+            JobEntry::Filled { lane: 0 },
+            JobEntry::Claim { partition, lane: 0 },
+            JobEntry::Lost { lane: 0 },
+            JobEntry::Doubt { partition },
         ]
     }
 
@@ -455,7 +459,7 @@ mod tests {
     fn row_18_a_stock_is_for_a_part_of_the_job() {
         let (_, state) = begun(&[]);
         for (partitions, may) in [(0, false), (1, true), (2, true), (3, false), (u32::MAX, false)] {
-            let fill = Entry::Fill { lane: 1, attempt: 0, partitions };
+            let fill = JobEntry::Fill { lane: 1, attempt: 0, partitions };
             assert_eq!(state.clone().apply(&fill).is_ok(), may, "{partitions}");
         }
     }
@@ -465,7 +469,7 @@ mod tests {
     fn row_18_what_is_kept_of_the_peers_words_is_bounded() {
         let (terms, state) = begun(&[]);
         let mut leader = Leader::new(&terms, &state, MANNER);
-        let mut follower = Follower::new(&state, Said::default(), false);
+        let mut follower = Follower::new(&state, WorkerReports::default(), false);
         for number in 0..1000u32 {
             let address = format!("{number}");
             let news = [
@@ -492,7 +496,7 @@ mod tests {
     #[test]
     fn row_16_a_consent_is_about_the_doubt_that_was_seen() {
         let consent = News::Consent { partition: 1 };
-        let (rerun, (terms, before)) = (Entry::Rerun { partition: 1 }, begun(&[]));
+        let (rerun, (terms, before)) = (JobEntry::Rerun { partition: 1 }, begun(&[]));
         let (_, after) = begun(&in_doubt(1));
         for (state, counts) in [(&before, false), (&after, true)] {
             let mut leader = Leader::new(&terms, state, MANNER);
@@ -500,7 +504,7 @@ mod tests {
             leader.hear_of_peer(&consent);
             leader.decide(state, true);
             assert_eq!(leader.decide(&after, true).contains(&rerun), counts);
-            let mut follower = Follower::new(state, Said::default(), false);
+            let mut follower = Follower::new(state, WorkerReports::default(), false);
             follower.hear(&consent);
             assert!(follower.tell(state).contains(&consent));
             assert_eq!(follower.check(&rerun, &after).is_ok(), counts);
@@ -512,12 +516,14 @@ mod tests {
     #[test]
     fn row_16_stock_that_is_spent_does_not_go_on() {
         let (_, state) = begun(&in_doubt(1));
-        let resume = Entry::Resume { lane: 0, attempt: 1 };
-        for (cause, may) in [(Cause::Stock, false), (Cause::Line, true), (Cause::Stopped, true)] {
+        let resume = JobEntry::Resume { lane: 0, attempt: 1 };
+        for (cause, may) in
+            [(WorkerEnding::Stock, false), (WorkerEnding::Line, true), (WorkerEnding::Stopped, true)]
+        {
             let (_, before) = begun(&in_doubt(1)[..3]);
-            let mut follower = Follower::new(&before, Said::default(), false);
+            let mut follower = Follower::new(&before, WorkerReports::default(), false);
             // A worker is running: the last attempt began after this coordinator.
-            follower.own = Workers::of(&before, At::Working);
+            follower.own = PartyWorkers::of(&before, At::Working);
             follower.hear(&News::Gone { lane: 0, attempt: 0, cause });
             in_doubt(1)[3..].iter().for_each(|entry| follower.own.follow(entry));
             assert_eq!(follower.check(&resume, &state).is_ok(), may, "{cause:?}");
@@ -530,26 +536,26 @@ mod tests {
     fn row_18_a_lane_does_not_go_on_for_ever() {
         let (terms, mut state) = begun(&in_doubt(1));
         for attempt in 1..=MAX_RESUMED {
-            state.apply(&Entry::Resume { lane: 0, attempt }).unwrap();
-            state.apply(&Entry::Lost { lane: 0 }).unwrap();
+            state.apply(&JobEntry::Resume { lane: 0, attempt }).unwrap();
+            state.apply(&JobEntry::Lost { lane: 0 }).unwrap();
         }
         let last = MAX_RESUMED + 1;
-        assert!(state.clone().apply(&Entry::Resume { lane: 0, attempt: last }).is_err());
+        assert!(state.clone().apply(&JobEntry::Resume { lane: 0, attempt: last }).is_err());
         let mut leader = Leader::new(&terms, &state, MANNER);
         let entries = leader.decide(&state, false);
-        assert!(entries.contains(&Entry::Fill { lane: 0, attempt: last, partitions: 2 }), "{entries:?}");
+        assert!(entries.contains(&JobEntry::Fill { lane: 0, attempt: last, partitions: 2 }), "{entries:?}");
 
         let (_, mut state) = begun(&in_doubt(1));
         for attempt in 1..=2 {
-            for entry in [Entry::Resume { lane: 0, attempt }, Entry::Claim { partition: 0, lane: 0 }] {
+            for entry in [JobEntry::Resume { lane: 0, attempt }, JobEntry::Claim { partition: 0, lane: 0 }] {
                 let follows = state.apply(&entry).is_ok();
                 assert_eq!(follows, attempt == 1, "nothing is left of its stock");
             }
             if attempt == 1 {
                 assert_eq!(state.lanes()[0].resumed, 1);
-                state.apply(&Entry::Done { partition: 0 }).unwrap();
+                state.apply(&JobEntry::Done { partition: 0 }).unwrap();
                 assert_eq!(state.lanes()[0].resumed, 0, "something came of it");
-                state.apply(&Entry::Lost { lane: 0 }).unwrap();
+                state.apply(&JobEntry::Lost { lane: 0 }).unwrap();
             }
         }
     }
@@ -570,12 +576,12 @@ mod tests {
     fn what_a_worker_took_that_never_was_is_known() {
         let (terms, mut state) = begun(&in_doubt(1));
         let mut leader = Leader::new(&terms, &state, MANNER);
-        let begins = [Entry::Resume { lane: 0, attempt: 1 }, Entry::Claim { partition: 0, lane: 0 }];
+        let begins = [JobEntry::Resume { lane: 0, attempt: 1 }, JobEntry::Claim { partition: 0, lane: 0 }];
         begins.iter().for_each(|entry| state.apply(entry).unwrap());
         assert_eq!([leader.wrote(&begins), leader.due(&state)], [[], []]);
-        leader.hear_of_peer(&News::Gone { lane: 0, attempt: 1, cause: Cause::Line });
+        leader.hear_of_peer(&News::Gone { lane: 0, attempt: 1, cause: WorkerEnding::Line });
         let lost = leader.decide(&state, true);
-        assert_eq!(lost, [Entry::Lost { lane: 0 }]);
+        assert_eq!(lost, [JobEntry::Lost { lane: 0 }]);
         lost.iter().for_each(|entry| state.apply(entry).unwrap());
         assert_eq!([leader.wrote(&lost), leader.due(&state)], [[], []]);
         assert_eq!(leader.own.found(0, 0), Some(Evidence::NotTaken));

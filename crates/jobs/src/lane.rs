@@ -8,12 +8,12 @@ use brickwork_duplo::{FromStock, Lacking, Step, Stocked};
 use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY};
 use brickwork_wire::Channel;
 
-use crate::place::Place;
+use crate::place::EnteredStore;
 pub use crate::terms::Attempt;
-use crate::terms::{self, JobId, Partition, Terms};
+use crate::terms::{self, JobId, JobTerms, Partition};
 
 /// A worker that is connected to its peer.
-pub struct Lane {
+pub struct ConnectedLane {
     session: Stocked,
     job: JobId,
 }
@@ -38,7 +38,7 @@ impl Default for Means {
 ///
 /// # Errors
 /// [`Error::Usage`] if there are too many lanes.
-pub fn session_terms(terms: &Terms, means: Means) -> Result<brickwork_session::Terms, Error> {
+pub fn session_terms(terms: &JobTerms, means: Means) -> Result<brickwork_session::Terms, Error> {
     Ok(brickwork_session::Terms {
         security: terms.share()?,
         threads: means.threads,
@@ -53,7 +53,7 @@ pub fn step(job: &JobId, partition: Partition, rows: &Arc<Program>) -> Step {
     Step::from(rows).for_purpose(terms::partition_name(job, partition))
 }
 
-impl Lane {
+impl ConnectedLane {
     /// Greets the peer's worker, which must belong to the same attempt, and then compares both stores.
     ///
     /// # Errors
@@ -62,13 +62,13 @@ impl Lane {
         attempt: &Attempt,
         party: Party,
         channel: Channel,
-        place: &Place,
+        place: &EnteredStore,
         terms: &brickwork_session::Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
         let purpose = terms::attempt_name(&attempt.job, attempt.lane, attempt.number);
         let session = Stocked::open_for(purpose, party, channel, place.store(), terms, observer)?;
-        Ok(Lane { session, job: attempt.job })
+        Ok(ConnectedLane { session, job: attempt.job })
     }
 
     /// Makes stock for this many executions of a program, in a new epoch.
@@ -78,7 +78,7 @@ impl Lane {
     pub fn fill(self, program: &Program, executions: u64) -> Result<Self, Error> {
         let request = brickwork_duplo::cost::request(program, executions)?;
         let (_, session) = self.session.preprocess(std::slice::from_ref(&request))?;
-        Ok(Lane { session, ..self })
+        Ok(ConnectedLane { session, ..self })
     }
 
     /// Runs a partition from stock; `program` contains all its rows.
@@ -93,7 +93,7 @@ impl Lane {
     ) -> Result<(FromStock, Self), Error> {
         let (done, session) =
             self.session.run(step(&self.job, partition, program), input, Lacking::Refuse)?;
-        Ok((done, Lane { session, ..self }))
+        Ok((done, ConnectedLane { session, ..self }))
     }
 
     /// Ends the session. Returns the time and the bytes of each phase.

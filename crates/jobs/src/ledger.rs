@@ -15,19 +15,19 @@ use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::terms::{JobId, Lane, Partition, Terms};
+use crate::terms::{JobId, JobTerms, LaneNumber, Partition};
 
 /// Hash over all entries so far.
-pub type Head = [u8; 32];
+pub type LedgerHead = [u8; 32];
 
 /// An event in a job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Entry {
+pub enum JobEntry {
     /// A lane's stock is about to be made, for this many partitions. The stock uses a part of the promise,
     /// whatever the result.
     Fill {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The number of the attempt, from 0.
         attempt: u32,
         /// The partitions for which the stock is made.
@@ -36,17 +36,17 @@ pub enum Entry {
     /// The lane has its stock, at both parties.
     Filled {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
     },
     /// The lane is lost: its worker, its connection or its stock.
     Lost {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
     },
     /// A lost lane continues with its existing stock, which uses no further part of the promise.
     Resume {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The number of the next attempt.
         attempt: u32,
     },
@@ -55,7 +55,7 @@ pub enum Entry {
         /// The partition.
         partition: Partition,
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
     },
     /// Both parties have their results of the partition.
     Done {
@@ -82,23 +82,23 @@ pub enum Entry {
     Failed,
 }
 
-impl Entry {
+impl JobEntry {
     /// Returns a digest of the whole entry.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 job entry");
         match self {
-            Entry::Fill { lane, attempt, partitions } => {
+            JobEntry::Fill { lane, attempt, partitions } => {
                 digest.number(0u8).number(*lane).number(*attempt).number(*partitions)
             }
-            Entry::Filled { lane } => digest.number(1u8).number(*lane),
-            Entry::Lost { lane } => digest.number(2u8).number(*lane),
-            Entry::Resume { lane, attempt } => digest.number(3u8).number(*lane).number(*attempt),
-            Entry::Claim { partition, lane } => digest.number(4u8).number(*partition).number(*lane),
-            Entry::Done { partition } => digest.number(5u8).number(*partition),
-            Entry::Free { partition } => digest.number(6u8).number(*partition),
-            Entry::Doubt { partition } => digest.number(7u8).number(*partition),
-            Entry::Rerun { partition } => digest.number(8u8).number(*partition),
-            Entry::Failed => digest.number(9u8),
+            JobEntry::Filled { lane } => digest.number(1u8).number(*lane),
+            JobEntry::Lost { lane } => digest.number(2u8).number(*lane),
+            JobEntry::Resume { lane, attempt } => digest.number(3u8).number(*lane).number(*attempt),
+            JobEntry::Claim { partition, lane } => digest.number(4u8).number(*partition).number(*lane),
+            JobEntry::Done { partition } => digest.number(5u8).number(*partition),
+            JobEntry::Free { partition } => digest.number(6u8).number(*partition),
+            JobEntry::Doubt { partition } => digest.number(7u8).number(*partition),
+            JobEntry::Rerun { partition } => digest.number(8u8).number(*partition),
+            JobEntry::Failed => digest.number(9u8),
         }
         .done()
     }
@@ -157,7 +157,7 @@ pub enum PartitionState {
     #[default]
     Open,
     /// A lane runs the partition, or ran it and was lost.
-    Claimed(Lane),
+    Claimed(LaneNumber),
     /// The partition's results exist.
     Done,
     /// The partition may have run, and runs again only if both parties' users decide so.
@@ -166,8 +166,8 @@ pub enum PartitionState {
 
 /// The state of a job, which follows from its entries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct State {
-    head: Head,
+pub struct JobState {
+    head: LedgerHead,
     entries: u64,
     lanes: Vec<LaneBook>,
     partitions: Vec<PartitionState>,
@@ -193,10 +193,10 @@ fn out_of_order(what: &str) -> Error {
     Error::Usage(format!("this entry contradicts the ledger of the job: {what}"))
 }
 
-impl State {
+impl JobState {
     /// Makes the state of a new job.
-    pub fn new(job: &JobId, terms: &Terms) -> Self {
-        State {
+    pub fn new(job: &JobId, terms: &JobTerms) -> Self {
+        JobState {
             head: Digest::of("brickwork 2026-11 job").digest(job).digest(&terms.digest()).done(),
             entries: 0,
             lanes: vec![LaneBook::default(); terms.lanes as usize],
@@ -211,20 +211,20 @@ impl State {
     ///
     /// # Errors
     /// [`Error::Usage`] if the entry cannot follow; then the state is unchanged.
-    pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
+    pub fn apply(&mut self, entry: &JobEntry) -> Result<(), Error> {
         if self.failed {
             return Err(out_of_order("a check failed, so no entry may follow"));
         }
         match *entry {
-            Entry::Fill { lane, attempt, partitions } => self.fill(lane, attempt, partitions)?,
-            Entry::Filled { lane } => {
+            JobEntry::Fill { lane, attempt, partitions } => self.fill(lane, attempt, partitions)?,
+            JobEntry::Filled { lane } => {
                 let lane = self.lane_mut(lane)?;
                 match lane.state {
                     LaneState::Filling => lane.state = LaneState::Ready,
                     _ => return Err(out_of_order("the lane is not making stock")),
                 }
             }
-            Entry::Lost { lane } => {
+            JobEntry::Lost { lane } => {
                 let lane = self.lane_mut(lane)?;
                 lane.state = match lane.state {
                     LaneState::Filling => LaneState::Lost { filled: false, ran: None },
@@ -235,7 +235,7 @@ impl State {
                     }
                 };
             }
-            Entry::Resume { lane, attempt } => {
+            JobEntry::Resume { lane, attempt } => {
                 let lane = self.lane_mut(lane)?;
                 let may = attempt == lane.attempts && lane.may_resume();
                 match lane.state {
@@ -246,8 +246,8 @@ impl State {
                     _ => return Err(out_of_order("the lane has no stock that it could continue with")),
                 }
             }
-            Entry::Claim { partition, lane } => self.claim(partition, lane)?,
-            Entry::Done { partition } => {
+            JobEntry::Claim { partition, lane } => self.claim(partition, lane)?,
+            JobEntry::Done { partition } => {
                 let lane = self.claimed(partition)?;
                 let book = self.lane_mut(lane)?;
                 match book.state {
@@ -258,13 +258,13 @@ impl State {
                 }
                 self.partitions[partition as usize] = PartitionState::Done;
             }
-            Entry::Free { partition } => self.settle(partition, PartitionState::Open)?,
-            Entry::Doubt { partition } => self.settle(partition, PartitionState::InDoubt)?,
-            Entry::Rerun { partition } => match self.partition_mut(partition)? {
+            JobEntry::Free { partition } => self.settle(partition, PartitionState::Open)?,
+            JobEntry::Doubt { partition } => self.settle(partition, PartitionState::InDoubt)?,
+            JobEntry::Rerun { partition } => match self.partition_mut(partition)? {
                 state @ PartitionState::InDoubt => *state = PartitionState::Open,
                 _ => return Err(out_of_order("the partition is not in doubt")),
             },
-            Entry::Failed => self.failed = true,
+            JobEntry::Failed => self.failed = true,
         }
         self.head =
             Digest::of("brickwork 2026-11 job chain").digest(&self.head).digest(&entry.digest()).done();
@@ -272,7 +272,7 @@ impl State {
         Ok(())
     }
 
-    fn fill(&mut self, lane: Lane, attempt: u32, partitions: u32) -> Result<(), Error> {
+    fn fill(&mut self, lane: LaneNumber, attempt: u32, partitions: u32) -> Result<(), Error> {
         if self.spent == self.shares {
             return Err(Error::Limit(format!(
                 "the job has begun all {} stocks that its promise allows; begin another job in a new folder \
@@ -301,7 +301,7 @@ impl State {
         Ok(())
     }
 
-    fn claim(&mut self, partition: Partition, lane: Lane) -> Result<(), Error> {
+    fn claim(&mut self, partition: Partition, lane: LaneNumber) -> Result<(), Error> {
         if *self.partition_mut(partition)? != PartitionState::Open {
             return Err(out_of_order("the partition is not open"));
         }
@@ -327,14 +327,14 @@ impl State {
         Ok(())
     }
 
-    fn claimed(&self, partition: Partition) -> Result<Lane, Error> {
+    fn claimed(&self, partition: Partition) -> Result<LaneNumber, Error> {
         match self.partitions.get(partition as usize) {
             Some(PartitionState::Claimed(lane)) => Ok(*lane),
             _ => Err(out_of_order("no lane has claimed the partition")),
         }
     }
 
-    fn lane_mut(&mut self, lane: Lane) -> Result<&mut LaneBook, Error> {
+    fn lane_mut(&mut self, lane: LaneNumber) -> Result<&mut LaneBook, Error> {
         self.lanes.get_mut(lane as usize).ok_or_else(|| out_of_order("the job does not have this lane"))
     }
 
@@ -345,7 +345,7 @@ impl State {
     }
 
     /// Returns the hash over all entries.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &LedgerHead {
         &self.head
     }
 
@@ -407,7 +407,7 @@ impl State {
     }
 
     /// Returns the lost lanes whose partition is not settled, with the partition.
-    pub fn unsettled(&self) -> BTreeMap<Lane, Partition> {
+    pub fn unsettled(&self) -> BTreeMap<LaneNumber, Partition> {
         let lanes = (0..).zip(&self.lanes);
         lanes
             .filter_map(|(lane, book)| match book.state {
@@ -426,24 +426,24 @@ mod tests {
     #[test]
     fn row_18_an_entry_that_cannot_follow_is_refused() {
         let (identities, rows) = ([[1; 32], [2; 32]], vec![5, 5, 4]);
-        let terms = Terms { security: 40, lanes: 2, retries: 1, program: [3; 32], rows, identities };
-        let mut state = State::new(&[9; 32], &terms);
-        let refuses = |state: &State, wrong: &[&Entry]| {
+        let terms = JobTerms { security: 40, lanes: 2, retries: 1, program: [3; 32], rows, identities };
+        let mut state = JobState::new(&[9; 32], &terms);
+        let refuses = |state: &JobState, wrong: &[&JobEntry]| {
             for &entry in wrong {
                 let mut after = state.clone();
                 assert!(after.apply(entry).is_err() && after == *state, "{entry:?}");
             }
         };
-        let fill = |lane, attempt, partitions| Entry::Fill { lane, attempt, partitions };
-        let claim = |partition, lane| Entry::Claim { partition, lane };
-        let [filled, lost] = [Entry::Filled { lane: 0 }, Entry::Lost { lane: 0 }];
-        let [done, free] = [Entry::Done { partition: 0 }, Entry::Free { partition: 0 }];
-        let [doubt, rerun] = [Entry::Doubt { partition: 0 }, Entry::Rerun { partition: 0 }];
+        let fill = |lane, attempt, partitions| JobEntry::Fill { lane, attempt, partitions };
+        let claim = |partition, lane| JobEntry::Claim { partition, lane };
+        let [filled, lost] = [JobEntry::Filled { lane: 0 }, JobEntry::Lost { lane: 0 }];
+        let [done, free] = [JobEntry::Done { partition: 0 }, JobEntry::Free { partition: 0 }];
+        let [doubt, rerun] = [JobEntry::Doubt { partition: 0 }, JobEntry::Rerun { partition: 0 }];
         // An unknown lane, another attempt, stock for nothing, and more than half of three partitions.
         refuses(&state, &[&fill(2, 0, 1), &fill(0, 1, 1), &fill(0, 0, 0), &fill(0, 0, 3), &filled, &lost]);
         refuses(
             &state,
-            &[&Entry::Resume { lane: 0, attempt: 0 }, &claim(0, 0), &done, &free, &doubt, &rerun],
+            &[&JobEntry::Resume { lane: 0, attempt: 0 }, &claim(0, 0), &done, &free, &doubt, &rerun],
         );
         state.apply(&fill(0, 0, 1)).unwrap();
         refuses(&state, &[&fill(0, 1, 1), &claim(0, 0)]);
@@ -455,17 +455,17 @@ mod tests {
         // The partition is done, and the stock of the lane is used up.
         refuses(&state, &[&claim(0, 0), &claim(1, 0), &done, &fill(0, 0, 1)]);
         let mut failed = state.clone();
-        failed.apply(&Entry::Failed).unwrap();
-        refuses(&failed, &[&fill(0, 1, 1), &Entry::Failed]);
+        failed.apply(&JobEntry::Failed).unwrap();
+        refuses(&failed, &[&fill(0, 1, 1), &JobEntry::Failed]);
         state.apply(&fill(0, 1, 2)).unwrap();
         // A lane with stock claims no partition that is done, or that another lane has claimed.
         state.apply(&filled).unwrap();
         state.apply(&claim(1, 0)).unwrap();
         state.apply(&fill(1, 0, 2)).unwrap();
-        state.apply(&Entry::Filled { lane: 1 }).unwrap();
+        state.apply(&JobEntry::Filled { lane: 1 }).unwrap();
         refuses(&state, &[&claim(0, 1), &claim(1, 1)]);
         // After three stocks, one for each lane and one for the retry, no other one begins.
-        state.apply(&Entry::Lost { lane: 1 }).unwrap();
+        state.apply(&JobEntry::Lost { lane: 1 }).unwrap();
         assert_eq!((state.spent(), state.shares()), (3, 3));
         refuses(&state, &[&fill(1, 1, 1)]);
     }

@@ -11,9 +11,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
-use crate::coordinator::{Cause, Evidence, Follower, Leader, MAX_NEWS, Manner, News, Order, Said};
-use crate::ledger::{Entry, State};
-use crate::terms::{Lane, Partition, Terms};
+use crate::coordinator::{
+    Evidence, Follower, Leader, MAX_NEWS, Manner, News, WorkerEnding, WorkerOrder, WorkerReports,
+};
+use crate::ledger::{JobEntry, JobState};
+use crate::terms::{JobTerms, LaneNumber, Partition};
 use brickwork_base::random::Rng;
 use brickwork_testing::Replayable as _;
 
@@ -53,14 +55,14 @@ struct LanePlace {
 /// A message between the coordinators.
 #[derive(Clone, Debug, Hash)]
 enum Message {
-    Propose { over: bool, entries: Vec<Entry>, news: Vec<News> },
+    Propose { over: bool, entries: Vec<JobEntry>, news: Vec<News> },
     Wrote { over: bool, news: Vec<News> },
 }
 
 /// The state of a ledger. Different histories with the same state have the same future, so they have the same
 /// hash.
 #[derive(Clone, Debug)]
-struct Book(State);
+struct Book(JobState);
 
 impl Hash for Book {
     fn hash<H: Hasher>(&self, into: &mut H) {
@@ -69,7 +71,7 @@ impl Hash for Book {
 }
 
 impl Book {
-    fn append(&mut self, entry: &Entry) {
+    fn append(&mut self, entry: &JobEntry) {
         self.0.apply(entry).expect("an entry that the model allowed can be applied");
     }
 }
@@ -80,7 +82,7 @@ struct World {
     follower: Option<Follower>,
     /// The durable state: the leader's and the follower's ledger, and the entries that only the leader has.
     books: [Book; 2],
-    ahead: Vec<Entry>,
+    ahead: Vec<JobEntry>,
     line: Option<Message>,
     /// True if the follower has reported all its news since the coordinators connected.
     answered: bool,
@@ -92,7 +94,7 @@ struct World {
     /// The number of stocks that were begun.
     begun: [u32; 2],
     /// The durable reports of the evaluator's workers.
-    said: Said,
+    said: WorkerReports,
     /// The number of faults that may still happen.
     faults: u32,
 }
@@ -116,7 +118,7 @@ enum Kind {
 /// The parameters of a search.
 #[derive(Clone, Debug)]
 struct Setting {
-    terms: Terms,
+    terms: JobTerms,
     /// The settings of the garbler's coordinator; exactly one party's workers listen.
     manner: Manner,
     faults: u32,
@@ -129,9 +131,9 @@ impl Setting {
     }
 }
 
-fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
+fn terms(lanes: u32, retries: u32, partitions: usize) -> JobTerms {
     let identities = [[1; 32], [2; 32]];
-    Terms { security: 40, lanes, retries, program: [0; 32], rows: vec![1; partitions], identities }
+    JobTerms { security: 40, lanes, retries, program: [0; 32], rows: vec![1; partitions], identities }
 }
 
 /// The actor: one of the processes of the model, or a fault.
@@ -140,7 +142,7 @@ enum Act {
     /// The two coordinators, whose messages alternate, and the users who start them again.
     Coordinators,
     /// The worker of a party in a lane.
-    Worker(usize, Lane),
+    Worker(usize, LaneNumber),
     Fault,
 }
 
@@ -159,10 +161,10 @@ impl World {
     fn new(setting: &Setting) -> Self {
         let Setting { terms, manner, faults, .. } = setting;
         let lanes = vec![LanePlace::default(); terms.lanes as usize];
-        let state = State::new(&[0; 32], terms);
+        let state = JobState::new(&[0; 32], terms);
         World {
             leader: Some(Leader::new(terms, &state, *manner)),
-            follower: Some(Follower::new(&state, Said::default(), !manner.listens)),
+            follower: Some(Follower::new(&state, WorkerReports::default(), !manner.listens)),
             books: [Book(state.clone()), Book(state)],
             ahead: Vec::new(),
             line: None,
@@ -171,7 +173,7 @@ impl World {
             places: [lanes.clone(), lanes],
             uses: [vec![0; terms.rows.len()], vec![0; terms.rows.len()]],
             begun: [0; 2],
-            said: Said::default(),
+            said: WorkerReports::default(),
             faults: *faults,
         }
     }
@@ -188,29 +190,29 @@ impl World {
     }
 
     /// Obeys a coordinator's orders.
-    fn obey(&mut self, party: usize, orders: Vec<Order>, kind: Kind) {
+    fn obey(&mut self, party: usize, orders: Vec<WorkerOrder>, kind: Kind) {
         for order in orders {
             match order {
-                Order::Start { lane, attempt, address } => {
-                    self.end(party, lane, Cause::Stopped);
+                WorkerOrder::Start { lane, attempt, address } => {
+                    self.end(party, lane, WorkerEnding::Stopped);
                     let listens = address.is_none();
                     self.places[party][lane as usize].worker =
                         Some(Worker { attempt, listens, ..Worker::default() });
                 }
-                Order::Fill { lane, .. } => {
+                WorkerOrder::Fill { lane, .. } => {
                     let place = &mut self.places[party][lane as usize];
                     if let Some(worker) = &mut place.worker {
                         worker.fills = true;
                         self.begun[party] += 1;
                     }
                 }
-                Order::Run { lane, partition } => {
+                WorkerOrder::Run { lane, partition } => {
                     if let Some(worker) = &mut self.places[party][lane as usize].worker {
                         (worker.runs, worker.took, worker.done) = (Some(partition), false, false);
                     }
                 }
-                Order::Stop { lane } => self.end(party, lane, Cause::Stopped),
-                Order::Look { lane, attempt, partition } => {
+                WorkerOrder::Stop { lane } => self.end(party, lane, WorkerEnding::Stopped),
+                WorkerOrder::Look { lane, attempt, partition } => {
                     let place = &self.places[party][lane as usize];
                     let is_locked = place.worker.is_some() && kind != Kind::NoLock;
                     let taken = is_locked || place.taken.contains(&partition) || !place.stock;
@@ -225,7 +227,7 @@ impl World {
     }
 
     /// Ends a worker; its coordinator, if there is one, notices the end.
-    fn end(&mut self, party: usize, lane: Lane, cause: Cause) {
+    fn end(&mut self, party: usize, lane: LaneNumber, cause: WorkerEnding) {
         if let Some(Worker { attempt, orphan, .. }) = self.places[party][lane as usize].worker.take()
             && !orphan
         {
@@ -252,7 +254,7 @@ impl World {
     }
 
     /// Makes the follower's step. The proposed entries are durable before the answer.
-    fn follow(&mut self, over: bool, entries: &[Entry], news: &[News], kind: Kind) -> Result<(), String> {
+    fn follow(&mut self, over: bool, entries: &[JobEntry], news: &[News], kind: Kind) -> Result<(), String> {
         for entry in entries {
             let Some(follower) = &mut self.follower else { return Ok(()) };
             follower.check(entry, &self.books[EVALUATOR].0).map_err(|e| format!("{entry:?}: {e}"))?;
@@ -354,7 +356,7 @@ impl World {
     }
 
     /// Returns the states after a worker dies, is killed before it can report, or loses its store.
-    fn worker_faults(&self, party: usize, lane: Lane, worlds: &mut Vec<(Act, World)>) {
+    fn worker_faults(&self, party: usize, lane: LaneNumber, worlds: &mut Vec<(Act, World)>) {
         let mut then = |fault: &dyn Fn(&mut World)| {
             let mut world = self.clone();
             world.faults -= 1;
@@ -363,19 +365,19 @@ impl World {
         };
         let place = &self.places[party][lane as usize];
         if place.worker.is_some() {
-            then(&|world| world.end(party, lane, Cause::Line));
-            then(&|world| world.end(party, lane, Cause::Stock));
+            then(&|world| world.end(party, lane, WorkerEnding::Line));
+            then(&|world| world.end(party, lane, WorkerEnding::Stock));
         }
         if place.stock {
             then(&|world| {
-                world.end(party, lane, Cause::Line);
+                world.end(party, lane, WorkerEnding::Line);
                 world.places[party][lane as usize] = LanePlace::default();
             });
         }
     }
 
     /// Returns the next steps of a party's worker in a lane.
-    fn works(&self, party: usize, lane: Lane) -> Option<World> {
+    fn works(&self, party: usize, lane: LaneNumber) -> Option<World> {
         let [own, peer] = [party, 1 - party].map(|party| &self.places[party][lane as usize]);
         let worker = own.worker.as_ref()?;
         let peer = peer.worker.as_ref();
@@ -389,14 +391,14 @@ impl World {
             News::Listens { lane, attempt, address: format!("{lane}-{attempt}") }
         } else if together.is_none() && (worker.met || !worker.listens) {
             // The connection to the peer is broken, or no worker listens at its address.
-            world.end(party, lane, Cause::Line);
+            world.end(party, lane, WorkerEnding::Line);
             return Some(world);
         } else if worker.fills && !worker.filled && together?.fills {
             // A new epoch begins; earlier uses belong to the old epoch.
             (changed.filled, place.stock) = (true, true);
             News::Filled { lane, attempt }
         } else if worker.runs.is_some() && !own.stock {
-            world.end(party, lane, Cause::Stock);
+            world.end(party, lane, WorkerEnding::Stock);
             return Some(world);
         } else {
             let partition = worker.runs.filter(|_| together.is_some_and(|peer| peer.runs == worker.runs))?;
@@ -660,30 +662,32 @@ struct Honest {
 }
 
 impl Honest {
-    fn new(terms: &Terms) -> Self {
+    fn new(terms: &JobTerms) -> Self {
         let none = vec![0; terms.rows.len()];
         Honest { workers: vec![None; terms.lanes as usize], taken: none.clone(), consents: none, begun: 0 }
     }
 
     /// Obeys orders. A worker takes stock as soon as its partition runs, because a peer cannot delay that.
-    fn obey(&mut self, orders: Vec<Order>) -> Vec<News> {
+    fn obey(&mut self, orders: Vec<WorkerOrder>) -> Vec<News> {
         let mut news = Vec::new();
         for order in orders {
             match order {
-                Order::Start { lane, attempt, .. } => self.workers[lane as usize] = Some((attempt, None)),
-                Order::Fill { .. } => self.begun += 1,
-                Order::Run { lane, partition } => {
+                WorkerOrder::Start { lane, attempt, .. } => {
+                    self.workers[lane as usize] = Some((attempt, None))
+                }
+                WorkerOrder::Fill { .. } => self.begun += 1,
+                WorkerOrder::Run { lane, partition } => {
                     if let Some((_, runs)) = &mut self.workers[lane as usize] {
                         *runs = Some(partition);
                         self.taken[partition as usize] += 1;
                     }
                 }
-                Order::Stop { lane } => {
+                WorkerOrder::Stop { lane } => {
                     if let Some((attempt, _)) = self.workers[lane as usize].take() {
-                        news.push(News::Gone { lane, attempt, cause: Cause::Stopped });
+                        news.push(News::Gone { lane, attempt, cause: WorkerEnding::Stopped });
                     }
                 }
-                Order::Look { lane, attempt, partition } => {
+                WorkerOrder::Look { lane, attempt, partition } => {
                     let is_there = self.workers[lane as usize].is_some();
                     let evidence = match is_there || self.taken[partition as usize] > 0 {
                         true => Evidence::PerhapsTaken,
@@ -698,19 +702,19 @@ impl Honest {
 
     /// An event of a worker that nobody ordered.
     fn happens(&mut self, rng: &mut brickwork_base::random::Rng) -> Option<News> {
-        let lane = rng.below(self.workers.len() as u64) as Lane;
+        let lane = rng.below(self.workers.len() as u64) as LaneNumber;
         let (attempt, runs) = self.workers[lane as usize]?;
         Some(match (rng.below(3), runs) {
             (0, _) => News::Filled { lane, attempt },
             (1, Some(partition)) => News::Done { lane, attempt, partition },
             _ => {
                 self.workers[lane as usize] = None;
-                News::Gone { lane, attempt, cause: Cause::Line }
+                News::Gone { lane, attempt, cause: WorkerEnding::Line }
             }
         })
     }
 
-    fn check(&self, terms: &Terms) {
+    fn check(&self, terms: &JobTerms) {
         for (taken, consents) in self.taken.iter().zip(&self.consents) {
             assert!(*taken <= 1 + consents, "stock was taken {taken} times");
         }
@@ -718,20 +722,20 @@ impl Honest {
     }
 }
 
-fn random_entry(rng: &mut brickwork_base::random::Rng, state: &State, terms: &Terms) -> Entry {
-    let lane = rng.below(u64::from(terms.lanes)) as Lane;
+fn random_entry(rng: &mut brickwork_base::random::Rng, state: &JobState, terms: &JobTerms) -> JobEntry {
+    let lane = rng.below(u64::from(terms.lanes)) as LaneNumber;
     let partition = rng.below(terms.rows.len() as u64) as Partition;
     let attempt = state.lanes()[lane as usize].attempts;
     match rng.below(9) {
-        0 => Entry::Fill { lane, attempt, partitions: 1 + rng.below(3) as u32 },
-        1 => Entry::Filled { lane },
-        2 => Entry::Lost { lane },
-        3 => Entry::Resume { lane, attempt },
-        4 => Entry::Claim { partition, lane },
-        5 => Entry::Done { partition },
-        6 => Entry::Free { partition },
-        7 => Entry::Doubt { partition },
-        _ => Entry::Rerun { partition },
+        0 => JobEntry::Fill { lane, attempt, partitions: 1 + rng.below(3) as u32 },
+        1 => JobEntry::Filled { lane },
+        2 => JobEntry::Lost { lane },
+        3 => JobEntry::Resume { lane, attempt },
+        4 => JobEntry::Claim { partition, lane },
+        5 => JobEntry::Done { partition },
+        6 => JobEntry::Free { partition },
+        7 => JobEntry::Doubt { partition },
+        _ => JobEntry::Rerun { partition },
     }
 }
 
@@ -743,8 +747,9 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
     let terms = terms(2, 3, 3);
     let mut reruns = 0;
     for _ in 0..3000 {
-        let mut state = State::new(&[0; 32], &terms);
-        let (mut follower, mut honest) = (Follower::new(&state, Said::default(), true), Honest::new(&terms));
+        let mut state = JobState::new(&[0; 32], &terms);
+        let (mut follower, mut honest) =
+            (Follower::new(&state, WorkerReports::default(), true), Honest::new(&terms));
         for _ in 0..120 {
             if rng.below(3) == 0 {
                 honest.happens(rng).iter().for_each(|news| follower.hear(news));
@@ -768,7 +773,7 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
             if follower.check(&entry, &state).is_err() || after.apply(&entry).is_err() {
                 continue;
             }
-            reruns += u32::from(matches!(entry, Entry::Rerun { .. } | Entry::Free { .. }));
+            reruns += u32::from(matches!(entry, JobEntry::Rerun { .. } | JobEntry::Free { .. }));
             state = after;
             let mut orders = follower.wrote(&entry);
             orders.extend(follower.due(&state));
@@ -788,19 +793,19 @@ fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
     let terms = terms(2, 3, 3);
     let mut done = 0;
     for _ in 0..3000 {
-        let mut state = State::new(&[0; 32], &terms);
+        let mut state = JobState::new(&[0; 32], &terms);
         let (mut leader, mut honest) = (Leader::new(&terms, &state, MANNER), Honest::new(&terms));
         for _ in 0..120 {
-            let lane = rng.below(2) as Lane;
+            let lane = rng.below(2) as LaneNumber;
             let attempt = state.lanes()[lane as usize].attempts.saturating_sub(1 + rng.below(8) as u32 / 7);
             let partition = rng.below(3) as Partition;
             let lie = match rng.below(10) {
                 0 => News::Filled { lane, attempt },
                 1 => News::Done { lane, attempt, partition },
-                2 => News::Gone { lane, attempt, cause: Cause::Line },
+                2 => News::Gone { lane, attempt, cause: WorkerEnding::Line },
                 3 | 4 => News::Found { lane, attempt, partition, evidence: Evidence::NotTaken },
                 5 => News::Consent { partition },
-                6 => News::Gone { lane, attempt, cause: Cause::Stock },
+                6 => News::Gone { lane, attempt, cause: WorkerEnding::Stock },
                 7 | 8 => News::Filled { lane, attempt },
                 _ => News::Done { lane, attempt, partition },
             };

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use brickwork_base::{Error, private};
 use brickwork_duplo::Step;
-use brickwork_stock::{Entry, Store};
+use brickwork_stock::{EpochEntry, Store};
 
 use crate::coordinator::Evidence;
 use crate::terms::Attempt;
@@ -24,11 +24,11 @@ const NAME: &str = "attempt";
 const BYTES: usize = 8 + 32 + 32 + 4 + 4;
 
 /// A lane's store that an attempt has entered, for the greetings of its worker.
-pub struct Place {
+pub struct EnteredStore {
     store: Store,
 }
 
-impl Place {
+impl EnteredStore {
     /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.store
@@ -61,7 +61,12 @@ fn foreign(directory: &Path, why: &str) -> Error {
 /// # Errors
 /// [`Error::Stock`] if the folder belongs to another job or lane, this attempt or a later one has used it, or
 /// it cannot be written.
-pub fn enter(directory: &Path, store: Store, attempt: &Attempt, terms: &[u8; 32]) -> Result<Place, Error> {
+pub fn enter(
+    directory: &Path,
+    store: Store,
+    attempt: &Attempt,
+    terms: &[u8; 32],
+) -> Result<EnteredStore, Error> {
     let now = written(attempt, terms);
     match last(directory)? {
         None if store.epochs()?.is_empty() => {}
@@ -82,7 +87,7 @@ pub fn enter(directory: &Path, store: Store, attempt: &Attempt, terms: &[u8; 32]
         Some(_) => return Err(foreign(directory, "the folder belongs to another job or lane")),
     }
     write(directory, &now).map_err(|e| Error::Stock(format!("{}: {e}", directory.display())))?;
-    Ok(Place { store })
+    Ok(EnteredStore { store })
 }
 
 fn write(directory: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -124,8 +129,8 @@ fn seen(store: &Store, step: &Step) -> Result<Seen, Error> {
     let mut seen = Seen { made: false, taken: false };
     for (id, _) in store.epochs()? {
         for entry in store.log(&id)? {
-            seen.made |= matches!(entry, Entry::Made);
-            seen.taken |= matches!(entry, Entry::Use { program, .. } if program == name);
+            seen.made |= matches!(entry, EpochEntry::Made);
+            seen.taken |= matches!(entry, EpochEntry::Use { program, .. } if program == name);
         }
     }
     Ok(seen)

@@ -13,7 +13,7 @@ use std::path::Path;
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, private};
 
-use crate::coordinator::{Evidence, News, Said};
+use crate::coordinator::{Evidence, News, WorkerReports};
 use crate::terms::JobId;
 
 const MAGIC: &[u8; 8] = b"brickww\x01";
@@ -23,10 +23,10 @@ const WORD_BYTES: usize = 1 + 3 * 4 + 32;
 
 /// The reports of this party's workers in a job.
 #[derive(Debug)]
-pub struct Words {
+pub struct OwnReports {
     file: File,
     job: JobId,
-    said: Said,
+    said: WorkerReports,
 }
 
 fn word(job: &JobId, what: u8, [lane, attempt, partition]: [u32; 3]) -> [u8; WORD_BYTES] {
@@ -61,7 +61,7 @@ fn read(job: &JobId, bytes: &[u8; WORD_BYTES]) -> Option<News> {
     (word_of(job, &news)? == *bytes).then_some(news)
 }
 
-impl Words {
+impl OwnReports {
     /// Makes an empty file of reports.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Words {
         file.sync_all()?;
         std::fs::rename(&new, path)?;
         File::open(directory)?.sync_all()?;
-        Ok(Words { file, job: *job, said: Said::default() })
+        Ok(OwnReports { file, job: *job, said: WorkerReports::default() })
     }
 
     /// Reads the reports of a job. An incomplete last report was never sent to anybody, and is removed.
@@ -106,7 +106,7 @@ impl Words {
         let Some(words) = bytes.strip_prefix(&[&MAGIC[..], job].concat()[..]) else {
             return Err(damaged("the file belongs to another job, or is cut off"));
         };
-        let mut said = Said::default();
+        let mut said = WorkerReports::default();
         let (words, _) = words.as_chunks::<WORD_BYTES>();
         let mut good = 0;
         for bytes in words {
@@ -122,7 +122,7 @@ impl Words {
         let end = (HEADER_BYTES + good * WORD_BYTES) as u64;
         file.set_len(end)?;
         file.seek(SeekFrom::Start(end))?;
-        Ok(Words { file, job: *job, said })
+        Ok(OwnReports { file, job: *job, said })
     }
 
     /// Makes a worker's report durable, if news of its kind are stored.
@@ -140,7 +140,7 @@ impl Words {
     }
 
     /// Returns all reports.
-    pub fn said(&self) -> &Said {
+    pub fn said(&self) -> &WorkerReports {
         &self.said
     }
 }
@@ -159,7 +159,7 @@ mod tests {
             News::Done { lane: 1, attempt: 2, partition: 3 },
             News::Found { lane: 0, attempt: 0, partition: 4, evidence: Evidence::NotTaken },
         ];
-        let mut file = Words::begin(folder.path(), &job).unwrap();
+        let mut file = OwnReports::begin(folder.path(), &job).unwrap();
         words.iter().for_each(|news| file.hear(news).unwrap());
         // Known reports, and news of another kind, are not written.
         file.hear(&words[1]).unwrap();
@@ -171,40 +171,40 @@ mod tests {
         assert_eq!(whole.len(), HEADER_BYTES + 3 * WORD_BYTES);
         for length in 0..=whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
-            let opened = Words::open(folder.path(), &job);
+            let opened = OwnReports::open(folder.path(), &job);
             let Some(said) = length.checked_sub(HEADER_BYTES) else {
                 assert!(matches!(opened, Err(Error::Input(_))), "{length}");
                 continue;
             };
             let mut opened = opened.unwrap();
-            let mut expected = Said::default();
+            let mut expected = WorkerReports::default();
             words[..said / WORD_BYTES].iter().for_each(|news| _ = expected.hear(news));
             assert_eq!(*opened.said(), expected, "{length}");
             // The file continues after the last complete report.
             words.iter().for_each(|news| opened.hear(news).unwrap());
             drop(opened);
-            assert_eq!(*Words::open(folder.path(), &job).unwrap().said(), all);
+            assert_eq!(*OwnReports::open(folder.path(), &job).unwrap().said(), all);
         }
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).unwrap();
-            match Words::open(folder.path(), &job) {
+            match OwnReports::open(folder.path(), &job) {
                 Err(Error::Input(_)) => assert_eq!(std::fs::read(&path).unwrap(), bytes, "byte {at}"),
                 other => panic!("byte {at}: {other:?}"),
             }
         }
         let torn = [&whole[..HEADER_BYTES + 2 * WORD_BYTES + 7], &[0; WORD_BYTES - 7]].concat();
         std::fs::write(&path, torn).unwrap();
-        assert_ne!(*Words::open(folder.path(), &job).unwrap().said(), all);
+        assert_ne!(*OwnReports::open(folder.path(), &job).unwrap().said(), all);
         std::fs::write(&path, &whole).unwrap();
-        assert!(matches!(Words::open(folder.path(), &[8; 32]), Err(Error::Input(_))));
+        assert!(matches!(OwnReports::open(folder.path(), &[8; 32]), Err(Error::Input(_))));
         // Another job does not overwrite the file, nor does the same job whose ledger is missing.
         for job in [job, [8; 32]] {
-            assert!(matches!(Words::begin(folder.path(), &job), Err(Error::Incomplete(_))));
+            assert!(matches!(OwnReports::begin(folder.path(), &job), Err(Error::Incomplete(_))));
         }
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(Words::open(folder.path(), &job), Err(Error::Input(_))));
+        assert!(matches!(OwnReports::open(folder.path(), &job), Err(Error::Input(_))));
     }
 }

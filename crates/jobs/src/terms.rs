@@ -8,7 +8,7 @@ use brickwork_session::PROTOCOL_VERSION;
 pub type JobId = [u8; 32];
 
 /// The number of a lane of a job, from 0.
-pub type Lane = u32;
+pub type LaneNumber = u32;
 
 /// The number of a part of a job's rows, from 0.
 pub type Partition = u32;
@@ -19,7 +19,7 @@ pub struct Attempt {
     /// The job.
     pub job: JobId,
     /// The lane.
-    pub lane: Lane,
+    pub lane: LaneNumber,
     /// The number of the attempt.
     pub number: u32,
 }
@@ -32,7 +32,7 @@ pub const MAX_PARTITIONS: usize = 1 << 20;
 
 /// The terms of a job, which must be the same at both parties.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Terms {
+pub struct JobTerms {
     /// Statistical security s of the whole job, in bits.
     pub security: u32,
     /// Lanes that work side by side.
@@ -47,7 +47,7 @@ pub struct Terms {
     pub identities: [[u8; 32]; 2],
 }
 
-impl Terms {
+impl JobTerms {
     /// Checks that a job with these terms is possible.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Terms {
 }
 
 /// Returns the name of an attempt of a lane, which the greetings of its two workers compare first.
-pub fn attempt_name(job: &JobId, lane: Lane, attempt: u32) -> [u8; 32] {
+pub fn attempt_name(job: &JobId, lane: LaneNumber, attempt: u32) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job lane").digest(job).number(lane).number(attempt).done()
 }
 

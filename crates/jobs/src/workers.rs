@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::{Entry, LaneBook, PartitionState, State};
-use crate::terms::{Lane, Partition};
+use crate::ledger::{JobEntry, JobState, LaneBook, PartitionState};
+use crate::terms::{LaneNumber, Partition};
 
 /// The reason why a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cause {
+pub enum WorkerEnding {
     /// The connection, the process or the machine failed.
     Line,
     /// The peer failed a check: the job is over. The peer does not learn the reason, because all ends look
@@ -38,7 +38,7 @@ pub enum News {
     /// A worker waits for its peer at this address.
     Listens {
         /// The lane of the worker.
-        lane: Lane,
+        lane: LaneNumber,
         /// The attempt of the lane.
         attempt: u32,
         /// The address.
@@ -47,14 +47,14 @@ pub enum News {
     /// A worker has made its stock, durably.
     Filled {
         /// The lane of the worker.
-        lane: Lane,
+        lane: LaneNumber,
         /// The attempt of the lane.
         attempt: u32,
     },
     /// A worker has run a partition, and this party's results are durable.
     Done {
         /// The lane of the worker.
-        lane: Lane,
+        lane: LaneNumber,
         /// The attempt of the lane.
         attempt: u32,
         /// The partition.
@@ -63,16 +63,16 @@ pub enum News {
     /// A worker has ended: its process is gone, and no process uses its store.
     Gone {
         /// The lane of the worker.
-        lane: Lane,
+        lane: LaneNumber,
         /// The attempt of the lane.
         attempt: u32,
         /// The reason.
-        cause: Cause,
+        cause: WorkerEnding,
     },
     /// The log of a lane's stock was read after the lane's last worker had ended.
     Found {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The attempt that ran the partition.
         attempt: u32,
         /// The partition.
@@ -90,11 +90,11 @@ pub enum News {
 /// An order for a party's worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum WorkerOrder {
     /// Start a worker, which connects to its peer at this address, or listens.
     Start {
         /// The lane of the worker.
-        lane: Lane,
+        lane: LaneNumber,
         /// The attempt of the lane.
         attempt: u32,
         /// The address at which the peer listens; `None` if this party listens.
@@ -103,21 +103,21 @@ pub enum Order {
     /// Make stock for this many partitions.
     Fill {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The number of partitions.
         partitions: u32,
     },
     /// Run a partition.
     Run {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The partition.
         partition: Partition,
     },
     /// Read the log of a lane's stock, after its worker has ended.
     Look {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
         /// The lane's last attempt by the ledger, whose store has the stock.
         attempt: u32,
         /// The partition.
@@ -126,7 +126,7 @@ pub enum Order {
     /// End a worker.
     Stop {
         /// The lane.
-        lane: Lane,
+        lane: LaneNumber,
     },
 }
 
@@ -138,32 +138,32 @@ pub(crate) enum At {
     Working,
     Filled,
     Done(Partition),
-    Gone(Cause),
+    Gone(WorkerEnding),
 }
 
 /// The workers of one party.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Workers {
+pub(crate) struct PartyWorkers {
     /// By lane: the attempt, and its state.
     at: Vec<(u32, At)>,
     /// By lane: the log's fact about the lane's last partition.
-    found: BTreeMap<Lane, (Partition, Evidence)>,
+    found: BTreeMap<LaneNumber, (Partition, Evidence)>,
     pub(crate) consents: BTreeSet<Partition>,
     /// True if a check failed at a worker, in any attempt; never reset.
     pub(crate) caught: bool,
     /// Lanes whose last attempt never had a worker here, because the peer's worker had already ended.
-    pub(crate) unborn: BTreeSet<Lane>,
+    pub(crate) unborn: BTreeSet<LaneNumber>,
 }
 
-impl Workers {
+impl PartyWorkers {
     /// Makes the workers of a continued job, all in this state.
-    pub(crate) fn of(state: &State, at: At) -> Self {
+    pub(crate) fn of(state: &JobState, at: At) -> Self {
         let at = |book: &LaneBook| (book.attempts.saturating_sub(1), at);
-        Workers { at: state.lanes().iter().map(at).collect(), ..Workers::default() }
+        PartyWorkers { at: state.lanes().iter().map(at).collect(), ..PartyWorkers::default() }
     }
 
     /// Returns the state of an attempt's worker.
-    pub(crate) fn of_attempt(&self, lane: Lane, attempts: u32) -> At {
+    pub(crate) fn of_attempt(&self, lane: LaneNumber, attempts: u32) -> At {
         match self.at.get(lane as usize) {
             Some((attempt, at)) if attempt.checked_add(1) == Some(attempts) => *at,
             _ => At::Nowhere,
@@ -172,19 +172,19 @@ impl Workers {
 
     /// Returns whether there may be news about `attempt`. This is so for the last attempt of `lane`, and for
     /// the next attempt, which one party knows before the other.
-    pub(crate) fn expects(&self, lane: Lane, attempt: u32) -> bool {
+    pub(crate) fn expects(&self, lane: LaneNumber, attempt: u32) -> bool {
         let next = |last: u32| attempt == last || last.checked_add(1) == Some(attempt);
         self.at.get(lane as usize).is_some_and(|(last, _)| next(*last))
     }
 
     /// Returns the fact about a partition.
-    pub(crate) fn found(&self, lane: Lane, partition: Partition) -> Option<Evidence> {
+    pub(crate) fn found(&self, lane: LaneNumber, partition: Partition) -> Option<Evidence> {
         self.found.get(&lane).filter(|(of, _)| *of == partition).map(|(_, evidence)| *evidence)
     }
 
     /// Drops the user's consents for partitions that are not in doubt: a consent is about the doubt that the
     /// user saw, not about a later one.
-    pub(crate) fn forget_consents(&mut self, state: &State) {
+    pub(crate) fn forget_consents(&mut self, state: &JobState) {
         let is_in_doubt =
             |p: &Partition| state.partitions().get(*p as usize) == Some(&PartitionState::InDoubt);
         self.consents.retain(is_in_doubt);
@@ -192,7 +192,7 @@ impl Workers {
 
     /// Notes news. News about an old attempt or an unknown lane are ignored, except a failed check.
     pub(crate) fn hear(&mut self, news: &News) {
-        let mut is_at = |lane: Lane, attempt: u32, to: At| {
+        let mut is_at = |lane: LaneNumber, attempt: u32, to: At| {
             if let Some(known) = self.at.get_mut(lane as usize)
                 && known.0 == attempt
                 && !matches!(known.1, At::Gone(_))
@@ -205,7 +205,7 @@ impl Workers {
             News::Done { lane, attempt, partition } => is_at(*lane, *attempt, At::Done(*partition)),
             News::Gone { lane, attempt, cause } => {
                 is_at(*lane, *attempt, At::Gone(*cause));
-                self.caught |= *cause == Cause::Check;
+                self.caught |= *cause == WorkerEnding::Check;
             }
             News::Found { lane, attempt, partition, evidence }
                 if self.at.get(*lane as usize).is_some_and(|(last, _)| last == attempt) =>
@@ -222,19 +222,19 @@ impl Workers {
     }
 
     /// Updates the workers for an entry.
-    pub(crate) fn follow(&mut self, entry: &Entry) {
+    pub(crate) fn follow(&mut self, entry: &JobEntry) {
         match entry {
-            Entry::Fill { lane, attempt, .. } | Entry::Resume { lane, attempt } => {
+            JobEntry::Fill { lane, attempt, .. } | JobEntry::Resume { lane, attempt } => {
                 self.at[*lane as usize] = (*attempt, At::Working);
                 self.found.remove(lane);
                 self.unborn.remove(lane);
             }
-            Entry::Claim { lane, .. } => match &mut self.at[*lane as usize].1 {
+            JobEntry::Claim { lane, .. } => match &mut self.at[*lane as usize].1 {
                 // The worker may have ended meanwhile; then the lane is lost with the partition.
                 At::Gone(_) => {}
                 at => *at = At::Working,
             },
-            Entry::Rerun { partition } => drop(self.consents.remove(partition)),
+            JobEntry::Rerun { partition } => drop(self.consents.remove(partition)),
             _ => {}
         }
     }
@@ -247,12 +247,12 @@ impl Workers {
 
     /// Returns the known facts, without a log, about partitions whose lanes are lost: a worker that never
     /// started took nothing.
-    pub(crate) fn known(&self, state: &State) -> Vec<News> {
+    pub(crate) fn known(&self, state: &JobState) -> Vec<News> {
         let unsettled = state.unsettled().into_iter();
         let unknown = unsettled.filter(|(lane, partition)| {
             self.unborn.contains(lane) && self.found(*lane, *partition).is_none()
         });
-        let found = |(lane, partition): (Lane, Partition)| {
+        let found = |(lane, partition): (LaneNumber, Partition)| {
             let attempt = self.at[lane as usize].0;
             News::Found { lane, attempt, partition, evidence: Evidence::NotTaken }
         };
@@ -260,7 +260,7 @@ impl Workers {
     }
 
     /// Returns the reason why the worker of an attempt ended, if it did.
-    pub(crate) fn gone(&self, lane: Lane, attempts: u32) -> Option<Cause> {
+    pub(crate) fn gone(&self, lane: LaneNumber, attempts: u32) -> Option<WorkerEnding> {
         match self.of_attempt(lane, attempts) {
             At::Gone(cause) => Some(cause),
             _ => None,
@@ -272,24 +272,26 @@ impl Workers {
 /// orders wait until then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Waiting {
-    orders: BTreeMap<Lane, (u32, Vec<Order>)>,
+    orders: BTreeMap<LaneNumber, (u32, Vec<WorkerOrder>)>,
     /// By lane: the attempt of the peer's listening worker, and its address.
-    addresses: BTreeMap<Lane, (u32, String)>,
+    addresses: BTreeMap<LaneNumber, (u32, String)>,
 }
 
 impl Waiting {
     /// Keeps the orders that wait for an address, and returns the others.
-    pub(crate) fn hold(&mut self, orders: Vec<Order>) -> Vec<Order> {
+    pub(crate) fn hold(&mut self, orders: Vec<WorkerOrder>) -> Vec<WorkerOrder> {
         let mut at_once = Vec::new();
         for order in orders {
             match order {
-                Order::Start { lane, attempt, .. } => match self.addresses.get(&lane) {
+                WorkerOrder::Start { lane, attempt, .. } => match self.addresses.get(&lane) {
                     Some((known, address)) if *known == attempt => {
-                        at_once.push(Order::Start { lane, attempt, address: Some(address.clone()) });
+                        at_once.push(WorkerOrder::Start { lane, attempt, address: Some(address.clone()) });
                     }
                     _ => drop(self.orders.insert(lane, (attempt, Vec::new()))),
                 },
-                Order::Fill { lane, .. } | Order::Run { lane, .. } if self.orders.contains_key(&lane) => {
+                WorkerOrder::Fill { lane, .. } | WorkerOrder::Run { lane, .. }
+                    if self.orders.contains_key(&lane) =>
+                {
                     self.orders.entry(lane).and_modify(|held| held.1.push(order));
                 }
                 _ => at_once.push(order),
@@ -305,17 +307,17 @@ impl Waiting {
     }
 
     /// Drops the orders that wait for the address of a worker that has ended. Returns whether there were any.
-    pub(crate) fn cancel(&mut self, lane: Lane) -> bool {
+    pub(crate) fn cancel(&mut self, lane: LaneNumber) -> bool {
         self.orders.remove(&lane).is_some()
     }
 
     /// Returns the orders that waited for this address.
-    pub(crate) fn heard(&mut self, lane: Lane, attempt: u32, address: &str) -> Vec<Order> {
+    pub(crate) fn heard(&mut self, lane: LaneNumber, attempt: u32, address: &str) -> Vec<WorkerOrder> {
         self.addresses.insert(lane, (attempt, address.into()));
         match self.orders.get(&lane) {
             Some((waits, _)) if *waits == attempt => {
                 let (_, held) = self.orders.remove(&lane).unwrap_or_default();
-                let start = Order::Start { lane, attempt, address: Some(address.into()) };
+                let start = WorkerOrder::Start { lane, attempt, address: Some(address.into()) };
                 std::iter::once(start).chain(held).collect()
             }
             _ => Vec::new(),
@@ -327,13 +329,13 @@ impl Waiting {
 /// proposals against them. The reports are durable before the leader learns of them. When both coordinators
 /// start again, the leader may have written a dependent entry, and a store may be lost meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Said {
-    filled: BTreeSet<(Lane, u32)>,
-    done: BTreeSet<(Lane, u32, Partition)>,
-    untaken: BTreeSet<(Lane, u32, Partition)>,
+pub struct WorkerReports {
+    filled: BTreeSet<(LaneNumber, u32)>,
+    done: BTreeSet<(LaneNumber, u32, Partition)>,
+    untaken: BTreeSet<(LaneNumber, u32, Partition)>,
 }
 
-impl Said {
+impl WorkerReports {
     /// Takes note of news. Returns whether the news are new and must be made durable.
     pub fn hear(&mut self, news: &News) -> bool {
         match *news {
@@ -347,18 +349,18 @@ impl Said {
     }
 
     /// Returns whether an attempt of a lane has made its stock.
-    pub(crate) fn filled(&self, lane: Lane, attempt: u32) -> bool {
+    pub(crate) fn filled(&self, lane: LaneNumber, attempt: u32) -> bool {
         self.filled.contains(&(lane, attempt))
     }
 
     /// Returns whether an attempt of a lane has run a partition.
-    pub(crate) fn done(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
+    pub(crate) fn done(&self, lane: LaneNumber, attempt: u32, partition: Partition) -> bool {
         self.done.contains(&(lane, attempt, partition))
     }
 
     /// Returns whether an attempt of a lane was lost before it took anything for a partition. The answer
     /// stays true, because no later attempt of the lane begins before the partition is settled.
-    pub(crate) fn untaken(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
+    pub(crate) fn untaken(&self, lane: LaneNumber, attempt: u32, partition: Partition) -> bool {
         self.untaken.contains(&(lane, attempt, partition))
     }
 }

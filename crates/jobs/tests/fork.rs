@@ -2,22 +2,22 @@
 //! cannot be written. This test has a file of its own because it marks the whole process as a fork.
 
 use brickwork_base::{Error, Party, process};
-use brickwork_jobs::book::Book;
+use brickwork_jobs::book::JobLedger;
 use brickwork_jobs::coordinator::News;
-use brickwork_jobs::ledger::Entry;
-use brickwork_jobs::terms::Terms;
+use brickwork_jobs::ledger::JobEntry;
+use brickwork_jobs::terms::JobTerms;
 
 #[test]
 fn row_26_a_fork_writes_nothing_into_a_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let identities = [[1; 32], [2; 32]];
-    let terms = Terms { security: 40, lanes: 1, retries: 0, program: [0; 32], rows: vec![1], identities };
-    let mut book = Book::begin(folder.path(), Party::Garbler, &[0; 32], &terms).unwrap();
-    book.append(&[Entry::Fill { lane: 0, attempt: 0, partitions: 1 }]).unwrap();
+    let terms = JobTerms { security: 40, lanes: 1, retries: 0, program: [0; 32], rows: vec![1], identities };
+    let mut book = JobLedger::begin(folder.path(), Party::Garbler, &[0; 32], &terms).unwrap();
+    book.append(&[JobEntry::Fill { lane: 0, attempt: 0, partitions: 1 }]).unwrap();
     process::forked();
-    assert!(matches!(book.append(&[Entry::Filled { lane: 0 }]), Err(Error::Usage(_))));
+    assert!(matches!(book.append(&[JobEntry::Filled { lane: 0 }]), Err(Error::Usage(_))));
     assert!(matches!(book.hear(&News::Filled { lane: 0, attempt: 0 }), Err(Error::Usage(_))));
     drop(book);
-    let book = Book::open(folder.path(), Party::Garbler, &terms).unwrap().unwrap();
+    let book = JobLedger::open(folder.path(), Party::Garbler, &terms).unwrap().unwrap();
     assert_eq!((book.entries().len(), book.said()), (1, &Default::default()));
 }

@@ -6,7 +6,7 @@
 use core::arch::aarch64::*;
 
 use crate::factors::Factors;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 pub(crate) fn has_neon() -> bool {
     std::arch::is_aarch64_feature_detected!("neon")
@@ -16,7 +16,7 @@ pub(crate) fn has_neon() -> bool {
 
 /// Runs a task with NEON registers. (The compiler's feature `aes` includes PMULL.)
 #[target_feature(enable = "neon,aes")]
-pub(crate) unsafe fn neon<T: Task>(task: T) -> T::Output {
+pub(crate) unsafe fn neon<T: VectorLoop>(task: T) -> T::Output {
     // SAFETY: this function's features are those of `Neon`.
     unsafe { task.run::<Neon>() }
 }

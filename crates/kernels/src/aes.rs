@@ -3,7 +3,7 @@
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Kernel;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 /// An expanded AES-128 key, erased when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -120,7 +120,7 @@ struct EncryptEach<'b, K, const N: usize> {
     key_of: K,
 }
 
-impl<'a, K: Fn(usize) -> &'a Aes128, const N: usize> Task for EncryptEach<'_, K, N> {
+impl<'a, K: Fn(usize) -> &'a Aes128, const N: usize> VectorLoop for EncryptEach<'_, K, N> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -151,7 +151,7 @@ struct Expand<'a> {
     expanded: &'a mut [Aes128],
 }
 
-impl Task for Expand<'_> {
+impl VectorLoop for Expand<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -208,7 +208,7 @@ unsafe fn encrypt_runs<'a, V: Vector, const M: usize>(
     runs.into_remainder()
 }
 
-impl Task for Encrypt<'_> {
+impl VectorLoop for Encrypt<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -277,7 +277,7 @@ unsafe fn ctr_stretch<V: Vector>(keys: &V::Keys, mut counters: V, out: &mut [u12
     }
 }
 
-impl Task for CtrRows<'_> {
+impl VectorLoop for CtrRows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

@@ -9,7 +9,7 @@ mod subtree;
 use zeroize::Zeroize;
 
 use crate::Kernel;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 pub use subtree::{
     CHUNK_BYTES, SUBTREE_BYTES, Subtree, parent_values, parent_values_with, subtree_values,
@@ -66,14 +66,14 @@ pub fn keyed_hashes_with(kernel: Kernel, key: &[u8; 32], messages: &[[u128; 2]],
 }
 
 /// The state of as many inputs as a register has lanes, as rows in the paper's order.
-pub(crate) type State<V> = [[V; 4]; 4];
+pub(crate) type Blake3Rows<V> = [[V; 4]; 4];
 
 /// The seven rounds on two sets of inputs. The sets alternate, so that neither waits for its last step.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn rounds<V: Vector>(states: &mut [State<V>; 2], messages: &[[V; 16]; 2]) {
+unsafe fn rounds<V: Vector>(states: &mut [Blake3Rows<V>; 2], messages: &[[V; 16]; 2]) {
     // SAFETY: guaranteed by the caller. Each round is a call of its own, so that its part of the schedule is
     // a constant.
     unsafe {
@@ -90,7 +90,7 @@ unsafe fn rounds<V: Vector>(states: &mut [State<V>; 2], messages: &[[V; 16]; 2])
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn round<V: Vector>([v, w]: &mut [State<V>; 2], [m, n]: &[[V; 16]; 2], s: &[usize; 16]) {
+unsafe fn round<V: Vector>([v, w]: &mut [Blake3Rows<V>; 2], [m, n]: &[[V; 16]; 2], s: &[usize; 16]) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         V::mix32::<16, 12>(v, [&m[s[0]], &m[s[2]], &m[s[4]], &m[s[6]]]);
@@ -108,13 +108,13 @@ unsafe fn round<V: Vector>([v, w]: &mut [State<V>; 2], [m, n]: &[[V; 16]; 2], s:
 
 /// Rotates the rows so that diagonals become columns. This renames registers and moves no data.
 #[inline(always)]
-fn to_diagonals<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
+fn to_diagonals<V: Copy>([a, b, c, d]: Blake3Rows<V>) -> Blake3Rows<V> {
     [a, [b[1], b[2], b[3], b[0]], [c[2], c[3], c[0], c[1]], [d[3], d[0], d[1], d[2]]]
 }
 
 /// Reverses [`to_diagonals`].
 #[inline(always)]
-fn to_columns<V: Copy>([a, b, c, d]: State<V>) -> State<V> {
+fn to_columns<V: Copy>([a, b, c, d]: Blake3Rows<V>) -> Blake3Rows<V> {
     [a, [b[3], b[0], b[1], b[2]], [c[2], c[3], c[0], c[1]], [d[1], d[2], d[3], d[0]]]
 }
 
@@ -179,7 +179,7 @@ unsafe fn state<V: Vector>(
     [low, high]: [V; 2],
     bytes: u32,
     flags: u32,
-) -> State<V> {
+) -> Blake3Rows<V> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let iv = [splat32(IV[0]), splat32(IV[1]), splat32(IV[2]), splat32(IV[3])];
@@ -192,7 +192,7 @@ unsafe fn state<V: Vector>(
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn folded<V: Vector>([a, b, c, d]: &State<V>) -> [V; 8] {
+unsafe fn folded<V: Vector>([a, b, c, d]: &Blake3Rows<V>) -> [V; 8] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let [a0, a1, a2, a3] = [a[0].xor(c[0]), a[1].xor(c[1]), a[2].xor(c[2]), a[3].xor(c[3])];
@@ -222,7 +222,7 @@ struct Keyed<'a> {
     hashes: &'a mut [u128],
 }
 
-impl Task for Keyed<'_> {
+impl VectorLoop for Keyed<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

@@ -1,7 +1,7 @@
 //! Carry-less multiplication: universal hashing of rows, and the field GF(2^128).
 
 use crate::Kernel;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 /// Computes `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) without reduction: low and high half. Takes
 /// constant time.
@@ -56,7 +56,7 @@ struct Accumulate<'a> {
     chi: u128,
 }
 
-impl Task for Accumulate<'_> {
+impl VectorLoop for Accumulate<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -87,7 +87,7 @@ struct HashRows<'a> {
     chis: &'a [u128],
 }
 
-impl Task for HashRows<'_> {
+impl VectorLoop for HashRows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

@@ -4,7 +4,7 @@ use zeroize::Zeroize;
 
 use crate::Kernel;
 use crate::tile::{TILE_ROWS, Tile, TileRow};
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 /// Adds to `acc[r]` the sum of row r times `chis` over all tiles and blocks, as polynomials over GF(2)
 /// without reduction, low and high half. Then transposes each tile in place: column c is block c, and its bit
@@ -39,7 +39,7 @@ struct Columns<'a> {
 #[repr(C, align(64))]
 struct Sums([[u128; 4]; 3]);
 
-impl Task for Columns<'_> {
+impl VectorLoop for Columns<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

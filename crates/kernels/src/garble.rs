@@ -1,6 +1,6 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
-//! [`Wires`] stores the labels of one slot side by side for all copies. So every step of the [`GateList`] is
+//! [`WalkLabels`] stores the labels of one slot side by side for all copies. So every step of the [`GateList`] is
 //! a few operations on full registers. For a single copy, the AND gates of a layer are processed side by side
 //! instead.
 //!
@@ -8,9 +8,9 @@
 //! the half gate is `i`: `2j` and `2j + 1` for AND gate `j`. Since σ is linear, the two `y` of `H(x, i) ⊕
 //! H(x ⊕ Δ, i)` add up to `σ(Δ)`.
 
-use crate::lines::Lines;
-use crate::script::{And, GateList, Layer, ONE, Xor};
-use crate::vector::{Task, Vector, prefetch};
+use crate::lines::AlignedBlocks;
+use crate::script::{And, GateList, ONE, ScriptLayer, Xor};
+use crate::vector::{Vector, VectorLoop, prefetch};
 use crate::{Aes128, Kernel};
 
 /// The possible numbers of copies that are processed together.
@@ -34,9 +34,9 @@ pub struct MaskedTables<'a, 'b> {
 }
 
 /// The labels of a few copies during a walk through a [`GateList`], erased when dropped.
-pub struct Wires {
+pub struct WalkLabels {
     /// The labels of all lanes, slot after slot. While garbling, σ(Δ) follows, and Δ if no slot contains it.
-    lines: Lines,
+    lines: AlignedBlocks,
     slots: usize,
     lanes: usize,
 }
@@ -50,16 +50,19 @@ pub struct HashKeys<'a> {
     pub gates_per_key: usize,
 }
 
-impl Wires {
+impl WalkLabels {
     /// Allocates the labels of `lanes` copies.
     pub fn new(script: &GateList, lanes: usize) -> Self {
-        let mut wires =
-            Wires { lines: Lines::new((script.slots() + BEHIND) * lanes), slots: script.slots(), lanes: 0 };
+        let mut wires = WalkLabels {
+            lines: AlignedBlocks::new((script.slots() + BEHIND) * lanes),
+            slots: script.slots(),
+            lanes: 0,
+        };
         wires.set_lanes(lanes);
         wires
     }
 
-    /// Sets the number of copies: one of [`LANES`], at most the number given to [`Wires::new`]. All labels
+    /// Sets the number of copies: one of [`LANES`], at most the number given to [`WalkLabels::new`]. All labels
     /// become invalid.
     ///
     /// # Panics
@@ -142,7 +145,7 @@ impl Wires {
     /// Evaluates a section with active labels.
     ///
     /// # Panics
-    /// As [`Wires::garble`].
+    /// As [`WalkLabels::garble`].
     pub fn evaluate(
         &mut self,
         kernel: Kernel,
@@ -177,13 +180,13 @@ impl Wires {
         }
     }
 
-    /// Does the same as [`Wires::garble`], with a word for each AND gate of each copy, which is added to the
+    /// Does the same as [`WalkLabels::garble`], with a word for each AND gate of each copy, which is added to the
     /// label of its result. The sum overwrites the word. The walk continues with the sum without its last
     /// bit. All copies have the offset `delta`, which ends in 1, and input labels end in 0. A negation adds
     /// the label in slot [`ONE`].
     ///
     /// # Panics
-    /// As [`Wires::garble`]. [`Wires::garble_with_words`] also panics if the number of copies is not one of
+    /// As [`WalkLabels::garble`]. [`WalkLabels::garble_with_words`] also panics if the number of copies is not one of
     /// [`WORD_LANES`], or the number of words is wrong.
     pub fn garble_with_words(
         &mut self,
@@ -208,11 +211,11 @@ impl Wires {
         }
     }
 
-    /// Does the same as [`Wires::evaluate`], with a word for each AND gate of each copy, which is added to
+    /// Does the same as [`WalkLabels::evaluate`], with a word for each AND gate of each copy, which is added to
     /// the label of its result. The sum overwrites the word, and is the label of the result.
     ///
     /// # Panics
-    /// As [`Wires::garble_with_words`].
+    /// As [`WalkLabels::garble_with_words`].
     pub fn evaluate_with_words(
         &mut self,
         kernel: Kernel,
@@ -425,7 +428,7 @@ struct Garble<'a, const L: usize, R> {
     results: R,
 }
 
-impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
+impl<const L: usize, R: Results> VectorLoop for Garble<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -565,7 +568,7 @@ struct Evaluate<'a, const L: usize, R> {
     results: R,
 }
 
-impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
+impl<const L: usize, R: Results> VectorLoop for Evaluate<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -683,11 +686,11 @@ struct Carry<'a, const L: usize> {
     operands: [*mut u128; L],
 }
 
-impl<const L: usize> Task for Carry<'_, L> {
+impl<const L: usize> VectorLoop for Carry<'_, L> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        for Layer { xors, ands } in self.script.layers(self.section) {
+        for ScriptLayer { xors, ands } in self.script.layers(self.section) {
             // SAFETY: as in `Garble`; there are a result and two operands for each gate of each copy.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -802,7 +805,7 @@ impl GarbleOne<'_> {
     }
 }
 
-impl Task for GarbleOne<'_> {
+impl VectorLoop for GarbleOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -856,7 +859,7 @@ impl EvaluateOne<'_> {
     }
 }
 
-impl Task for EvaluateOne<'_> {
+impl VectorLoop for EvaluateOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

@@ -8,7 +8,7 @@
 
 use std::hint::black_box;
 
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel, erase};
 
 /// The number of registers that are processed together.
@@ -189,7 +189,7 @@ struct Grow<'a> {
     lefts: &'a mut [u128],
 }
 
-impl Task for Grow<'_> {
+impl VectorLoop for Grow<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -214,7 +214,7 @@ struct Complete<'a> {
     leaves: &'a mut [u128],
 }
 
-impl Task for Complete<'_> {
+impl VectorLoop for Complete<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -261,7 +261,7 @@ struct SumWhere<'a> {
     values: &'a [u128],
 }
 
-impl Task for SumWhere<'_> {
+impl VectorLoop for SumWhere<'_> {
     type Output = u128;
     #[inline(always)]
     unsafe fn run<V: Vector>(self) -> u128 {

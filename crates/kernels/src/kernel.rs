@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use crate::portable::Portable;
-use crate::vector::Task;
+use crate::vector::VectorLoop;
 
 /// The environment variable that selects the kernel, for tests and measurements. Every kernel computes the
 /// same bits.
@@ -161,7 +161,7 @@ impl Kernel {
 
     /// Runs `task` with this kernel's vectors.
     #[inline]
-    pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
+    pub(crate) fn run<T: VectorLoop>(self, task: T) -> T::Output {
         match self.0 {
             // SAFETY: `all_available` makes this kernel only after `has_vaes512`, which tests the features of
             // `vaes512`.

@@ -5,7 +5,7 @@
 //! AES_k(q) ⊕ q` with `q = σ(v) ⊕ i`, where i is the tweak at the value's place; ⌊Δ⌋ is the offset without
 //! its last bit. A mask's *word* is `K ⊕ M ⊕ b·⌊Δ⌋`, which ends in b.
 
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel};
 
 /// The number of registers that are processed together. Each register of ciphertexts has two AES chains.
@@ -125,7 +125,7 @@ impl Ciphertexts<'_> {
     }
 }
 
-impl Task for Ciphertexts<'_> {
+impl VectorLoop for Ciphertexts<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(mut self) {
@@ -183,7 +183,7 @@ impl Sums<'_> {
     }
 }
 
-impl Task for Sums<'_> {
+impl VectorLoop for Sums<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(mut self) {

@@ -57,10 +57,10 @@ pub use blake3::{
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use columns::hash_to_columns;
-pub use dual_key::{Carry, CopyKeys, Doubling, DualKey, Gates, Style, Tokens};
+pub use dual_key::{Carry, CopyKeys, Doubling, DualKey, LoopGates, Style, Tokens};
 pub use erase::erase;
 pub use factors::Factor;
-pub use garble::{HashKeys, LANES, MaskedTables, WORD_LANES, Wires};
+pub use garble::{HashKeys, LANES, MaskedTables, WORD_LANES, WalkLabels};
 pub use half_tree::{complete_tree, grow_tree, sum_where};
 pub use heap::keep_freed;
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
@@ -69,9 +69,9 @@ pub use local_code::{CODE_ONES, add_encoded};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
-pub use secrets::Secrets;
+pub use secrets::SecretBlocks;
 pub use symbols::{
-    Matrix, Picks, ROW_BLOCKS, Scale, add_picked, add_picked_with, add_products, add_products_with,
+    Matrix, Picks, ROW_BLOCKS, SymbolFactors, add_picked, add_picked_with, add_products, add_products_with,
     add_row_products, add_row_products_with, add_scaled, add_scaled_with, words_of_rows, words_of_rows_with,
 };
 pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};

@@ -5,12 +5,12 @@
 struct Line([u128; 4]);
 
 /// Secret blocks that begin at a cache line, erased when dropped.
-pub(crate) struct Lines(Vec<Line>);
+pub(crate) struct AlignedBlocks(Vec<Line>);
 
-impl Lines {
+impl AlignedBlocks {
     /// Allocates at least this many blocks, in whole cache lines.
     pub fn new(blocks: usize) -> Self {
-        Lines(vec![Line([0; 4]); blocks.div_ceil(4)])
+        AlignedBlocks(vec![Line([0; 4]); blocks.div_ceil(4)])
     }
 
     /// Returns the blocks.
@@ -28,7 +28,7 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for AlignedBlocks {
     fn drop(&mut self) {
         crate::erase(self.blocks_mut());
     }

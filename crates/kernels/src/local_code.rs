@@ -1,7 +1,7 @@
 //! A linear code over F_2 in which every bit of a word is the sum of twelve bits of the message. The code is
 //! the matrix of LPN in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
 
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel};
 
 /// For each place of a row, its position in two blocks: the half of a block, and the first bit.
@@ -37,7 +37,7 @@ struct AddEncoded<'a> {
     words: &'a mut [u128],
 }
 
-impl Task for AddEncoded<'_> {
+impl VectorLoop for AddEncoded<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

@@ -3,7 +3,7 @@
 use zeroize::Zeroize;
 
 use crate::Kernel;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 /// The number of rows that one table combines: the method of the four Russians (Arlazarov, Dinic, Kronrod,
 /// Faradžev 1970).
@@ -49,7 +49,7 @@ struct Parity<'a> {
     blocks: usize,
 }
 
-impl Task for Parity<'_> {
+impl VectorLoop for Parity<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

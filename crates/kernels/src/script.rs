@@ -43,12 +43,12 @@ struct Ends {
 /// XORs in order, and AND gates. No AND gate writes a slot that another gate of the layer reads or writes,
 /// and no XOR writes a slot that an AND gate reads. So an AND gate may be processed at any time within the
 /// layer.
-pub(crate) struct Layer<'a> {
+pub(crate) struct ScriptLayer<'a> {
     pub xors: &'a [Xor],
     pub ands: &'a [And],
 }
 
-impl<'a> Layer<'a> {
+impl<'a> ScriptLayer<'a> {
     /// Returns at most `most` AND gates at a time, each time together with a share of the XORs. XORs are
     /// loads and stores, which the machine performs while its AES unit is busy. A layer without AND gates is
     /// one share.
@@ -118,7 +118,7 @@ impl GateList {
         mut and: impl FnMut(usize, W, W) -> W,
     ) {
         let first = self.section_gates(section).start;
-        for Layer { xors, ands } in self.layers(section) {
+        for ScriptLayer { xors, ands } in self.layers(section) {
             for &Xor { a, b, out } in xors {
                 slots[out as usize] = slots[a as usize] ^ slots[b as usize];
             }
@@ -128,12 +128,14 @@ impl GateList {
         }
     }
 
-    pub(crate) fn layers(&self, section: usize) -> impl Iterator<Item = Layer<'_>> {
+    pub(crate) fn layers(&self, section: usize) -> impl Iterator<Item = ScriptLayer<'_>> {
         let first = if section == 0 { 0 } else { self.sections[section - 1] };
         let mut start = if first == 0 { Ends { xors: 0, ands: 0 } } else { self.layers[first - 1] };
         self.layers[first..self.sections[section]].iter().map(move |end| {
-            let layer =
-                Layer { xors: &self.xors[start.xors..end.xors], ands: &self.ands[start.ands..end.ands] };
+            let layer = ScriptLayer {
+                xors: &self.xors[start.xors..end.xors],
+                ands: &self.ands[start.ands..end.ands],
+            };
             start = *end;
             layer
         })

@@ -13,17 +13,17 @@ use crate::pages::erases_pages_of;
 /// system clears them before anybody gets them again. An iterator that is collected into a list must know its
 /// length, because a growing list leaves copies behind.
 #[derive(Clone, Default)]
-pub struct Secrets<T: Copy + Default>(Vec<T>);
+pub struct SecretBlocks<T: Copy + Default>(Vec<T>);
 
-impl<T: Copy + Default> Secrets<T> {
+impl<T: Copy + Default> SecretBlocks<T> {
     /// Returns a list of these secrets.
     pub fn new(secrets: Vec<T>) -> Self {
-        Secrets(secrets)
+        SecretBlocks(secrets)
     }
 
     /// Allocates an empty list for this many secrets.
     pub fn with_capacity(capacity: usize) -> Self {
-        Secrets(Vec::with_capacity(capacity))
+        SecretBlocks(Vec::with_capacity(capacity))
     }
 
     /// Returns this many zeros, whose pages are allocated when they are written.
@@ -31,37 +31,37 @@ impl<T: Copy + Default> Secrets<T> {
     where
         T: Zeroable,
     {
-        Secrets(bytemuck::zeroed_vec(count))
+        SecretBlocks(bytemuck::zeroed_vec(count))
     }
 }
 
-impl<T: Copy + Default> From<Vec<T>> for Secrets<T> {
+impl<T: Copy + Default> From<Vec<T>> for SecretBlocks<T> {
     fn from(secrets: Vec<T>) -> Self {
-        Secrets(secrets)
+        SecretBlocks(secrets)
     }
 }
 
-impl<T: Copy + Default> Deref for Secrets<T> {
+impl<T: Copy + Default> Deref for SecretBlocks<T> {
     type Target = Vec<T>;
     fn deref(&self) -> &Vec<T> {
         &self.0
     }
 }
 
-impl<T: Copy + Default> DerefMut for Secrets<T> {
+impl<T: Copy + Default> DerefMut for SecretBlocks<T> {
     fn deref_mut(&mut self) -> &mut Vec<T> {
         &mut self.0
     }
 }
 
-impl<T: Copy + Default> Zeroize for Secrets<T> {
+impl<T: Copy + Default> Zeroize for SecretBlocks<T> {
     /// Erases all secrets and empties the list.
     fn zeroize(&mut self) {
-        *self = Secrets(Vec::new());
+        *self = SecretBlocks(Vec::new());
     }
 }
 
-impl<T: Copy + Default> Drop for Secrets<T> {
+impl<T: Copy + Default> Drop for SecretBlocks<T> {
     fn drop(&mut self) {
         // When a user stops the program, erasing gigabytes would take too long. Erasing pages that were never
         // written would take even longer, because it would allocate them.
@@ -76,8 +76,8 @@ impl<T: Copy + Default> Drop for Secrets<T> {
     }
 }
 
-impl<T: Copy + Default> FromIterator<T> for Secrets<T> {
+impl<T: Copy + Default> FromIterator<T> for SecretBlocks<T> {
     fn from_iter<I: IntoIterator<Item = T>>(secrets: I) -> Self {
-        Secrets(secrets.into_iter().collect())
+        SecretBlocks(secrets.into_iter().collect())
     }
 }

@@ -12,8 +12,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::erase::erase;
 use crate::factors::{Factor, Factors};
-use crate::vector::{Task, Vector};
-use crate::{Kernel, Secrets};
+use crate::vector::{Vector, VectorLoop};
+use crate::{Kernel, SecretBlocks};
 
 /// The number of symbols in a block.
 const BLOCK: usize = 16;
@@ -89,7 +89,7 @@ struct Multiply<'a> {
     sum_blocks: usize,
 }
 
-impl Task for Multiply<'_> {
+impl VectorLoop for Multiply<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -129,7 +129,7 @@ unsafe fn multiply_tiles<V: Vector>(
     let tile = BLOCK * V::BLOCKS;
     // `rows` has a register for each symbol: this symbol of all words of a tile. `products` is for 16 symbols
     // of the products.
-    let mut rows = Secrets::<u128>::zeros(blocks * BLOCK * V::BLOCKS);
+    let mut rows = SecretBlocks::<u128>::zeros(blocks * BLOCK * V::BLOCKS);
     let mut products = Zeroizing::new([0_u128; 4 * BLOCK]);
     // `black_box` hides the destinations from the compiler, which would otherwise split the products into
     // machine words.
@@ -224,14 +224,14 @@ struct MultiplyRows<'a> {
     row_blocks: usize,
 }
 
-impl Task for MultiplyRows<'_> {
+impl VectorLoop for MultiplyRows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         const { assert!(ROW_BLOCKS.is_multiple_of(V::BLOCKS)) };
         let MultiplyRows { matrix, rows, sums, row_blocks } = self;
         // A register of each row, side by side.
-        let mut here = Secrets::<u128>::zeros(matrix.inputs * V::BLOCKS);
+        let mut here = SecretBlocks::<u128>::zeros(matrix.inputs * V::BLOCKS);
         let here = here.as_mut_ptr();
         for first in (0..row_blocks).step_by(V::BLOCKS) {
             // SAFETY: the caller guarantees the features of `V`; rows and sums fit the matrix, and have whole
@@ -478,7 +478,7 @@ struct AddPicked<'a> {
     sum_blocks: usize,
 }
 
-impl Task for AddPicked<'_> {
+impl VectorLoop for AddPicked<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -544,7 +544,7 @@ struct WordsOfRows<'a> {
     blocks: usize,
 }
 
-impl Task for WordsOfRows<'_> {
+impl VectorLoop for WordsOfRows<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -576,12 +576,12 @@ impl Task for WordsOfRows<'_> {
 
 /// The factors of all coefficients that a byte can hold.
 #[derive(Clone)]
-pub struct Scale(Factors);
+pub struct SymbolFactors(Factors);
 
-impl Scale {
+impl SymbolFactors {
     /// Returns the table in which coefficient `c` has the factor `factor(c)`.
     pub fn new(factor: impl Fn(u8) -> Factor) -> Self {
-        Scale(Factors::of((0..256_usize).map(|c| factor(c as u8))))
+        SymbolFactors(Factors::of((0..256_usize).map(|c| factor(c as u8))))
     }
 }
 
@@ -594,7 +594,13 @@ const CHUNKS: usize = 8;
 ///
 /// # Panics
 /// If the numbers of sums, coefficients and chunks do not match, or `chunk` is no multiple of 4.
-pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk: usize, sums: &mut [u128]) {
+pub fn add_scaled(
+    scale: &SymbolFactors,
+    coefficients: &[Vec<u8>],
+    data: &[u128],
+    chunk: usize,
+    sums: &mut [u128],
+) {
     add_scaled_with(Kernel::best(), scale, coefficients, data, chunk, sums);
 }
 
@@ -604,7 +610,7 @@ pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk:
 /// As [`add_scaled`].
 pub fn add_scaled_with(
     kernel: Kernel,
-    scale: &Scale,
+    scale: &SymbolFactors,
     coefficients: &[Vec<u8>],
     data: &[u128],
     chunk: usize,
@@ -625,7 +631,7 @@ pub fn add_scaled_with(
 }
 
 struct AddScaled<'a> {
-    scale: &'a Scale,
+    scale: &'a SymbolFactors,
     coefficients: &'a [Vec<u8>],
     /// The index of the first chunk's coefficient.
     first: usize,
@@ -634,11 +640,11 @@ struct AddScaled<'a> {
     sums: &'a mut [u128],
 }
 
-impl Task for AddScaled<'_> {
+impl VectorLoop for AddScaled<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let AddScaled { scale: Scale(factors), coefficients, first, data, chunk, sums } = self;
+        let AddScaled { scale: SymbolFactors(factors), coefficients, first, data, chunk, sums } = self;
         let whole = data.len() / (CHUNKS * chunk) * CHUNKS;
         for c in (0..whole).step_by(CHUNKS) {
             // SAFETY: the caller guarantees the features of `V`; chunks and sums are whole registers long.

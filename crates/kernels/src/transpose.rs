@@ -2,7 +2,7 @@
 //! use.
 
 use crate::Kernel;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
 /// Returns the number of words of 64 bits in a column of `rows` bits.
 pub const fn words_for_rows(rows: usize) -> usize {
@@ -59,7 +59,7 @@ struct Transpose<'a> {
     words: usize,
 }
 
-impl Task for Transpose<'_> {
+impl VectorLoop for Transpose<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -91,7 +91,7 @@ struct TransposeBack<'a> {
     stride: usize,
 }
 
-impl Task for TransposeBack<'_> {
+impl VectorLoop for TransposeBack<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {

@@ -1,7 +1,7 @@
 //! The rows of SoftSpokenOT (Roy, CRYPTO 2022): streams of many keys, added up while they are in registers.
 
 use crate::tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel};
 
 /// The streams of the leaves of 128/K trees of K levels, in counter mode. `r_y` is the stream of leaf y, and
@@ -313,7 +313,7 @@ macro_rules! loops {
             }
         }
 
-        impl Task for $task {
+        impl VectorLoop for $task {
             type Output = ();
             #[inline(always)]
             unsafe fn run<V: Vector>(mut self) {

@@ -7,7 +7,7 @@ use crate::tile::Tile;
 /// once.
 ///
 /// # Safety
-/// Every method may be called only on a machine with the implementation's features. The loops are [`Task`]s,
+/// Every method may be called only on a machine with the implementation's features. The loops are [`VectorLoop`]s,
 /// which [`crate::Kernel::run`] starts only on such a machine. The documentation of methods with pointers
 /// says what they access. Implementations are `#[inline(always)]`, so that they are compiled with the
 /// features of the function that runs the task. (Closures given to `array::map` and similar functions are not
@@ -221,7 +221,7 @@ pub(crate) trait Vector: Copy {
 }
 
 /// A loop over vectors, which [`crate::Kernel::run`] runs.
-pub(crate) trait Task {
+pub(crate) trait VectorLoop {
     /// The result of the task.
     type Output;
     /// Runs the loop. Implementations are `#[inline(always)]`.

@@ -14,7 +14,7 @@ use core::arch::x86_64::*;
 
 use crate::factors::Factors;
 use crate::tile::Tile;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 use register::X4;
 
 pub(crate) fn has_aes_ni() -> bool {
@@ -42,14 +42,14 @@ pub(crate) fn has_vaes512() -> bool {
 
 /// Runs a task with 128-bit registers.
 #[target_feature(enable = "aes,pclmulqdq,ssse3")]
-pub(crate) unsafe fn aes_ni<T: Task>(task: T) -> T::Output {
+pub(crate) unsafe fn aes_ni<T: VectorLoop>(task: T) -> T::Output {
     // SAFETY: this function's features are those of `X1`.
     unsafe { task.run::<X1>() }
 }
 
 /// Runs a task with 256-bit registers.
 #[target_feature(enable = "aes,pclmulqdq,avx2,vaes,vpclmulqdq")]
-pub(crate) unsafe fn vaes256<T: Task>(task: T) -> T::Output {
+pub(crate) unsafe fn vaes256<T: VectorLoop>(task: T) -> T::Output {
     // SAFETY: this function's features are those of `X2`.
     unsafe { task.run::<X2>() }
 }
@@ -58,7 +58,7 @@ pub(crate) unsafe fn vaes256<T: Task>(task: T) -> T::Output {
 #[target_feature(
     enable = "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni"
 )]
-pub(crate) unsafe fn vaes512<T: Task>(task: T) -> T::Output {
+pub(crate) unsafe fn vaes512<T: VectorLoop>(task: T) -> T::Output {
     // SAFETY: this function's features are those of `X4`.
     unsafe { task.run::<X4>() }
 }

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use brickwork::circuit::library;
 use brickwork::wire::{Channel, Stream, memory_pair};
 use brickwork_timing::{
-    Shared, evaluator_input, garbler_input, known, play, play_by_makers, play_from_stock,
+    SharedSecrets, evaluator_input, garbler_input, known, play, play_by_makers, play_from_stock,
 };
 
 /// The system's allocator, which returns zeroed blocks and keeps the contents of freed ones.
@@ -174,9 +174,9 @@ impl Write for Line {
 
 impl Stream for Line {}
 
-fn nothing_remains_of(play: impl Fn(&Shared)) {
+fn nothing_remains_of(play: impl Fn(&SharedSecrets)) {
     let alone = alone();
-    let secrets = Shared::default();
+    let secrets = SharedSecrets::default();
     let freed = freed_by(&alone, || play(&secrets));
     let secrets = known(&secrets);
     assert!(secrets.len() > 10_000, "{} secrets are known", secrets.len());

@@ -19,9 +19,9 @@ use brickwork::duplo;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
-use brickwork::session::{GREETING_BYTES, Job, Unobserved};
-use brickwork::stock::{Entry, Standing, State};
-use brickwork::wire::tls::{Identity, Listener, Options, connect};
+use brickwork::session::{AgreedJob, GREETING_BYTES, Unobserved};
+use brickwork::stock::{EpochEntry, EpochReport, EpochState};
+use brickwork::wire::tls::{EndpointOptions, Identity, Listener, connect};
 use brickwork::wire::{Channel, Stream};
 
 /// The system's allocator, which counts the allocated bytes and their maximum.
@@ -98,7 +98,7 @@ const HELLO: u8 = 1;
 const FLOOD: usize = 64 << 20;
 
 /// Returns the largest allocation of a party under attack, and the error with which it ends.
-fn attacked(party: Party, job: &Job, says: &[u8], left: usize) -> (usize, Error) {
+fn attacked(party: Party, job: &AgreedJob, says: &[u8], left: usize) -> (usize, Error) {
     most(|| {
         let channel = Channel::new(vec![Box::new(Flood { says: says.to_vec(), at: 0, left })]);
         let input = vec![false; 32];
@@ -121,7 +121,7 @@ const SLACK: usize = 64 << 10;
 fn row_18_a_flood_of_any_message_takes_no_memory() {
     let _alone = ALONE.lock().unwrap();
     let program = std::sync::Arc::new(library::millionaires().unwrap());
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     for party in [Party::Garbler, Party::Evaluator] {
         // The first run fills caches that are made once.
         attacked(party, &job, &[0], 0);
@@ -222,7 +222,7 @@ impl Stream for Turning {}
 fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
     let program = ands(2, Recipient::Both);
     let run = |party, channel| {
-        let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+        let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let hooks = Hooks {
             parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])),
             dealer: Some([7; 32]),
@@ -292,9 +292,9 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     const LONGEST: usize = 1 << 20;
     let _alone = ALONE.lock().unwrap();
-    let state = State::new(&[5; 32]);
-    let entry = Entry::Use { program: [2; 32], taken: vec![(1, 1); LONGEST / 2 - 200] };
-    let standing = Standing { head: [3; 32], last: Some((*state.head(), entry)) };
+    let state = EpochState::new(&[5; 32]);
+    let entry = EpochEntry::Use { program: [2; 32], taken: vec![(1, 1); LONGEST / 2 - 200] };
+    let standing = EpochReport { head: [3; 32], last: Some((*state.head(), entry)) };
     let told = postcard::to_stdvec(&[([5u8; 32], standing)][..]).unwrap();
     assert!(told.len() <= LONGEST && told.len() > LONGEST - 400);
     // The same message claims that it contains 2^64 - 1 layers.
@@ -317,7 +317,7 @@ const EACH: usize = 32 << 10;
 fn hello(own: &Identity, peer: &Identity) -> Vec<u8> {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap().to_string();
-    let options = Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(1) };
+    let options = EndpointOptions { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(1) };
     std::thread::scope(|scope| {
         scope.spawn(|| connect(&address, own, peer.public_key(), &options).err());
         let mut hello = vec![0; 4 << 10];
@@ -334,7 +334,7 @@ fn hello(own: &Identity, peer: &Identity) -> Vec<u8> {
 fn row_18_a_crowd_of_half_open_connections() {
     let _alone = ALONE.lock().unwrap();
     let [mine, theirs] = [0, 1].map(|_| Identity::generate().unwrap().0);
-    let options = |party| Options { party, lanes: 1, timeout: Duration::from_secs(30) };
+    let options = |party| EndpointOptions { party, lanes: 1, timeout: Duration::from_secs(30) };
     let listener =
         Listener::bind("127.0.0.1:0", &mine, theirs.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap();

@@ -6,7 +6,7 @@ use std::alloc::Layout;
 use std::fs::{read_to_string, write};
 use std::sync::Mutex;
 
-use brickwork_kernels::{Erasing, LargePages, Secrets};
+use brickwork_kernels::{Erasing, LargePages, SecretBlocks};
 
 #[global_allocator]
 static ALLOCATOR: LargePages = LargePages::new();
@@ -52,7 +52,7 @@ fn left_in_a_block(bytes: usize) -> usize {
 fn pages_that_nobody_touched_are_not_made_to_be_erased() {
     let _alone = ALONE.lock().unwrap();
     const BYTES: usize = 1 << 30;
-    let untouched = Secrets::<u128>::zeros(BYTES / 16);
+    let untouched = SecretBlocks::<u128>::zeros(BYTES / 16);
     forget();
     let before = most();
     let stopping = Erasing::begin();
@@ -68,7 +68,7 @@ fn nothing_is_left_of_secrets_whatever_ends_them() {
     for bytes in [1 << 20, 2 << 20, 16 << 20, 40 << 20] {
         for (stopped, left) in [(false, bytes), (true, bytes), (false, bytes / 3), (true, 0), (false, 0)] {
             let ends = || {
-                let mut secrets = Secrets::<u8>::zeros(bytes);
+                let mut secrets = SecretBlocks::<u8>::zeros(bytes);
                 secrets.fill(0xa5);
                 secrets.truncate(left);
                 let at = secrets.as_ptr().addr();

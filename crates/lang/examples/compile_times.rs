@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use brickwork_lang::{NoFiles, Options, compile};
+use brickwork_lang::{CompileOptions, NoFiles, compile};
 
 fn matrix(n: u32, function: &str, call: &str) -> String {
     format!(
@@ -58,7 +58,7 @@ fn main() {
         programs().into_iter().filter(|(name, _)| wanted.as_deref().is_none_or(|w| w == *name))
     {
         let start = Instant::now();
-        match compile(name, &source, &NoFiles, &Options::default()) {
+        match compile(name, &source, &NoFiles, &CompileOptions::default()) {
             Ok(compiled) => {
                 let p = compiled.program;
                 let gates: u64 = p.components().iter().map(|c| c.circuit.gate_count() as u64).sum();

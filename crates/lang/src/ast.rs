@@ -1,6 +1,6 @@
 //! The syntax tree. It represents the text, and not its meaning.
 
-use crate::source::Span;
+use crate::source::SourceSpan;
 use brickwork_circuit::Rule;
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ pub struct Ident {
     /// The name.
     pub name: Rc<str>,
     /// The place of the name.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// A binary operator other than assignment.
@@ -104,14 +104,14 @@ pub struct Expr {
     /// The kind of expression.
     pub kind: ExprKind,
     /// The place of the expression.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The height of the expression's tree, as it was parsed.
     pub height: u32,
 }
 
 impl Expr {
     /// Makes an expression of this kind.
-    pub fn new(kind: ExprKind, span: Span) -> Expr {
+    pub fn new(kind: ExprKind, span: SourceSpan) -> Expr {
         use ExprKind::*;
         let below = match &kind {
             Ident(_) | Number(_) | Macro(_) | Broken => 0,
@@ -183,13 +183,13 @@ pub enum TypeName {
         /// The width: a number, a name, or an expression in parentheses.
         width: Box<Expr>,
         /// The place of the whole type.
-        span: Span,
+        span: SourceSpan,
     },
 }
 
 impl TypeName {
     /// Returns the place of the type.
-    pub fn span(&self) -> Span {
+    pub fn span(&self) -> SourceSpan {
         match self {
             TypeName::Named(name) => name.span,
             TypeName::Int { span, .. } => *span,
@@ -211,7 +211,7 @@ pub enum Init {
     /// A value: one element, or an array where an array is expected.
     Expr(Expr),
     /// `{ … }`
-    List(Vec<Init>, Span),
+    List(Vec<Init>, SourceSpan),
 }
 
 /// One declared variable.
@@ -233,7 +233,7 @@ pub struct VarDecl {
     /// The variables.
     pub vars: Vec<Declarator>,
     /// The place of the whole declaration.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// A statement.
@@ -258,7 +258,7 @@ pub enum Stmt {
         /// The repeated statement.
         body: Box<Stmt>,
         /// The place of the word `for`.
-        span: Span,
+        span: SourceSpan,
     },
     /// `if (cond) then else otherwise`
     If {
@@ -270,7 +270,7 @@ pub enum Stmt {
         otherwise: Option<Box<Stmt>>,
     },
     /// `return e;` or `return;`
-    Return(Option<Expr>, Span),
+    Return(Option<Expr>, SourceSpan),
 }
 
 /// A type with array dimensions.
@@ -316,7 +316,7 @@ pub struct Function {
     /// The statements.
     pub body: Vec<Stmt>,
     /// The requests of pragmas, with their places.
-    pub requests: Vec<(FunctionPragma, Span)>,
+    pub requests: Vec<(FunctionPragma, SourceSpan)>,
 }
 
 /// A list of fields: `T a, b[3];`
@@ -334,9 +334,9 @@ pub enum Item {
     /// `#define name body`
     Define(Ident, Expr),
     /// `#include "path"`
-    Include(Rc<str>, Span),
+    Include(Rc<str>, SourceSpan),
     /// `#parties n`
-    Parties(u64, Span),
+    Parties(u64, SourceSpan),
     /// `#input n T` or `#output n T`
     Io {
         /// True for an input, false for an output.
@@ -344,13 +344,13 @@ pub enum Item {
         /// The number of the party.
         party: u64,
         /// The place of the party's number.
-        party_span: Span,
+        party_span: SourceSpan,
         /// The type of the values.
         ty: TypeRef,
         /// The rules for the party's values, from pragmas, with their places.
-        rules: Vec<(Rule, Span)>,
+        rules: Vec<(Rule, SourceSpan)>,
         /// The place of the whole line.
-        span: Span,
+        span: SourceSpan,
     },
     /// `typedef int_t W name`
     IntType {
@@ -361,7 +361,7 @@ pub enum Item {
         /// The new name.
         name: Ident,
         /// The number of bits after the point, and the place of the pragma for it.
-        point: Option<(u64, Span)>,
+        point: Option<(u64, SourceSpan)>,
     },
     /// `typedef struct_t name { … }`
     StructType {

@@ -2,15 +2,15 @@
 
 use brickwork_circuit::{Builder, Gate, library::aes};
 
-use crate::graph::{Bit, Graph};
+use crate::graph::{Graph, GraphBit};
 
 /// Returns the AES S-box of a byte, with 32 AND gates.
-pub fn aes_sbox(graph: &mut Graph, byte: &[Bit]) -> Vec<Bit> {
+pub fn aes_sbox(graph: &mut Graph, byte: &[GraphBit]) -> Vec<GraphBit> {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();
     let outputs = aes::sub_byte(&mut builder, &inputs);
     // This cannot fail, because the circuit has inputs and few wires.
-    let Ok(circuit) = builder.finish(&outputs) else { return vec![Bit::ZERO; 8] };
+    let Ok(circuit) = builder.finish(&outputs) else { return vec![GraphBit::ZERO; 8] };
     let mut bits = byte.to_vec();
     for gate in circuit.gates() {
         let bit = match gate {

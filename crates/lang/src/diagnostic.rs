@@ -6,7 +6,7 @@ use std::fmt;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde::Serialize;
 
-use crate::source::{Position, SourceMap, Span};
+use crate::source::{Position, SourceMap, SourceSpan};
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,23 +29,23 @@ pub struct Diagnostic {
     /// The message.
     pub message: String,
     /// The place in the source.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The note at the place.
     pub label: String,
     /// Other places that explain the problem.
-    pub related: Vec<(Span, String)>,
+    pub related: Vec<(SourceSpan, String)>,
     /// The hint, which is written for users who are new to the language.
     pub hint: String,
 }
 
 impl Diagnostic {
     /// Makes an error, still without its hint.
-    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Draft {
+    pub fn error(code: &'static str, span: SourceSpan, message: impl Into<String>) -> Draft {
         Draft::new(Severity::Error, code, span, message.into())
     }
 
     /// Makes a warning, still without its hint.
-    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Draft {
+    pub fn warning(code: &'static str, span: SourceSpan, message: impl Into<String>) -> Draft {
         Draft::new(Severity::Warning, code, span, message.into())
     }
 }
@@ -55,7 +55,7 @@ impl Diagnostic {
 pub struct Draft(Diagnostic);
 
 impl Draft {
-    fn new(severity: Severity, code: &'static str, span: Span, message: String) -> Self {
+    fn new(severity: Severity, code: &'static str, span: SourceSpan, message: String) -> Self {
         Draft(Diagnostic {
             severity,
             code,
@@ -74,7 +74,7 @@ impl Draft {
     }
 
     /// Adds another place with a text.
-    pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+    pub fn also(mut self, span: SourceSpan, text: impl Into<String>) -> Self {
         self.0.related.push((span, text.into()));
         self
     }
@@ -95,7 +95,7 @@ const MAX_ERRORS: usize = 100;
 #[derive(Default)]
 pub struct Sink {
     list: Vec<Diagnostic>,
-    seen: HashSet<(&'static str, Span)>,
+    seen: HashSet<(&'static str, SourceSpan)>,
     errors: usize,
 }
 
@@ -152,7 +152,7 @@ pub struct Diagnostics {
 
 /// A place in a machine-readable form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct Location {
     /// File name.
     pub file: String,
     /// The start.
@@ -165,7 +165,7 @@ pub struct Place {
 
 /// A diagnostic in a machine-readable form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct DiagnosticRecord {
     /// Error or warning.
     pub severity: Severity,
     /// The kind of problem.
@@ -187,7 +187,7 @@ pub struct Record {
     /// The hint.
     pub hint: String,
     /// Further places.
-    pub related: Vec<Place>,
+    pub related: Vec<Location>,
 }
 
 impl Diagnostics {
@@ -212,16 +212,16 @@ impl Diagnostics {
     }
 
     /// Returns the diagnostics in a machine-readable form.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<DiagnosticRecord> {
         self.list.iter().map(|d| self.record(d)).collect()
     }
 
-    fn record(&self, d: &Diagnostic) -> Record {
+    fn record(&self, d: &Diagnostic) -> DiagnosticRecord {
         let (start, end) = (
             self.sources.position(d.span.file, d.span.start),
             self.sources.position(d.span.file, d.span.end),
         );
-        Record {
+        DiagnosticRecord {
             severity: d.severity,
             code: d.code.into(),
             message: d.message.clone(),
@@ -235,7 +235,7 @@ impl Diagnostics {
             related: d
                 .related
                 .iter()
-                .map(|(span, label)| Place {
+                .map(|(span, label)| Location {
                     file: self.sources.file(span.file).name.clone(),
                     start: self.sources.position(span.file, span.start),
                     end: self.sources.position(span.file, span.end),
@@ -367,7 +367,7 @@ impl miette::Diagnostic for Shown<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let d = self.diagnostic;
-        let length = |s: Span| (s.end - s.start) as usize;
+        let length = |s: SourceSpan| (s.end - s.start) as usize;
         let first = LabeledSpan::new_primary_with_span(
             Some(d.label.clone()).filter(|l| !l.is_empty()),
             (d.span.start as usize, length(d.span)),

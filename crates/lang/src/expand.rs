@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::ast::*;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::parser::parse;
-use crate::source::{MAX_SOURCE, Resolver, SourceMap, Span};
+use crate::source::{MAX_SOURCE, Resolver, SourceMap, SourceSpan};
 use crate::stdlib;
 
 /// The largest number of nodes of an expanded definition. Each definition can use earlier ones twice, so the
@@ -29,7 +29,7 @@ pub fn load(
 ) -> Vec<Item> {
     let root = sources.add(name, text);
     if text.len() as u64 > MAX_SOURCE {
-        let span = Span { file: root, start: 0, end: 0 };
+        let span = SourceSpan { file: root, start: 0, end: 0 };
         sink.push(too_large("the source", span));
         return Vec::new();
     }
@@ -55,7 +55,7 @@ pub fn load(
 
 fn include(
     path: &Rc<str>,
-    span: Span,
+    span: SourceSpan,
     resolver: &dyn Resolver,
     sources: &mut SourceMap,
     seen: &mut HashSet<Rc<str>>,
@@ -123,7 +123,7 @@ fn include(
     Some(items)
 }
 
-fn too_large(what: &str, span: Span) -> Diagnostic {
+fn too_large(what: &str, span: SourceSpan) -> Diagnostic {
     Diagnostic::error("include::size", span, format!("{what} is larger than {} MiB", MAX_SOURCE >> 20))
         .hint("split the file and `#include` the parts; check that it is a source")
 }

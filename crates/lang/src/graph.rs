@@ -10,17 +10,17 @@ use crate::multiples::Chains;
 
 /// A bit: a constant, or the output of a node, possibly inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Bit(u32);
+pub struct GraphBit(u32);
 
-impl Bit {
+impl GraphBit {
     /// False.
-    pub const ZERO: Bit = Bit(0);
+    pub const ZERO: GraphBit = GraphBit(0);
     /// True.
-    pub const ONE: Bit = Bit(1);
+    pub const ONE: GraphBit = GraphBit(1);
 
     /// Makes a constant.
-    pub fn constant(value: bool) -> Bit {
-        Bit(value.into())
+    pub fn constant(value: bool) -> GraphBit {
+        GraphBit(value.into())
     }
 
     /// Returns the value, if the bit is a constant.
@@ -39,24 +39,24 @@ impl Bit {
     }
 
     /// Makes the bit that is the output of a node.
-    pub fn of(node: u32) -> Bit {
-        Bit(node << 1)
+    pub fn of(node: u32) -> GraphBit {
+        GraphBit(node << 1)
     }
 
     /// Inverts the bit if `flip` is true.
-    pub fn flip(self, flip: bool) -> Bit {
-        Bit(self.0 ^ u32::from(flip))
+    pub fn flip(self, flip: bool) -> GraphBit {
+        GraphBit(self.0 ^ u32::from(flip))
     }
 
-    fn plain(self) -> Bit {
-        Bit(self.0 & !1)
+    fn plain(self) -> GraphBit {
+        GraphBit(self.0 & !1)
     }
 }
 
-impl std::ops::Not for Bit {
-    type Output = Bit;
-    fn not(self) -> Bit {
-        Bit(self.0 ^ 1)
+impl std::ops::Not for GraphBit {
+    type Output = GraphBit;
+    fn not(self) -> GraphBit {
+        GraphBit(self.0 ^ 1)
     }
 }
 
@@ -64,8 +64,8 @@ impl std::ops::Not for Bit {
 /// leaf has the same operand twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
-    a: Bit,
-    b: Bit,
+    a: GraphBit,
+    b: GraphBit,
 }
 
 /// The kind of a node.
@@ -74,9 +74,9 @@ pub enum NodeKind {
     /// An input.
     Leaf,
     /// Exclusive or; the operands are not inverted.
-    Xor(Bit, Bit),
+    Xor(GraphBit, GraphBit),
     /// AND.
-    And(Bit, Bit),
+    And(GraphBit, GraphBit),
 }
 
 /// The largest size of the table of known nodes: 64 MiB. It finds all of up to eight million nodes; of larger
@@ -102,7 +102,7 @@ pub struct Graph {
 impl Graph {
     /// Makes an empty circuit that may grow to `limit` nodes.
     pub fn new(limit: usize) -> Graph {
-        let nothing = Node { a: Bit::ZERO, b: Bit::ZERO };
+        let nothing = Node { a: GraphBit::ZERO, b: GraphBit::ZERO };
         Graph {
             nodes: vec![nothing],
             table: vec![0; 1 << 5],
@@ -140,31 +140,31 @@ impl Graph {
         }
     }
 
-    fn push(&mut self, node: Node) -> Bit {
+    fn push(&mut self, node: Node) -> GraphBit {
         if self.nodes.len() >= self.limit {
             self.full = true;
-            return Bit::ZERO;
+            return GraphBit::ZERO;
         }
         self.nodes.push(node);
         if self.nodes.len().is_multiple_of(NODES_BETWEEN_LOOKS) {
             look();
         }
-        Bit::of(self.nodes.len() as u32 - 1)
+        GraphBit::of(self.nodes.len() as u32 - 1)
     }
 
     /// Returns a new input.
-    pub fn leaf(&mut self) -> Bit {
-        self.push(Node { a: Bit::ZERO, b: Bit::ZERO })
+    pub fn leaf(&mut self) -> GraphBit {
+        self.push(Node { a: GraphBit::ZERO, b: GraphBit::ZERO })
     }
 
     /// Makes new inputs.
-    pub fn leaves(&mut self, count: u32) -> Vec<Bit> {
+    pub fn leaves(&mut self, count: u32) -> Vec<GraphBit> {
         (0..count).map(|_| self.leaf()).collect()
     }
 
     /// Returns the node of this kind with these operands, or the position for it in the table. For an AND,
     /// the operands' signs are ignored.
-    fn find(&self, hi: Bit, lo: Bit, and: bool) -> Result<u32, usize> {
+    fn find(&self, hi: GraphBit, lo: GraphBit, and: bool) -> Result<u32, usize> {
         let key = (u64::from(hi.0) << 32) | u64::from(lo.0 | u32::from(and));
         let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         let mask = self.table.len() - 1;
@@ -204,13 +204,13 @@ impl Graph {
     }
 
     /// Adds an XOR.
-    pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
+    pub fn xor(&mut self, a: GraphBit, b: GraphBit) -> GraphBit {
         let flip = a.inverted() ^ b.inverted();
         let (hi, lo) = if a > b { (a.plain(), b.plain()) } else { (b.plain(), a.plain()) };
         if hi == lo {
-            return Bit::constant(flip);
+            return GraphBit::constant(flip);
         }
-        if lo == Bit::ZERO {
+        if lo == GraphBit::ZERO {
             return hi.flip(flip);
         }
         // (lo ^ y) ^ lo = y
@@ -223,11 +223,11 @@ impl Graph {
             }
         }
         let place = match self.find(hi, lo, false) {
-            Ok(found) => return Bit::of(found).flip(flip),
+            Ok(found) => return GraphBit::of(found).flip(flip),
             Err(place) => place,
         };
         let out = self.push(Node { a: hi, b: lo });
-        if out == Bit::ZERO {
+        if out == GraphBit::ZERO {
             return out;
         }
         self.table[place] = out.node();
@@ -236,13 +236,13 @@ impl Graph {
     }
 
     /// Adds an AND.
-    pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
+    pub fn and(&mut self, a: GraphBit, b: GraphBit) -> GraphBit {
         let (hi, lo) = if a > b { (a, b) } else { (b, a) };
         if lo.node() == hi.node() {
-            return if lo == hi { hi } else { Bit::ZERO };
+            return if lo == hi { hi } else { GraphBit::ZERO };
         }
         if let Some(value) = lo.known() {
-            return if value { hi } else { Bit::ZERO };
+            return if value { hi } else { GraphBit::ZERO };
         }
         let p = lo.plain();
         match self.kind(hi.node()) {
@@ -258,7 +258,7 @@ impl Graph {
                 let (same, other) = if x.plain() == p { (x == lo, z) } else { (z == lo, x) };
                 return match (hi.inverted(), same) {
                     (false, true) => hi,
-                    (false, false) => Bit::ZERO,
+                    (false, false) => GraphBit::ZERO,
                     (true, true) => self.and(lo, !other),
                     (true, false) => lo,
                 };
@@ -270,7 +270,7 @@ impl Graph {
         let place = match self.find(hi.plain(), p, true) {
             Err(place) => place,
             Ok(found) => {
-                let (out, Node { a: l, b: h }) = (Bit::of(found), self.nodes[found as usize]);
+                let (out, Node { a: l, b: h }) = (GraphBit::of(found), self.nodes[found as usize]);
                 return match (l == lo, h == hi) {
                     (true, true) => out,
                     (false, true) => self.xor(hi, out),
@@ -284,7 +284,7 @@ impl Graph {
             }
         };
         let out = self.push(Node { a: lo, b: hi });
-        if out == Bit::ZERO {
+        if out == GraphBit::ZERO {
             return out;
         }
         self.table[place] = out.node();
@@ -293,21 +293,21 @@ impl Graph {
     }
 
     /// Adds an OR.
-    pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
+    pub fn or(&mut self, a: GraphBit, b: GraphBit) -> GraphBit {
         !self.and(!a, !b)
     }
 
     /// Adds `if condition { then } else { otherwise }`, which costs one AND.
-    pub fn mux(&mut self, condition: Bit, then: Bit, otherwise: Bit) -> Bit {
+    pub fn mux(&mut self, condition: GraphBit, then: GraphBit, otherwise: GraphBit) -> GraphBit {
         let difference = self.xor(then, otherwise);
         let masked = self.and(condition, difference);
         self.xor(masked, otherwise)
     }
 
     /// Appends a finished circuit on these inputs.
-    pub fn append(&mut self, template: &Template, inputs: &[Bit]) -> Vec<Bit> {
+    pub fn append(&mut self, template: &Template, inputs: &[GraphBit]) -> Vec<GraphBit> {
         let mut bits = Vec::with_capacity(template.nodes.len() + inputs.len() + 1);
-        bits.push(Bit::ZERO);
+        bits.push(GraphBit::ZERO);
         bits.extend_from_slice(inputs);
         for node in looking(&template.nodes) {
             let (a, b) = (
@@ -321,7 +321,7 @@ impl Graph {
 
     /// Returns the finished circuit. Nodes `1..=inputs` must be its inputs, and all later nodes gates. Nodes
     /// that no output needs are dropped.
-    pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
+    pub fn finish(mut self, inputs: u32, outputs: &[GraphBit]) -> Template {
         self.table = Vec::new();
         let mut live = vec![false; self.nodes.len()];
         for o in outputs {
@@ -337,7 +337,8 @@ impl Graph {
         let mut renamed: Vec<u32> = (0..=inputs).collect();
         renamed.reserve_exact(self.nodes.len() - renamed.len());
         let mut next = inputs + 1;
-        let rename = |renamed: &[u32], bit: Bit| Bit::of(renamed[bit.node() as usize]).flip(bit.inverted());
+        let rename =
+            |renamed: &[u32], bit: GraphBit| GraphBit::of(renamed[bit.node() as usize]).flip(bit.inverted());
         let mut write = 0;
         for (index, live) in looking(live.into_iter().enumerate().skip(inputs as usize + 1)) {
             renamed.push(next);
@@ -362,7 +363,7 @@ pub struct Template {
     pub inputs: u32,
     nodes: Vec<Node>,
     /// The outputs.
-    pub outputs: Vec<Bit>,
+    pub outputs: Vec<GraphBit>,
 }
 
 impl Template {
@@ -389,7 +390,7 @@ impl Template {
         let mut bits = vec![false];
         bits.extend_from_slice(inputs);
         for kind in (0..self.gates() as u32).map(|gate| self.kind(gate)) {
-            let get = |b: Bit| bits[b.node() as usize] ^ b.inverted();
+            let get = |b: GraphBit| bits[b.node() as usize] ^ b.inverted();
             bits.push(match kind {
                 NodeKind::Xor(a, b) => get(a) ^ get(b),
                 NodeKind::And(a, b) => get(a) & get(b),
@@ -415,7 +416,7 @@ mod tests {
         for _ in 0..2000 {
             let mut graph = Graph::new(1 << 20);
             // Each bit has its truth table over three leaves beside it.
-            let mut bits = vec![(Bit::ZERO, 0u8)];
+            let mut bits = vec![(GraphBit::ZERO, 0u8)];
             let leaves = graph.leaves(3);
             bits.extend(leaves.into_iter().zip([0xf0, 0xcc, 0xaa]));
             for _ in 0..12 {
@@ -429,7 +430,7 @@ mod tests {
                     (graph.and(a, b), ta & tb)
                 });
             }
-            let outputs: Vec<Bit> = bits.iter().map(|(b, _)| *b).collect();
+            let outputs: Vec<GraphBit> = bits.iter().map(|(b, _)| *b).collect();
             let template = graph.finish(3, &outputs);
             assert!(template.ands() <= 12, "twelve operations never need more than twelve ANDs");
             for row in 0..8u8 {

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use brickwork_circuit::Rule;
 
 use crate::ast::{BinaryOp, FunctionPragma};
-use crate::source::Span;
-use crate::types::{Type, Types};
+use crate::source::SourceSpan;
+use crate::types::{ExprType, Types};
 
 /// An expression.
 #[derive(Debug)]
@@ -14,9 +14,9 @@ pub struct Ex {
     /// The kind of expression.
     pub kind: ExKind,
     /// The type of the value.
-    pub ty: Type,
+    pub ty: ExprType,
     /// The place in the source.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// The kind of expression.
@@ -30,15 +30,15 @@ pub enum ExKind {
         width: u32,
     },
     /// The value of a variable or of a part of it.
-    Read(Place),
+    Read(VariablePart),
     /// A part of a value.
-    Part(Box<Ex>, Vec<Part>),
+    Part(Box<Ex>, Vec<PartStep>),
     /// An assignment to a place. Its value is the new content.
-    Assign(Place, Box<Ex>),
+    Assign(VariablePart, Box<Ex>),
     /// `x++` or `x--`, which changes the place. Its value is the old content.
     Step {
         /// The changed place.
-        place: Place,
+        place: VariablePart,
         /// True for `++`.
         increment: bool,
     },
@@ -91,18 +91,18 @@ pub enum ExKind {
 
 /// A variable or a part of one.
 #[derive(Debug)]
-pub struct Place {
+pub struct VariablePart {
     /// The number of the variable.
     pub var: u32,
     /// The steps from the variable to the part.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PartStep>,
     /// The place in the source.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// The step from a value to a part of it.
 #[derive(Debug)]
-pub enum Part {
+pub enum PartStep {
     /// A field of a struct.
     Field {
         /// The position of its first bit.
@@ -126,7 +126,7 @@ pub enum Part {
         /// The number of wires.
         width: u32,
         /// The place of the selection in the source.
-        span: Span,
+        span: SourceSpan,
     },
     /// The whole value, after a prefix `++` or `--` has changed it. Only places have this part.
     Step {
@@ -160,7 +160,7 @@ pub enum St {
         /// The repeated statement.
         body: Box<St>,
         /// The place of the word `for`.
-        span: Span,
+        span: SourceSpan,
     },
     /// An `if`.
     If {
@@ -172,7 +172,7 @@ pub enum St {
         otherwise: Option<Box<St>>,
     },
     /// A `return`, with its value and its place.
-    Return(Option<Ex>, Span),
+    Return(Option<Ex>, SourceSpan),
 }
 
 /// A function. Its parameters are its first variables.
@@ -181,20 +181,20 @@ pub struct Func {
     /// The name. An instance of a generic function is called `name.types.sizes`.
     pub name: Rc<str>,
     /// The place of the name.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The names and types of the parameters.
-    pub params: Vec<(Rc<str>, Type)>,
+    pub params: Vec<(Rc<str>, ExprType)>,
     /// The type that it returns.
-    pub ret: Type,
+    pub ret: ExprType,
     /// The number of bits of each variable.
     pub vars: Vec<u32>,
     /// The statements. Every path ends with a `return`, unless the function is `void`. An empty body returns
     /// zeros.
     pub body: Vec<St>,
     /// The called functions, each once, with the place of a call.
-    pub calls: Vec<(usize, Span)>,
+    pub calls: Vec<(usize, SourceSpan)>,
     /// The requests of pragmas.
-    pub requests: Vec<(FunctionPragma, Span)>,
+    pub requests: Vec<(FunctionPragma, SourceSpan)>,
 }
 
 impl Func {
@@ -210,7 +210,7 @@ pub struct Io {
     /// The number of the party, 1 or 2.
     pub party: u32,
     /// The type.
-    pub ty: Type,
+    pub ty: ExprType,
     /// The rules for the party's values.
     pub rules: Vec<Rule>,
     /// The variable of `main` for it.

@@ -1,7 +1,7 @@
 //! Splits bytes into tokens, each as long as possible.
 
 use crate::diagnostic::{Diagnostic, Sink};
-use crate::source::Span;
+use crate::source::SourceSpan;
 use std::rc::Rc;
 
 /// The kind of a token.
@@ -25,7 +25,7 @@ pub struct Token {
     /// The kind.
     pub tok: Tok,
     /// The place in the source.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// A comment of the form `/*@ … */`: an instruction to the compiler.
@@ -34,7 +34,7 @@ pub struct Pragma {
     /// The text without the comment marks.
     pub text: String,
     /// The place in the source.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The index of the token that follows.
     pub before: usize,
 }
@@ -90,7 +90,7 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
     let bytes = text.as_bytes();
     let mut out = Lexed { tokens: Vec::new(), pragmas: Vec::new() };
     let mut at = preface(text);
-    let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
+    let span = |start: usize, end: usize| SourceSpan { file, start: start as u32, end: end as u32 };
     let run = |from: usize, class: fn(u8) -> bool| {
         bytes[from..].iter().position(|&b| !class(b)).map_or(bytes.len(), |n| from + n)
     };

@@ -42,10 +42,10 @@ use std::collections::BTreeSet;
 use brickwork_base::stop;
 use brickwork_circuit::Program;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Draft, Place, Record, Severity, Sink};
-pub use options::Options;
-pub use source::{Directory, NoFiles, Position, Resolver, SourceFile, SourceMap, Span};
-pub use stdlib::{Example, Sample, StdFile, std_library};
+pub use diagnostic::{Diagnostic, DiagnosticRecord, Diagnostics, Draft, Location, Severity, Sink};
+pub use options::CompileOptions;
+pub use source::{Directory, NoFiles, Position, Resolver, SourceFile, SourceMap, SourceSpan};
+pub use stdlib::{ExampleInputs, Sample, StdFile, std_library};
 
 /// A compiled program.
 #[derive(Clone, Debug)]
@@ -67,11 +67,11 @@ pub fn compile(
     name: &str,
     text: &str,
     resolver: &dyn Resolver,
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<Compiled, Diagnostics> {
     let failed = |message: String, hint: &str| {
         let mut sources = SourceMap::default();
-        let span = Span { file: sources.add(name, text), start: 0, end: 0 };
+        let span = SourceSpan { file: sources.add(name, text), start: 0, end: 0 };
         let mut sink = Sink::default();
         sink.push(Diagnostic::error("compiler", span, message).hint(hint));
         Err(sink.finish(sources, false))
@@ -94,14 +94,14 @@ pub fn compile(
     })
 }
 
-/// Returns the functions that `main` calls, directly or indirectly. [`Options::inline`] and
-/// [`Options::component`] have an effect only on these. The list is empty if the source has errors, which
+/// Returns the functions that `main` calls, directly or indirectly. [`CompileOptions::inline`] and
+/// [`CompileOptions::component`] have an effect only on these. The list is empty if the source has errors, which
 /// [`compile`] reports.
-pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Vec<String> {
+pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &CompileOptions) -> Vec<String> {
     let find = || {
         let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
         let items = expand::load(name, text, resolver, &mut sources, &mut sink);
-        let root = Span { file: 0, start: 0, end: 0 };
+        let root = SourceSpan { file: 0, start: 0, end: 0 };
         let module = check::check(items, &sources, root, options.reverse_structs, &mut sink)
             .filter(|_| sink.errors() == 0)?;
         let (mut reached, mut open) = (BTreeSet::new(), vec![module.main]);
@@ -134,7 +134,7 @@ fn compile_here(
     name: &str,
     text: &str,
     resolver: &dyn Resolver,
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<Compiled, Diagnostics> {
     let (mut sources, mut sink) = (SourceMap::default(), Sink::default());
     let program = run(name, text, resolver, options, &mut sources, &mut sink);
@@ -151,11 +151,11 @@ fn run(
     name: &str,
     text: &str,
     resolver: &dyn Resolver,
-    options: &Options,
+    options: &CompileOptions,
     sources: &mut SourceMap,
     sink: &mut Sink,
 ) -> Option<Program> {
-    let root = Span { file: 0, start: 0, end: 0 };
+    let root = SourceSpan { file: 0, start: 0, end: 0 };
     let items = expand::load(name, text, resolver, sources, sink);
     if sink.errors() > 0 {
         return None;

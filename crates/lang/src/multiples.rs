@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 /// A chain that computes a multiple of x.
 #[derive(Debug)]
-pub struct Chain {
+pub struct MultiplesChain {
     /// The factor.
     pub factor: u128,
     /// The approximate number of ANDs that does not grow with the width of x.
@@ -21,15 +21,15 @@ pub enum Make {
     /// x
     One,
     /// 2^k p
-    Shift(Rc<Chain>, u32),
+    Shift(Rc<MultiplesChain>, u32),
     /// p + x
-    PlusOne(Rc<Chain>),
+    PlusOne(Rc<MultiplesChain>),
     /// p - x
-    MinusOne(Rc<Chain>),
+    MinusOne(Rc<MultiplesChain>),
     /// 2^k p + p
-    TimesPlus(Rc<Chain>, u32),
+    TimesPlus(Rc<MultiplesChain>, u32),
     /// 2^k p - p
-    TimesMinus(Rc<Chain>, u32),
+    TimesMinus(Rc<MultiplesChain>, u32),
 }
 
 /// Returns the bits of a factor.
@@ -40,7 +40,7 @@ pub fn length(m: u128) -> u32 {
 /// Finds chains, and remembers them.
 #[derive(Default)]
 pub struct Chains {
-    known: HashMap<u128, Rc<Chain>>,
+    known: HashMap<u128, Rc<MultiplesChain>>,
     /// The number of factors that may still be tried for the current chain.
     budget: u32,
 }
@@ -52,7 +52,7 @@ const FACTORS: u32 = 200;
 
 impl Chains {
     /// Returns a short chain for the positive factor `m`.
-    pub fn chain(&mut self, m: u128) -> Rc<Chain> {
+    pub fn chain(&mut self, m: u128) -> Rc<MultiplesChain> {
         if self.known.len() > 100_000 {
             self.known.clear();
         }
@@ -60,7 +60,7 @@ impl Chains {
         self.search(m)
     }
 
-    fn search(&mut self, m: u128) -> Rc<Chain> {
+    fn search(&mut self, m: u128) -> Rc<MultiplesChain> {
         if let Some(chain) = self.known.get(&m) {
             return Rc::clone(chain);
         }
@@ -69,28 +69,29 @@ impl Chains {
         chain
     }
 
-    fn best(&mut self, m: u128) -> Chain {
+    fn best(&mut self, m: u128) -> MultiplesChain {
         if m <= 1 {
-            return Chain { factor: m, bits: 0, steps: 0, make: Make::One };
+            return MultiplesChain { factor: m, bits: 0, steps: 0, make: Make::One };
         }
         let zeros = m.trailing_zeros();
         if zeros > 0 {
             let p = self.search(m >> zeros);
-            return Chain { factor: m, bits: p.bits, steps: p.steps, make: Make::Shift(p, zeros) };
+            return MultiplesChain { factor: m, bits: p.bits, steps: p.steps, make: Make::Shift(p, zeros) };
         }
-        let mut best: Option<Chain> = None;
-        let mut offer = |p: Rc<Chain>, free: u32, shift: u32, make: fn(Rc<Chain>, u32) -> Make| {
-            // The lowest bits of an addition of a shifted value cost nothing. Those of a subtraction do.
-            let chain = Chain {
-                factor: m,
-                bits: p.bits + length(m) - free,
-                steps: p.steps + 1,
-                make: make(p, shift),
+        let mut best: Option<MultiplesChain> = None;
+        let mut offer =
+            |p: Rc<MultiplesChain>, free: u32, shift: u32, make: fn(Rc<MultiplesChain>, u32) -> Make| {
+                // The lowest bits of an addition of a shifted value cost nothing. Those of a subtraction do.
+                let chain = MultiplesChain {
+                    factor: m,
+                    bits: p.bits + length(m) - free,
+                    steps: p.steps + 1,
+                    make: make(p, shift),
+                };
+                if best.as_ref().is_none_or(|b| chain.cost(32) < b.cost(32)) {
+                    best = Some(chain);
+                }
             };
-            if best.as_ref().is_none_or(|b| chain.cost(32) < b.cost(32)) {
-                best = Some(chain);
-            }
-        };
         // Exact factors 2^k + 1 and 2^k - 1 are tried with large k first, because these halve the work.
         for k in (1..length(m)).rev() {
             for (factor, make) in
@@ -109,11 +110,11 @@ impl Chains {
             offer(self.search(m + 1), 0, 0, |p, _| Make::MinusOne(p));
         }
         // This default is never used, because `offer` was called.
-        best.unwrap_or(Chain { factor: m, bits: 0, steps: 0, make: Make::One })
+        best.unwrap_or(MultiplesChain { factor: m, bits: 0, steps: 0, make: Make::One })
     }
 }
 
-impl Chain {
+impl MultiplesChain {
     /// Returns the approximate number of ANDs for an x of `width` bits.
     pub fn cost(&self, width: u32) -> u32 {
         self.bits + self.steps * width

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The options with which a source is compiled.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CompileOptions {
     /// Functions whose calls from `main` are computed as part of `main`; `*` stands for all.
     pub inline: BTreeSet<String>,
     /// Functions that are components even if other functions call them.
@@ -25,9 +25,9 @@ pub struct Options {
     pub max_gates: u64,
 }
 
-impl Default for Options {
+impl Default for CompileOptions {
     fn default() -> Self {
-        Options {
+        CompileOptions {
             inline: BTreeSet::new(),
             component: BTreeSet::new(),
             builtins: BTreeMap::new(),

@@ -11,7 +11,7 @@ use brickwork_circuit::{RowOrder, Rule};
 use crate::ast::*;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::lexer::{Pragma, Tok, Token, lex};
-use crate::source::Span;
+use crate::source::SourceSpan;
 
 /// The largest depth of nested statements, blocks and expressions. The compiler visits trees by recursion, on
 /// a stack that is large enough for this depth.
@@ -52,12 +52,12 @@ impl Parser<'_> {
         &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].tok
     }
 
-    fn span(&self) -> Span {
+    fn span(&self) -> SourceSpan {
         self.tokens[self.at].span
     }
 
     /// Returns the place of the last token.
-    fn last(&self) -> Span {
+    fn last(&self) -> SourceSpan {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
@@ -115,7 +115,7 @@ impl Parser<'_> {
         Err(Lost)
     }
 
-    fn expect(&mut self, symbol: &'static str) -> Parsed<Span> {
+    fn expect(&mut self, symbol: &'static str) -> Parsed<SourceSpan> {
         if self.is(symbol) {
             return Ok(self.bump().span);
         }
@@ -135,10 +135,10 @@ impl Parser<'_> {
         self.unexpected(&format!("`{symbol}`"), advice)
     }
 
-    fn expect_brace(&mut self) -> Parsed<Span> {
+    fn expect_brace(&mut self) -> Parsed<SourceSpan> {
         let span = self.span();
         if self.eat_brace() {
-            return Ok(Span { end: span.start + 1, ..span });
+            return Ok(SourceSpan { end: span.start + 1, ..span });
         }
         self.unexpected(
             "`}`",
@@ -157,7 +157,7 @@ impl Parser<'_> {
         }
     }
 
-    fn number(&mut self, what: &str, form: &str) -> Parsed<(u64, Span)> {
+    fn number(&mut self, what: &str, form: &str) -> Parsed<(u64, SourceSpan)> {
         match *self.peek() {
             Tok::Number(value) => Ok((value, self.bump().span)),
             _ => self.unexpected(what, form),
@@ -407,7 +407,7 @@ impl Parser<'_> {
     }
 
     /// Takes the pragmas directly before the current token. Returns the words of each, at least one.
-    fn pragmas_here(&mut self) -> Vec<(Vec<String>, Span)> {
+    fn pragmas_here(&mut self) -> Vec<(Vec<String>, SourceSpan)> {
         let at = self.at;
         let (mine, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.pragmas).into_iter().partition(|pragma| pragma.before == at);
@@ -419,14 +419,14 @@ impl Parser<'_> {
         mine.into_iter().map(words).collect()
     }
 
-    fn unknown_pragma(&mut self, words: &[String], span: Span, hint: &str) {
+    fn unknown_pragma(&mut self, words: &[String], span: SourceSpan, hint: &str) {
         let message = format!("unknown pragma `{}`", words.join(" "));
         self.sink.push(Diagnostic::error("pragma::unknown", span, message).hint(hint));
     }
 
     /// Returns the rules in the pragmas directly before an `#input`.
-    fn rules(&mut self) -> Vec<(Rule, Span)> {
-        let mut rules: Vec<(Rule, Span)> = Vec::new();
+    fn rules(&mut self) -> Vec<(Rule, SourceSpan)> {
+        let mut rules: Vec<(Rule, SourceSpan)> = Vec::new();
         for (words, span) in self.pragmas_here() {
             let order = RowOrder::ALL.into_iter().find(|order| order.word() == words[0]);
             match (order, &words[1..]) {
@@ -446,7 +446,7 @@ impl Parser<'_> {
     }
 
     /// Returns the requests in the pragmas directly before a function.
-    fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
+    fn requests(&mut self) -> Vec<(FunctionPragma, SourceSpan)> {
         let mut requests = Vec::new();
         for (words, span) in self.pragmas_here() {
             match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -584,7 +584,7 @@ impl Parser<'_> {
         }
     }
 
-    fn unclosed(&mut self, open: Span) -> Parsed<()> {
+    fn unclosed(&mut self, open: SourceSpan) -> Parsed<()> {
         self.sink.push(
             Diagnostic::error(
                 "syntax::unclosed",

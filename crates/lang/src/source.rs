@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A part of a source file, as a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Span {
+pub struct SourceSpan {
     /// The number of the file in its [`SourceMap`].
     pub file: u32,
     /// The first byte.
@@ -15,11 +15,11 @@ pub struct Span {
     pub end: u32,
 }
 
-impl Span {
+impl SourceSpan {
     /// Returns the span from the start of this one to the end of `other`, which must be in the same file.
     #[must_use]
-    pub fn to(self, other: Span) -> Span {
-        if self.file == other.file { Span { end: self.end.max(other.end), ..self } } else { self }
+    pub fn to(self, other: SourceSpan) -> SourceSpan {
+        if self.file == other.file { SourceSpan { end: self.end.max(other.end), ..self } } else { self }
     }
 }
 
@@ -63,12 +63,12 @@ impl SourceMap {
     }
 
     /// Returns the text of a span.
-    pub fn text(&self, span: Span) -> &str {
+    pub fn text(&self, span: SourceSpan) -> &str {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
     /// Returns the text of a span with single blanks, for a hint. A long text is cut off.
-    pub fn on_one_line(&self, span: Span) -> String {
+    pub fn on_one_line(&self, span: SourceSpan) -> String {
         let text = self.text(span).split_whitespace().collect::<Vec<_>>().join(" ");
         match text.char_indices().nth(60) {
             Some((end, _)) => format!("{}…", &text[..end]),

@@ -12,12 +12,12 @@ pub struct StdFile {
     /// The purpose of the file, in one line.
     pub summary: &'static str,
     /// The example inputs, if the file is a complete program.
-    pub example: Option<Example>,
+    pub example: Option<ExampleInputs>,
 }
 
 /// Example inputs of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Example {
+pub struct ExampleInputs {
     /// The garbler's input.
     pub garbler: Sample,
     /// The evaluator's input.
@@ -59,7 +59,7 @@ macro_rules! program {
     };
     ($name:literal, $summary:literal, $garbler:literal, $evaluator:literal $(, $table:literal)*) => {
         StdFile {
-            example: Some(Example {
+            example: Some(ExampleInputs {
                 garbler: sample!($name, $garbler),
                 evaluator: sample!($name, $evaluator),
                 tables: &[$(sample!($name, $table)),*],

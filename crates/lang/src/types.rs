@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::source::Span;
+use crate::source::SourceSpan;
 
 /// The largest number of bits of a type.
 pub const MAX_WIDTH: u64 = 1 << 26;
@@ -23,7 +23,7 @@ pub struct IntType {
 
 /// The type of an expression or variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ExprType {
     /// The type of an expression with an error that was reported.
     Broken,
     /// A constant without a width of its own.
@@ -44,16 +44,16 @@ pub struct ArrayType {
     /// The sizes, with the outermost first.
     pub dims: Vec<u32>,
     /// The type of the innermost elements: an integer or a struct.
-    pub base: Type,
+    pub base: ExprType,
 }
 
 /// A field of a struct.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct StructField {
     /// The name.
     pub name: Rc<str>,
     /// The type.
-    pub ty: Type,
+    pub ty: ExprType,
     /// The position of its first bit in the struct.
     pub offset: u32,
 }
@@ -64,9 +64,9 @@ pub struct StructType {
     /// The name.
     pub name: Rc<str>,
     /// The place of the declaration.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The fields in the order of declaration.
-    pub fields: Vec<Field>,
+    pub fields: Vec<StructField>,
     /// The number of bits of all fields.
     pub width: u32,
 }
@@ -98,22 +98,22 @@ impl IntType {
     }
 }
 
-impl Type {
+impl ExprType {
     /// Makes an unsigned integer type without a name.
-    pub fn uint(width: u32) -> Type {
-        Type::Int(IntType::of_compiler(false, width))
+    pub fn uint(width: u32) -> ExprType {
+        ExprType::Int(IntType::of_compiler(false, width))
     }
 
     /// Returns whether the type is an integer or that of an untyped constant.
     pub fn is_number(&self) -> bool {
-        matches!(self, Type::Untyped | Type::Int(_) | Type::Broken)
+        matches!(self, ExprType::Untyped | ExprType::Int(_) | ExprType::Broken)
     }
 
     /// Returns the hint for a value of this type in a place where a number is needed.
     pub fn number_in(&self) -> &'static str {
         match self {
-            Type::Struct(_) => "take one field of the struct: `s.field`",
-            Type::Array(_) => "take one element of the array: `a[0]`",
+            ExprType::Struct(_) => "take one field of the struct: `s.field`",
+            ExprType::Array(_) => "take one element of the array: `a[0]`",
             _ => "call a function that returns a value, not one that is `void`",
         }
     }
@@ -121,55 +121,56 @@ impl Type {
 
 impl Types {
     /// Returns the number of bits. Untyped constants have no fixed number.
-    pub fn width(&self, ty: &Type) -> u32 {
+    pub fn width(&self, ty: &ExprType) -> u32 {
         match ty {
-            Type::Broken | Type::Untyped | Type::Void => 0,
-            Type::Int(int) => int.width,
-            Type::Struct(s) => self.structs[*s as usize].width,
-            Type::Array(a) => a.dims.iter().fold(self.width(&a.base), |w, d| w.saturating_mul(*d)),
+            ExprType::Broken | ExprType::Untyped | ExprType::Void => 0,
+            ExprType::Int(int) => int.width,
+            ExprType::Struct(s) => self.structs[*s as usize].width,
+            ExprType::Array(a) => a.dims.iter().fold(self.width(&a.base), |w, d| w.saturating_mul(*d)),
         }
     }
 
     /// Returns the type of `array[i]`.
-    pub fn element(&self, array: &ArrayType) -> Type {
+    pub fn element(&self, array: &ArrayType) -> ExprType {
         if array.dims.len() == 1 {
             array.base.clone()
         } else {
-            Type::Array(Rc::new(ArrayType { dims: array.dims[1..].to_vec(), base: array.base.clone() }))
+            ExprType::Array(Rc::new(ArrayType { dims: array.dims[1..].to_vec(), base: array.base.clone() }))
         }
     }
 
     /// Returns the compatibility of two types in an operator, an assignment, an argument or a `return`.
-    pub fn compatible(&self, a: &Type, b: &Type) -> Compatible {
+    pub fn compatible(&self, a: &ExprType, b: &ExprType) -> Compatible {
         match (a, b) {
-            (Type::Broken, _) | (_, Type::Broken) => Compatible::Yes,
-            (Type::Untyped, Type::Untyped | Type::Int(_)) | (Type::Int(_), Type::Untyped) => Compatible::Yes,
-            (Type::Int(x), Type::Int(y)) if x.width != y.width => Compatible::No,
-            (Type::Int(x), Type::Int(y)) if x == y || x.typedef.is_none() || y.typedef.is_none() => {
+            (ExprType::Broken, _) | (_, ExprType::Broken) => Compatible::Yes,
+            (ExprType::Untyped, ExprType::Untyped | ExprType::Int(_))
+            | (ExprType::Int(_), ExprType::Untyped) => Compatible::Yes,
+            (ExprType::Int(x), ExprType::Int(y)) if x.width != y.width => Compatible::No,
+            (ExprType::Int(x), ExprType::Int(y)) if x == y || x.typedef.is_none() || y.typedef.is_none() => {
                 Compatible::Yes
             }
-            (Type::Int(_), Type::Int(_)) => Compatible::Cast,
-            (Type::Struct(x), Type::Struct(y)) if x == y => Compatible::Yes,
-            (Type::Array(x), Type::Array(y)) if x.dims == y.dims => self.compatible(&x.base, &y.base),
+            (ExprType::Int(_), ExprType::Int(_)) => Compatible::Cast,
+            (ExprType::Struct(x), ExprType::Struct(y)) if x == y => Compatible::Yes,
+            (ExprType::Array(x), ExprType::Array(y)) if x.dims == y.dims => self.compatible(&x.base, &y.base),
             _ => Compatible::No,
         }
     }
 
     /// Returns the type as messages show it.
-    pub fn show(&self, ty: &Type) -> String {
+    pub fn show(&self, ty: &ExprType) -> String {
         match ty {
-            Type::Broken => "an unknown type".into(),
-            Type::Untyped => "an untyped constant".into(),
-            Type::Void => "`void`".into(),
-            Type::Int(int) => {
+            ExprType::Broken => "an unknown type".into(),
+            ExprType::Untyped => "an untyped constant".into(),
+            ExprType::Void => "`void`".into(),
+            ExprType::Int(int) => {
                 let kind = if int.signed { "int_t" } else { "uint_t" };
                 match int.typedef {
                     Some(n) => format!("`{}` ({kind} {})", self.int_names[n as usize], int.width),
                     None => format!("`{kind} {}`", int.width),
                 }
             }
-            Type::Struct(s) => format!("struct `{}`", self.structs[*s as usize].name),
-            Type::Array(a) => {
+            ExprType::Struct(s) => format!("struct `{}`", self.structs[*s as usize].name),
+            ExprType::Array(a) => {
                 let dims: String = a.dims.iter().map(|d| format!("[{d}]")).collect();
                 format!("{}{dims}", self.show(&a.base))
             }
@@ -177,19 +178,19 @@ impl Types {
     }
 
     /// Returns the type of a port. Structs list their fields in the order of their wires.
-    pub fn port(&self, ty: &Type) -> brickwork_circuit::Type {
+    pub fn port(&self, ty: &ExprType) -> brickwork_circuit::Type {
         use brickwork_circuit::Type as Port;
         match ty {
-            &Type::Int(IntType { signed, width, point, .. }) if point > 0 => {
+            &ExprType::Int(IntType { signed, width, point, .. }) if point > 0 => {
                 Port::Fixed { width, point, signed }
             }
-            Type::Int(int) if int.signed => Port::Int(int.width),
-            Type::Struct(s) => {
-                let mut fields: Vec<&Field> = self.structs[*s as usize].fields.iter().collect();
+            ExprType::Int(int) if int.signed => Port::Int(int.width),
+            ExprType::Struct(s) => {
+                let mut fields: Vec<&StructField> = self.structs[*s as usize].fields.iter().collect();
                 fields.sort_by_key(|f| f.offset);
                 Port::Struct(fields.into_iter().map(|f| (f.name.to_string(), self.port(&f.ty))).collect())
             }
-            Type::Array(a) => {
+            ExprType::Array(a) => {
                 a.dims.iter().rev().fold(self.port(&a.base), |t, d| Port::Array(Box::new(t), *d))
             }
             _ => Port::Uint(self.width(ty)),

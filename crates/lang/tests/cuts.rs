@@ -2,7 +2,7 @@
 
 mod common;
 
-use brickwork_lang::Options;
+use brickwork_lang::CompileOptions;
 use common::*;
 
 /// A small random generator, so that the programs are the same on every machine.
@@ -70,7 +70,9 @@ fn nothing_that_is_computed_depends_on_what_is_known_of_an_argument() {
         let cuts = [options(&[], &[]), options(&["*"], &[]), options(&["f"], &[]), options(&[], &["f"])];
         let made: Vec<_> = [&known, &secret]
             .into_iter()
-            .flat_map(|source| cuts.iter().map(|cut: &Options| build_with(source, cut)).collect::<Vec<_>>())
+            .flat_map(|source| {
+                cuts.iter().map(|cut: &CompileOptions| build_with(source, cut)).collect::<Vec<_>>()
+            })
             .collect();
         let good = made.iter().filter(|made| made.is_ok()).count();
         assert!(good == 0 || good == made.len(), "{good} of {} compile:\n{known}", made.len());

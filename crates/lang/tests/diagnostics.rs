@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use brickwork_lang::{Diagnostics, NoFiles, Options, Resolver, Severity};
+use brickwork_lang::{CompileOptions, Diagnostics, NoFiles, Resolver, Severity};
 use common::*;
 
 const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef int_t 8 \
@@ -449,7 +449,8 @@ fn shifts_of_signed_numbers_say_what_to_write() {
 #[test]
 fn counters_that_are_too_narrow() {
     let about = |source: &str, code: &str| {
-        let all = match build_with(&main_with(&format!("output1 = x; {source}")), &Options::default()) {
+        let all = match build_with(&main_with(&format!("output1 = x; {source}")), &CompileOptions::default())
+        {
             Ok(compiled) => compiled.warnings,
             Err(errors) => errors,
         };
@@ -539,7 +540,7 @@ fn generic_functions() {
 fn warnings_can_be_errors() {
     let source = main_with("output1 = 300;");
     assert_eq!(build(&source).warnings.list().len(), 1);
-    let options = Options { warnings_as_errors: true, ..Options::default() };
+    let options = CompileOptions { warnings_as_errors: true, ..CompileOptions::default() };
     assert!(build_with(&source, &options).unwrap_err().has_errors());
 }
 
@@ -548,7 +549,7 @@ fn a_place_has_file_line_column_text_and_hint() {
     let files: HashMap<String, String> =
         [("part.wir".to_string(), "function u8 f(u8 a)\n{\n  return a + 5##4;\n}\n".to_string())].into();
     let source = format!("{HEAD}#include \"part.wir\"\nfunction void main() {{ output1 = f(input1); }}");
-    let errors = build_files("root.wir", &source, &files, &Options::default()).unwrap_err();
+    let errors = build_files("root.wir", &source, &files, &CompileOptions::default()).unwrap_err();
     let record = &errors.records()[0];
     assert_eq!(
         (record.file.as_str(), record.line, record.column, record.end_column),
@@ -578,9 +579,9 @@ fn includes_are_read_once_and_nest() {
             "{HEAD}#include \"{name}\" #include \"{name}\" function void main() {{ output1 = f(input1); }}"
         )
     };
-    let compiled = build_files("root.wir", &source("a.wir"), &files, &Options::default()).unwrap();
+    let compiled = build_files("root.wir", &source("a.wir"), &files, &CompileOptions::default()).unwrap();
     assert!(compiled.warnings.list().iter().any(|d| d.code == "include::twice"));
-    assert!(build_files("root.wir", &source("empty.wir"), &files, &Options::default()).is_err());
+    assert!(build_files("root.wir", &source("empty.wir"), &files, &CompileOptions::default()).is_err());
 }
 
 /// An included file may be missing, or may not be a source.
@@ -599,7 +600,8 @@ fn included_files_that_are_no_sources() {
         }
     }
     let code = |items: &str| {
-        build_files("root.wir", &top_with(items), &Odd, &Options::default()).unwrap_err().list()[0].code
+        build_files("root.wir", &top_with(items), &Odd, &CompileOptions::default()).unwrap_err().list()[0]
+            .code
     };
     for (file, expected) in [
         ("empty.wir", "include::empty"),
@@ -646,7 +648,7 @@ fn deep_nesting_is_refused() {
 fn too_much_work_is_refused() {
     let wide = "#parties 2 typedef uint_t 1000000 a typedef uint_t 2000000 b #input 1 a #input 2 a #output \
                 1 b function void main() { output1 = input1 ** input2; }";
-    let limited = Options { max_gates: 1 << 22, max_steps: 1 << 20, ..Options::default() };
+    let limited = CompileOptions { max_gates: 1 << 22, max_steps: 1 << 20, ..CompileOptions::default() };
     let code = |source: &str| first_error(&build_with(source, &limited).unwrap_err());
     assert_eq!(code(wide), "limit::gates");
     assert_eq!(code(&wide.replace("**", "/").replace("output1 = ", "output1{0:1000000} = ")), "limit::gates");
@@ -748,7 +750,12 @@ fn damaged_programs_do_not_crash() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) as usize % n
     };
-    let limited = Options { unroll_limit: 1000, max_steps: 20_000, max_gates: 1 << 18, ..Options::default() };
+    let limited = CompileOptions {
+        unroll_limit: 1000,
+        max_steps: 20_000,
+        max_gates: 1 << 18,
+        ..CompileOptions::default()
+    };
     let mut compiled = 0;
     for _ in 0..4000 {
         let mut source: Vec<char> = base.chars().collect();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use brickwork_lang::Options;
+use brickwork_lang::CompileOptions;
 use common::*;
 
 /// Evaluates an expression with two unsigned 8-bit inputs `x` and `y`; the result has 8 bits, too.
@@ -624,7 +624,8 @@ fn a_source_may_have_a_preface() {
     for preface in ["\u{feff}", "# a program\n", "\u{feff}#! run\n\n#\r\n## 5, x\n"] {
         let files = files(&format!("{preface}#define MORE 3##8"));
         let compiled =
-            build_files("test.wir", &format!("{preface}{source}"), &files, &Options::default()).unwrap();
+            build_files("test.wir", &format!("{preface}{source}"), &files, &CompileOptions::default())
+                .unwrap();
         assert_eq!(run(&compiled.program, 4, 0), 7, "{preface}");
     }
     for preface in ["# define K 3\n", "#note\n", "x\n# a program\n"] {
@@ -632,7 +633,7 @@ fn a_source_may_have_a_preface() {
             "test.wir",
             &format!("{preface}{source}"),
             &files("#define MORE 3##8"),
-            &Options::default(),
+            &CompileOptions::default(),
         );
         assert!(refused.is_err(), "{preface}");
     }
@@ -857,12 +858,12 @@ fn for_is_unrolled_while_its_condition_is_known() {
 #[test]
 fn endless_loops_end_with_an_error() {
     for body in ["for (u4 i = 0; i < 16##4; i++) output1 = x;", "for (u4 i = 0; 1; i++) ;"] {
-        let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
+        let options = brickwork_lang::CompileOptions { unroll_limit: 1000, ..Default::default() };
         let errors = build_with(&program("u8", "u8", "", body), &options);
         // The first loop never starts, because 16 is 0 in 4 bits.
         assert!(errors.is_ok() || errors.unwrap_err().list().iter().any(|d| d.code == "limit::unroll"));
     }
-    let options = brickwork_lang::Options { unroll_limit: 1000, ..Default::default() };
+    let options = brickwork_lang::CompileOptions { unroll_limit: 1000, ..Default::default() };
     let errors =
         build_with(&program("u8", "u8", "", "for (u4 i = 0; i < 15; i = i + 0) output1 = x;"), &options)
             .unwrap_err();
@@ -1026,7 +1027,7 @@ fn struct_fields_in_order_or_reversed() {
     let source = "#parties 2 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef struct_t P { u4 a; u8 b; } \
                   #input 1 P #output 1 u8 function void main() { output1 = input1.b; }";
     assert_eq!(run(&build(source).program, 0xab5, 0), 0xab);
-    let options = brickwork_lang::Options { reverse_structs: true, ..Default::default() };
+    let options = brickwork_lang::CompileOptions { reverse_structs: true, ..Default::default() };
     assert_eq!(run(&build_with(source, &options).unwrap().program, 0xab5, 0), 0xb5);
 }
 

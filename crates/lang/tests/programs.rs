@@ -270,7 +270,7 @@ fn the_s_box_is_built_in() {
              return a; }} function void main() {{ output1 = sub(input1); }}"
         )
     };
-    let aes = brickwork_lang::Options { aes: true, ..Default::default() };
+    let aes = brickwork_lang::CompileOptions { aes: true, ..Default::default() };
     for p in
         [build(&source("/*@ builtin aes_sbox */")).program, build_with(&source(""), &aes).unwrap().program]
     {

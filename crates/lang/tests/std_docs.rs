@@ -2,7 +2,7 @@
 
 mod common;
 
-use brickwork_lang::{Diagnostics, NoFiles, Options, compile, std_library};
+use brickwork_lang::{CompileOptions, Diagnostics, NoFiles, compile, std_library};
 use common::run;
 
 fn page(name: &str) -> String {
@@ -44,7 +44,7 @@ fn has_code(diagnostics: &Diagnostics, code: &str) -> bool {
 
 /// Compiles an example, and returns how many of its comments were checked.
 fn check(source: &str, shown: &str) -> usize {
-    let result = compile("example.wir", source, &NoFiles, &Options::default());
+    let result = compile("example.wir", source, &NoFiles, &CompileOptions::default());
     let refusal = comments(shown).into_iter().find_map(|c| c.strip_prefix("refused: "));
     if let Some(code) = refusal {
         let errors = result.err().unwrap_or_else(|| panic!("this compiles:\n{shown}"));

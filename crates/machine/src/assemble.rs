@@ -8,7 +8,7 @@ use brickwork_circuit::{ComponentId, Error, Party, Port, Program, ProgramBuilder
 use crate::instruction::{Instruction, MEMORY, Operand, Operation, REGISTERS, WORD};
 use crate::library::{CONSTANTS, STEP, component};
 use crate::problem::Problem;
-use crate::source::{Assembly, Place};
+use crate::source::{Assembly, Cells};
 
 /// The wires of a word, the least significant bit first.
 type Word = [Wire; WORD];
@@ -276,7 +276,7 @@ impl Wiring {
     }
 }
 
-impl Place {
+impl Cells {
     /// Returns the type: a single word, or an array of words.
     fn ty(&self) -> Type {
         let word = Type::Uint(WORD as u32);

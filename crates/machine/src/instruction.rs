@@ -113,14 +113,14 @@ impl Instruction {
 /// The machine in the clear, which computes a program's results for tests and for readers. Registers and
 /// memory are 0 at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Machine {
+pub struct ClearMachine {
     /// The registers.
     pub registers: [u32; REGISTERS],
     /// The words of memory.
     pub memory: [u32; MEMORY],
 }
 
-impl Machine {
+impl ClearMachine {
     /// Executes one instruction.
     pub fn step(&mut self, instruction: Instruction) {
         let a = self.registers[usize::from(instruction.first)];

@@ -27,7 +27,7 @@ mod library;
 mod problem;
 mod source;
 
-pub use instruction::{Instruction, MEMORY, Machine, Operand, Operation, REGISTERS};
+pub use instruction::{ClearMachine, Instruction, MEMORY, Operand, Operation, REGISTERS};
 pub use library::library;
 pub use problem::Problem;
 pub use source::{Assembly, MAX_INSTRUCTIONS, MAX_STEPS};

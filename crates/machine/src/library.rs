@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use brickwork_circuit::{
     Bit, Builder, Component, Error, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
 };
-use brickwork_lang::{NoFiles, Options, compile};
+use brickwork_lang::{CompileOptions, NoFiles, compile};
 
 /// The source of all components but [`CONSTANTS`].
 const SOURCE: &str = include_str!("isa.wir");
@@ -23,7 +23,7 @@ const INPUT_WIRES: u32 = 8;
 pub(crate) fn components() -> &'static [Component] {
     static COMPONENTS: OnceLock<Vec<Component>> = OnceLock::new();
     COMPONENTS.get_or_init(|| {
-        let compiled = compile("isa.wir", SOURCE, &NoFiles, &Options::default());
+        let compiled = compile("isa.wir", SOURCE, &NoFiles, &CompileOptions::default());
         let program =
             compiled.expect("the source of the instruction set is part of this crate and compiles").program;
         let circuit = Builder::new(1).finish(&[Bit::ZERO, Bit::ONE]).expect(

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use brickwork_circuit::{Party, Recipient};
 
-use crate::instruction::{Instruction, MEMORY, Machine, Operand, Operation, REGISTERS};
+use crate::instruction::{ClearMachine, Instruction, MEMORY, Operand, Operation, REGISTERS};
 use crate::problem::Problem;
 
 /// Most instructions of a program, and most rounds of all its loops, after unrolling.
@@ -20,8 +20,8 @@ const MAX_NESTING: usize = 8;
 /// A parsed source: its inputs, its instructions, and its outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembly {
-    pub(crate) inputs: Vec<Input>,
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) inputs: Vec<SourceInput>,
+    pub(crate) outputs: Vec<SourceOutput>,
     /// Each instruction with its line.
     pub(crate) instructions: Vec<(Instruction, usize)>,
     /// The number of steps of a secret program, and the line with that number.
@@ -32,27 +32,27 @@ pub struct Assembly {
 
 /// A party's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Input {
+pub(crate) struct SourceInput {
     pub party: Party,
     pub name: String,
-    pub place: Place,
+    pub place: Cells,
     pub line: usize,
 }
 
 /// An output of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Output {
+pub(crate) struct SourceOutput {
     pub to: Recipient,
     pub name: String,
-    pub place: Place,
+    pub place: Cells,
     pub line: usize,
 }
 
 /// Adjacent registers or words of memory: numbers of cells, registers before memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place(Range<usize>);
+pub(crate) struct Cells(Range<usize>);
 
-impl Place {
+impl Cells {
     pub fn cells(&self) -> Range<usize> {
         self.0.clone()
     }
@@ -132,7 +132,7 @@ impl Assembly {
     /// # Panics
     /// If a party has fewer words than its inputs take.
     pub fn run(&self, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
-        let mut machine = Machine::default();
+        let mut machine = ClearMachine::default();
         for (party, mut words) in [(Party::Garbler, garbler), (Party::Evaluator, evaluator)] {
             for cell in self.inputs.iter().filter(|i| i.party == party).flat_map(|i| i.place.cells()) {
                 *machine.cell(cell) = words[0];
@@ -140,7 +140,7 @@ impl Assembly {
             }
         }
         self.instructions.iter().for_each(|(instruction, _)| machine.step(*instruction));
-        let words = |output: &Output| output.place.cells().map(|cell| *machine.cell(cell)).collect();
+        let words = |output: &SourceOutput| output.place.cells().map(|cell| *machine.cell(cell)).collect();
         self.outputs.iter().map(words).collect()
     }
 
@@ -177,7 +177,7 @@ impl Assembly {
                 "choose other registers or words of memory",
             ));
         }
-        self.inputs.push(Input { party, name, place, line: line.number });
+        self.inputs.push(SourceInput { party, name, place, line: line.number });
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Assembly {
         if self.outputs.iter().any(|output| output.name == name) {
             return Err(line.problem(format!("two outputs are called {name}"), "rename one"));
         }
-        self.outputs.push(Output { to, name, place, line: line.number });
+        self.outputs.push(SourceOutput { to, name, place, line: line.number });
         Ok(())
     }
 
@@ -240,7 +240,7 @@ impl Assembly {
     }
 }
 
-impl Machine {
+impl ClearMachine {
     fn cell(&mut self, cell: usize) -> &mut u32 {
         if cell < REGISTERS { &mut self.registers[cell] } else { &mut self.memory[cell - REGISTERS] }
     }
@@ -282,7 +282,7 @@ impl Line<'_> {
     }
 
     /// Reads a place: `r0`, `m15`, or a range such as `m0..m7`.
-    fn place(self, word: &str) -> Result<Place, Problem> {
+    fn place(self, word: &str) -> Result<Cells, Problem> {
         let cell = |word: &str| {
             register(word).or_else(|| {
                 let number = word.strip_prefix('m')?.parse::<usize>().ok()?;
@@ -292,7 +292,7 @@ impl Line<'_> {
         let (first, last) = word.split_once("..").unwrap_or((word, word));
         match (cell(first), cell(last)) {
             (Some(first), Some(last)) if first <= last && (first < REGISTERS) == (last < REGISTERS) => {
-                Ok(Place(first..last + 1))
+                Ok(Cells(first..last + 1))
             }
             _ => Err(self.problem(
                 format!("{word:?} is neither registers nor words of memory"),

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::rounds::Turn;
-use crate::script::Action;
+use crate::script::ScriptStep;
 use brickwork_base::Party;
 
 /// The clocks of both parties, of the cores that they share, and of the link.
 #[derive(Clone)]
-pub(crate) struct Clock<'m> {
+pub(crate) struct PlanClock<'m> {
     machine: &'m Machine,
     link: &'m Link,
     /// The time of the garbler and of the evaluator.
@@ -35,14 +35,14 @@ struct Busy {
     cores: f64,
 }
 
-impl<'m> Clock<'m> {
+impl<'m> PlanClock<'m> {
     /// Makes the clocks of both parties at the start.
     pub fn new(machine: &'m Machine, link: &'m Link) -> Self {
         // As in a real run, the garbler listens, and has already sent its greeting when the evaluator's
         // connection is ready.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
         let turn = Turn::new(parties);
-        Clock {
+        PlanClock {
             machine,
             link,
             parties,
@@ -60,13 +60,13 @@ impl<'m> Clock<'m> {
     }
 
     /// Executes a step at both parties.
-    pub fn step(&mut self, step: &Action) {
+    pub fn step(&mut self, step: &ScriptStep) {
         match *step {
-            Action::Phase(_) | Action::Beyond { .. } | Action::Again { .. } => {}
-            Action::Work { by, work, units, tasks } => {
+            ScriptStep::Phase(_) | ScriptStep::Beyond { .. } | ScriptStep::Again { .. } => {}
+            ScriptStep::Work { by, work, units, tasks } => {
                 self.work(by as usize, self.machine.seconds(work, units), tasks)
             }
-            Action::Read { by, messages } => {
+            ScriptStep::Read { by, messages } => {
                 for _ in 0..messages {
                     let (arrives, receiving) =
                         self.posted[by as usize].pop_front().expect("a message that is read was sent before");
@@ -74,7 +74,7 @@ impl<'m> Clock<'m> {
                     self.work(by as usize, receiving, 1);
                 }
             }
-            Action::Message { from, payload, times, crossing, posted, .. } => {
+            ScriptStep::Message { from, payload, times, crossing, posted, .. } => {
                 let departs = match posted {
                     true => {
                         self.turn.posted();
@@ -156,11 +156,11 @@ impl<'m> Clock<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::{KNOWN_KERNELS, Work};
+    use crate::work::{KNOWN_KERNELS, WorkKind};
     use brickwork_base::Party::{Evaluator, Garbler};
 
     /// A second a unit, with each kernel.
-    static WORK: Work = Work { name: "test.second", known: [1.0; KNOWN_KERNELS.len()] };
+    static WORK: WorkKind = WorkKind { name: "test.second", known: [1.0; KNOWN_KERNELS.len()] };
 
     /// Both parties work at the same time on one machine. The time is that of the longer work, or the work of
     /// both on all cores if that is longer.
@@ -168,9 +168,9 @@ mod tests {
     fn parties_of_one_machine_share_its_cores() {
         let seconds = |cores: u32, threads: u16, tasks: u64, units: [f64; 2]| {
             let machine = Machine::known(KNOWN_KERNELS[0], cores).with_threads(Some(threads));
-            let mut clock = Clock::new(&machine, &Link::LOOPBACK);
+            let mut clock = PlanClock::new(&machine, &Link::LOOPBACK);
             for (by, units) in [Garbler, Evaluator].into_iter().zip(units) {
-                clock.step(&Action::Work { by, work: &WORK, units, tasks });
+                clock.step(&ScriptStep::Work { by, work: &WORK, units, tasks });
             }
             assert_eq!(clock.cpu, units[0] + units[1]);
             clock.time(Evaluator)

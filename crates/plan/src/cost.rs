@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
+use crate::clock::PlanClock;
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::rounds::Hops;
-use crate::script::{Action, Script};
+use crate::script::{Script, ScriptStep};
 use brickwork_base::Party;
 
 /// The predicted cost of one phase.
@@ -138,7 +138,7 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     let mut reading = Reading::new(machine, link);
     for (place, step) in script.steps().iter().enumerate() {
         match *step {
-            Action::Again { steps, times } => reading.again(&script.steps()[place - steps..place], times),
+            ScriptStep::Again { steps, times } => reading.again(&script.steps()[place - steps..place], times),
             _ => reading.step(step),
         }
     }
@@ -163,7 +163,7 @@ const FOLLOWED: u64 = 32;
 struct Reading<'m> {
     machine: &'m Machine,
     link: &'m Link,
-    clock: Clock<'m>,
+    clock: PlanClock<'m>,
     hops: Hops,
     /// The phases in the order in which they began.
     phases: Vec<PhaseCost>,
@@ -173,12 +173,12 @@ struct Reading<'m> {
 
 impl<'m> Reading<'m> {
     fn new(machine: &'m Machine, link: &'m Link) -> Self {
-        let (clock, hops) = (Clock::new(machine, link), Hops::default());
+        let (clock, hops) = (PlanClock::new(machine, link), Hops::default());
         Reading { machine, link, clock, hops, phases: Vec::new(), running: 0 }
     }
 
-    fn step(&mut self, step: &Action) {
-        if let Action::Phase(name) = *step {
+    fn step(&mut self, step: &ScriptStep) {
+        if let ScriptStep::Phase(name) = *step {
             let known = self.phases.iter().position(|phase| phase.name == name);
             self.running = known.unwrap_or(self.phases.len());
             if known.is_none() {
@@ -196,13 +196,13 @@ impl<'m> Reading<'m> {
             Some((Party::Evaluator, bytes)) => phase.evaluator_sent_bytes += bytes,
             None => {}
         }
-        if let Action::Beyond { work, units } = *step {
+        if let ScriptStep::Beyond { work, units } = *step {
             phase.seconds += self.machine.seconds(work, units);
         }
     }
 
     /// Repeats steps that have been evaluated once.
-    fn again(&mut self, steps: &[Action], times: u64) {
+    fn again(&mut self, steps: &[ScriptStep], times: u64) {
         let followed = times.min(FOLLOWED);
         let mut before = None;
         for k in 1..=followed {
@@ -248,7 +248,8 @@ mod tests {
     use crate::work::KNOWN_KERNELS;
     use brickwork_base::Party::{Evaluator, Garbler};
 
-    static WORK: crate::Work = crate::Work { name: "test.repeated", known: [1e-6; KNOWN_KERNELS.len()] };
+    static WORK: crate::WorkKind =
+        crate::WorkKind { name: "test.repeated", known: [1e-6; KNOWN_KERNELS.len()] };
 
     /// Repeated steps cost exactly as much as the same steps written out, in bytes and crossings.
     #[test]

@@ -7,7 +7,7 @@
 //! path, with the constants of a [`Machine`] and of a [`Link`], is the time. The model is derived in
 //! `docs/concepts/cost-model.md`.
 //!
-//! This crate knows no protocol. Each kind of [`Work`] is defined in the crate that does it: a protocol, or a
+//! This crate knows no protocol. Each kind of [`WorkKind`] is defined in the crate that does it: a protocol, or a
 //! building block of several protocols. This crate states the time of a unit on one machine, and
 //! [measures](Measure) the time on other machines.
 #![forbid(unsafe_code)]
@@ -27,5 +27,5 @@ pub use cost::{Cost, Memory, PhaseCost, WORTH_ANOTHER_CUT, best_cut, predict};
 pub use link::Link;
 pub use machine::Machine;
 pub use measure::{Measure, REPEATS, beyond, fastest, measure, over_loopback, thread_seconds};
-pub use script::{Action, MANY, PROCESS_BYTES, SLICES, Script, share};
-pub use work::{KNOWN_KERNELS, Measured, READ_BACK, SPILL, TOUCH, Work};
+pub use script::{MANY, PROCESS_BYTES, SLICES, Script, ScriptStep, share};
+pub use work::{KNOWN_KERNELS, MeasuredWork, READ_BACK, SPILL, TOUCH, WorkKind};

@@ -3,7 +3,7 @@
 use brickwork_kernels::Kernel;
 use serde::{Deserialize, Serialize};
 
-use crate::work::{Measured, Work, known_as};
+use crate::work::{MeasuredWork, WorkKind, known_as};
 
 /// The cost of work on a machine, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Machine {
     /// The kernel with which the constants were measured.
     kernel: String,
     /// Seconds of one thread per unit, for each kind of work that was measured here.
-    seconds: Measured,
+    seconds: MeasuredWork,
     /// Seconds of one thread for a short garbling, which compares machines with the same kernel. Work that
     /// was not measured is scaled from the reference machine by the same factor.
     probe_seconds: f64,
@@ -28,31 +28,31 @@ pub struct Machine {
 }
 
 /// The probe on the reference machine, with each of its kernels.
-static PROBE: Work = Work { name: "probe", known: [2.69e-5, 3.15e-5, 5.64e-5, 1.62e-3] };
+static PROBE: WorkKind = WorkKind { name: "probe", known: [2.69e-5, 3.15e-5, 5.64e-5, 1.62e-3] };
 /// A message, from sending it until it is read.
-static MESSAGE: Work = Work { name: "message", known: [8.41e-6, 9.46e-6, 9.46e-6, 8.41e-6] };
+static MESSAGE: WorkKind = WorkKind { name: "message", known: [8.41e-6, 9.46e-6, 9.46e-6, 8.41e-6] };
 /// A byte that is sent.
-static SEND: Work = Work { name: "send", known: [2.71e-10, 2.72e-10, 2.46e-10, 2.42e-10] };
+static SEND: WorkKind = WorkKind { name: "send", known: [2.71e-10, 2.72e-10, 2.46e-10, 2.42e-10] };
 /// A byte that is received.
-static RECEIVE: Work = Work { name: "receive", known: [7.34e-10, 4.26e-10, 7.12e-10, 7.40e-10] };
+static RECEIVE: WorkKind = WorkKind { name: "receive", known: [7.34e-10, 4.26e-10, 7.12e-10, 7.40e-10] };
 
 /// The largest factor by which a machine may differ from the reference machine with the same kernel.
 const MOST_SCALED: f64 = 16.0;
 
 impl Machine {
     /// Returns the seconds of one thread for this amount of work.
-    pub fn seconds(&self, work: &Work, units: f64) -> f64 {
+    pub fn seconds(&self, work: &WorkKind, units: f64) -> f64 {
         self.seconds.get(work).unwrap_or_else(|| self.usual_seconds(work)) * units
     }
 
     /// Returns the seconds of one thread for a unit, estimated only from the kernel and the probe.
-    pub fn usual_seconds(&self, work: &Work) -> f64 {
+    pub fn usual_seconds(&self, work: &WorkKind) -> f64 {
         let known = known_as(&self.kernel);
         work.known[known] * (self.probe_seconds / PROBE.known[known]).min(MOST_SCALED)
     }
 
     /// Returns whether each of these kinds of work was measured.
-    pub fn has(&self, kinds: impl IntoIterator<Item = &'static Work>) -> bool {
+    pub fn has(&self, kinds: impl IntoIterator<Item = &'static WorkKind>) -> bool {
         kinds.into_iter().all(|work| self.seconds.get(work).is_some())
     }
 
@@ -64,7 +64,7 @@ impl Machine {
 
     /// Returns this machine with other constants for some kinds of work.
     #[must_use]
-    pub fn with(mut self, measured: Measured) -> Self {
+    pub fn with(mut self, measured: MeasuredWork) -> Self {
         self.seconds.extend(measured);
         self
     }
@@ -73,7 +73,7 @@ impl Machine {
     pub fn free() -> Self {
         Machine {
             kernel: Kernel::best().name().into(),
-            seconds: Measured::default(),
+            seconds: MeasuredWork::default(),
             probe_seconds: 0.0,
             threads: 1,
             cores: 1,
@@ -118,7 +118,7 @@ impl Machine {
         let known = known_as(kernel);
         Machine {
             kernel: kernel.into(),
-            seconds: Measured::default(),
+            seconds: MeasuredWork::default(),
             probe_seconds: PROBE.known[known],
             threads: cores,
             cores,
@@ -129,7 +129,7 @@ impl Machine {
     }
 
     /// Returns this machine with the measured times of its probe and of its loopback connections.
-    pub(crate) fn measured(probe_seconds: f64, seconds: Measured, loopback: [f64; 3]) -> Self {
+    pub(crate) fn measured(probe_seconds: f64, seconds: MeasuredWork, loopback: [f64; 3]) -> Self {
         let [message_seconds, send_seconds_a_byte, receive_seconds_a_byte] = loopback;
         Machine {
             kernel: Kernel::best().name().into(),
@@ -193,14 +193,14 @@ mod tests {
     #[test]
     fn what_was_measured_counts() {
         let known = Machine::known(Kernel::best().name(), 2);
-        let mut measured = Measured::default();
+        let mut measured = MeasuredWork::default();
         measured.set(&TOUCH, 0.25);
         let machine = known.clone().with(measured);
         assert!(machine.is_sound() && machine.has([&TOUCH]) && !machine.has([&TOUCH, &SPILL]));
         assert_eq!(machine.seconds(&TOUCH, 2.0), 0.5);
         assert_eq!(machine.seconds(&SPILL, 2.0), known.seconds(&SPILL, 2.0));
         for wrong in [f64::NAN, f64::INFINITY, -1e-9, 1.0] {
-            let mut measured = Measured::default();
+            let mut measured = MeasuredWork::default();
             measured.set(&SPILL, wrong);
             assert!(!machine.clone().with(measured).is_sound(), "{wrong}");
             assert!(!Machine { message_seconds: wrong, ..machine.clone() }.is_sound(), "{wrong}");

@@ -8,7 +8,7 @@ use crate::cost::predict;
 use crate::link::Link;
 use crate::machine::{Machine, threads_here};
 use crate::script::Script;
-use crate::work::{Measured, READ_BACK, SPILL, TOUCH, Work};
+use crate::work::{MeasuredWork, READ_BACK, SPILL, TOUCH, WorkKind};
 use brickwork_base::place::{read_at, write_at};
 use brickwork_base::{Error, Party, stop};
 use brickwork_wire::tls::{self, Identity, Listener};
@@ -17,21 +17,21 @@ use brickwork_wire::{Channel, Tag};
 /// A protocol, or a building block of protocols, that measures its own kinds of work.
 pub trait Measure: Sync {
     /// Returns all kinds of work that this part measures.
-    fn kinds(&self) -> &'static [&'static Work];
+    fn kinds(&self) -> &'static [&'static WorkKind];
 
     /// Measures the kinds of work that need one party only, on one thread, while the other cores do the same.
     /// [`Measure::runs`] measures the others.
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
-    fn work(&self, measured: &mut Measured) -> Result<(), Error>;
+    fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error>;
 
     /// Measures the kinds of work that need both parties, by small runs on a machine whose other constants
     /// are known.
     ///
     /// # Errors
     /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
-    fn runs(&self, _machine: &Machine, _measured: &mut Measured) -> Result<(), Error> {
+    fn runs(&self, _machine: &Machine, _measured: &mut MeasuredWork) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -91,14 +91,14 @@ pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure
         let joined = workers.into_iter().map(|worker| {
             stop::joined(worker.join()).unwrap_or_else(|_| Err(Error::Resource("a thread failed".into())))
         });
-        joined.collect::<Result<Vec<Measured>, Error>>()
+        joined.collect::<Result<Vec<MeasuredWork>, Error>>()
     })?;
-    let mut seconds = Measured::mean(&all);
+    let mut seconds = MeasuredWork::mean(&all);
     let probe_seconds = probe()?;
     memory(&mut seconds)?;
     let mut machine = Machine::measured(probe_seconds, seconds, loopback()?);
     for part in parts {
-        let mut measured = Measured::default();
+        let mut measured = MeasuredWork::default();
         part.runs(&machine, &mut measured)?;
         machine = machine.with(measured);
     }
@@ -106,12 +106,12 @@ pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure
 }
 
 /// Measures the kinds of work of all parts, with one thread.
-fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
+fn one_core(parts: &[&dyn Measure]) -> Result<MeasuredWork, Error> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let one =
         one.map_err(|error| Error::Resource(format!("the operating system started no threads: {error}")))?;
     one.install(stop::carried(|| {
-        let mut measured = Measured::default();
+        let mut measured = MeasuredWork::default();
         parts.iter().try_for_each(|part| part.work(&mut measured))?;
         Ok(measured)
     }))
@@ -119,7 +119,7 @@ fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
 
 /// Measures memory and temporary files, which only one thread at a time uses in a run. If there is no room
 /// for a file, the work on files is not measured.
-fn memory(measured: &mut Measured) -> Result<(), Error> {
+fn memory(measured: &mut MeasuredWork) -> Result<(), Error> {
     const FRESH: usize = 48 << 20;
     let touch = fastest(FRESH as f64, || {
         black_box(vec![1u8; FRESH]);
@@ -202,7 +202,7 @@ pub fn over_loopback<G, E: Send>(
     let keys = [Identity::generate()?.0, Identity::generate()?.0];
     let [ours, theirs] = [keys[0].public_key(), keys[1].public_key()];
     let identities = [ours.to_bytes(), theirs.to_bytes()];
-    let options = |party| tls::Options { party, lanes: 1, timeout: Duration::from_secs(10) };
+    let options = |party| tls::EndpointOptions { party, lanes: 1, timeout: Duration::from_secs(10) };
     let listener = Listener::bind("127.0.0.1:0", &keys[0], theirs, &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
     std::thread::scope(|scope| {
@@ -226,11 +226,11 @@ pub fn over_loopback<G, E: Send>(
 pub fn beyond(
     machine: &Machine,
     script: &Script,
-    kinds: &[&'static Work],
-    measured: &mut Measured,
+    kinds: &[&'static WorkKind],
+    measured: &mut MeasuredWork,
     mut run: impl FnMut() -> Result<Vec<(Cow<'static, str>, f64)>, Error>,
 ) -> Result<(), Error> {
-    let mut nothing = Measured::default();
+    let mut nothing = MeasuredWork::default();
     kinds.iter().for_each(|work| nothing.set(work, 0.0));
     let expected = predict(script, &machine.clone().with(nothing), &Link::LOOPBACK);
     let mut least = vec![f64::INFINITY; kinds.len()];
@@ -254,24 +254,24 @@ pub fn beyond(
 mod tests {
     use super::*;
 
-    static WORK: Work = Work { name: "test.work", known: [1e-9; 4] };
-    static BEYOND: Work = Work { name: "test.beyond", known: [1e-3; 4] };
+    static WORK: WorkKind = WorkKind { name: "test.work", known: [1e-9; 4] };
+    static BEYOND: WorkKind = WorkKind { name: "test.beyond", known: [1e-3; 4] };
 
-    static KINDS: &[&Work] = &[&WORK, &BEYOND];
+    static KINDS: &[&WorkKind] = &[&WORK, &BEYOND];
 
     struct Part;
 
     impl Measure for Part {
-        fn kinds(&self) -> &'static [&'static Work] {
+        fn kinds(&self) -> &'static [&'static WorkKind] {
             KINDS
         }
 
-        fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+        fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error> {
             measured.set(&WORK, 2e-9);
             Ok(())
         }
 
-        fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+        fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
             assert!(machine.has([&WORK, &TOUCH, &SPILL, &READ_BACK]));
             let mut script = Script::new(&["all", "none"]);
             script.phase("all");

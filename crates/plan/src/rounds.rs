@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::script::Action;
+use crate::script::ScriptStep;
 use brickwork_base::Party;
 
 #[derive(Clone, Default)]
@@ -66,22 +66,22 @@ impl Hops {
     }
 
     /// Updates both chains for this step.
-    pub fn step(&mut self, step: &Action) {
+    pub fn step(&mut self, step: &ScriptStep) {
         let (from, crossing) = match *step {
-            Action::Message { from, posted: true, .. } => {
+            ScriptStep::Message { from, posted: true, .. } => {
                 self.turn.posted();
                 let at = [self.garbler, self.evaluator][from as usize];
                 self.posted[1 - from as usize].push_back(at + 1);
                 return;
             }
-            Action::Read { by, messages } => {
+            ScriptStep::Read { by, messages } => {
                 let arrived = self.posted[by as usize].drain(..messages).max().unwrap_or_default();
                 let [garbler, evaluator] = [&mut self.garbler, &mut self.evaluator];
                 let now = if by == Party::Garbler { garbler } else { evaluator };
                 *now = (*now).max(arrived);
                 return;
             }
-            Action::Message { from, crossing, .. } => (from, crossing),
+            ScriptStep::Message { from, crossing, .. } => (from, crossing),
             _ => return,
         };
         let at = self.turn.departure(from, crossing, [self.garbler, self.evaluator]);

@@ -1,12 +1,12 @@
 //! A run as a list of steps.
 
-use crate::work::Work;
+use crate::work::WorkKind;
 use brickwork_base::Party;
 use brickwork_wire as wire;
 
 /// A step of a run.
 #[derive(Clone, Copy, Debug)]
-pub enum Action {
+pub enum ScriptStep {
     /// A phase begins or continues.
     Phase(&'static str),
     /// Work of this many units, which at most `tasks` threads can share.
@@ -14,7 +14,7 @@ pub enum Action {
         /// The party that does the work.
         by: Party,
         /// The kind of the work.
-        work: &'static Work,
+        work: &'static WorkKind,
         /// The number of units.
         units: f64,
         /// The number of parts that can be done side by side, at least 1.
@@ -32,21 +32,21 @@ pub enum Action {
         bulk: bool,
         /// True if the messages do not wait for the peer's last messages.
         crossing: bool,
-        /// True if the peer does something else first, and reads the messages with an [`Action::Read`].
+        /// True if the peer does something else first, and reads the messages with an [`ScriptStep::Read`].
         posted: bool,
     },
     /// A party reads the oldest messages that were posted to it.
     Read {
         /// The party that reads.
         by: Party,
-        /// The number of [`Action::Message`]s.
+        /// The number of [`ScriptStep::Message`]s.
         messages: usize,
     },
     /// The phase takes this many units longer than its work and its messages explain. The clocks of the
     /// parties do not count them.
     Beyond {
         /// The kind of the units.
-        work: &'static Work,
+        work: &'static WorkKind,
         /// The number of units.
         units: f64,
     },
@@ -78,7 +78,7 @@ pub fn share(whole: u64, k: u64, parts: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Script {
     phases: &'static [&'static str],
-    steps: Vec<Action>,
+    steps: Vec<ScriptStep>,
     /// Peak memory of the garbler and of the evaluator in bytes, estimated.
     pub memory_bytes: [u64; 2],
     /// Bytes of temporary files.
@@ -92,7 +92,7 @@ impl Script {
     }
 
     /// Returns all steps so far.
-    pub fn steps(&self) -> &[Action] {
+    pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
 
@@ -103,13 +103,13 @@ impl Script {
 
     /// Begins or resumes a phase, to which the following steps belong.
     pub fn phase(&mut self, name: &'static str) {
-        self.steps.push(Action::Phase(name));
+        self.steps.push(ScriptStep::Phase(name));
     }
 
     /// Adds this many units of work, which at most `tasks` threads can share.
-    pub fn work(&mut self, by: Party, work: &'static Work, units: u64, tasks: u64) {
+    pub fn work(&mut self, by: Party, work: &'static WorkKind, units: u64, tasks: u64) {
         if units > 0 {
-            self.steps.push(Action::Work { by, work, units: units as f64, tasks });
+            self.steps.push(ScriptStep::Work { by, work, units: units as f64, tasks });
         }
     }
 
@@ -121,7 +121,7 @@ impl Script {
     /// Adds messages of one length, one after another.
     pub fn messages(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
-            self.steps.push(Action::Message {
+            self.steps.push(ScriptStep::Message {
                 from,
                 payload,
                 times,
@@ -135,7 +135,7 @@ impl Script {
     /// Does the same as [`Script::messages`] over all connections.
     pub fn bulk(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
-            self.steps.push(Action::Message {
+            self.steps.push(ScriptStep::Message {
                 from,
                 payload,
                 times,
@@ -148,14 +148,20 @@ impl Script {
 
     /// Adds messages of these lengths that both parties send at the same time.
     pub fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
-        let messages = |from: Party, payloads: &[u64], crossing| -> Vec<Action> {
-            let one =
-                |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing, posted: false };
+        let messages = |from: Party, payloads: &[u64], crossing| -> Vec<ScriptStep> {
+            let one = |&payload| ScriptStep::Message {
+                from,
+                payload,
+                times: 1,
+                bulk: false,
+                crossing,
+                posted: false,
+            };
             payloads.iter().map(one).collect()
         };
         // The party that sent last does not wait, so the other party's messages cross its own.
         let last = self.steps.iter().rev().find_map(|step| match step {
-            Action::Message { from, .. } => Some(*from),
+            ScriptStep::Message { from, .. } => Some(*from),
             _ => None,
         });
         let evaluator_first = last == Some(Party::Garbler) && G > 0;
@@ -168,12 +174,12 @@ impl Script {
     }
 
     /// Adds the steps of `steps`, whose messages the peer does not read immediately. Returns the number of
-    /// its [`Action::Message`]s.
+    /// its [`ScriptStep::Message`]s.
     pub fn post(&mut self, steps: impl FnOnce(&mut Script)) -> usize {
         let (first, mut messages) = (self.steps.len(), 0);
         steps(self);
         for step in &mut self.steps[first..] {
-            if let Action::Message { posted, .. } = step {
+            if let ScriptStep::Message { posted, .. } = step {
                 (*posted, messages) = (true, messages + 1);
             }
         }
@@ -183,7 +189,7 @@ impl Script {
     /// Lets a party read this many messages that were [posted](Script::post) to it, the oldest first.
     pub fn read(&mut self, by: Party, messages: usize) {
         if messages > 0 {
-            self.steps.push(Action::Read { by, messages });
+            self.steps.push(ScriptStep::Read { by, messages });
         }
     }
 
@@ -197,15 +203,15 @@ impl Script {
         let first = self.steps.len();
         steps(self);
         if times > 1 {
-            self.steps.push(Action::Again { steps: self.steps.len() - first, times: times - 1 });
+            self.steps.push(ScriptStep::Again { steps: self.steps.len() - first, times: times - 1 });
         }
     }
 
     /// Returns the steps, each with the number of its executions.
-    fn often(&self) -> impl Iterator<Item = (&Action, u64)> {
+    fn often(&self) -> impl Iterator<Item = (&ScriptStep, u64)> {
         let mut often = vec![1; self.steps.len()];
         for (place, step) in self.steps.iter().enumerate() {
-            if let Action::Again { steps, times } = *step {
+            if let ScriptStep::Again { steps, times } = *step {
                 often[place - steps..place].iter_mut().for_each(|often| *often += times);
             }
         }
@@ -213,14 +219,14 @@ impl Script {
     }
 
     /// Adds this many units by which the phase takes longer than its work and its messages explain.
-    pub fn beyond(&mut self, work: &'static Work, units: u64) {
-        self.steps.push(Action::Beyond { work, units: units as f64 });
+    pub fn beyond(&mut self, work: &'static WorkKind, units: u64) {
+        self.steps.push(ScriptStep::Beyond { work, units: units as f64 });
     }
 
     /// Returns the units of this kind that phases take [beyond](Script::beyond) their work and messages.
-    pub(crate) fn units_beyond(&self, kind: &Work) -> f64 {
+    pub(crate) fn units_beyond(&self, kind: &WorkKind) -> f64 {
         let units = self.often().map(|(step, often)| match step {
-            Action::Beyond { work, units } if std::ptr::eq(*work, kind) => *units * often as f64,
+            ScriptStep::Beyond { work, units } if std::ptr::eq(*work, kind) => *units * often as f64,
             _ => 0.0,
         });
         units.sum()
@@ -239,11 +245,11 @@ impl Script {
     }
 }
 
-impl Action {
+impl ScriptStep {
     /// Returns the sender of this step and the bytes that it sends over this many connections, including
     /// frames.
     pub(crate) fn sent_bytes(&self, lanes: u8) -> Option<(Party, u64)> {
-        let Action::Message { from, payload, times, bulk, .. } = *self else { return None };
+        let ScriptStep::Message { from, payload, times, bulk, .. } = *self else { return None };
         Some((from, times * message_bytes(payload, if bulk { lanes } else { 1 })))
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn known_as(kernel: &str) -> usize {
 
 /// A kind of work, for which a machine has a constant. The part that does the work declares it as a static.
 #[derive(Debug)]
-pub struct Work {
+pub struct WorkKind {
     /// The unique name of the work in files, `part.unit`.
     pub name: &'static str,
     /// Seconds of one thread for a unit, measured once with each of [`KNOWN_KERNELS`]. `brickwork plan FILE
@@ -27,25 +27,27 @@ pub struct Work {
 }
 
 /// The first write to a byte of memory that the system has just given.
-pub static TOUCH: Work = Work { name: "memory.touch", known: [8.94e-11, 8.33e-11, 9.05e-11, 9.05e-11] };
+pub static TOUCH: WorkKind =
+    WorkKind { name: "memory.touch", known: [8.94e-11, 8.33e-11, 9.05e-11, 9.05e-11] };
 /// A byte that is written to a temporary file.
-pub static SPILL: Work = Work { name: "file.write", known: [2.45e-10, 2.13e-10, 2.22e-10, 1.98e-10] };
+pub static SPILL: WorkKind = WorkKind { name: "file.write", known: [2.45e-10, 2.13e-10, 2.22e-10, 1.98e-10] };
 /// A byte that is read from a temporary file.
-pub static READ_BACK: Work = Work { name: "file.read", known: [1.39e-10, 1.28e-10, 1.26e-10, 1.31e-10] };
+pub static READ_BACK: WorkKind =
+    WorkKind { name: "file.read", known: [1.39e-10, 1.28e-10, 1.26e-10, 1.31e-10] };
 
 /// The measured seconds of one thread for a unit of work, by the name of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Measured(BTreeMap<String, f64>);
+pub struct MeasuredWork(BTreeMap<String, f64>);
 
-impl Measured {
+impl MeasuredWork {
     /// Sets the seconds of a unit.
-    pub fn set(&mut self, work: &Work, seconds: f64) {
+    pub fn set(&mut self, work: &WorkKind, seconds: f64) {
         self.0.insert(work.name.to_owned(), seconds);
     }
 
     /// Returns the seconds for a unit, if they were measured.
-    pub fn get(&self, work: &Work) -> Option<f64> {
+    pub fn get(&self, work: &WorkKind) -> Option<f64> {
         self.0.get(work.name).copied()
     }
 
@@ -55,14 +57,14 @@ impl Measured {
     }
 
     /// Adds another measurement, which replaces older values.
-    pub fn extend(&mut self, other: Measured) {
+    pub fn extend(&mut self, other: MeasuredWork) {
         self.0.extend(other.0);
     }
 
     /// Makes the mean of several measurements of the same kinds.
-    pub(crate) fn mean(all: &[Measured]) -> Measured {
+    pub(crate) fn mean(all: &[MeasuredWork]) -> MeasuredWork {
         let mean = |name: &str| all.iter().filter_map(|one| one.0.get(name)).sum::<f64>() / all.len() as f64;
         let names = all.first().into_iter().flat_map(|one| one.0.keys());
-        Measured(names.map(|name| (name.clone(), mean(name))).collect())
+        MeasuredWork(names.map(|name| (name.clone(), mean(name))).collect())
     }
 }

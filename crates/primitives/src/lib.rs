@@ -22,8 +22,8 @@ pub mod solder;
 pub mod spill;
 
 use brickwork_base::label::Label;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 
 /// Labels that are erased when dropped. An iterator that is collected into them must know its length, because
 /// a growing list leaves copies behind.
-pub type Labels = Secrets<Label>;
+pub type Labels = SecretBlocks<Label>;

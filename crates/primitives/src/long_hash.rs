@@ -4,7 +4,7 @@
 //! bytes wait until a whole section has arrived.
 
 use blake3::Hasher;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use zeroize::Zeroize;
 
 /// Bytes of a section: as many chunks as the widest registers process side by side.
@@ -18,18 +18,18 @@ pub struct LongHash {
     /// The hasher of the whole sections.
     hasher: Hasher,
     /// The bytes after the last whole section.
-    waiting: Secrets<u8>,
+    waiting: SecretBlocks<u8>,
 }
 
 impl LongHash {
     /// Begins a hash under a key.
     pub fn keyed(key: &[u8; 32]) -> Self {
-        LongHash { hasher: Hasher::new_keyed(key), waiting: Secrets::with_capacity(FEW) }
+        LongHash { hasher: Hasher::new_keyed(key), waiting: SecretBlocks::with_capacity(FEW) }
     }
 
     /// Begins the derivation of a key in this context.
     pub fn derived(context: &str) -> Self {
-        LongHash { hasher: Hasher::new_derive_key(context), waiting: Secrets::with_capacity(FEW) }
+        LongHash { hasher: Hasher::new_derive_key(context), waiting: SecretBlocks::with_capacity(FEW) }
     }
 
     /// Appends bytes to the hashed message.
@@ -52,7 +52,7 @@ impl LongHash {
     /// Appends bytes to the waiting ones. Growing leaves no copy behind.
     fn wait(&mut self, bytes: &[u8]) {
         if self.waiting.capacity() < self.waiting.len() + bytes.len() {
-            let mut room = Secrets::with_capacity(SECTION);
+            let mut room = SecretBlocks::with_capacity(SECTION);
             room.extend_from_slice(&self.waiting);
             self.waiting = room;
         }

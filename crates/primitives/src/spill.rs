@@ -109,7 +109,7 @@ fn no_room(error: &std::io::Error) -> Error {
 pub struct MemoryBudget(Arc<AtomicU64>);
 
 /// A reserved part of a budget, returned to the budget when dropped.
-pub struct Held {
+pub struct HeldBudget {
     budget: MemoryBudget,
     bytes: u64,
 }
@@ -121,13 +121,13 @@ impl MemoryBudget {
     }
 
     /// Reserves this many bytes, if they are left.
-    pub fn take(&self, bytes: u64) -> Option<Held> {
+    pub fn take(&self, bytes: u64) -> Option<HeldBudget> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        left.ok().map(|_| Held { budget: self.clone(), bytes })
+        left.ok().map(|_| HeldBudget { budget: self.clone(), bytes })
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBudget {
     fn drop(&mut self) {
         self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
     }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use brickwork::compile::CompileRequest;
 use brickwork::cut::Cut;
-use brickwork::options::{Options, PlanOptions, from_json};
+use brickwork::options::{PlanOptions, RunOptions, from_json};
 use brickwork::{Error, checks, examples, keygen, page};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
-use crate::objects::{InputMap, Program, input_map, loaded, party};
-use crate::task::{Answer, Failed, Task, error_json};
+use crate::objects::{InputRoles, Program, input_map, loaded, party};
+use crate::task::{Failed, Task, TaskResult, error_json};
 
 /// Starts to write a program into a file. A program that was read before is not read again.
 #[pyfunction]
@@ -20,7 +20,7 @@ pub fn compile(request: String, program: Option<&Program>) -> PyResult<Task> {
     Task::start(move |_| {
         let request: CompileRequest = from_json(&request)?;
         let program = program.map_or_else(|| request.load(), Ok)?;
-        Answer::told(&request.write(&program)?)
+        TaskResult::told(&request.write(&program)?)
     })
 }
 
@@ -30,7 +30,7 @@ pub fn describe(program: &Program, cut: String) -> PyResult<Task> {
     let program = loaded(program)?;
     Task::start(move |_| {
         let cut: Cut = cut.parse().map_err(|why: String| Error::usage(why, "name another cut"))?;
-        Answer::told(&program.describe(&cut)?)
+        TaskResult::told(&program.describe(&cut)?)
     })
 }
 
@@ -40,7 +40,7 @@ pub fn plan(program: &Program, options: String) -> PyResult<Task> {
     let program = loaded(program)?;
     Task::start(move |_| {
         let request = from_json::<PlanOptions>(&options)?.request()?;
-        Answer::told(&request.plan(&program, &mut |_| {})?)
+        TaskResult::told(&request.plan(&program, &mut |_| {})?)
     })
 }
 
@@ -49,8 +49,8 @@ pub fn plan(program: &Program, options: String) -> PyResult<Task> {
 #[pyo3(signature = (name=None, folder=PathBuf::from(".")))]
 pub fn write_examples(name: Option<String>, folder: PathBuf) -> PyResult<Task> {
     Task::start(move |_| match name {
-        Some(name) => Answer::told(&examples::write(Some(&name), &folder)?),
-        None => Answer::told(&examples::list()),
+        Some(name) => TaskResult::told(&examples::write(Some(&name), &folder)?),
+        None => TaskResult::told(&examples::list()),
     })
 }
 
@@ -58,8 +58,8 @@ pub fn write_examples(name: Option<String>, folder: PathBuf) -> PyResult<Task> {
 #[pyfunction]
 pub fn new_key(path: PathBuf, of_store: bool) -> PyResult<Task> {
     Task::start(move |_| match of_store {
-        true => Answer::told(&keygen::store_key(&path)?),
-        false => Answer::told(&keygen::identity(&path)?),
+        true => TaskResult::told(&keygen::store_key(&path)?),
+        false => TaskResult::told(&keygen::identity(&path)?),
     })
 }
 
@@ -67,7 +67,7 @@ pub fn new_key(path: PathBuf, of_store: bool) -> PyResult<Task> {
 #[pyfunction]
 #[pyo3(signature = (program, role, input, options))]
 pub fn doctor(
-    program: Option<(PathBuf, InputMap)>,
+    program: Option<(PathBuf, InputRoles)>,
     role: Option<&str>,
     input: Option<String>,
     options: String,
@@ -75,8 +75,8 @@ pub fn doctor(
     let program = program.map(|(file, map)| Ok::<_, PyErr>((file, input_map(map)?))).transpose()?;
     let (role, input) = (role.map(party).transpose()?, input.map(Zeroizing::new));
     Task::start(move |shared| {
-        let request = from_json::<Options>(&options)?.doctor(program, role, input)?;
-        Answer::told(&request.diagnose(&mut |address| shared.listens(address))?)
+        let request = from_json::<RunOptions>(&options)?.doctor(program, role, input)?;
+        TaskResult::told(&request.diagnose(&mut |address| shared.listens(address))?)
     })
 }
 

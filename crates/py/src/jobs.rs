@@ -7,8 +7,8 @@ use std::time::Duration;
 use brickwork::circuit::Program as Circuit;
 use brickwork::engine::hex;
 use brickwork::jobs::control::{JobProgress, JobWorkers};
-use brickwork::jobs::coordinator::{Evidence, News, Order};
-use brickwork::jobs::terms::{JobId, Lane, Partition, Terms};
+use brickwork::jobs::coordinator::{Evidence, News, WorkerOrder};
+use brickwork::jobs::terms::{JobId, JobTerms, LaneNumber, Partition};
 use brickwork::jobs::{JobRequest, LaneWorker};
 use brickwork::options::from_json;
 use brickwork::process::Owned;
@@ -17,8 +17,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::objects::{Program, loaded};
-use crate::runs::{Held, Input};
-use crate::task::{Answer, Failed, Shared, Task, error_json};
+use crate::runs::{GivenInput, HeldInput};
+use crate::task::{Failed, Task, TaskResult, TaskState, error_json};
 
 /// Starts to coordinate a job with the caller's workers. `rerun` are partitions in doubt that are to run
 /// again.
@@ -34,12 +34,12 @@ pub fn coordinate(
     Task::start(move |shared| {
         let request: JobRequest = from_json(&request)?;
         let (choice, workers) = ((&rerun[..], only_fill), &mut PythonWorkers(workers));
-        Answer::told(&request.coordinate(program.given(), choice, workers, &mut listens(shared))?)
+        TaskResult::told(&request.coordinate(program.given(), choice, workers, &mut listens(shared))?)
     })
 }
 
 /// Returns a function that notes the address of a listener.
-fn listens(shared: &Shared) -> impl FnMut(std::net::SocketAddr) -> Result<(), Error> {
+fn listens(shared: &TaskState) -> impl FnMut(std::net::SocketAddr) -> Result<(), Error> {
     |address| {
         shared.listens(address);
         Ok(())
@@ -66,21 +66,21 @@ impl Worker {
     fn meet(&self) -> PyResult<Task> {
         self.start(|worker, shared| {
             worker.meet(&shared.control.progress.watch(), &mut listens(shared))?;
-            Ok(Answer::default())
+            Ok(TaskResult::default())
         })
     }
 
     /// Starts to make stock for so many partitions.
     fn fill(&self, partitions: u32) -> PyResult<Task> {
-        self.start(move |worker, _| worker.fill(partitions).map(|()| Answer::default()))
+        self.start(move |worker, _| worker.fill(partitions).map(|()| TaskResult::default()))
     }
 
     /// Starts to run a partition. The answer has the bits of this party's outputs.
-    fn run(&self, partition: u32, input: Option<Input>) -> PyResult<Task> {
-        let input = Held::of(input);
+    fn run(&self, partition: u32, input: Option<GivenInput>) -> PyResult<Task> {
+        let input = HeldInput::of(input);
         self.start(move |worker, _| {
             let (outputs, promise) = worker.run(partition, input.given())?;
-            let mut answer = Answer::of(&promise)?;
+            let mut answer = TaskResult::of(&promise)?;
             answer.bits[worker.role() as usize] = Some(outputs);
             Ok(answer)
         })
@@ -88,12 +88,12 @@ impl Worker {
 
     /// Starts to check whether stock may have been taken for a partition.
     fn look(&self, partition: u32) -> PyResult<Task> {
-        self.start(move |worker, _| Answer::of(&worker.look(partition)?))
+        self.start(move |worker, _| TaskResult::of(&worker.look(partition)?))
     }
 
     /// Starts to end the session.
     fn close(&self) -> PyResult<Task> {
-        self.start(|worker, _| Answer::of(&worker.close()?))
+        self.start(|worker, _| TaskResult::of(&worker.close()?))
     }
 }
 
@@ -101,7 +101,7 @@ impl Worker {
     /// Starts work, which ends when it next waits for its peer if a stop is requested.
     fn start(
         &self,
-        work: impl FnOnce(&mut LaneWorker, &Shared) -> Result<Answer, Error> + Send + 'static,
+        work: impl FnOnce(&mut LaneWorker, &TaskState) -> Result<TaskResult, Error> + Send + 'static,
     ) -> PyResult<Task> {
         Task::with(&self.0, |worker, shared| {
             let worker = &mut *worker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,17 +150,17 @@ fn no_json(error: serde_json::Error) -> ProtocolError {
 }
 
 impl JobWorkers for PythonWorkers {
-    fn begins(&mut self, job: &JobId, terms: &Terms) -> Result<(), ProtocolError> {
+    fn begins(&mut self, job: &JobId, terms: &JobTerms) -> Result<(), ProtocolError> {
         let (job, terms) = (hex(job), hex(&terms.digest()));
         self.call("begins", |py| (job, terms).into_pyobject(py), |_| Ok(()))
     }
 
-    fn obey(&mut self, order: Order) -> Result<(), ProtocolError> {
+    fn obey(&mut self, order: WorkerOrder) -> Result<(), ProtocolError> {
         let order = serde_json::to_string(&order).map_err(no_json)?;
         self.call("obey", |py| (order,).into_pyobject(py), |_| Ok(()))
     }
 
-    fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence {
+    fn look(&mut self, lane: LaneNumber, attempt: u32, partition: Partition) -> Evidence {
         let found =
             self.call("look", |py| (lane, attempt, partition).into_pyobject(py), |found| found.extract());
         match found {

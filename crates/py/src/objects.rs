@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use zeroize::Zeroizing;
 
-use crate::task::{Answer, Task};
+use crate::task::{Task, TaskResult};
 
 /// Returns the party of this role.
 pub fn party(role: &str) -> PyResult<Party> {
@@ -50,11 +50,11 @@ impl Program {
 
     /// Starts to read the program in a file, and to describe its inputs and outputs. `map` assigns the inputs
     /// of a circuit to the parties. `source` is the JSON of the compiler's options.
-    fn load(&self, path: PathBuf, map: InputMap, source: String) -> PyResult<Task> {
+    fn load(&self, path: PathBuf, map: InputRoles, source: String) -> PyResult<Task> {
         let (keeps, map) = (self.0.clone(), input_map(map)?);
         Task::start(move |_| {
             let read = brickwork::Program::load_with(&path, &map, &from_json(&source)?)?;
-            Answer::of(&keeps.get_or_init(|| read).ports())
+            TaskResult::of(&keeps.get_or_init(|| read).ports())
         })
     }
 
@@ -74,16 +74,20 @@ impl Program {
         let (program, both) = (loaded(self)?, [garbler, evaluator]);
         Task::start(move |_| {
             let bits = both.map(|bits| bits.map(|bits| bits.iter().map(|&bit| bit == 1).collect::<Vec<_>>()));
-            Answer::of(&output_values(program.given(), executions, bits.each_ref().map(Option::as_deref))?)
+            TaskResult::of(&output_values(
+                program.given(),
+                executions,
+                bits.each_ref().map(Option::as_deref),
+            )?)
         })
     }
 }
 
 /// The parties of the inputs of a circuit, by the names of their roles.
-pub type InputMap = BTreeMap<String, String>;
+pub type InputRoles = BTreeMap<String, String>;
 
 /// Returns the parties of the inputs of a circuit.
-pub fn input_map(map: InputMap) -> PyResult<formats::InputMap> {
+pub fn input_map(map: InputRoles) -> PyResult<formats::InputMap> {
     map.into_iter().map(|(name, role)| Ok((name, party(&role)?))).collect()
 }
 

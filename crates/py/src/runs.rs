@@ -7,9 +7,9 @@ use brickwork::engine::both::{Both, fastest, merged};
 use brickwork::engine::role;
 use brickwork::engine::run::PartyRun;
 use brickwork::engine::task::Host;
-use brickwork::options::{Options, from_json};
+use brickwork::options::{RunOptions, from_json};
 use brickwork::program::repeated;
-use brickwork::reading::{self, Given};
+use brickwork::reading::{self, GivenValue};
 use brickwork::wire::tls::Identity as Key;
 use brickwork::wire::{Channel, over};
 use brickwork::{Error, Program, Report};
@@ -21,11 +21,11 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::objects::{Identity, Program as PyProgram, loaded, party};
-use crate::task::{Answer, Shared, Task};
+use crate::task::{Task, TaskResult, TaskState};
 
 /// An input of a party, as Python gives it.
 #[derive(FromPyObject)]
-pub enum Input {
+pub enum GivenInput {
     /// The bits of its wires, one a byte.
     Bits(PyBackedBytes),
     /// A value in the form of the command's flag.
@@ -33,33 +33,33 @@ pub enum Input {
 }
 
 /// An input in the memory of this library.
-pub enum Held {
+pub enum HeldInput {
     /// The bits of its wires.
-    Bits(brickwork_kernels::Secrets<bool>),
+    Bits(brickwork_kernels::SecretBlocks<bool>),
     /// A value in the form of the command's flag.
     Text(Zeroizing<String>),
     /// No input.
     Nothing,
 }
 
-impl Held {
+impl HeldInput {
     /// Takes an input that Python gave.
-    pub fn of(input: Option<Input>) -> Self {
+    pub fn of(input: Option<GivenInput>) -> Self {
         match input {
-            Some(Input::Bits(bytes)) => {
-                Held::Bits(brickwork_kernels::Secrets::new(bytes.iter().map(|byte| *byte == 1).collect()))
-            }
-            Some(Input::Text(text)) => Held::Text(Zeroizing::new(text)),
-            None => Held::Nothing,
+            Some(GivenInput::Bits(bytes)) => HeldInput::Bits(brickwork_kernels::SecretBlocks::new(
+                bytes.iter().map(|byte| *byte == 1).collect(),
+            )),
+            Some(GivenInput::Text(text)) => HeldInput::Text(Zeroizing::new(text)),
+            None => HeldInput::Nothing,
         }
     }
 
     /// Returns the input in the form that the library reads.
-    pub fn given(self: &Held) -> Given<'_> {
+    pub fn given(self: &HeldInput) -> GivenValue<'_> {
         match self {
-            Held::Bits(bits) => Given::Bits(bits),
-            Held::Text(text) => Given::Text(text),
-            Held::Nothing => Given::Nothing,
+            HeldInput::Bits(bits) => GivenValue::Bits(bits),
+            HeldInput::Text(text) => GivenValue::Text(text),
+            HeldInput::Nothing => GivenValue::Nothing,
         }
     }
 }
@@ -79,25 +79,33 @@ struct Ran<'r> {
 pub fn run_both(
     program: &PyProgram,
     options: String,
-    garbler: Option<Input>,
-    evaluator: Option<Input>,
+    garbler: Option<GivenInput>,
+    evaluator: Option<GivenInput>,
 ) -> PyResult<Task> {
-    let (program, inputs) = (loaded(program)?, [garbler, evaluator].map(Held::of));
+    let (program, inputs) = (loaded(program)?, [garbler, evaluator].map(HeldInput::of));
     // The parties' threads look for a stop by themselves.
     Task::start(move |shared| both(&program, &from_json(&options)?, &inputs, shared))
 }
 
-fn both(program: &Program, options: &Options, inputs: &[Held; 2], shared: &Shared) -> Result<Answer, Error> {
+fn both(
+    program: &Program,
+    options: &RunOptions,
+    inputs: &[HeldInput; 2],
+    shared: &TaskState,
+) -> Result<TaskResult, Error> {
     let request = options.request()?;
     let _ = request.allowed()?;
-    let given = inputs.each_ref().map(Held::given);
+    let given = inputs.each_ref().map(HeldInput::given);
     let inputs = reading::bits_of_both(given, program.given(), options.executions(), &options.reading()?)?;
     let stores = options.store();
     let (request, reason) = fastest(&request, program, stores.as_ref())?;
     let both = Both { program, request: &request, stores: stores.as_ref(), audit: options.audit.as_deref() };
     let ran = both.run(inputs, &shared.control)?;
     let report = merged(&ran[0].report, &ran[1].report, reason);
-    Ok(Answer { bits: ran.map(|ran| Some(ran.outputs)), ..Answer::of(&Ran { report: &report, role: None })? })
+    Ok(TaskResult {
+        bits: ran.map(|ran| Some(ran.outputs)),
+        ..TaskResult::of(&Ran { report: &report, role: None })?
+    })
 }
 
 /// Starts one party, `garbler` or `evaluator`. `line` is a connection of the caller's, like a socket.
@@ -108,10 +116,10 @@ pub fn run_party(
     program: &PyProgram,
     options: String,
     identity: Option<&Identity>,
-    input: Option<Input>,
+    input: Option<GivenInput>,
     line: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
-    let (of, program, input) = (party(role)?, loaded(program)?, Held::of(input));
+    let (of, program, input) = (party(role)?, loaded(program)?, HeldInput::of(input));
     let pem = identity.map(|identity| identity.pem.clone());
     let line = line.map(|line| -> PyResult<_> {
         let (reader, writer) = Python::attach(|py| (Line(line.clone_ref(py)), Line(line)));
@@ -124,10 +132,10 @@ pub fn run_party(
 fn one(
     party: Party,
     program: &Program,
-    options: &Options,
-    (pem, input, line): (Option<Zeroizing<String>>, &Held, Option<Channel>),
-    shared: &Shared,
-) -> Result<Answer, Error> {
+    options: &RunOptions,
+    (pem, input, line): (Option<Zeroizing<String>>, &HeldInput, Option<Channel>),
+    shared: &TaskState,
+) -> Result<TaskResult, Error> {
     let task = options.task(party, line.is_some())?;
     let reading = options.reading()?;
     let input = reading::bits(input.given(), program.given(), party, options.executions(), &reading)?;
@@ -144,7 +152,7 @@ fn one(
     };
     let mut host = Host { listens: &mut listens, watch: &watch, line, warns: true };
     let PartyRun { outputs, report, .. } = task.run(program, (&identity, &input), &mut host)?;
-    let mut answer = Answer::of(&Ran { report: &report, role: Some(role(party)) })?;
+    let mut answer = TaskResult::of(&Ran { report: &report, role: Some(role(party)) })?;
     answer.bits[party as usize] = Some(outputs);
     Ok(answer)
 }
@@ -194,19 +202,19 @@ impl Write for Line {
 pub fn simulate(
     program: &PyProgram,
     options: String,
-    garbler: Option<Input>,
-    evaluator: Option<Input>,
+    garbler: Option<GivenInput>,
+    evaluator: Option<GivenInput>,
 ) -> PyResult<Task> {
-    let (program, inputs) = (loaded(program)?, [garbler, evaluator].map(Held::of));
+    let (program, inputs) = (loaded(program)?, [garbler, evaluator].map(HeldInput::of));
     Task::start(move |_| {
-        let options: Options = from_json(&options)?;
+        let options: RunOptions = from_json(&options)?;
         let (program, executions) = (program.given(), options.executions());
-        let given = inputs.each_ref().map(Held::given);
+        let given = inputs.each_ref().map(HeldInput::given);
         let [garbler, evaluator] = reading::bits_of_both(given, program, executions, &options.reading()?)?;
         let repeated = repeated(program, executions)?;
         let outputs = repeated.simulate(&garbler, &evaluator);
         let bits =
             [Party::Garbler, Party::Evaluator].map(|party| Some(repeated.output_bits(party, &outputs)));
-        Ok(Answer { bits, ..Answer::of(&())? })
+        Ok(TaskResult { bits, ..TaskResult::of(&())? })
     })
 }

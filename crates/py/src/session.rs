@@ -4,25 +4,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use brickwork::circuit::{Party, Program as Circuit, Recipient};
 use brickwork::control::Control;
-use brickwork::engine::stocked::{FromStock, Job, Requested};
-use brickwork::options::{Options, from_json};
+use brickwork::engine::stocked::{FromStock, Requested, StockedProgram};
+use brickwork::options::{RunOptions, from_json};
 use brickwork::preprocess::ComponentCount;
 use brickwork::process::Owned;
-use brickwork::reading::{self, Reading};
+use brickwork::reading::{self, ReadingOptions};
 use brickwork::session::steps::{Secret, Step};
 use brickwork::session::stock::Lacking;
 use brickwork::session::{PhaseReport, Promise};
 use brickwork::wire::tls::Identity as Key;
 use brickwork::{Error, Party as Participant, Program, Session as Library};
-use brickwork_kernels::{Erasing, Secrets};
+use brickwork_kernels::{Erasing, SecretBlocks};
 use pyo3::prelude::*;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::objects::{Identity, Program as PyProgram, party};
-use crate::runs::{Held, Input};
+use crate::runs::{GivenInput, HeldInput};
 use crate::stock::counted;
-use crate::task::{Answer, Shared, Task, error_json};
+use crate::task::{Task, TaskResult, TaskState, error_json};
 
 /// A session, or nothing before it has begun. Only one thread uses it at a time.
 #[pyclass(frozen, module = "brickwork._native")]
@@ -52,7 +52,7 @@ impl Session {
             let begin = || Standing::begin(role, &from_json(&options)?, pem, programs, shared);
             let begun = shared.control.run(begin).map_err(|error| error_json(&error))?;
             *session.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
-            Ok(Answer::default())
+            Ok(TaskResult::default())
         })
     }
 
@@ -72,14 +72,14 @@ impl Session {
     fn step(
         &self,
         program: usize,
-        input: Option<Input>,
+        input: Option<GivenInput>,
         executions: Option<u32>,
         carried: Vec<(String, String, usize)>,
         keep: Vec<String>,
     ) -> PyResult<Task> {
         let carried = carried.into_iter().map(|(role, port, kept)| Ok((party(&role)?, port, kept)));
         let carried = carried.collect::<PyResult<Vec<_>>>()?;
-        let wish = Wish { program, input: Held::of(input), executions, carried, keep };
+        let wish = Wish { program, input: HeldInput::of(input), executions, carried, keep };
         self.start(move |session, _| session.step(&wish))
     }
 
@@ -88,7 +88,7 @@ impl Session {
         Task::with(&self.0, |session, shared| {
             match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(session) => answer(&shared.control, || session.close()),
-                None => Ok(Answer::default()),
+                None => Ok(TaskResult::default()),
             }
         })
     }
@@ -105,7 +105,7 @@ impl Session {
 impl Session {
     fn start(
         &self,
-        work: impl FnOnce(&mut Standing, &Control) -> Result<Answer, Error> + Send + 'static,
+        work: impl FnOnce(&mut Standing, &Control) -> Result<TaskResult, Error> + Send + 'static,
     ) -> PyResult<Task> {
         Task::with(&self.0, |session, shared| {
             match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -116,7 +116,7 @@ impl Session {
     }
 }
 
-fn answer(control: &Control, work: impl FnOnce() -> Result<Answer, Error>) -> Result<Answer, String> {
+fn answer(control: &Control, work: impl FnOnce() -> Result<TaskResult, Error>) -> Result<TaskResult, String> {
     control.run(work).map_err(|error| error_json(&error))
 }
 
@@ -136,7 +136,7 @@ struct Wish {
     /// The number of the program in the session.
     program: usize,
     /// This party's input.
-    input: Held,
+    input: HeldInput,
     /// The number of executions that run side by side.
     executions: Option<u32>,
     /// For each port of either party that takes a kept value: the port, and the value's number.
@@ -172,10 +172,10 @@ impl Standing {
     /// programs.
     fn begin(
         role: Party,
-        options: &Options,
+        options: &RunOptions,
         pem: Option<Zeroizing<String>>,
         programs: Vec<(Program, u32)>,
-        shared: &Shared,
+        shared: &TaskState,
     ) -> Result<Self, Error> {
         let request = options.session_request()?;
         let identity = {
@@ -220,7 +220,7 @@ impl Standing {
     }
 
     /// Adds a program to a session with a store. Returns its number.
-    fn add(&mut self, program: Option<Program>) -> Result<Answer, Error> {
+    fn add(&mut self, program: Option<Program>) -> Result<TaskResult, Error> {
         if !self.stored {
             return Err(Error::usage(
                 "this program was not named when the session began",
@@ -228,22 +228,22 @@ impl Standing {
             ));
         }
         self.programs.push(program.ok_or_else(|| Error::fault("the program has not been read yet"))?);
-        Answer::of(&(self.programs.len() - 1))
+        TaskResult::of(&(self.programs.len() - 1))
     }
 
     /// Makes stock. The arguments have the form `FILE[:NAME]=COUNT`.
-    fn fill(&mut self, words: &[String], mut requested: Vec<Requested>) -> Result<Answer, Error> {
+    fn fill(&mut self, words: &[String], mut requested: Vec<Requested>) -> Result<TaskResult, Error> {
         for one in ComponentCount::read(words, None)? {
             let program = Program::load(&one.file)?;
             requested.push(one.of(&program));
         }
         let session = self.session.as_mut().ok_or_else(Library::over)?;
         let (steps, resumed) = session.fill(&requested)?;
-        Answer::of(&Filled { steps, resumed })
+        TaskResult::of(&Filled { steps, resumed })
     }
 
     /// Runs one of the programs.
-    fn step(&mut self, wish: &Wish) -> Result<Answer, Error> {
+    fn step(&mut self, wish: &Wish) -> Result<TaskResult, Error> {
         let unknown = || {
             Error::usage(
                 "this value does not belong to this session",
@@ -268,8 +268,8 @@ impl Standing {
         let step = Step::new(program, &secrets, &keep)?;
         let input = given(wish, &step, program, self.party)?;
         let job = match plain {
-            true => Job::Program(program, wish.executions),
-            false => Job::Step(&step),
+            true => StockedProgram::Program(program, wish.executions),
+            false => StockedProgram::Step(&step),
         };
         let session = self.session.as_mut().ok_or_else(Library::over)?;
         let FromStock { outputs, kept, promise, made, .. } =
@@ -278,28 +278,28 @@ impl Standing {
         let kept_names = names.map(|output| output.port.name.as_str()).zip(self.kept.len()..).collect();
         self.kept.extend(kept);
         let stepped = Stepped { kept: kept_names, promise, made_on_the_spot: made };
-        let mut answer = Answer::of(&stepped)?;
+        let mut answer = TaskResult::of(&stepped)?;
         answer.bits[self.party as usize] = Some(outputs);
         Ok(answer)
     }
 
     /// Ends the session, in agreement with the peer.
-    fn close(&mut self) -> Result<Answer, Error> {
+    fn close(&mut self) -> Result<TaskResult, Error> {
         let phases = self.session.take().map_or(Ok(Vec::new()), Library::close)?;
-        Answer::of(&Closed { phases })
+        TaskResult::of(&Closed { phases })
     }
 }
 
 /// Returns the bits of this party's input to a step.
-fn given(wish: &Wish, step: &Step, program: &Circuit, party: Party) -> Result<Secrets<bool>, Error> {
+fn given(wish: &Wish, step: &Step, program: &Circuit, party: Party) -> Result<SecretBlocks<bool>, Error> {
     let ports = step.input_ports(party);
-    let reading = Reading::default();
+    let reading = ReadingOptions::default();
     match (&wish.input, wish.executions) {
-        (Held::Nothing, _) if !ports.is_empty() => {
+        (HeldInput::Nothing, _) if !ports.is_empty() => {
             Err(Error::usage("the step needs an input", "`Program.inputs` shows the inputs of a program"))
         }
-        (Held::Nothing, _) => Ok(Secrets::default()),
-        (_, None) if ports.is_empty() => Ok(Secrets::default()),
+        (HeldInput::Nothing, _) => Ok(SecretBlocks::default()),
+        (_, None) if ports.is_empty() => Ok(SecretBlocks::default()),
         (input, None) => reading::step_bits(input.given(), &ports, party, &reading),
         (input, executions) => reading::bits(input.given(), program, party, executions, &reading),
     }

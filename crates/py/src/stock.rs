@@ -9,8 +9,8 @@ use brickwork::preprocess::PreprocessOptions;
 use brickwork::{SourceOptions, StoreRequest, files};
 use pyo3::prelude::*;
 
-use crate::objects::{InputMap, Program, input_map, loaded, party};
-use crate::task::{Answer, Task};
+use crate::objects::{InputRoles, Program, input_map, loaded, party};
+use crate::task::{Task, TaskResult};
 
 /// Starts to make stock with the peer: for so many executions of programs, and for the requests in the
 /// options, whose circuits have their inputs by this map.
@@ -19,7 +19,7 @@ pub fn preprocess(
     role: &str,
     options: String,
     programs: Vec<(PyRef<'_, Program>, u32)>,
-    map: InputMap,
+    map: InputRoles,
 ) -> PyResult<Task> {
     let (role, map) = (party(role)?, input_map(map)?);
     let mut components = counted(programs)?;
@@ -37,7 +37,7 @@ pub fn preprocess(
         };
         let watch = shared.control.progress.watch();
         let mut host = Host { listens: &mut listens, watch: &watch, line: None, warns: true };
-        Answer::told(&request.run((identity, &pem), &mut host)?)
+        TaskResult::told(&request.run((identity, &pem), &mut host)?)
     })
 }
 
@@ -52,12 +52,12 @@ pub fn stock_ls(options: String, programs: Vec<(String, PyRef<'_, Program>)>) ->
     let programs = programs.into_iter().map(|(name, program)| Ok((name, loaded(&program)?)));
     let programs = programs.collect::<PyResult<Vec<_>>>()?;
     Task::start(move |_| {
-        Answer::told(&StoreContents::list(&from_json::<StoreRequest>(&options)?, &programs)?)
+        TaskResult::told(&StoreContents::list(&from_json::<StoreRequest>(&options)?, &programs)?)
     })
 }
 
 /// Starts to read everything in a store.
 #[pyfunction]
 pub fn stock_verify(options: String) -> PyResult<Task> {
-    Task::start(move |_| Answer::told(&Verified::read(&from_json::<StoreRequest>(&options)?, false)?))
+    Task::start(move |_| TaskResult::told(&Verified::read(&from_json::<StoreRequest>(&options)?, false)?))
 }

@@ -21,7 +21,7 @@ create_exception!(_native, Failed, PyException, "A call failed; its argument is 
 
 /// The result of a task.
 #[derive(Default)]
-pub struct Answer {
+pub struct TaskResult {
     /// The object that the command prints with `--json`, without the outputs of programs.
     pub json: String,
     /// The text for people.
@@ -31,16 +31,16 @@ pub struct Answer {
     pub bits: [Option<Vec<bool>>; 2],
 }
 
-impl Answer {
+impl TaskResult {
     /// Makes the answer of a result that has no text for people.
     pub fn of(result: &impl Serialize) -> Result<Self, Error> {
         let json = serde_json::to_string(result).map_err(|e| Error::fault(format!("no JSON form: {e}")))?;
-        Ok(Answer { json, ..Answer::default() })
+        Ok(TaskResult { json, ..TaskResult::default() })
     }
 
     /// Makes the answer of a result with its text for people.
     pub fn told(result: &(impl Serialize + Display)) -> Result<Self, Error> {
-        Ok(Answer { text: result.to_string(), ..Answer::of(result)? })
+        Ok(TaskResult { text: result.to_string(), ..TaskResult::of(result)? })
     }
 }
 
@@ -54,21 +54,21 @@ pub fn error_json(error: &Error) -> String {
 struct State {
     listens: Option<SocketAddr>,
     /// The answer, or the JSON of an error.
-    answer: Option<Result<Answer, String>>,
+    answer: Option<Result<TaskResult, String>>,
     bits: [Option<Vec<bool>>; 2],
     done: bool,
 }
 
 /// The state that a task's thread shares with Python.
 #[derive(Default)]
-pub struct Shared {
+pub struct TaskState {
     state: Mutex<State>,
     changed: Condvar,
     /// The control of the work.
     pub control: Control,
 }
 
-impl Shared {
+impl TaskState {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,11 +82,13 @@ impl Shared {
 
 /// Work on a thread of its own. A forked child has no such thread, so the task fails there.
 #[pyclass(frozen, module = "brickwork._native")]
-pub struct Task(Owned<Arc<Shared>>);
+pub struct Task(Owned<Arc<TaskState>>);
 
 impl Task {
     /// Starts work, which ends at once if a stop is requested.
-    pub fn start(work: impl FnOnce(&Shared) -> Result<Answer, Error> + Send + 'static) -> PyResult<Self> {
+    pub fn start(
+        work: impl FnOnce(&TaskState) -> Result<TaskResult, Error> + Send + 'static,
+    ) -> PyResult<Self> {
         Task::start_plain(move |shared| {
             let work = || check_kernel().and_then(|()| work(shared));
             shared.control.run(work).map_err(|error| error_json(&error))
@@ -95,9 +97,9 @@ impl Task {
 
     /// Starts work that looks for requests to stop by itself. Its error is JSON.
     pub fn start_plain(
-        work: impl FnOnce(&Shared) -> Result<Answer, String> + Send + 'static,
+        work: impl FnOnce(&TaskState) -> Result<TaskResult, String> + Send + 'static,
     ) -> PyResult<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TaskState::default());
         let of_thread = shared.clone();
         let body = move || {
             let answered = || work(&of_thread);
@@ -118,14 +120,14 @@ impl Task {
     /// Starts work on an object of this process; fails in a forked child, which does not own the object.
     pub fn with<T: Clone + Send + 'static>(
         of: &Owned<T>,
-        work: impl FnOnce(&T, &Shared) -> Result<Answer, String> + Send + 'static,
+        work: impl FnOnce(&T, &TaskState) -> Result<TaskResult, String> + Send + 'static,
     ) -> PyResult<Self> {
         if let Ok(of) = of.get() {
             let of = of.clone();
             return Task::start_plain(move |shared| work(&of, shared));
         }
         let state = State { answer: Some(Err(forked())), done: true, ..State::default() };
-        Ok(Task(Owned::new(Arc::new(Shared { state: Mutex::new(state), ..Shared::default() }))))
+        Ok(Task(Owned::new(Arc::new(TaskState { state: Mutex::new(state), ..TaskState::default() }))))
     }
 }
 
@@ -170,7 +172,7 @@ impl Task {
         let Ok(shared) = self.0.get() else { return Err(Failed::new_err(forked())) };
         let mut state = shared.state();
         match state.answer.take() {
-            Some(Ok(Answer { json, text, bits })) => {
+            Some(Ok(TaskResult { json, text, bits })) => {
                 state.bits = bits;
                 Ok((json, text))
             }

@@ -6,47 +6,47 @@ use crate::html::escaped;
 use crate::words::shortened;
 
 /// A segment of a bar, from 0 to 1 of the width, and its class in the style sheet.
-pub(crate) struct Segment {
+pub(crate) struct BarSegment {
     pub from: f64,
     pub to: f64,
     pub class: &'static str,
 }
 
 /// A row: its label, its value in words, and bars one below the other.
-pub(crate) struct Row {
+pub(crate) struct BarRow {
     pub label: String,
     pub value: String,
-    pub bars: Vec<Vec<Segment>>,
+    pub bars: Vec<Vec<BarSegment>>,
 }
 
-impl Row {
+impl BarRow {
     /// Makes a row with one bar of one segment that begins on the left.
     pub fn single(label: impl Into<String>, value: String, length: f64, class: &'static str) -> Self {
-        let bars = vec![vec![Segment { from: 0.0, to: length, class }]];
-        Row { label: label.into(), value, bars }
+        let bars = vec![vec![BarSegment { from: 0.0, to: length, class }]];
+        BarRow { label: label.into(), value, bars }
     }
 }
 
 /// The axis below the rows.
 #[derive(Default)]
-pub(crate) struct Axis {
+pub(crate) struct BarAxis {
     /// Positions from 0 to 1, and their labels.
     pub ticks: Vec<(f64, String)>,
     /// The position of a limit, a line across all rows.
     pub limit: Option<f64>,
 }
 
-impl Axis {
+impl BarAxis {
     /// Makes an axis with three or four round values from 0 to `most`.
     pub fn up_to(most: f64, show: impl Fn(f64) -> String) -> Self {
         if most <= 0.0 || !most.is_finite() {
-            return Axis::default();
+            return BarAxis::default();
         }
         let unit = 10f64.powf((most / 4.0).log10().floor());
         let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * unit);
         let step = steps.into_iter().find(|step| most / step <= 4.0).unwrap_or(most);
         let places = (0..=4).map(|k| f64::from(k) * step).take_while(|&tick| tick <= most);
-        Axis { ticks: places.map(|tick| (tick / most, show(tick))).collect(), limit: None }
+        BarAxis { ticks: places.map(|tick| (tick / most, show(tick))).collect(), limit: None }
     }
 
     /// Makes an axis with round numbers of bytes, in the unit in which the largest is a small number.
@@ -54,7 +54,7 @@ impl Axis {
         let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
         let power = (most.max(1.0).log2() / 10.0).floor().clamp(0.0, units.len() as f64 - 1.0);
         let unit = units[power as usize];
-        Axis::up_to(most / 1024f64.powf(power), |tick| format!("{tick} {unit}"))
+        BarAxis::up_to(most / 1024f64.powf(power), |tick| format!("{tick} {unit}"))
     }
 }
 
@@ -64,7 +64,7 @@ const BAR: f64 = 12.0;
 const GAP: f64 = 4.0;
 
 /// Draws an SVG element with these attributes, which begins with `first`.
-pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> String {
+pub(crate) fn draw(attributes: &str, first: &str, rows: &[BarRow], axis: &BarAxis) -> String {
     let heights = rows.iter().map(|row| 34.0 + (BAR + GAP) * row.bars.len() as f64);
     let bottom = heights.clone().sum::<f64>();
     let height = if axis.ticks.is_empty() { bottom } else { bottom + 24.0 };
@@ -130,16 +130,17 @@ mod tests {
     #[test]
     fn an_axis_has_a_few_round_ticks_within() {
         for most in [0.0, 1e-9, 0.013, 1.0, 9.99, 41.0, 1e12, f64::NAN, f64::INFINITY] {
-            let ticks = Axis::up_to(most, |tick| tick.to_string()).ticks;
+            let ticks = BarAxis::up_to(most, |tick| tick.to_string()).ticks;
             assert!(ticks.iter().all(|(place, _)| (0.0..=1.0).contains(place)), "{most}");
             assert_eq!(most.is_finite() && most > 0.0, (2..=5).contains(&ticks.len()), "{most}: {ticks:?}");
-            assert!(Axis::of_bytes(most).ticks.len() <= 5, "{most}");
+            assert!(BarAxis::of_bytes(most).ticks.len() <= 5, "{most}");
         }
     }
 
     #[test]
     fn bytes_have_round_ticks() {
-        let ticks = |most| Axis::of_bytes(most).ticks.into_iter().map(|(_, tick)| tick).collect::<Vec<_>>();
+        let ticks =
+            |most| BarAxis::of_bytes(most).ticks.into_iter().map(|(_, tick)| tick).collect::<Vec<_>>();
         assert_eq!(ticks(3_343_538.0), ["0 MiB", "1 MiB", "2 MiB", "3 MiB"]);
         assert_eq!(ticks(700.0), ["0 bytes", "200 bytes", "400 bytes", "600 bytes"]);
         assert_eq!(ticks(2048.0), ["0 KiB", "0.5 KiB", "1 KiB", "1.5 KiB", "2 KiB"]);
@@ -148,11 +149,11 @@ mod tests {
     /// Nothing lies outside the drawing for any numbers, and names are only text.
     #[test]
     fn bars_stay_within() {
-        let rows: Vec<Row> = [-1.0, 0.0, 1e-12, 0.5, 1.0, 7.0, f64::NAN, f64::INFINITY]
-            .map(|to| Row::single("<script>", "\"&".into(), to, "phase"))
+        let rows: Vec<BarRow> = [-1.0, 0.0, 1e-12, 0.5, 1.0, 7.0, f64::NAN, f64::INFINITY]
+            .map(|to| BarRow::single("<script>", "\"&".into(), to, "phase"))
             .into();
         let svg =
-            draw("role=\"img\"", "", &rows, &Axis { ticks: vec![(0.5, "<b>".into())], limit: Some(2.0) });
+            draw("role=\"img\"", "", &rows, &BarAxis { ticks: vec![(0.5, "<b>".into())], limit: Some(2.0) });
         assert!(
             !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<script") && !svg.contains("<b>")
         );

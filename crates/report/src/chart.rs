@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::html::escaped;
 
 /// A point of a curve.
-pub struct Point {
+pub struct CurvePoint {
     /// The point's position on the first axis.
     pub x: f64,
     /// The point's position on the second axis.
@@ -19,11 +19,11 @@ pub struct Point {
 }
 
 /// Points that belong together.
-pub struct Series {
+pub struct ChartSeries {
     /// The points' meaning, shown if there are several series.
     pub name: String,
     /// In the order in which the curve runs.
-    pub points: Vec<Point>,
+    pub points: Vec<CurvePoint>,
 }
 
 /// A chart. Curves are drawn from left to right in the order of their points.
@@ -35,7 +35,7 @@ pub struct Chart {
     /// The axis from below.
     pub y: Axis,
     /// The curves.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
 }
 
 /// An axis.
@@ -43,12 +43,12 @@ pub struct Axis {
     /// The quantity that it measures.
     pub label: String,
     /// The scale of the axis.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
 /// How values become positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// Starts at 0.
     Linear,
     /// Has positive values only.
@@ -58,12 +58,12 @@ pub enum Scale {
 impl Axis {
     /// Makes a linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Linear }
+        Axis { label: label.into(), scale: AxisScale::Linear }
     }
 
     /// Makes a logarithmic axis.
     pub fn logarithmic(label: impl Into<String>) -> Self {
-        Axis { label: label.into(), scale: Scale::Logarithmic }
+        Axis { label: label.into(), scale: AxisScale::Logarithmic }
     }
 }
 
@@ -121,29 +121,30 @@ pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
 
 /// The values along an axis, which map to positions from 0 to 1.
 struct Range {
-    scale: Scale,
+    scale: AxisScale,
     low: f64,
     high: f64,
 }
 
 impl Range {
-    fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
-        let place =
-            |value: f64| if scale == Scale::Linear { value } else { value.max(f64::MIN_POSITIVE).log10() };
+    fn of(scale: AxisScale, values: impl Iterator<Item = f64>) -> Self {
+        let place = |value: f64| {
+            if scale == AxisScale::Linear { value } else { value.max(f64::MIN_POSITIVE).log10() }
+        };
         let (mut low, mut high) = match scale {
-            Scale::Linear => (0.0, 0.0),
-            Scale::Logarithmic => (f64::INFINITY, f64::NEG_INFINITY),
+            AxisScale::Linear => (0.0, 0.0),
+            AxisScale::Logarithmic => (f64::INFINITY, f64::NEG_INFINITY),
         };
         for value in values.filter(|value| value.is_finite()).map(place) {
             (low, high) = (low.min(value), high.max(value));
         }
-        if scale == Scale::Logarithmic {
+        if scale == AxisScale::Logarithmic {
             (low, high) = (low.floor(), high.ceil());
         }
         if !low.is_finite() || high <= low {
             (low, high) = (if low.is_finite() { low } else { 0.0 }, low.max(0.0) + 1.0);
         }
-        if scale == Scale::Linear {
+        if scale == AxisScale::Linear {
             // A margin keeps points off the upper end.
             high *= 1.04;
         }
@@ -151,13 +152,14 @@ impl Range {
     }
 
     fn place(&self, value: f64) -> f64 {
-        let value = if self.scale == Scale::Linear { value } else { value.max(f64::MIN_POSITIVE).log10() };
+        let value =
+            if self.scale == AxisScale::Linear { value } else { value.max(f64::MIN_POSITIVE).log10() };
         (value - self.low) / (self.high - self.low)
     }
 
     /// Returns the values that are written beside the axis.
     fn ticks(&self) -> Vec<f64> {
-        if self.scale == Scale::Logarithmic {
+        if self.scale == AxisScale::Logarithmic {
             let step = ((self.high - self.low) / 8.0).ceil().max(1.0) as usize;
             return (self.low as i32..=self.high as i32)
                 .step_by(step)
@@ -295,7 +297,12 @@ struct Labels {
 
 impl Labels {
     /// Marks points and curves as occupied areas.
-    fn new(series: &[Series], frame: [f64; 4], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> Self {
+    fn new(
+        series: &[ChartSeries],
+        frame: [f64; 4],
+        x: &impl Fn(f64) -> f64,
+        y: &impl Fn(f64) -> f64,
+    ) -> Self {
         let points = series.iter().flat_map(|series| &series.points);
         let taken = points.map(|point| {
             let (x, y) = (x(point.x), y(point.y));
@@ -369,8 +376,8 @@ impl Labels {
 mod tests {
     use super::*;
 
-    fn point(x: f64, y: f64) -> Point {
-        Point { x, y, title: "a < b & \"c\"".into(), label: "<p>".into(), marked: false }
+    fn point(x: f64, y: f64) -> CurvePoint {
+        CurvePoint { x, y, title: "a < b & \"c\"".into(), label: "<p>".into(), marked: false }
     }
 
     /// Even if points lie close together, no label lies on another label or on a point, and all are inside
@@ -379,7 +386,7 @@ mod tests {
     fn labels_are_beside_their_points() {
         for near in [0.0, 0.001, 0.02] {
             let points = (0..6).map(|k| point(1.0 + near * f64::from(k), 1.0 + near)).collect::<Vec<_>>();
-            let series = [Series { name: "one".into(), points }];
+            let series = [ChartSeries { name: "one".into(), points }];
             let (x, y) = (|v: f64| 300.0 * v, |v: f64| 200.0 * v);
             let frame = [80.0, 50.0, 550.0, 360.0];
             let mut labels = Labels::new(&series, frame, &x, &y);
@@ -419,7 +426,7 @@ mod tests {
             let at = |k: usize| [left + 40.0 + all * 30.0 * k as f64, frame[3] - near * 200.0 * k as f64];
             let points = (0..WAYS.len()).map(|k| point(at(k)[0], at(k)[1]));
             let series: Vec<_> =
-                points.map(|point| Series { name: String::new(), points: vec![point] }).collect();
+                points.map(|point| ChartSeries { name: String::new(), points: vec![point] }).collect();
             let mut labels = Labels::new(&series, frame, &|v| v, &|v| v);
             for (k, way) in WAYS.iter().enumerate() {
                 assert!(labels.place(at(k), way).is_some());
@@ -441,13 +448,13 @@ mod tests {
         for values in [vec![], vec![0.0], vec![5.0], vec![1e-9, 1e9], vec![f64::NAN, 1.0]] {
             for axis in [Axis::linear, Axis::logarithmic] {
                 let points = values.iter().map(|&v| point(v, v)).collect();
-                let series = vec![Series { name: "one".into(), points }];
+                let series = vec![ChartSeries { name: "one".into(), points }];
                 let chart = Chart { title: "<t>".into(), x: axis("x"), y: axis("y"), series };
                 let svg = document(&[chart]);
                 assert!(svg.contains("&lt;t&gt;") && svg.ends_with("</svg>\n"));
                 // A logarithmic axis places a value without a logarithm at its end; a linear axis does not
                 // draw NaN.
-                let is_drawn = |v: &&f64| v.is_finite() || axis("").scale == Scale::Logarithmic;
+                let is_drawn = |v: &&f64| v.is_finite() || axis("").scale == AxisScale::Logarithmic;
                 let drawn = values.iter().filter(is_drawn).count();
                 assert_eq!(svg.matches("&lt;p&gt;").count(), drawn, "{svg}");
                 assert!(!svg.contains("inf"), "{svg}");
@@ -457,9 +464,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(Range::of(Scale::Linear, [7.0].into_iter()).ticks(), [0.0, 2.0, 4.0, 6.0]);
+        assert_eq!(Range::of(AxisScale::Linear, [7.0].into_iter()).ticks(), [0.0, 2.0, 4.0, 6.0]);
         assert_eq!(
-            Range::of(Scale::Logarithmic, [3.0, 500.0].into_iter()).ticks(),
+            Range::of(AxisScale::Logarithmic, [3.0, 500.0].into_iter()).ticks(),
             [1.0, 10.0, 100.0, 1000.0]
         );
         assert_eq!([short(0.0), short(0.25), short(1234.5678), short(1e6)], ["0", "0.25", "1234.568", "1 M"]);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::chart::{Axis, Chart, Point, Series};
-use crate::html::{Cell, Page, Table};
+use crate::chart::{Axis, Chart, ChartSeries, CurvePoint};
+use crate::html::{Cell, HtmlPage, HtmlTable};
 use crate::parts::{self, list, real, text};
 use crate::plan::draw;
 use crate::run::holds_against;
@@ -11,7 +11,7 @@ use crate::run::holds_against;
 /// Returns the page of the output of `bench compare`.
 pub(crate) fn page(record: &Value) -> String {
     let (name, rows) = (text(record, "program"), list(record, "rows"));
-    let mut page = Page::new(record, name, "Protocols compared: the same program on the same inputs");
+    let mut page = HtmlPage::new(record, name, "Protocols compared: the same program on the same inputs");
     page.facts(&[
         ("AND gates", Cell::number(&record["and_gates"])),
         ("Executions", Cell::number(&record["executions"])),
@@ -48,7 +48,7 @@ pub(crate) fn page(record: &Value) -> String {
     page.document(&format!("{name}: protocols compared"))
 }
 
-fn bytes_table(rows: &[Value]) -> Table {
+fn bytes_table(rows: &[Value]) -> HtmlTable {
     let cells = |row: &Value| {
         let (all, online) = (&row["all"], &row["online"]);
         vec![
@@ -63,7 +63,7 @@ fn bytes_table(rows: &[Value]) -> Table {
             Cell::text(text(row, "cut")),
         ]
     };
-    Table {
+    HtmlTable {
         caption: "Bytes and round trips".into(),
         head: vec![
             "protocol",
@@ -80,7 +80,7 @@ fn bytes_table(rows: &[Value]) -> Table {
     }
 }
 
-fn time_table(rows: &[Value]) -> Table {
+fn time_table(rows: &[Value]) -> HtmlTable {
     let cells = |row: &Value| {
         let (cpu, memory) = (&row["cpu_seconds"], &row["peak_rss_bytes"]);
         vec![
@@ -93,7 +93,7 @@ fn time_table(rows: &[Value]) -> Table {
             Cell::bytes(&memory["evaluator"]),
         ]
     };
-    Table {
+    HtmlTable {
         caption: "Time and memory".into(),
         head: vec![
             "protocol",
@@ -117,7 +117,7 @@ pub fn charts(record: &Value) -> [Chart; 2] {
     let chart = |title: &str, y: Axis, place: &dyn Fn(&Value) -> f64| {
         let point = |row: &Value| {
             let way = text(row, "way");
-            Point {
+            CurvePoint {
                 x: bytes(row, "all"),
                 y: place(row),
                 title: format!("{way}: {} bytes in all, {} online", bytes(row, "all"), bytes(row, "online")),
@@ -126,8 +126,9 @@ pub fn charts(record: &Value) -> [Chart; 2] {
             }
         };
         // Protocols have no order, so no line joins them, and each is a series of its own.
-        let series =
-            list(record, "rows").iter().map(|row| Series { name: String::new(), points: vec![point(row)] });
+        let series = list(record, "rows")
+            .iter()
+            .map(|row| ChartSeries { name: String::new(), points: vec![point(row)] });
         Chart {
             title: format!("{title} (protocols with a diamond hold against a cheater)"),
             x: Axis::logarithmic("bytes in all, both ways"),

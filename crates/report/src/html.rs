@@ -86,21 +86,21 @@ impl Cell {
 }
 
 /// A table; the first cell of a row names it.
-pub(crate) struct Table {
+pub(crate) struct HtmlTable {
     pub caption: String,
     pub head: Vec<&'static str>,
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A page in the making.
-pub(crate) struct Page {
+pub(crate) struct HtmlPage {
     /// The prefix of the names of all elements of this page, so that one document may contain several pages.
     id: String,
     named: usize,
     body: String,
 }
 
-impl Page {
+impl HtmlPage {
     /// Begins a page about a record, with a title and a sentence that describes the page.
     pub fn new(record: &Value, title: &str, kind: &str) -> Self {
         // This hash is not for security: it only gives pages of different records different names.
@@ -108,7 +108,7 @@ impl Page {
         let hash = record.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, fold);
         let body =
             format!("<header><p class=\"kind\">{}</p><h1>{}</h1></header>\n", escaped(kind), escaped(title));
-        Page { id: format!("b{hash:016x}"), named: 0, body }
+        HtmlPage { id: format!("b{hash:016x}"), named: 0, body }
     }
 
     /// Returns a new name of an element.
@@ -155,7 +155,7 @@ impl Page {
         title: &str,
         description: &str,
         legend: &[(&str, &str)],
-        table: &Table,
+        table: &HtmlTable,
         draw: impl FnOnce(&str, &str) -> String,
     ) {
         let [title_id, about_id] = [self.name(), self.name()];
@@ -189,14 +189,14 @@ impl Page {
     }
 
     /// Adds a table that the reader can open.
-    pub fn details(&mut self, table: &Table) {
+    pub fn details(&mut self, table: &HtmlTable) {
         let _ = writeln!(self.body, "<details><summary>{}</summary>", escaped(&table.caption));
         self.table(table);
         self.body.push_str("</details>\n");
     }
 
     /// Adds a visible table.
-    pub fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: &HtmlTable) {
         // A table wider than the screen scrolls in its frame, also with the keyboard.
         let _ = write!(
             self.body,

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Row, Segment};
-use crate::html::{Cell, Page, Table};
+use crate::bars::{self, BarAxis, BarRow, BarSegment};
+use crate::html::{Cell, HtmlPage, HtmlTable};
 use crate::words::{self, thousands};
 
 /// Returns the elements of a list, or none.
@@ -38,32 +38,32 @@ fn bytes(count: f64) -> String {
 
 /// Adds the times of the phases, as bars of one class with a legend.
 pub(crate) fn durations(
-    page: &mut Page,
+    page: &mut HtmlPage,
     phases: &[Value],
     about: &str,
     class: (&'static str, &str),
-    table: &Table,
+    table: &HtmlTable,
 ) {
     let most = longest(phases.iter().map(|phase| real(phase, "seconds")));
     let row = |phase: &Value| {
         let seconds = real(phase, "seconds");
-        Row::single(text(phase, "name"), words::seconds(seconds), seconds / most, class.0)
+        BarRow::single(text(phase, "name"), words::seconds(seconds), seconds / most, class.0)
     };
     page.section("Time");
     page.figure("Seconds of each phase", about, &[class], table, |attributes, first| {
-        let rows: Vec<Row> = phases.iter().map(row).collect();
-        bars::draw(attributes, first, &rows, &Axis::up_to(most, words::seconds))
+        let rows: Vec<BarRow> = phases.iter().map(row).collect();
+        bars::draw(attributes, first, &rows, &BarAxis::up_to(most, words::seconds))
     });
 }
 
 /// Adds the bytes that each party sent in each phase.
-pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
+pub(crate) fn traffic(page: &mut HtmlPage, phases: &[Value]) {
     let both = |phase: &Value| [real(phase, "garbler_sent_bytes"), real(phase, "evaluator_sent_bytes")];
     let most = longest(phases.iter().flat_map(both));
     let row = |phase: &Value| {
         let [garbler, evaluator] = both(phase);
-        let bar = |length: f64, class| vec![Segment { from: 0.0, to: length / most, class }];
-        Row {
+        let bar = |length: f64, class| vec![BarSegment { from: 0.0, to: length / most, class }];
+        BarRow {
             label: text(phase, "name").into(),
             value: format!("{} and {}", bytes(garbler), bytes(evaluator)),
             bars: vec![bar(garbler, "garbler"), bar(evaluator, "evaluator")],
@@ -76,7 +76,7 @@ pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
             Cell::number(&phase["evaluator_sent_bytes"]),
         ]
     };
-    let table = Table {
+    let table = HtmlTable {
         caption: "Bytes of each phase".into(),
         head: vec!["phase", "garbler sent, bytes", "evaluator sent, bytes"],
         rows: phases.iter().map(cells).collect(),
@@ -89,13 +89,18 @@ pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
         &[("garbler", "from the garbler"), ("evaluator", "from the evaluator")],
         &table,
         |attributes, first| {
-            bars::draw(attributes, first, &phases.iter().map(row).collect::<Vec<_>>(), &Axis::of_bytes(most))
+            bars::draw(
+                attributes,
+                first,
+                &phases.iter().map(row).collect::<Vec<_>>(),
+                &BarAxis::of_bytes(most),
+            )
         },
     );
 }
 
 /// Adds the phases of a prediction, as a table that can be opened.
-pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
+pub(crate) fn traffic_table(page: &mut HtmlPage, phases: &[Value]) {
     let cells = |phase: &Value| {
         vec![
             Cell::text(text(phase, "name")),
@@ -105,7 +110,7 @@ pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
             Cell::number(&phase["crossings"]),
         ]
     };
-    page.details(&Table {
+    page.details(&HtmlTable {
         caption: "Predicted, by phase".into(),
         head: vec!["phase", "seconds", "garbler sends", "evaluator sends", "crossings"],
         rows: phases.iter().map(cells).collect(),
@@ -113,7 +118,7 @@ pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
 }
 
 /// Adds a picture of the promise: the shares of the bound, and each check by itself.
-pub(crate) fn budget(page: &mut Page, promise: &Value) {
+pub(crate) fn budget(page: &mut HtmlPage, promise: &Value) {
     let Some(bound) = promise["bound_log2"].as_f64() else { return };
     page.section("Security budget");
     let asked = promise["statistical_bits"].as_f64().unwrap_or(-bound);
@@ -134,13 +139,13 @@ pub(crate) fn budget(page: &mut Page, promise: &Value) {
 }
 
 /// Returns the table of the probability that each check leaves.
-fn checks_table(promise: &Value) -> Table {
+fn checks_table(promise: &Value) -> HtmlTable {
     let cells = |one: &Value| {
         let percent = 100.0 * (real(one, "bound_log2") + real(promise, "statistical_bits")).exp2();
         let percent = if percent < 0.1 { "less than 0.1 %".into() } else { format!("{percent:.1} %") };
         vec![Cell::text(text(one, "check")), Cell::bound(&one["bound_log2"]), Cell::text(percent)]
     };
-    Table {
+    HtmlTable {
         caption: "A cheater's probability to pass each check".into(),
         head: vec!["check", "bound", "of the budget"],
         rows: list(promise, "budget").iter().map(cells).collect(),
@@ -148,7 +153,7 @@ fn checks_table(promise: &Value) -> Table {
 }
 
 /// Adds the table of checks, which the reader can open, if there is any check.
-pub(crate) fn budget_table(page: &mut Page, promise: &Value) {
+pub(crate) fn budget_table(page: &mut HtmlPage, promise: &Value) {
     if !list(promise, "budget").is_empty() {
         page.details(&checks_table(promise));
     }
@@ -158,12 +163,12 @@ const SHARES: [&str; 5] = ["share0", "share1", "share2", "share3", "share4"];
 
 /// Adds one bar: the budget, and the part of each check.
 fn shares(
-    page: &mut Page,
+    page: &mut HtmlPage,
     spent: &[&Value],
     bound: f64,
     asked: f64,
     share: impl Fn(f64) -> f64,
-    table: &Table,
+    table: &HtmlTable,
 ) {
     let mut segments = Vec::new();
     let (mut at, mut others, mut legend) = (0.0, 0.0, Vec::new());
@@ -171,7 +176,7 @@ fn shares(
         let own = share(real(one, "bound_log2"));
         match SHARES.get(k) {
             Some(class) if k + 1 < SHARES.len() || spent.len() == SHARES.len() => {
-                segments.push(Segment { from: at, to: at + own, class });
+                segments.push(BarSegment { from: at, to: at + own, class });
                 legend.push((*class, text(one, "check")));
                 at += own;
             }
@@ -180,20 +185,20 @@ fn shares(
     }
     if others > 0.0 {
         let class = SHARES[SHARES.len() - 1];
-        segments.push(Segment { from: at, to: at + others, class });
+        segments.push(BarSegment { from: at, to: at + others, class });
         legend.push((class, "all other checks"));
         at += others;
     }
-    segments.push(Segment { from: at, to: 1.0, class: "rest" });
+    segments.push(BarSegment { from: at, to: 1.0, class: "rest" });
     legend.push(("rest", "not spent"));
-    let row = Row {
+    let row = BarRow {
         label: "all checks together".into(),
         value: format!("at most {}", words::at_most(bound)),
         bars: vec![segments],
     };
     let half = format!("2^-{}", asked + 1.0);
     let axis =
-        Axis { ticks: vec![(0.0, "0".into()), (0.5, half), (1.0, format!("2^-{asked}"))], limit: None };
+        BarAxis { ticks: vec![(0.0, "0".into()), (0.5, half), (1.0, format!("2^-{asked}"))], limit: None };
     page.figure(
         &format!("How the checks share 2^-{asked}"),
         "The full width is the probability that the user allowed a cheater. Each segment is the probability \
@@ -208,14 +213,14 @@ fn shares(
 const MOST_CHECKS: usize = 24;
 
 /// Adds a bar for each check, in bits.
-fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
+fn each_check(page: &mut HtmlPage, spent: &[&Value], asked: f64, table: &HtmlTable) {
     let bits = |one: &Value| -real(one, "bound_log2");
     let most = longest(spent.iter().map(|one| bits(one)).chain([asked])) * 1.02;
     let row = |one: &&Value| {
         let value = words::at_most(real(one, "bound_log2"));
-        Row::single(text(one, "check"), value, bits(one) / most, "bits")
+        BarRow::single(text(one, "check"), value, bits(one) / most, "bits")
     };
-    let rows: Vec<Row> = spent.iter().take(MOST_CHECKS).map(row).collect();
+    let rows: Vec<BarRow> = spent.iter().take(MOST_CHECKS).map(row).collect();
     let mut description = format!(
         "Security of each check in bits, on a logarithmic scale: with 10 bits more, a cheater's probability \
          is a thousandth. The broken line marks the {asked} bits that the user asked for, for all checks \
@@ -227,8 +232,8 @@ fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
             thousands(spent.len() as u64)
         );
     }
-    let axis = Axis::up_to(most, |tick| format!("{tick} bits"));
-    let axis = Axis { limit: Some(asked / most), ..axis };
+    let axis = BarAxis::up_to(most, |tick| format!("{tick} bits"));
+    let axis = BarAxis { limit: Some(asked / most), ..axis };
     page.figure(
         "Each check by itself",
         &description,
@@ -266,7 +271,7 @@ fn bucketings(promise: &Value) -> Vec<Bucketing<'_>> {
     list(promise, "batches").iter().chain(triples).map(Bucketing::of).collect()
 }
 
-fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
+fn made_table(bucketings: &[Bucketing], program: &Value) -> HtmlTable {
     let ands = |name: &str| {
         let found = list(program, "components").iter().find(|component| component["name"] == name);
         found.map_or(&Value::Null, |component| &component["and_gates"])
@@ -281,7 +286,7 @@ fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
             Cell::number(one.opened),
         ]
     };
-    Table {
+    HtmlTable {
         caption: "Items that are made and checked".into(),
         head: vec!["kind", "slots", "ANDs of one", "bucket size B", "copies", "of them opened"],
         rows: bucketings.iter().map(cells).collect(),
@@ -289,7 +294,7 @@ fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
 }
 
 /// Adds the table of items, which the reader can open, if there is any item.
-pub(crate) fn bucketings_table(page: &mut Page, promise: &Value) {
+pub(crate) fn bucketings_table(page: &mut HtmlPage, promise: &Value) {
     let bucketings = bucketings(promise);
     if !bucketings.is_empty() {
         page.details(&made_table(&bucketings, &Value::Null));
@@ -300,7 +305,7 @@ pub(crate) fn bucketings_table(page: &mut Page, promise: &Value) {
 const MOST_BUCKETINGS: usize = 24;
 
 /// Adds the numbers of copies made, opened and put into buckets.
-pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
+pub(crate) fn components(page: &mut HtmlPage, promise: &Value, program: &Value) {
     let bucketings = bucketings(promise);
     if bucketings.is_empty() {
         return;
@@ -314,13 +319,13 @@ pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
     let row = |one: &&Bucketing| {
         let [opened, made] = counts(one);
         let segments = vec![
-            Segment { from: 0.0, to: (made - opened) / most, class: "kept" },
-            Segment { from: (made - opened) / most, to: made / most, class: "opened" },
+            BarSegment { from: 0.0, to: (made - opened) / most, class: "kept" },
+            BarSegment { from: (made - opened) / most, to: made / most, class: "opened" },
         ];
         let value = format!("{} copies, B = {}", thousands(made as u64), one.bucket);
-        Row { label: one.name.clone(), value, bars: vec![segments] }
+        BarRow { label: one.name.clone(), value, bars: vec![segments] }
     };
-    let rows: Vec<Row> = largest.iter().map(row).collect();
+    let rows: Vec<BarRow> = largest.iter().map(row).collect();
     page.section("Components");
     page.figure(
         "Copies that were made",
@@ -329,16 +334,17 @@ pub(crate) fn components(page: &mut Page, promise: &Value, program: &Value) {
         &[("kept", "kept in buckets"), ("opened", "opened and checked")],
         &table,
         |attributes, first| {
-            bars::draw(attributes, first, &rows, &Axis::up_to(most, |tick| thousands(tick as u64)))
+            bars::draw(attributes, first, &rows, &BarAxis::up_to(most, |tick| thousands(tick as u64)))
         },
     );
 }
 
 /// Adds the other fields of a promise as a table.
-pub(crate) fn promise(page: &mut Page, promise: &Value) {
+pub(crate) fn promise(page: &mut HtmlPage, promise: &Value) {
     let mut rows = Vec::new();
     promise_rows("", promise, &mut rows);
-    let table = Table { caption: "The whole promise".into(), head: vec!["of the promise", "value"], rows };
+    let table =
+        HtmlTable { caption: "The whole promise".into(), head: vec!["of the promise", "value"], rows };
     page.details(&table);
 }
 
@@ -366,7 +372,7 @@ fn promise_rows(of: &str, fields: &Value, rows: &mut Vec<Vec<Cell>>) {
 }
 
 /// Adds the numbers of an object, as a table that the reader can open.
-pub(crate) fn constants(page: &mut Page, caption: &str, of: &[(&str, &Value)]) {
+pub(crate) fn constants(page: &mut HtmlPage, caption: &str, of: &[(&str, &Value)]) {
     let mut rows = Vec::new();
     for (name, value) in of {
         match value {
@@ -379,5 +385,5 @@ pub(crate) fn constants(page: &mut Page, caption: &str, of: &[(&str, &Value)]) {
             value => rows.push(vec![Cell::text(*name), Cell::any(value)]),
         }
     }
-    page.details(&Table { caption: caption.into(), head: vec!["what", "value"], rows });
+    page.details(&HtmlTable { caption: caption.into(), head: vec!["what", "value"], rows });
 }

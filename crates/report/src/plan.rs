@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::chart::{self, Axis as Scale, Chart, Point, Series};
-use crate::html::{Cell, Page, Table};
+use crate::chart::{self, Axis as Scale, Chart, ChartSeries, CurvePoint};
+use crate::html::{Cell, HtmlPage, HtmlTable};
 use crate::parts::{self, list, real, sum, text};
 use crate::program;
 use crate::run::{holds_against, totals};
@@ -13,7 +13,7 @@ use crate::words::{self, plural};
 pub(crate) fn page(record: &Value) -> String {
     let (phases, program) = (list(record, "phases"), &record["program"]);
     let name = program["name"].as_str().unwrap_or("A plan");
-    let mut page = Page::new(record, name, "Predicted cost of a run");
+    let mut page = HtmlPage::new(record, name, "Predicted cost of a run");
     let promise = &record["promise"];
     let sent = |field| Value::from(sum(phases, field) as u64);
     page.facts(&[
@@ -48,7 +48,7 @@ pub(crate) fn page(record: &Value) -> String {
 }
 
 /// Adds the seconds of each phase.
-fn duration(page: &mut Page, phases: &[Value]) {
+fn duration(page: &mut HtmlPage, phases: &[Value]) {
     let cells = |phase: &Value| {
         vec![
             Cell::text(text(phase, "name")),
@@ -56,7 +56,7 @@ fn duration(page: &mut Page, phases: &[Value]) {
             Cell::number(&phase["crossings"]),
         ]
     };
-    let table = Table {
+    let table = HtmlTable {
         caption: "Prediction for each phase".into(),
         head: vec!["phase", "seconds", "crossings of the link"],
         rows: phases.iter().map(cells).collect(),
@@ -74,7 +74,7 @@ pub fn charts(record: &Value) -> [Chart; 2] {
 /// Draws time against the size of a component.
 fn cuts_chart(cuts: &[Value]) -> Chart {
     let count = |cut: &Value, field: &str| cut[field].as_u64().unwrap_or_default();
-    let point = |cut: &Value| Point {
+    let point = |cut: &Value| CurvePoint {
         x: real(cut, "and_gates_a_slot").max(1.0),
         y: real(cut, "seconds"),
         title: format!(
@@ -90,13 +90,13 @@ fn cuts_chart(cuts: &[Value]) -> Chart {
         title: "Cuts of the program".into(),
         x: Scale::logarithmic("AND gates of a slot"),
         y: Scale::linear("seconds"),
-        series: vec![Series { name: "cuts".into(), points: cuts.iter().map(point).collect() }],
+        series: vec![ChartSeries { name: "cuts".into(), points: cuts.iter().map(point).collect() }],
     }
 }
 
 /// Draws time against the size of the buckets.
 fn buckets_chart(options: &[Value]) -> Chart {
-    let point = |option: &Value| Point {
+    let point = |option: &Value| CurvePoint {
         x: real(option, "bucket_size"),
         y: real(option, "seconds"),
         title: format!(
@@ -117,12 +117,12 @@ fn buckets_chart(options: &[Value]) -> Chart {
             .map_or(String::new(), |option| format!("Buckets of {}", text(option, "component"))),
         x: Scale::linear("B: copies in a bucket"),
         y: Scale::linear("seconds"),
-        series: vec![Series { name: "buckets".into(), points: options.iter().map(point).collect() }],
+        series: vec![ChartSeries { name: "buckets".into(), points: options.iter().map(point).collect() }],
     }
 }
 
 /// Adds the alternatives to the chosen cut and bucket size.
-fn alternatives(page: &mut Page, record: &Value) {
+fn alternatives(page: &mut HtmlPage, record: &Value) {
     let (cuts, buckets) = (list(record, "decompositions"), list(record, "alternatives"));
     if cuts.len() < 2 && buckets.is_empty() {
         return;
@@ -154,7 +154,7 @@ fn alternatives(page: &mut Page, record: &Value) {
             "garbler's memory",
             "evaluator's memory",
         ];
-        let table = Table { caption: "Cuts".into(), head, rows: cuts.iter().map(cells).collect() };
+        let table = HtmlTable { caption: "Cuts".into(), head, rows: cuts.iter().map(cells).collect() };
         let why = record["cut_reason"]
             .as_str()
             .map_or(String::new(), |why| format!("The run takes the marked choice: {why}."));
@@ -186,7 +186,7 @@ fn alternatives(page: &mut Page, record: &Value) {
             "garbler's memory",
             "evaluator's memory",
         ];
-        let table = Table { caption: "Buckets".into(), head, rows: buckets.iter().map(cells).collect() };
+        let table = HtmlTable { caption: "Buckets".into(), head, rows: buckets.iter().map(cells).collect() };
         let why = record["buckets_reason"]
             .as_str()
             .map_or(String::new(), |why| format!("The run takes the marked choice: {why}."));
@@ -199,12 +199,12 @@ fn alternatives(page: &mut Page, record: &Value) {
 }
 
 /// Adds a figure with a chart.
-pub(crate) fn draw(page: &mut Page, title: &str, about: &str, chart: &Chart, table: &Table) {
+pub(crate) fn draw(page: &mut HtmlPage, title: &str, about: &str, chart: &Chart, table: &HtmlTable) {
     page.figure(title, about, &[], table, |attributes, first| chart::element(attributes, first, chart));
 }
 
 /// Adds the constants behind the predictions.
-fn machine(page: &mut Page, record: &Value) {
+fn machine(page: &mut HtmlPage, record: &Value) {
     page.section("Assumptions of the prediction");
     let (link, machine) = (&record["link"], &record["machine"]);
     let bandwidth = match link["bits_per_second"].as_f64() {
@@ -227,7 +227,7 @@ fn machine(page: &mut Page, record: &Value) {
 pub(crate) fn page_of_proposal(record: &Value) -> String {
     let program = &record["program"];
     let name = program["name"].as_str().unwrap_or("A proposal");
-    let mut page = Page::new(record, name, &format!("Protocols for a {} peer", text(record, "model")));
+    let mut page = HtmlPage::new(record, name, &format!("Protocols for a {} peer", text(record, "model")));
     page.facts(&[
         ("Proposed", Cell::text(text(record, "proposed"))),
         ("AND gates", Cell::number(&record["and_gates"])),
@@ -241,14 +241,14 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
     let candidates = list(record, "candidates");
     let bytes = |of: &Value| real(of, "garbler_sent_bytes") + real(of, "evaluator_sent_bytes");
     let all = |one: &Value| list(&one["cost"], "phases").iter().map(bytes).sum::<f64>();
-    let point = |one: &Value| Point {
+    let point = |one: &Value| CurvePoint {
         x: all(one).max(1.0),
         y: real(&one["cost"], "seconds"),
         title: format!("{}: {} bytes", text(one, "way"), all(one)),
         label: text(one, "way").into(),
         marked: one["way"] == record["proposed"],
     };
-    let series = candidates.iter().map(|one| Series { name: String::new(), points: vec![point(one)] });
+    let series = candidates.iter().map(|one| ChartSeries { name: String::new(), points: vec![point(one)] });
     let chart = Chart {
         title: "Time against bytes".into(),
         x: Scale::logarithmic("bytes in all, both ways"),
@@ -288,7 +288,7 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
         "evaluator sends online",
         "round trips online",
     ];
-    let table = Table { caption: "Protocols".into(), head, rows: candidates.iter().map(cells).collect() };
+    let table = HtmlTable { caption: "Protocols".into(), head, rows: candidates.iter().map(cells).collect() };
     page.section("Protocols");
     let about =
         "Predicted seconds against the bytes of the whole run; the diamond marks the proposed protocol.";

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::arcs::{self, Arc};
-use crate::bars::{self, Axis, Row};
-use crate::html::{Cell, Page, Table};
+use crate::bars::{self, BarAxis, BarRow};
+use crate::html::{Cell, HtmlPage, HtmlTable};
 use crate::parts::{list, longest, real, text};
 use crate::words::{self, plural, thousands};
 
 /// Returns the page of the JSON of `info`.
 pub(crate) fn page(record: &Value) -> String {
     let name = text(record, "name");
-    let mut page = Page::new(record, name, "A program");
+    let mut page = HtmlPage::new(record, name, "A program");
     page.facts(&[
         ("AND gates", Cell::number(&record["and_gates"])),
         ("Slots", Cell::number(&record["slots"])),
@@ -30,7 +30,7 @@ pub(crate) fn page(record: &Value) -> String {
 }
 
 /// Returns the table of the program's inputs and outputs.
-fn ports(program: &Value) -> Table {
+fn ports(program: &Value) -> HtmlTable {
     let fields = [("garbler_inputs", "the garbler gives"), ("evaluator_inputs", "the evaluator gives")];
     let mut rows = Vec::new();
     let row = |port: &Value, who: &str| {
@@ -48,14 +48,14 @@ fn ports(program: &Value) -> Table {
         };
         row(port, &who)
     }));
-    Table { caption: "Inputs and outputs".into(), head: vec!["name", "whose", "type", "bits"], rows }
+    HtmlTable { caption: "Inputs and outputs".into(), head: vec!["name", "whose", "type", "bits"], rows }
 }
 
 /// Most kinds with a bar of their own.
 const MOST_BARS: usize = 24;
 
 /// Adds the chart and the table of the kinds of component.
-fn kinds(page: &mut Page, program: &Value) {
+fn kinds(page: &mut HtmlPage, program: &Value) {
     let components = list(program, "components");
     let ands = |component: &Value| real(component, "and_gates") * real(component, "slots");
     let mut largest: Vec<&Value> = components.iter().collect();
@@ -65,9 +65,9 @@ fn kinds(page: &mut Page, program: &Value) {
     let row = |component: &&Value| {
         let slots = plural(component["slots"].as_u64().unwrap_or_default(), "slot");
         let value = format!("{} ANDs in {slots}", thousands(ands(component) as u64));
-        Row::single(text(component, "name"), value, ands(component) / most, "kept")
+        BarRow::single(text(component, "name"), value, ands(component) / most, "kept")
     };
-    let rows: Vec<Row> = largest.iter().map(row).collect();
+    let rows: Vec<BarRow> = largest.iter().map(row).collect();
     page.section("Components");
     page.figure(
         "AND gates by component",
@@ -75,18 +75,18 @@ fn kinds(page: &mut Page, program: &Value) {
         &[("kept", "AND gates")],
         &components_table(components),
         |attributes, first| {
-            bars::draw(attributes, first, &rows, &Axis::up_to(most, |tick| thousands(tick as u64)))
+            bars::draw(attributes, first, &rows, &BarAxis::up_to(most, |tick| thousands(tick as u64)))
         },
     );
 }
 
-fn components_table(components: &[Value]) -> Table {
+fn components_table(components: &[Value]) -> HtmlTable {
     let fields = ["slots", "and_gates", "gates", "wires", "and_depth", "inputs", "outputs"];
     let cells = |component: &Value| {
         let numbers = fields.iter().map(|field| Cell::number(&component[field]));
         std::iter::once(Cell::text(text(component, "name"))).chain(numbers).collect()
     };
-    Table {
+    HtmlTable {
         caption: "Components of the program".into(),
         head: vec!["component", "slots", "ANDs of one", "gates", "wires", "AND depth", "inputs", "outputs"],
         rows: components.iter().map(cells).collect(),
@@ -94,7 +94,7 @@ fn components_table(components: &[Value]) -> Table {
 }
 
 /// Adds the section about the program to the page of a run or a plan.
-pub(crate) fn section(page: &mut Page, program: &Value) {
+pub(crate) fn section(page: &mut HtmlPage, program: &Value) {
     solderings(page, program);
     let fields = ["and_gates", "slots", "and_depth", "gates", "wires"];
     let row = |field: &str| vec![Cell::text(field.replace('_', " ")), Cell::number(&program[field])];
@@ -103,13 +103,13 @@ pub(crate) fn section(page: &mut Page, program: &Value) {
     page.paragraph(
         "The table shows one execution of the program in this cut; a run of several executions repeats it.",
     );
-    page.details(&Table { caption: "In all".into(), head: vec!["what", "how many"], rows });
+    page.details(&HtmlTable { caption: "In all".into(), head: vec!["what", "how many"], rows });
     page.details(&components_table(list(program, "components")));
     page.details(&ports(program));
     digest(page, program);
 }
 
-fn digest(page: &mut Page, program: &Value) {
+fn digest(page: &mut HtmlPage, program: &Value) {
     page.section("Digest");
     page.paragraph("The digest is the BLAKE3 hash of the program. Both parties compare it first.");
     page.code(text(program, "digest"));
@@ -138,7 +138,7 @@ fn name(end: &Value, is_source: bool, components: &[Value]) -> (u8, u64, String)
     }
 }
 
-fn solderings(page: &mut Page, program: &Value) {
+fn solderings(page: &mut HtmlPage, program: &Value) {
     let (components, solderings) = (list(program, "components"), list(program, "solderings"));
     if solderings.is_empty() {
         return;
@@ -182,7 +182,7 @@ fn solderings(page: &mut Page, program: &Value) {
         let [from, to] = ends(soldering);
         vec![Cell::text(from.2), Cell::text(to.2), Cell::number(&soldering["wires"])]
     };
-    let table = Table {
+    let table = HtmlTable {
         caption: "Wires from kind to kind".into(),
         head: vec!["from", "to", "wires"],
         rows: solderings.iter().map(cells).collect(),

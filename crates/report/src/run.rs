@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Row, Segment};
-use crate::html::{Cell, Page, Table};
+use crate::bars::{self, BarAxis, BarRow, BarSegment};
+use crate::html::{Cell, HtmlPage, HtmlTable};
 use crate::parts::{self, list, longest, real, sum, text};
 use crate::{program, timeline, words};
 
@@ -14,7 +14,7 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     // A run of both parties reports the evaluator's phases.
     let seen_by = record["role"].as_str().unwrap_or("evaluator");
     let kind = format!("A run of {}, recorded by the {seen_by}", text(record, "protocol"));
-    let mut page = Page::new(record, name, &kind);
+    let mut page = HtmlPage::new(record, name, &kind);
     let sent = |field| Value::from(sum(phases, field) as u64);
     page.facts(&[
         ("Time", Cell::text(words::seconds(sum(phases, "seconds")))),
@@ -60,7 +60,7 @@ pub(crate) fn holds_against(promise: &Value) -> &'static str {
 }
 
 /// Adds the outputs of the parties, if so asked.
-fn show_outputs(page: &mut Page, outputs: &Value) {
+fn show_outputs(page: &mut HtmlPage, outputs: &Value) {
     page.section("Outputs");
     page.warning("This page contains the outputs. Show it only to people who may know them.");
     for (party, value) in outputs.as_object().into_iter().flatten() {
@@ -74,7 +74,7 @@ fn show_outputs(page: &mut Page, outputs: &Value) {
 }
 
 /// Adds the seconds and bytes of each phase beside the predictions.
-fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
+fn prediction(page: &mut HtmlPage, phases: &[Value], predicted: &Value) {
     let of = |name: &Value| {
         let found = list(predicted, "phases").iter().find(|phase| phase["name"] == *name);
         found.unwrap_or(&Value::Null)
@@ -83,8 +83,8 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
     let most = longest(phases.iter().flat_map(both));
     let row = |phase: &Value| {
         let [measured, expected] = both(phase);
-        let bar = |length: f64, class| vec![Segment { from: 0.0, to: length / most, class }];
-        Row {
+        let bar = |length: f64, class| vec![BarSegment { from: 0.0, to: length / most, class }];
+        BarRow {
             label: text(phase, "name").into(),
             value: format!("{}, predicted {}", words::seconds(measured), words::seconds(expected)),
             bars: vec![bar(measured, "measured"), bar(expected, "predicted")],
@@ -103,7 +103,7 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
             Cell::number(&expected["crossings"]),
         ]
     };
-    let table = Table {
+    let table = HtmlTable {
         caption: "Measured and predicted, by phase".into(),
         head: vec![
             "phase",
@@ -125,17 +125,17 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
         &[("measured", "measured"), ("predicted", "predicted")],
         &table,
         |attributes, first| {
-            let rows: Vec<Row> = phases.iter().map(row).collect();
-            bars::draw(attributes, first, &rows, &Axis::up_to(most, words::seconds))
+            let rows: Vec<BarRow> = phases.iter().map(row).collect();
+            bars::draw(attributes, first, &rows, &BarAxis::up_to(most, words::seconds))
         },
     );
     totals(page, predicted);
 }
 
 /// Adds the seconds of each phase of a run without predictions.
-fn durations(page: &mut Page, phases: &[Value]) {
+fn durations(page: &mut HtmlPage, phases: &[Value]) {
     let cells = |phase: &Value| vec![Cell::text(text(phase, "name")), Cell::seconds(&phase["seconds"])];
-    let table = Table {
+    let table = HtmlTable {
         caption: "Measured seconds of each phase".into(),
         head: vec!["phase", "seconds"],
         rows: phases.iter().map(cells).collect(),
@@ -145,7 +145,7 @@ fn durations(page: &mut Page, phases: &[Value]) {
 }
 
 /// Adds the predictions for the whole run.
-pub(crate) fn totals(page: &mut Page, cost: &Value) {
+pub(crate) fn totals(page: &mut HtmlPage, cost: &Value) {
     let memory = &cost["memory_bytes"];
     let rows = vec![
         vec![Cell::text("seconds"), Cell::seconds(&cost["seconds"])],
@@ -155,5 +155,5 @@ pub(crate) fn totals(page: &mut Page, cost: &Value) {
         vec![Cell::text("memory of the evaluator"), Cell::bytes(&memory["evaluator"])],
         vec![Cell::text("temporary files"), Cell::bytes(&cost["disk_bytes"])],
     ];
-    page.details(&Table { caption: "Predicted in all".into(), head: vec!["what", "predicted"], rows });
+    page.details(&HtmlTable { caption: "Predicted in all".into(), head: vec!["what", "predicted"], rows });
 }

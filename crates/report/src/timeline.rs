@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Row, Segment};
-use crate::html::{Cell, Page, Table};
+use crate::bars::{self, BarAxis, BarRow, BarSegment};
+use crate::html::{Cell, HtmlPage, HtmlTable};
 use crate::parts::{list, longest, real, sum, text};
 use crate::words;
 
@@ -35,19 +35,19 @@ pub(crate) fn flights(phases: &[Value]) -> usize {
 }
 
 /// Draws the phases, if the record has times.
-pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
+pub(crate) fn section(page: &mut HtmlPage, phases: &[Value], seen_by: &str) {
     let spans = || phases.iter().flat_map(|phase| list(phase, "spans"));
     if spans().next().is_none() {
         return;
     }
     let end = longest(spans().map(|span| real(span, "ended_seconds")));
     let legs = legs(phases);
-    let segment = |from: f64, to: f64, class| Segment { from: from / end, to: to / end, class };
-    let mut rows: Vec<Row> = Vec::new();
+    let segment = |from: f64, to: f64, class| BarSegment { from: from / end, to: to / end, class };
+    let mut rows: Vec<BarRow> = Vec::new();
     for phase in phases {
         let own = list(phase, "spans").iter();
         let bar = own.map(|span| segment(real(span, "began_seconds"), real(span, "ended_seconds"), "phase"));
-        rows.push(Row {
+        rows.push(BarRow {
             label: text(phase, "name").into(),
             value: words::seconds(real(phase, "seconds")),
             bars: vec![bar.collect()],
@@ -58,7 +58,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
         let bar =
             own().map(|flight| segment(real(flight, "began_seconds"), real(flight, "ended_seconds"), class));
         let bytes = own().map(|flight| real(flight, "bytes")).sum::<f64>();
-        rows.push(Row {
+        rows.push(BarRow {
             label: format!("from the {from}"),
             value: words::bytes(bytes as u64),
             bars: vec![bar.collect()],
@@ -70,7 +70,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
         let began = real(flight, "began_seconds");
         segment(began, began + real(flight, "waited_seconds"), "waiting")
     });
-    rows.push(Row {
+    rows.push(BarRow {
         label: format!("the {seen_by} waits"),
         value: words::seconds(waited),
         bars: vec![bar.collect()],
@@ -90,7 +90,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
             ("waiting", "waiting"),
         ],
         &flights_table(&legs),
-        |attributes, first| bars::draw(attributes, first, &rows, &Axis::up_to(end, words::seconds)),
+        |attributes, first| bars::draw(attributes, first, &rows, &BarAxis::up_to(end, words::seconds)),
     );
     let drawn: f64 = spans().map(|span| real(span, "ended_seconds") - real(span, "began_seconds")).sum();
     let missing = sum(phases, "seconds") - drawn;
@@ -103,7 +103,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     page.details(&spans_table(phases));
 }
 
-fn flights_table(legs: &[Leg]) -> Table {
+fn flights_table(legs: &[Leg]) -> HtmlTable {
     let cells = |leg: &Leg| {
         vec![
             Cell::text(leg.phase),
@@ -114,14 +114,14 @@ fn flights_table(legs: &[Leg]) -> Table {
             Cell::number(&leg.flight["bytes"]),
         ]
     };
-    Table {
+    HtmlTable {
         caption: "Flights, by phase".into(),
         head: vec!["phase", "from", "began", "ended", "waited", "bytes"],
         rows: legs.iter().map(cells).collect(),
     }
 }
 
-fn spans_table(phases: &[Value]) -> Table {
+fn spans_table(phases: &[Value]) -> HtmlTable {
     let mut rows = Vec::new();
     for phase in phases {
         let cells = |span: &Value| {
@@ -133,5 +133,5 @@ fn spans_table(phases: &[Value]) -> Table {
         };
         rows.extend(list(phase, "spans").iter().map(cells));
     }
-    Table { caption: "When each phase ran".into(), head: vec!["phase", "began", "ended"], rows }
+    HtmlTable { caption: "When each phase ran".into(), head: vec!["phase", "began", "ended"], rows }
 }

@@ -5,7 +5,7 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party, Security};
 use brickwork_wire::Channel;
 
-use crate::protocol::Protocol;
+use crate::protocol::SessionProtocol;
 use crate::{PROTOCOL_VERSION, Terms, msg};
 
 /// Identifier of a session: a hash over both parties' nonces, their identities and everything they agree on.
@@ -112,7 +112,7 @@ impl Greeting {
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no randomness, [`Error::Io`] if the connection fails.
-    pub fn send<P: Protocol>(
+    pub fn send<P: SessionProtocol>(
         channel: &mut Channel,
         role: Party,
         terms: &Terms,

@@ -15,14 +15,15 @@ use brickwork_base::Security;
 use brickwork_circuit::Program;
 
 pub use brickwork_base::promise::{
-    Batch, Cheater, Commitments, ItemKind, Linking, Model, Promise, Spent, Triples,
+    BatchPromise, Cheater, CheckSpent, CommitmentPromise, ItemKind, LinkingPromise, Model, Promise,
+    TriplesPromise,
 };
 pub(crate) use greeting::exchange;
 pub use greeting::{
     Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
 };
 pub use metered::{BeforeExposing, Metered};
-pub use protocol::{Flight, PhaseReport, Protocol, Report, Span};
+pub use protocol::{Flight, PhaseReport, PhaseSpan, Report, SessionProtocol};
 
 /// The version of all messages. Two parties must have the same.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -34,7 +35,7 @@ pub const TABLE_MEMORY: u64 = 64 << 20;
 /// The computation that both parties must agree on. A peer with a different job is refused before any secret
 /// is used.
 #[derive(Clone)]
-pub struct Job {
+pub struct AgreedJob {
     /// The program, in a cut that both parties have. The garbler may propose another cut.
     pub program: Arc<Program>,
     /// Statistical security s in bits: 40, 64 or 80.
@@ -53,10 +54,17 @@ pub struct Job {
     pub post_quantum: bool,
 }
 
-impl Job {
+impl AgreedJob {
     /// Makes a job with one thread, with [`TABLE_MEMORY`], and with base OTs from discrete logarithms.
     pub fn new(program: Arc<Program>, security: u32, identities: [[u8; 32]; 2]) -> Self {
-        Job { program, security, threads: 1, table_memory: TABLE_MEMORY, identities, post_quantum: false }
+        AgreedJob {
+            program,
+            security,
+            threads: 1,
+            table_memory: TABLE_MEMORY,
+            identities,
+            post_quantum: false,
+        }
     }
 
     /// Returns the terms: everything that the parties agree on except the program.

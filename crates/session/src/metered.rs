@@ -6,7 +6,7 @@ use brickwork_base::{Error, Party};
 use brickwork_wire::{Channel, Departures};
 
 use crate::Observer;
-use crate::protocol::{Flight, PhaseReport, Protocol, Span};
+use crate::protocol::{Flight, PhaseReport, PhaseSpan, SessionProtocol};
 
 /// The largest number of spans and flights that are kept for one session, all phases together.
 const MAX_MARKS: usize = 1 << 10;
@@ -43,7 +43,7 @@ pub type BeforeExposing = Box<dyn FnMut() -> Result<(), Error> + Send>;
 
 impl Metered {
     /// Starts the measurement of a party of this protocol, and tells `observer` its phases.
-    pub fn new<P: Protocol>(mut channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
+    pub fn new<P: SessionProtocol>(mut channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
         // Bytes that passed before the start do not count.
         channel.take_flights();
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
@@ -148,7 +148,7 @@ impl Metered {
     }
 
     /// Returns the span since the running phase was entered, unless enough spans are kept already.
-    fn span(&mut self, ended: Instant, flights: &[brickwork_wire::Flight]) -> Option<Span> {
+    fn span(&mut self, ended: Instant, flights: &[brickwork_wire::LinkFlight]) -> Option<PhaseSpan> {
         self.marks += 1 + flights.len();
         if self.marks > MAX_MARKS {
             return None;
@@ -158,14 +158,14 @@ impl Metered {
             Party::Garbler => Party::Evaluator,
             Party::Evaluator => Party::Garbler,
         };
-        let flight = |flight: &brickwork_wire::Flight| Flight {
+        let flight = |flight: &brickwork_wire::LinkFlight| Flight {
             from: if flight.incoming { name(other) } else { name(self.role) }.into(),
             began_seconds: since(flight.began),
             ended_seconds: since(flight.ended),
             waited_seconds: flight.waited.as_secs_f64(),
             bytes: flight.bytes,
         };
-        Some(Span {
+        Some(PhaseSpan {
             began_seconds: since(self.started),
             ended_seconds: since(ended),
             flights: flights.iter().map(flight).collect(),

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use brickwork_base::promise::Promise;
 
-use crate::{Job, Observer};
+use crate::{AgreedJob, Observer};
 
 /// A protocol: its names, its phases, and its two parties.
-pub trait Protocol: Sized + 'static {
+pub trait SessionProtocol: Sized + 'static {
     /// The name for users.
     const NAME: &'static str;
     /// The code in the greeting; each protocol has a different one.
@@ -41,7 +41,7 @@ pub trait Protocol: Sized + 'static {
     /// it goes away, [`Error::Input`] if `input` has the wrong length.
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         proposal: &Self::Proposal,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -50,10 +50,10 @@ pub trait Protocol: Sized + 'static {
     /// Runs the protocol as the evaluator, which accepts the garbler's proposal within these limits.
     ///
     /// # Errors
-    /// As [`Protocol::garbler`].
+    /// As [`SessionProtocol::garbler`].
     fn evaluator(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         limits: &Self::Limits<'_>,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -73,12 +73,12 @@ pub struct PhaseReport {
     pub evaluator_sent_bytes: u64,
     /// The stretches of time in which the phase ran, in order. Only the first spans of a long session are
     /// kept.
-    pub spans: Vec<Span>,
+    pub spans: Vec<PhaseSpan>,
 }
 
 /// A stretch of time in which one phase ran. Times are seconds since the measurement started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Span {
+pub struct PhaseSpan {
     /// The time when the phase began or resumed.
     pub began_seconds: f64,
     /// The time when the phase ended or paused.
@@ -103,7 +103,7 @@ pub struct Flight {
 }
 
 /// A party's result.
-pub struct Report<P: Protocol> {
+pub struct Report<P: SessionProtocol> {
     /// The bits of the outputs that this party learns, port after port.
     pub outputs: Vec<bool>,
     /// The time and the bytes of each phase.
@@ -117,7 +117,7 @@ pub struct Report<P: Protocol> {
 }
 
 /// Leaves out the outputs, which are private, and the result that the party must not reveal.
-impl<P: Protocol> Debug for Report<P> {
+impl<P: SessionProtocol> Debug for Report<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Report { outputs, phases, promise, proposal: _, aside: _ } = self;
         f.debug_struct("Report")

@@ -267,7 +267,7 @@ const NUMBERS: Counter = Counter::new("numbers of kept values", 40);
 
 /// The secrets that the steps of a session have kept. For each of them, `W` holds this party's data about its
 /// wires.
-pub struct Kept<W> {
+pub struct KeptSecrets<W> {
     wires: BTreeMap<u64, (Secret, W)>,
     /// The numbers for new secrets; both parties use the same.
     numbers: Range,
@@ -275,14 +275,14 @@ pub struct Kept<W> {
     last: Vec<Secret>,
 }
 
-impl<W> Default for Kept<W> {
+impl<W> Default for KeptSecrets<W> {
     fn default() -> Self {
         let numbers = Ranges::of_setup().take(&NUMBERS).expect("no range was taken before");
-        Kept { wires: BTreeMap::new(), numbers, last: Vec::new() }
+        KeptSecrets { wires: BTreeMap::new(), numbers, last: Vec::new() }
     }
 }
 
-impl<W> Kept<W> {
+impl<W> KeptSecrets<W> {
     /// Takes new numbers from the ranges of a log entry.
     ///
     /// # Errors
@@ -306,7 +306,7 @@ impl<W> Kept<W> {
     /// Returns this party's data about the wires of the secret with this number, for a step that was checked.
     ///
     /// # Errors
-    /// As [`Kept::wires`].
+    /// As [`KeptSecrets::wires`].
     pub fn of_number(&self, number: u64) -> Result<&W, Error> {
         self.wires.get(&number).map(|(_, wires)| wires).ok_or_else(forgotten)
     }
@@ -314,7 +314,7 @@ impl<W> Kept<W> {
     /// Checks that all secrets that a step uses exist.
     ///
     /// # Errors
-    /// As [`Kept::wires`].
+    /// As [`KeptSecrets::wires`].
     pub fn check(&self, step: &Step) -> Result<(), Error> {
         step.secrets().try_for_each(|secret| self.wires(secret).map(drop))
     }

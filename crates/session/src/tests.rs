@@ -10,7 +10,7 @@ use crate::*;
 /// A protocol for tests that nobody runs.
 pub(crate) struct Empty;
 
-impl Protocol for Empty {
+impl SessionProtocol for Empty {
     const NAME: &'static str = "empty";
     const CODE: [u8; 2] = *b"EM";
     const PHASES: &'static [&'static str] = &["setup", "prepare", "decode"];
@@ -19,13 +19,19 @@ impl Protocol for Empty {
     type Limits<'a> = ();
     type Aside = ();
 
-    fn garbler(_: Channel, _: &Job, _: &(), _: &[bool], _: Box<dyn Observer>) -> Result<Report<Self>, Error> {
+    fn garbler(
+        _: Channel,
+        _: &AgreedJob,
+        _: &(),
+        _: &[bool],
+        _: Box<dyn Observer>,
+    ) -> Result<Report<Self>, Error> {
         unreachable!("nobody runs it")
     }
 
     fn evaluator(
         _: Channel,
-        _: &Job,
+        _: &AgreedJob,
         _: &(),
         _: &[bool],
         _: Box<dyn Observer>,

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
 use super::index::{BATCHES, with_number};
-use super::keys::Kept;
-use super::log::{EpochId, SERIALS, Serial, State};
-use super::segment::{Record, Segment};
+use super::keys::KeysContent;
+use super::log::{EpochId, EpochState, SERIALS, Serial};
+use super::segment::{IndexedSegment, Record};
 use super::store::Store;
-use super::taken::{Taken, TakenOf};
-use super::writers::{Batch, Folder, To, Writer, Writers};
+use super::taken::{TakenEntry, TakenOf};
+use super::writers::{Batch, BatchWriter, Folder, To, Writers};
 use brickwork_base::{Error, pool};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BatchRow {
     pub batch: Batch,
-    pub segment: Segment,
+    pub segment: IndexedSegment,
     /// Items that this party cannot read and has given up; the peer may not know it.
     pub given_up: Vec<Range<u64>>,
 }
@@ -33,7 +33,7 @@ impl BatchRow {
 
 /// A batch and its remaining items.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingBatch {
     /// The batch's number in the epoch.
     pub serial: Serial,
     /// The batch.
@@ -59,7 +59,7 @@ pub(super) enum Use {
     Nothing,
 }
 
-pub(super) fn use_of(state: &State, serial: Serial, segment: &Segment) -> Use {
+pub(super) fn use_of(state: &EpochState, serial: Serial, segment: &IndexedSegment) -> Use {
     let unfinished = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) >= number);
     match state.is_made(serial) {
         true if state.left(serial, segment.items) > 0 => Use::Programs,
@@ -80,7 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the serial does not belong to the current step, or is in use, or the disk fails.
-    pub fn writer(&self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
+    pub fn writer(&self, id: &EpochId, serial: Serial) -> Result<BatchWriter, Error> {
         self.sound()?;
         self.key_for_new(id, serial)?;
         self.writers(id).begin(serial, None)
@@ -122,7 +122,7 @@ impl Store {
         id: &EpochId,
         serial: Serial,
         batch: &Batch,
-        writer: Writer,
+        writer: BatchWriter,
         chain: &Chain,
     ) -> Result<(), Error> {
         let _changing = self.change()?;
@@ -144,7 +144,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
-    pub fn batches(&self, id: &EpochId) -> Result<Vec<Left>, Error> {
+    pub fn batches(&self, id: &EpochId) -> Result<Vec<RemainingBatch>, Error> {
         let state = self.state(id)?;
         let mut batches = Vec::new();
         for (key, row) in self.between(BATCHES, id, None)? {
@@ -158,7 +158,7 @@ impl Store {
             };
             let own = row.given_up.iter().flat_map(|items| state.fresh_of(serial, items.clone()));
             let damaged = state.damaged(serial).iter().cloned().chain(own).map(|items| length(&items)).sum();
-            batches.push(Left { serial, batch: row.batch, items, left, damaged, bytes });
+            batches.push(RemainingBatch { serial, batch: row.batch, items, left, damaged, bytes });
         }
         Ok(batches)
     }
@@ -185,7 +185,7 @@ impl Store {
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
         let useful = self.useful(id)?;
-        let kept = if useful.is_empty() { Ok(Kept::default()) } else { self.kept(id) };
+        let kept = if useful.is_empty() { Ok(KeysContent::default()) } else { self.kept(id) };
         let missing = |(key, row, fresh): Useful| {
             let serial = serial_of(&key);
             let has_keys = match &kept {
@@ -214,7 +214,7 @@ impl Store {
     pub(super) fn items_of(
         &self,
         id: &EpochId,
-        state: &State,
+        state: &EpochState,
         taken: &[(Serial, u32)],
     ) -> Result<Vec<TakenOf>, Error> {
         // An entry may name a batch twice.
@@ -241,7 +241,7 @@ impl Store {
     /// [`Error::Stock`] that names the record that was altered or cannot be read.
     pub fn read(
         &self,
-        taken: &Taken,
+        taken: &TakenEntry,
         mut each: impl FnMut(Serial, Record) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for (serial, items) in &taken.items {
@@ -262,7 +262,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::read`].
-    pub fn read_at(&self, taken: &Taken, serial: Serial, item: u64) -> Result<Record, Error> {
+    pub fn read_at(&self, taken: &TakenEntry, serial: Serial, item: u64) -> Result<Record, Error> {
         let none = || {
             Error::Stock(format!(
                 "item {item} of batch {serial} is not among the taken items, or was already used"
@@ -285,7 +285,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::read`], or if there are no such units.
-    pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
+    pub fn read_units(&self, taken: &TakenEntry, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
         let (key, segment) = self.segment_of(taken, serial)?;
         match taken.opened.units(serial, units) {
             Some(bytes) => Ok(bytes),
@@ -294,7 +294,7 @@ impl Store {
     }
 
     /// Returns the key of a batch from which items were taken, and its segment.
-    fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
+    fn segment_of(&self, taken: &TakenEntry, serial: Serial) -> Result<(Vec<u8>, IndexedSegment), Error> {
         self.sound()?;
         let gone = || Error::Stock(format!("batch {serial} was used up or burned"));
         if taken.items.iter().all(|(of, _)| *of != serial) {
@@ -316,7 +316,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the index or secrets of an epoch were altered.
-    pub fn examine(&self) -> Result<(u64, Vec<Damage>), Error> {
+    pub fn examine(&self) -> Result<(u64, Vec<UnreadableItems>), Error> {
         let mut all = Vec::new();
         for (id, _) in self.epochs()? {
             if self.state(&id)?.burned().is_some() {
@@ -338,7 +338,7 @@ impl Store {
                 let items: Vec<_> = fresh.iter().map(|fresh| common(fresh, &items)).collect();
                 let items: Vec<_> = items.into_iter().filter(|items| !items.is_empty()).collect();
                 let matters = is_header || !items.is_empty();
-                matters.then(|| Damage { epoch, serial, name: row.batch.name.clone(), items, why })
+                matters.then(|| UnreadableItems { epoch, serial, name: row.batch.name.clone(), items, why })
             };
             (row.segment.length(), found.into_iter().filter_map(damage).collect::<Vec<_>>())
         };
@@ -364,9 +364,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
-    pub fn give_up(&self, damage: &[Damage]) -> Result<(), Error> {
+    pub fn give_up(&self, damage: &[UnreadableItems]) -> Result<(), Error> {
         let _changing = self.change()?;
-        for Damage { epoch, serial, items, .. } in damage {
+        for UnreadableItems { epoch, serial, items, .. } in damage {
             let (key, mut row) = self.batch_row(epoch, *serial)?;
             if items.is_empty() {
                 row.segment.open(&self.segments(), &self.shared.key, &key)?.mend_header(&self.shared.disk)?;
@@ -384,7 +384,7 @@ type Useful = (Vec<u8>, BatchRow, Vec<Range<u64>>);
 
 /// Items of a batch that cannot be read.
 #[derive(Debug)]
-pub struct Damage {
+pub struct UnreadableItems {
     /// The epoch.
     pub epoch: EpochId,
     /// The batch.

@@ -13,7 +13,7 @@ use redb::{BackendError, StorageBackend};
 
 /// A change that is about to be made to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum DiskChange {
     /// This many bytes are written, or the length of a file is set.
     Write(usize),
     /// A file or directory is made durable.
@@ -29,7 +29,7 @@ pub enum Change {
 pub trait Faults: Send + Sync + std::fmt::Debug {
     /// Returns an error to prevent the change. With `Err((n, _))` the first `n` bytes of a write still
     /// happen.
-    fn before(&self, change: Change) -> Result<(), (usize, io::Error)>;
+    fn before(&self, change: DiskChange) -> Result<(), (usize, io::Error)>;
 
     /// Returns the bytes on a folder's disk that are free for this user, if the system tells it.
     fn free_bytes(&self, folder: &Path) -> Option<u64> {
@@ -55,7 +55,7 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
 pub struct NoFaults;
 
 impl Faults for NoFaults {
-    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
         Ok(())
     }
 }
@@ -70,36 +70,36 @@ pub(super) struct Disk(pub Arc<dyn Faults>);
 
 impl Disk {
     pub fn create(&self, path: &Path) -> io::Result<File> {
-        whole(self.0.before(Change::Entry))?;
+        whole(self.0.before(DiskChange::Entry))?;
         private::options().read(true).create_new(true).open(path)
     }
 
     pub fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-        match self.0.before(Change::Write(bytes.len())) {
+        match self.0.before(DiskChange::Write(bytes.len())) {
             Ok(()) => write_at(file, bytes, offset),
             Err((some, error)) => write_at(file, &bytes[..some.min(bytes.len())], offset).and(Err(error)),
         }
     }
 
     pub fn sync(&self, file: &File) -> io::Result<()> {
-        whole(self.0.before(Change::Sync))?;
+        whole(self.0.before(DiskChange::Sync))?;
         file.sync_all()
     }
 
     /// Makes the file names in a directory durable.
     pub fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        whole(self.0.before(Change::Sync))?;
+        whole(self.0.before(DiskChange::Sync))?;
         // On other systems a directory cannot be opened, and names are durable by themselves.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        whole(self.0.before(Change::Rename))?;
+        whole(self.0.before(DiskChange::Rename))?;
         std::fs::rename(from, to)
     }
 
     pub fn remove(&self, path: &Path) -> io::Result<()> {
-        whole(self.0.before(Change::Entry))?;
+        whole(self.0.before(DiskChange::Entry))?;
         std::fs::remove_file(path)
     }
 }
@@ -121,17 +121,17 @@ impl StorageBackend for IndexFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        whole(self.disk.0.before(Change::Write(0)))?;
+        whole(self.disk.0.before(DiskChange::Write(0)))?;
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        whole(self.disk.0.before(Change::Sync))?;
+        whole(self.disk.0.before(DiskChange::Sync))?;
         self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        match self.disk.0.before(Change::Write(data.len())) {
+        match self.disk.0.before(DiskChange::Write(data.len())) {
             Ok(()) => self.file.write(offset, data),
             Err((some, error)) => self.file.write(offset, &data[..some.min(data.len())]).and(Err(error)),
         }
@@ -177,7 +177,7 @@ mod tests {
     struct Dead;
 
     impl Faults for Dead {
-        fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+        fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
             Err((0, io::Error::other("dead")))
         }
     }

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::{BatchRow, Use, serial_of, use_of};
 use super::chain::Chain;
-use super::forward::Secrets;
+use super::forward::EpochSecrets;
 use super::index::{BATCHES, EPOCHS, LOG, with_number};
-use super::keys::{Kept, KeyFile};
-use super::log::{Entry, EpochId, Serial, State, number_of};
+use super::keys::{KeyFile, KeysContent};
+use super::log::{EpochEntry, EpochId, EpochState, Serial, number_of};
 use super::pair::Relation;
 use super::range::Ranges;
-use super::segment::Segment;
+use super::segment::IndexedSegment;
 use super::store::{DAY, Store};
-use super::taken::{Opened, Taken};
+use super::taken::{ReadItems, TakenEntry};
 use brickwork_base::{Error, Party, Security, short};
 
 /// The properties of an epoch. They never change.
@@ -80,21 +80,21 @@ impl Epoch {
 /// A log entry in the form in which the index stores it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct LogRow {
-    entry: Entry,
+    entry: EpochEntry,
     /// True if only the peer had begun the action of the entry.
     named: bool,
 }
 
 impl LogRow {
     /// Applies the entry to a state.
-    pub fn apply(&self, state: &mut State) -> Result<(), Error> {
+    pub fn apply(&self, state: &mut EpochState) -> Result<(), Error> {
         if self.named { state.apply_named(&self.entry) } else { state.apply(&self.entry) }
     }
 }
 
 /// The cause of a log entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum EntryCause {
     /// This party begins or completes the action itself.
     Own,
     /// The peer already has the entry.
@@ -136,13 +136,13 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if it exists or the disk fails.
-    pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &Secrets) -> Result<(), Error> {
+    pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &EpochSecrets) -> Result<(), Error> {
         let _changing = self.change()?;
         if self.row::<Epoch>(EPOCHS, id)?.is_some() {
             return Err(Error::Stock("the store already has this epoch".into()));
         }
         let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?];
-        let (file, kept) = (self.key_file(id), Kept { secrets: secrets.clone(), chains: Vec::new() });
+        let (file, kept) = (self.key_file(id), KeysContent { secrets: secrets.clone(), chains: Vec::new() });
         self.poisoning(file.make(&kept))?;
         self.write(&rows)?;
         self.poisoning(file.name())
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// Reads the keys of an epoch.
-    pub(super) fn kept(&self, id: &EpochId) -> Result<Kept, Error> {
+    pub(super) fn kept(&self, id: &EpochId) -> Result<KeysContent, Error> {
         let kept = self.key_file(id).read()?;
         kept.ok_or_else(|| Error::Stock("the store does not have this epoch, or it was burned".into()))
     }
@@ -189,7 +189,7 @@ impl Store {
     }
 
     /// Erases the keys that are not needed in this state.
-    fn erase_gone(&self, id: &EpochId, state: &State) -> Result<(), Error> {
+    fn erase_gone(&self, id: &EpochId, state: &EpochState) -> Result<(), Error> {
         let mut kept = self.kept(id)?;
         let (next, before) = (state.shared() + 1, kept.chains.len());
         let mut changed = false;
@@ -237,7 +237,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
-    pub fn secrets(&self, id: &EpochId) -> Result<Secrets, Error> {
+    pub fn secrets(&self, id: &EpochId) -> Result<EpochSecrets, Error> {
         self.sound()?;
         let kept = self.kept(id)?;
         if kept.secrets.forward.entry() > self.state(id)?.shared() + 1 {
@@ -254,15 +254,15 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch or its log was altered.
-    pub fn state(&self, id: &EpochId) -> Result<State, Error> {
+    pub fn state(&self, id: &EpochId) -> Result<EpochState, Error> {
         Ok(self.replay(id)?.0)
     }
 
-    fn replay(&self, id: &EpochId) -> Result<(State, u64), Error> {
+    fn replay(&self, id: &EpochId) -> Result<(EpochState, u64), Error> {
         if let Some(known) = self.known().get(id) {
             return Ok(known.clone());
         }
-        let mut state = State::new(id);
+        let mut state = EpochState::new(id);
         let rows = self.log_rows(id)?;
         rows.iter().try_for_each(|row| row.apply(&mut state))?;
         Ok((state, rows.len() as u64))
@@ -272,7 +272,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch or its log was altered.
-    pub fn log(&self, id: &EpochId) -> Result<Vec<Entry>, Error> {
+    pub fn log(&self, id: &EpochId) -> Result<Vec<EpochEntry>, Error> {
         Ok(self.log_rows(id)?.into_iter().map(|row| row.entry).collect())
     }
 
@@ -297,16 +297,21 @@ impl Store {
     /// [`Error::Stock`] if the entry cannot follow, there are too few items, or the disk fails. In the last
     /// case it is unknown whether the items are burned; the store is poisoned and returns nothing until it is
     /// opened again.
-    pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
-        self.append_as(id, entry, Cause::Own, Opened::default())
+    pub fn append(&self, id: &EpochId, entry: &EpochEntry) -> Result<TakenEntry, Error> {
+        self.append_as(id, entry, EntryCause::Own, ReadItems::default())
     }
 
     /// Does the same as [`Store::append`] with the entry of a program whose items were read before.
     ///
     /// # Errors
     /// As [`Store::append`].
-    pub fn append_opened(&self, id: &EpochId, entry: &Entry, opened: Opened) -> Result<Taken, Error> {
-        self.append_as(id, entry, Cause::Own, opened)
+    pub fn append_opened(
+        &self,
+        id: &EpochId,
+        entry: &EpochEntry,
+        opened: ReadItems,
+    ) -> Result<TakenEntry, Error> {
+        self.append_as(id, entry, EntryCause::Own, opened)
     }
 
     /// Does the same as [`Store::append`] with an entry that the peer has and this party lacks, because the
@@ -315,8 +320,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::append`].
-    pub fn append_named(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
-        self.append_as(id, entry, Cause::Named, Opened::default())
+    pub fn append_named(&self, id: &EpochId, entry: &EpochEntry) -> Result<TakenEntry, Error> {
+        self.append_as(id, entry, EntryCause::Named, ReadItems::default())
     }
 
     /// Returns whether the log of an epoch takes these damaged items: each is in stock, and is named once.
@@ -324,7 +329,7 @@ impl Store {
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn can_lose(&self, id: &EpochId, items: &[(Serial, u64, u64)]) -> Result<bool, Error> {
-        let follows = self.state(id)?.apply(&Entry::Damaged(items.to_vec())).is_ok();
+        let follows = self.state(id)?.apply(&EpochEntry::Damaged(items.to_vec())).is_ok();
         Ok(follows && self.has_items(id, items)?)
     }
 
@@ -342,10 +347,10 @@ impl Store {
     pub(super) fn append_as(
         &self,
         id: &EpochId,
-        entry: &Entry,
-        cause: Cause,
-        opened: Opened,
-    ) -> Result<Taken, Error> {
+        entry: &EpochEntry,
+        cause: EntryCause,
+        opened: ReadItems,
+    ) -> Result<TakenEntry, Error> {
         self.append_behind(&self.change()?, id, entry, cause, opened)
     }
 
@@ -354,23 +359,23 @@ impl Store {
         &self,
         _changing: &MutexGuard<'_, ()>,
         id: &EpochId,
-        entry: &Entry,
-        cause: Cause,
-        opened: Opened,
-    ) -> Result<Taken, Error> {
+        entry: &EpochEntry,
+        cause: EntryCause,
+        opened: ReadItems,
+    ) -> Result<TakenEntry, Error> {
         let (before, number) = self.replay(id)?;
         let (mut after, row) =
-            (before.clone(), LogRow { entry: entry.clone(), named: cause == Cause::Named });
+            (before.clone(), LogRow { entry: entry.clone(), named: cause == EntryCause::Named });
         row.apply(&mut after)?;
         let items = match entry {
-            Entry::Use { taken, .. } => self.items_of(id, &before, taken)?,
-            Entry::Damaged(items) if !self.has_items(id, items)? => {
+            EpochEntry::Use { taken, .. } => self.items_of(id, &before, taken)?,
+            EpochEntry::Damaged(items) if !self.has_items(id, items)? => {
                 return Err(Error::Stock("the entry names damaged items that no batch has".into()));
             }
             _ => Vec::new(),
         };
         let mut chains = HashMap::with_capacity(items.len());
-        let kept = if items.is_empty() { Kept::default() } else { self.kept(id)? };
+        let kept = if items.is_empty() { KeysContent::default() } else { self.kept(id)? };
         for (serial, items) in &items {
             if let (Vacant(place), Some(first)) = (chains.entry(*serial), items.first()) {
                 let mut chain = kept.chain(*serial)?.clone();
@@ -379,18 +384,18 @@ impl Store {
             }
         }
         // The items were read in an earlier state, so they are read again.
-        let opened = if opened.items == items { opened } else { Opened::default() };
+        let opened = if opened.items == items { opened } else { ReadItems::default() };
         let mut rows = vec![self.sealed(LOG, with_number(id, number), &row)?];
         rows.extend(self.vain_behind(id, [&before, &after], entry, cause)?);
         let mut segments = Vec::new();
         // Segments that are not needed are removed: all of a burned epoch, and at the next step those of
         // steps that were given up.
-        let is_burned = matches!(entry, Entry::Burned(_));
-        if is_burned || matches!(entry, Entry::Fill(_)) {
+        let is_burned = matches!(entry, EpochEntry::Burned(_));
+        if is_burned || matches!(entry, EpochEntry::Fill(_)) {
             for (key, row) in self.between(BATCHES, id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
                 if is_burned || matches!(use_of(&after, serial_of(&key), &row.segment), Use::Nothing) {
-                    segments.push(Segment::path(&self.segments(), &row.segment.id));
+                    segments.push(IndexedSegment::path(&self.segments(), &row.segment.id));
                     rows.push((BATCHES, key, None));
                 }
             }
@@ -403,16 +408,16 @@ impl Store {
         self.write(&rows)?;
         let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
         match entry {
-            Entry::Burned(_) => self.poisoning(self.key_file(id).erase())?,
+            EpochEntry::Burned(_) => self.poisoning(self.key_file(id).erase())?,
             // The entry ends the previous program or step, so its keys are erased.
-            Entry::Confirmed | Entry::Made => self.erase_gone(id, &after)?,
+            EpochEntry::Confirmed | EpochEntry::Made => self.erase_gone(id, &after)?,
             _ => {}
         }
         self.known().insert(*id, (after, number + 1));
         // Only these segments are removed, because other sessions may have written segments that the index
         // does not know yet.
         segments.iter().try_for_each(|path| self.remove(path))?;
-        Ok(Taken { epoch: *id, ranges, items, opened, chains })
+        Ok(TakenEntry { epoch: *id, ranges, items, opened, chains })
     }
 
     /// Burns the epochs whose secrets other processes had when the last process with this store ended. One of

@@ -115,27 +115,27 @@ fn next(key: u128, entry: u64) -> u128 {
 
 /// The secrets of an epoch, as a store keeps them.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub struct Secrets {
+pub struct EpochSecrets {
     /// The secrets that do not change, in the protocol's encoding.
     pub fixed: Vec<u8>,
     /// The keys of the first entry whose streams may still be used.
     pub forward: Forward,
 }
 
-impl Secrets {
+impl EpochSecrets {
     /// Makes secrets from the fixed part, which is encoded, and the keys.
     pub fn new(fixed: &impl Serialize, forward: Forward) -> Self {
         let mut fixed = encoded_secret(fixed);
-        Secrets { fixed: std::mem::take(&mut fixed), forward }
+        EpochSecrets { fixed: std::mem::take(&mut fixed), forward }
     }
 
     /// Makes secrets without keys.
     pub fn fixed(bytes: &[u8]) -> Self {
-        Secrets { fixed: bytes.to_vec(), forward: Forward::default() }
+        EpochSecrets { fixed: bytes.to_vec(), forward: Forward::default() }
     }
 }
 
-impl std::fmt::Debug for Secrets {
+impl std::fmt::Debug for EpochSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secrets(secret)")
     }

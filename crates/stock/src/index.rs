@@ -20,28 +20,28 @@ use super::seal;
 use brickwork_base::Error;
 
 /// A table of rows: each has a key, and the sealed row as its value.
-pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(super) type RowTable = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 /// The key of a row, and the sealed row.
-pub(super) type Row = (Vec<u8>, Vec<u8>);
+pub(super) type SealedRow = (Vec<u8>, Vec<u8>);
 
 /// A row to write, or a key to remove if there is no row.
-pub(super) type RowChange = (Rows, Vec<u8>, Option<Vec<u8>>);
+pub(super) type RowChange = (RowTable, Vec<u8>, Option<Vec<u8>>);
 
 /// A single row that opens only with the right store key.
-pub(super) const FORMAT: Rows = TableDefinition::new("format");
+pub(super) const FORMAT: RowTable = TableDefinition::new("format");
 /// Rows by epoch.
-pub(super) const EPOCHS: Rows = TableDefinition::new("epochs");
+pub(super) const EPOCHS: RowTable = TableDefinition::new("epochs");
 /// Rows by epoch and serial.
-pub(super) const BATCHES: Rows = TableDefinition::new("batches");
+pub(super) const BATCHES: RowTable = TableDefinition::new("batches");
 /// Rows by epoch and number.
-pub(super) const LOG: Rows = TableDefinition::new("log");
+pub(super) const LOG: RowTable = TableDefinition::new("log");
 /// Rows by a digest of the relation.
-pub(super) const PAIRS: Rows = TableDefinition::new("pairs");
+pub(super) const PAIRS: RowTable = TableDefinition::new("pairs");
 /// Rows by a digest of the account.
-pub(super) const VAIN: Rows = TableDefinition::new("vain");
+pub(super) const VAIN: RowTable = TableDefinition::new("vain");
 /// Rows by a key that the process with the store chooses.
-pub(super) const NOTES: Rows = TableDefinition::new("notes");
+pub(super) const NOTES: RowTable = TableDefinition::new("notes");
 
 pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
 /// The version of a store's format: of the index and of the other files.
@@ -73,7 +73,7 @@ pub(super) fn key_of(relation: &Relation) -> [u8; 32] {
 }
 
 /// Returns the associated data of a row: its table and its key.
-pub(super) fn about(table: Rows, key: &[u8]) -> Vec<u8> {
+pub(super) fn about(table: RowTable, key: &[u8]) -> Vec<u8> {
     [redb::TableHandle::name(&table).as_bytes(), &[0], key].concat()
 }
 
@@ -194,7 +194,7 @@ fn caught<T>(run: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Er
 }
 
 /// Makes an index with a format row and empty tables.
-pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
+pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::RowKey) -> Result<(), Error> {
     let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number has an encoding");
     let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
     let write = |database: &Database| -> Result<(), redb::Error> {

@@ -20,22 +20,22 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use super::chain::Chain;
 use super::disk::Disk;
 use super::folder::of_disk;
-use super::forward::Secrets;
+use super::forward::EpochSecrets;
 use super::index::encoded_secret;
 use super::log::{EpochId, Serial};
-use super::seal::{Rows, StoreKey};
+use super::seal::{RowKey, StoreKey};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
 
 /// The content of a file of keys.
 #[derive(Clone, Default, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub(super) struct Kept {
-    pub secrets: Secrets,
+pub(super) struct KeysContent {
+    pub secrets: EpochSecrets,
     /// The keys of each batch that still has items, by serial.
     pub chains: Vec<(Serial, Chain)>,
 }
 
-impl Kept {
+impl KeysContent {
     /// Returns the keys of a batch's items.
     ///
     /// # Errors
@@ -70,13 +70,13 @@ struct Found {
     slot: u64,
     number: u64,
     length: usize,
-    kept: Kept,
+    kept: KeysContent,
 }
 
 /// The file of keys of one epoch.
 pub(super) struct KeyFile<'s> {
     disk: &'s Disk,
-    sealer: Rows,
+    sealer: RowKey,
     epoch: EpochId,
     path: PathBuf,
 }
@@ -102,7 +102,7 @@ impl<'s> KeyFile<'s> {
     }
 
     /// Seals a version for a slot.
-    fn sealed(&self, number: u64, kept: &Kept) -> Result<Vec<u8>, Error> {
+    fn sealed(&self, number: u64, kept: &KeysContent) -> Result<Vec<u8>, Error> {
         let sealed = self.sealer.seal(&self.about(number), &encoded_secret(kept))?;
         let length = u32::try_from(sealed.len())
             .map_err(|_| Error::Limit("the keys of one epoch would take more than 4 GiB".into()))?;
@@ -111,13 +111,13 @@ impl<'s> KeyFile<'s> {
 
     /// Writes the first version under a temporary name. The file gets its name when the epoch is in the
     /// index.
-    pub fn make(&self, kept: &Kept) -> Result<(), Error> {
+    pub fn make(&self, kept: &KeysContent) -> Result<(), Error> {
         let path = self.unfinished();
         self.shred(&path)?;
         self.write_new(&path, 0, kept)
     }
 
-    fn write_new(&self, path: &Path, number: u64, kept: &Kept) -> Result<(), Error> {
+    fn write_new(&self, path: &Path, number: u64, kept: &KeysContent) -> Result<(), Error> {
         let sealed = self.sealed(number, kept)?;
         // A slot has room for twice as much, so that the file need not be replaced by a larger one soon.
         let slot = (2 * sealed.len()).next_multiple_of(BLOCK_BYTES);
@@ -143,7 +143,7 @@ impl<'s> KeyFile<'s> {
     }
 
     /// Reads the valid version; `None` if there is no file.
-    pub fn read(&self) -> Result<Option<Kept>, Error> {
+    pub fn read(&self) -> Result<Option<KeysContent>, Error> {
         for _ in 0..LOOKS {
             let Some((file, slots)) = self.open(File::options().read(true))? else { return Ok(None) };
             if let Some(found) = self.found(&file, slots)?.pop() {
@@ -195,7 +195,7 @@ impl<'s> KeyFile<'s> {
     }
 
     /// Writes the next version, and overwrites the previous one.
-    pub fn write(&self, kept: &Kept) -> Result<(), Error> {
+    pub fn write(&self, kept: &KeysContent) -> Result<(), Error> {
         let gone = || Error::Stock(format!("the file {} is missing", self.path.display()));
         let (file, slot_bytes) = self.open(File::options().read(true).write(true))?.ok_or_else(gone)?;
         let found = self.found(&file, slot_bytes)?;
@@ -214,7 +214,7 @@ impl<'s> KeyFile<'s> {
     }
 
     /// Writes a version that does not fit into a larger file.
-    fn write_larger(&self, number: u64, kept: &Kept) -> Result<(), Error> {
+    fn write_larger(&self, number: u64, kept: &KeysContent) -> Result<(), Error> {
         let larger = self.unfinished();
         self.shred(&larger)?;
         self.write_new(&larger, number, kept)?;
@@ -290,8 +290,8 @@ mod tests {
 
     const EPOCH: EpochId = [9; 32];
 
-    fn kept(byte: u8, length: usize) -> Kept {
-        Kept { secrets: Secrets::fixed(&vec![byte; length]), chains: Vec::new() }
+    fn kept(byte: u8, length: usize) -> KeysContent {
+        KeysContent { secrets: EpochSecrets::fixed(&vec![byte; length]), chains: Vec::new() }
     }
 
     /// Calls `each` with a new file of keys, and with a function that returns the bytes on the disk.

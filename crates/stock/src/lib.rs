@@ -8,7 +8,7 @@
 //! as bytes.
 //!
 //! Items leave the store only through [`Store::append`]. It writes the burn to disk before it returns the
-//! [`Taken`] that [`Store::read`] requires.
+//! [`TakenEntry`] that [`Store::read`] requires.
 #![forbid(unsafe_code)]
 
 mod batches;
@@ -43,27 +43,27 @@ mod writers;
 /// The reason in the log if this party's user burned an epoch. The peer is told in the next connection.
 pub const BY_USER: &str = "this party's user burned it (`brickwork stock burn`, or a repair of the index)";
 
-pub use batches::{Damage, Left};
+pub use batches::{RemainingBatch, UnreadableItems};
 pub use brickwork_base::{Strangers, short};
 pub use chain::Chain;
-pub use disk::{Change, Faults, NoFaults, free_bytes};
+pub use disk::{DiskChange, Faults, NoFaults, free_bytes};
 pub use epochs::{Counted, Epoch, Loss};
-pub use forward::{Forward, Secrets};
+pub use forward::{EpochSecrets, Forward};
 pub use index::FORMAT_VERSION;
 pub use index::{encoded_secret, is_caught};
 pub use lease::{Lease, PeerLock};
 pub use log::{
-    Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Verdict,
-    number_of, serial,
+    EpochEntry, EpochId, EpochReport, EpochState, EpochVerdict, FillStep, GivenUp, LogHead, MAX_WORKERS,
+    SERIALS, Serial, number_of, serial,
 };
 pub use notes::Note;
-pub use opened::Checked;
-pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PAIR_BYTES, PairId, Relation};
+pub use opened::ReadResult;
+pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, PAIR_BYTES, PairId, Relation, StorePairing};
 pub use range::{Counter, Range, Ranges};
 pub use rebuild::Rebuilt;
 pub use seal::{StoreKey, TAG_BYTES};
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record};
 pub use store::{MAX_AGE, Store};
-pub use taken::{Opened, Taken, TakenOf};
-pub use vain::{Account, Asked, Tried};
-pub use writers::{Batch, Elsewhere, Writer, Writers};
+pub use taken::{ReadItems, TakenEntry, TakenOf};
+pub use vain::{Account, HandoverRequest, Tried};
+pub use writers::{Batch, BatchWriter, Elsewhere, Writers};

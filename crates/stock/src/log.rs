@@ -17,7 +17,7 @@ use brickwork_base::digest::Digest;
 pub type EpochId = [u8; 32];
 
 /// Hash over all shared entries so far.
-pub type Head = [u8; 32];
+pub type LogHead = [u8; 32];
 
 /// Number of a batch: unique in its epoch and the same at both parties.
 pub type Serial = u64;
@@ -47,7 +47,7 @@ pub const MAX_WORKERS: u32 = 256;
 
 /// An event in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Entry {
+pub enum EpochEntry {
     /// Shared: a step begins. Its batches have serials from this entry's number, or with several workers also
     /// from the following numbers. This gives up an earlier step that is not complete: its items are never
     /// used.
@@ -75,34 +75,42 @@ pub enum Entry {
     /// Nothing of the epoch may be used any more, for this reason.
     Burned(String),
     /// Other processes of this party, which have no store, are about to receive the epoch's secrets. The
-    /// epoch burns unless [`Entry::Returned`] follows. The reason is that such a process may see a failed
+    /// epoch burns unless [`EpochEntry::Returned`] follows. The reason is that such a process may see a failed
     /// check and not be able to report it.
     Lent,
     /// All processes that had the secrets have reported, and none has seen a failed check.
     Returned,
 }
 
-impl Entry {
+impl EpochEntry {
     /// Returns how many log numbers the entry uses: none for a party's own note, and several for a step with
     /// several workers. Each number has ranges of all counters.
     pub(crate) fn numbers(&self) -> u64 {
         match self {
-            Entry::Fill(step) => u64::from(step.workers),
-            Entry::Made | Entry::Use { .. } | Entry::Damaged(_) => 1,
-            Entry::Exposed
-            | Entry::Stored
-            | Entry::Confirmed
-            | Entry::Burned(_)
-            | Entry::Lent
-            | Entry::Returned => 0,
+            EpochEntry::Fill(step) => u64::from(step.workers),
+            EpochEntry::Made | EpochEntry::Use { .. } | EpochEntry::Damaged(_) => 1,
+            EpochEntry::Exposed
+            | EpochEntry::Stored
+            | EpochEntry::Confirmed
+            | EpochEntry::Burned(_)
+            | EpochEntry::Lent
+            | EpochEntry::Returned => 0,
         }
     }
 
     /// Returns whether both parties write the entry.
     pub(crate) fn is_shared(&self) -> bool {
         match self {
-            Entry::Fill(_) | Entry::Exposed | Entry::Made | Entry::Use { .. } | Entry::Damaged(_) => true,
-            Entry::Stored | Entry::Confirmed | Entry::Burned(_) | Entry::Lent | Entry::Returned => false,
+            EpochEntry::Fill(_)
+            | EpochEntry::Exposed
+            | EpochEntry::Made
+            | EpochEntry::Use { .. }
+            | EpochEntry::Damaged(_) => true,
+            EpochEntry::Stored
+            | EpochEntry::Confirmed
+            | EpochEntry::Burned(_)
+            | EpochEntry::Lent
+            | EpochEntry::Returned => false,
         }
     }
 
@@ -110,30 +118,30 @@ impl Entry {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
-            Entry::Fill(FillStep { job, number, of, risk, workers }) => {
+            EpochEntry::Fill(FillStep { job, number, of, risk, workers }) => {
                 let [low, high] = [*risk as u64, (*risk >> 64) as u64];
                 digest.number(0u8).digest(job).number(*number).number(*of).number(low).number(high);
                 digest.number(*workers)
             }
-            Entry::Stored => digest.number(1u8),
-            Entry::Made => digest.number(2u8),
-            Entry::Use { program, taken } => {
+            EpochEntry::Stored => digest.number(1u8),
+            EpochEntry::Made => digest.number(2u8),
+            EpochEntry::Use { program, taken } => {
                 digest.number(3u8).digest(program).length(taken.len());
                 taken.iter().for_each(|(serial, count)| _ = digest.number(*serial).number(*count));
                 &mut digest
             }
-            Entry::Confirmed => digest.number(4u8),
-            Entry::Burned(why) => digest.number(5u8).bytes(why.as_bytes()),
-            Entry::Lent => digest.number(6u8),
-            Entry::Returned => digest.number(7u8),
-            Entry::Damaged(items) => {
+            EpochEntry::Confirmed => digest.number(4u8),
+            EpochEntry::Burned(why) => digest.number(5u8).bytes(why.as_bytes()),
+            EpochEntry::Lent => digest.number(6u8),
+            EpochEntry::Returned => digest.number(7u8),
+            EpochEntry::Damaged(items) => {
                 digest.number(8u8).length(items.len());
                 for (serial, first, count) in items {
                     let _ = digest.number(*serial).number(*first).number(*count);
                 }
                 &mut digest
             }
-            Entry::Exposed => digest.number(9u8),
+            EpochEntry::Exposed => digest.number(9u8),
         }
         .done()
     }
@@ -163,12 +171,12 @@ pub fn number_of(serial: Serial) -> u64 {
 
 /// The state of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct State {
-    head: Head,
+pub struct EpochState {
+    head: LogHead,
     /// The head before the last shared entry.
-    before: Head,
+    before: LogHead,
     shared: u64,
-    last: Option<Entry>,
+    last: Option<EpochEntry>,
     confirmed: bool,
     used: bool,
     burned: Option<String>,
@@ -216,11 +224,11 @@ impl GivenUp {
     }
 }
 
-impl State {
+impl EpochState {
     /// Makes the state of a new epoch.
     pub fn new(id: &EpochId) -> Self {
         let head = blake3::derive_key("brickwork 2026-11 stock epoch", id);
-        State {
+        EpochState {
             head,
             before: head,
             shared: 0,
@@ -246,7 +254,7 @@ impl State {
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow.
-    pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
+    pub fn apply(&mut self, entry: &EpochEntry) -> Result<(), Error> {
         if let Some(why) = &self.burned {
             return Err(Error::Stock(format!("this part of the stock was burned: {why}")));
         }
@@ -257,28 +265,28 @@ impl State {
                     .into(),
             ));
         }
-        if self.lent && !matches!(entry, Entry::Returned | Entry::Burned(_)) {
+        if self.lent && !matches!(entry, EpochEntry::Returned | EpochEntry::Burned(_)) {
             return Err(Error::Stock(
                 "the makers of this step have not reported yet how their shares ended".into(),
             ));
         }
         match entry {
-            Entry::Lent if self.open.is_some() && !self.stored => self.lent = true,
-            Entry::Returned if self.lent => self.lent = false,
-            Entry::Lent | Entry::Returned => {
+            EpochEntry::Lent if self.open.is_some() && !self.stored => self.lent = true,
+            EpochEntry::Returned if self.lent => self.lent = false,
+            EpochEntry::Lent | EpochEntry::Returned => {
                 return Err(Error::Stock("no step is open, so there is nothing for makers to do".into()));
             }
-            Entry::Confirmed => {
+            EpochEntry::Confirmed => {
                 self.confirmed = true;
-                if let Some(Entry::Use { taken, .. }) = &self.last {
+                if let Some(EpochEntry::Use { taken, .. }) = &self.last {
                     let drawn = self.drawn(taken);
                     self.spoiled.retain(|number| !drawn.contains(number));
                     self.at_stake.clear();
                     self.proven.extend(drawn);
                 }
             }
-            Entry::Burned(why) => self.burned = Some(why.clone()),
-            Entry::Fill(step) => {
+            EpochEntry::Burned(why) => self.burned = Some(why.clone()),
+            EpochEntry::Fill(step) => {
                 if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
                     return Err(Error::Stock("the steps of preprocessing are out of order".into()));
                 }
@@ -298,24 +306,24 @@ impl State {
                 (self.open, self.exposed, self.stored) = (Some((self.shared + 1, *step)), false, false);
                 self.extend(entry);
             }
-            Entry::Exposed if self.open.is_some() && !self.exposed && !self.stored => {
+            EpochEntry::Exposed if self.open.is_some() && !self.exposed && !self.stored => {
                 self.exposed = true;
                 self.extend(entry);
             }
-            Entry::Stored if self.open.is_some() => self.stored = true,
-            Entry::Made if self.stored && self.open.is_some() => {
+            EpochEntry::Stored if self.open.is_some() => self.stored = true,
+            EpochEntry::Made if self.stored && self.open.is_some() => {
                 self.made.extend(self.open.take());
                 self.extend(entry);
             }
-            Entry::Exposed | Entry::Stored | Entry::Made => {
+            EpochEntry::Exposed | EpochEntry::Stored | EpochEntry::Made => {
                 return Err(Error::Stock("no step is open that could be finished".into()));
             }
             // Otherwise a peer could close the epoch at no cost, with an entry for a program that takes
             // nothing.
-            Entry::Use { taken, .. } if taken.is_empty() => {
+            EpochEntry::Use { taken, .. } if taken.is_empty() => {
                 return Err(Error::Stock("the program takes nothing from the stock".into()));
             }
-            Entry::Use { taken, .. } => {
+            EpochEntry::Use { taken, .. } => {
                 let mut next = self.next.clone();
                 for (serial, count) in taken {
                     if !self.is_made(*serial) {
@@ -340,10 +348,10 @@ impl State {
                 self.extend(entry);
             }
             // Otherwise a peer could close the current step at no cost.
-            Entry::Damaged(items) if !(1..=MOST_DAMAGED).contains(&items.len()) => {
+            EpochEntry::Damaged(items) if !(1..=MOST_DAMAGED).contains(&items.len()) => {
                 return Err(Error::Stock("the entry names no damaged item, or too many".into()));
             }
-            Entry::Damaged(items) => {
+            EpochEntry::Damaged(items) => {
                 let mut damaged = self.damaged.clone();
                 for &(serial, first, count) in items {
                     let none = || {
@@ -386,21 +394,21 @@ impl State {
         self.open = None;
     }
 
-    /// Does the same as [`State::apply`] with an entry that only the peer has written. A step that only the
+    /// Does the same as [`EpochState::apply`] with an entry that only the peer has written. A step that only the
     /// peer has begun is given up at once and has no risk, because this party has answered no challenge in
     /// it.
     ///
     /// # Errors
-    /// As [`State::apply`].
-    pub fn apply_named(&mut self, entry: &Entry) -> Result<(), Error> {
+    /// As [`EpochState::apply`].
+    pub fn apply_named(&mut self, entry: &EpochEntry) -> Result<(), Error> {
         self.apply(entry)?;
-        if let Entry::Fill(_) = entry {
+        if let EpochEntry::Fill(_) = entry {
             self.open = None;
         }
         Ok(())
     }
 
-    fn extend(&mut self, entry: &Entry) {
+    fn extend(&mut self, entry: &EpochEntry) {
         let head =
             Digest::of("brickwork 2026-11 stock chain").digest(&self.head).digest(&entry.digest()).done();
         (self.before, self.head) = (self.head, head);
@@ -494,7 +502,7 @@ impl State {
     }
 
     /// Returns the hash over the shared entries.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &LogHead {
         &self.head
     }
 
@@ -569,15 +577,15 @@ impl State {
     }
 
     /// Returns the report about this state for the peer.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> EpochReport {
         let last = self.last.clone().filter(|_| !self.confirmed).map(|entry| (self.before, entry));
-        Standing { head: self.head, last }
+        EpochReport { head: self.head, last }
     }
 
     /// Compares this state with a peer's report.
-    pub fn compare(&self, peer: &Standing) -> Verdict {
+    pub fn compare(&self, peer: &EpochReport) -> EpochVerdict {
         if peer.head == self.head {
-            return Verdict::Same;
+            return EpochVerdict::Same;
         }
         // The peer has written an entry that this party has not written because of a crash. Burning the items
         // of this entry is always safe.
@@ -587,33 +595,33 @@ impl State {
         {
             let mut next = self.clone();
             if next.apply(entry).is_ok() && next.head == peer.head {
-                return Verdict::Behind(entry.clone());
+                return EpochVerdict::Behind(entry.clone());
             }
         }
         if !self.confirmed && self.last.is_some() && peer.head == self.before {
-            return Verdict::Ahead;
+            return EpochVerdict::Ahead;
         }
-        Verdict::Apart
+        EpochVerdict::Apart
     }
 }
 
 /// A party's report about an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Standing {
+pub struct EpochReport {
     /// The head of the log's hash chain.
-    pub head: Head,
+    pub head: LogHead,
     /// The last shared entry and the head before it, if the party does not know whether the peer has this
     /// entry.
-    pub last: Option<(Head, Entry)>,
+    pub last: Option<(LogHead, EpochEntry)>,
 }
 
 /// The result of comparing two parties' states of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum EpochVerdict {
     /// Both logs are the same.
     Same,
     /// The peer has written one more entry, which must be written here too.
-    Behind(Entry),
+    Behind(EpochEntry),
     /// The peer lacks the last entry and will write it.
     Ahead,
     /// One of the logs is an old copy, or belongs to another store.
@@ -637,23 +645,26 @@ mod tests {
         let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
         let entries = [
             (
-                Entry::Fill(step),
+                EpochEntry::Fill(step),
                 [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203, 7, 1 << 8, 0x0405])].concat(),
             ),
-            (Entry::Made, numbers(&[2])),
-            (Entry::Use { program: [7; 32], taken }, [numbers(&[3]), vec![7; 32], numbers(&used)].concat()),
-            (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
-            (Entry::Lent, numbers(&[6])),
-            (Entry::Returned, numbers(&[7])),
-            (Entry::Damaged(vec![(1, 2, 3), (4, 5, 6)]), numbers(&[8, 2, 1, 2, 3, 4, 5, 6])),
-            (Entry::Exposed, numbers(&[9])),
+            (EpochEntry::Made, numbers(&[2])),
+            (
+                EpochEntry::Use { program: [7; 32], taken },
+                [numbers(&[3]), vec![7; 32], numbers(&used)].concat(),
+            ),
+            (EpochEntry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
+            (EpochEntry::Lent, numbers(&[6])),
+            (EpochEntry::Returned, numbers(&[7])),
+            (EpochEntry::Damaged(vec![(1, 2, 3), (4, 5, 6)]), numbers(&[8, 2, 1, 2, 3, 4, 5, 6])),
+            (EpochEntry::Exposed, numbers(&[9])),
         ];
         for (what, bytes) in &entries {
             assert_eq!(what.digest(), expected("brickwork 2026-11 stock entry", &[bytes]), "{what:?}");
         }
-        let mut state = State::new(&[3; 32]);
+        let mut state = EpochState::new(&[3; 32]);
         assert_eq!(state.head, expected("brickwork 2026-11 stock epoch", &[&[3; 32]]));
-        let (before, first) = (state.head, Entry::Fill(FillStep { number: 0, workers: 2, ..step }));
+        let (before, first) = (state.head, EpochEntry::Fill(FillStep { number: 0, workers: 2, ..step }));
         state.apply(&first).unwrap();
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
@@ -661,23 +672,24 @@ mod tests {
     /// Row 24: the peer's last entry must lead from this party's state to the peer's head.
     #[test]
     fn row_24_a_last_entry_leads_to_the_peers_head() {
-        let mut mine = State::new(&[3; 32]);
-        mine.apply(&Entry::Confirmed).unwrap();
-        let entry = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 });
+        let mut mine = EpochState::new(&[3; 32]);
+        mine.apply(&EpochEntry::Confirmed).unwrap();
+        let entry = EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 });
         let mut ahead = mine.clone();
         ahead.apply(&entry).unwrap();
-        let verdict =
-            |head, entry: &Entry| mine.compare(&Standing { head, last: Some((mine.head, entry.clone())) });
-        assert!(matches!(verdict(ahead.head, &entry), Verdict::Behind(behind) if behind == entry));
+        let verdict = |head, entry: &EpochEntry| {
+            mine.compare(&EpochReport { head, last: Some((mine.head, entry.clone())) })
+        };
+        assert!(matches!(verdict(ahead.head, &entry), EpochVerdict::Behind(behind) if behind == entry));
         // The first entry could follow but gives another head; the second cannot follow.
-        assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
-        assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
+        assert!(matches!(verdict([9; 32], &entry), EpochVerdict::Apart));
+        assert!(matches!(verdict(ahead.head, &EpochEntry::Made), EpochVerdict::Apart));
         assert!(matches!(
             verdict(
                 ahead.head,
-                &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0, workers: 1 })
+                &EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0, workers: 1 })
             ),
-            Verdict::Apart
+            EpochVerdict::Apart
         ));
     }
 
@@ -685,38 +697,39 @@ mod tests {
     /// can be given out only during a step.
     #[test]
     fn row_21_what_is_lent_is_returned_or_burned() {
-        let mut state = State::new(&[3; 32]);
-        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 2 });
-        assert!(state.apply(&Entry::Lent).is_err() && state.apply(&Entry::Returned).is_err());
+        let mut state = EpochState::new(&[3; 32]);
+        let step = EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 2 });
+        assert!(state.apply(&EpochEntry::Lent).is_err() && state.apply(&EpochEntry::Returned).is_err());
         state.apply(&step).unwrap();
-        assert!(state.apply(&Entry::Returned).is_err());
+        assert!(state.apply(&EpochEntry::Returned).is_err());
         let head = *state.head();
-        state.apply(&Entry::Lent).unwrap();
-        let others = [step.clone(), Entry::Stored, Entry::Made, Entry::Confirmed, Entry::Lent];
+        state.apply(&EpochEntry::Lent).unwrap();
+        let others =
+            [step.clone(), EpochEntry::Stored, EpochEntry::Made, EpochEntry::Confirmed, EpochEntry::Lent];
         for entry in &others {
             assert!(state.clone().apply(entry).is_err(), "{entry:?}");
         }
         assert!(state.is_lent() && *state.head() == head, "the peer sees nothing of it");
         let mut burned = state.clone();
-        burned.apply(&Entry::Burned("test".into())).unwrap();
-        assert!(burned.apply(&Entry::Returned).is_err());
+        burned.apply(&EpochEntry::Burned("test".into())).unwrap();
+        assert!(burned.apply(&EpochEntry::Returned).is_err());
         // If a peer sends such an entry, the logs differ.
-        let named = Standing { head, last: Some((head, Entry::Returned)) };
-        assert_eq!(state.compare(&Standing { head: [9; 32], ..named }), Verdict::Apart);
-        state.apply(&Entry::Returned).unwrap();
-        state.apply(&Entry::Stored).unwrap();
-        assert!(state.apply(&Entry::Lent).is_err(), "all of it is made");
-        state.apply(&Entry::Made).unwrap();
+        let named = EpochReport { head, last: Some((head, EpochEntry::Returned)) };
+        assert_eq!(state.compare(&EpochReport { head: [9; 32], ..named }), EpochVerdict::Apart);
+        state.apply(&EpochEntry::Returned).unwrap();
+        state.apply(&EpochEntry::Stored).unwrap();
+        assert!(state.apply(&EpochEntry::Lent).is_err(), "all of it is made");
+        state.apply(&EpochEntry::Made).unwrap();
     }
 
     /// Row 25: an entry that a peer may send has no more parts than the items that it burns.
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
-        let mut state = State::new(&[3; 32]);
+        let mut state = EpochState::new(&[3; 32]);
         for entry in [
-            Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }),
-            Entry::Stored,
-            Entry::Made,
+            EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }),
+            EpochEntry::Stored,
+            EpochEntry::Made,
         ] {
             state.apply(&entry).unwrap();
         }
@@ -726,7 +739,7 @@ mod tests {
             (vec![(batch(0), 0)], "takes no item of it"),
             (vec![(batch(0), 1), (batch(1), 0)], "takes no item of it"),
         ] {
-            let entry = Entry::Use { program: [2; 32], taken };
+            let entry = EpochEntry::Use { program: [2; 32], taken };
             let refused = state.clone().apply(&entry);
             assert!(matches!(refused, Err(Error::Stock(why)) if why.contains(words)));
             // The same holds for an entry from the peer, with this party's head or with the head after the
@@ -734,24 +747,26 @@ mod tests {
             let mut forged = state.clone();
             forged.extend(&entry);
             for head in [[9; 32], forged.head] {
-                let told = Standing { head, last: Some((state.head, entry.clone())) };
-                assert_eq!(state.compare(&told), Verdict::Apart, "{entry:?}");
+                let told = EpochReport { head, last: Some((state.head, entry.clone())) };
+                assert_eq!(state.compare(&told), EpochVerdict::Apart, "{entry:?}");
             }
         }
-        state.apply(&Entry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] }).unwrap();
+        state
+            .apply(&EpochEntry::Use { program: [2; 32], taken: vec![(batch(0), 1), (batch(1), 1)] })
+            .unwrap();
     }
 
     /// Row 4: every exposed step that is not completed counts, for every kind of stock, even if other steps
     /// are made before or after it. A step that only began does not count.
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
-        let mut state = State::new(&[3; 32]);
+        let mut state = EpochState::new(&[3; 32]);
         let fill = |job: u8, number, of, risk| {
-            let step = Entry::Fill(FillStep { job: [job; 32], number, of, risk, workers: 1 });
-            vec![step.clone(), step, Entry::Exposed]
+            let step = EpochEntry::Fill(FillStep { job: [job; 32], number, of, risk, workers: 1 });
+            vec![step.clone(), step, EpochEntry::Exposed]
         };
-        let made = || vec![Entry::Stored, Entry::Made];
-        let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(4, 0), 1)] }];
+        let made = || vec![EpochEntry::Stored, EpochEntry::Made];
+        let used = || vec![EpochEntry::Use { program: [2; 32], taken: vec![(serial(4, 0), 1)] }];
         for (entries, steps, risk) in [
             (fill(1, 0, 2, 1), 1, 1),
             // First the step is requested again and completed. Then another step is requested, and then the
@@ -769,7 +784,7 @@ mod tests {
             entries.iter().for_each(|entry| state.apply(entry).unwrap());
             assert_eq!(state.given_up(), GivenUp { steps, risk }, "{entries:?}");
             assert_eq!(
-                state.clone().apply(&Entry::Exposed).is_err(),
+                state.clone().apply(&EpochEntry::Exposed).is_err(),
                 state.is_exposed() || state.open().is_none()
             );
         }
@@ -778,8 +793,8 @@ mod tests {
 
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
-        let mut state = State::new(&[3; 32]);
-        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 });
+        let mut state = EpochState::new(&[3; 32]);
+        let step = EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 });
         state.shared = RANGES - 2;
         state.apply(&step).unwrap();
         assert_eq!(
@@ -789,21 +804,21 @@ mod tests {
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("is full")));
         // Entries of this party alone do not count.
-        state.apply(&Entry::Confirmed).unwrap();
-        state.apply(&Entry::Burned("test".into())).unwrap();
+        state.apply(&EpochEntry::Confirmed).unwrap();
+        state.apply(&EpochEntry::Burned("test".into())).unwrap();
     }
 
     /// Row 23: damaged items are removed only once, if they exist and are fresh, and programs skip them.
     #[test]
     #[allow(clippy::single_range_in_vec_init, reason = "items are lists of ranges")]
     fn row_23_damaged_items_are_skipped() {
-        let mut state = State::new(&[3; 32]);
+        let mut state = EpochState::new(&[3; 32]);
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 5, workers: 1 };
         let one = serial(1, 0);
-        for entry in [Entry::Fill(step), Entry::Stored, Entry::Made] {
+        for entry in [EpochEntry::Fill(step), EpochEntry::Stored, EpochEntry::Made] {
             state.apply(&entry).unwrap();
         }
-        let damaged = |items: &[(Serial, u64, u64)]| Entry::Damaged(items.to_vec());
+        let damaged = |items: &[(Serial, u64, u64)]| EpochEntry::Damaged(items.to_vec());
         let before = state.clone();
         for wrong in [
             &[][..],
@@ -822,15 +837,15 @@ mod tests {
         // No program ran, but the peer may have thrown the step away after an unsuccessful cheat.
         assert!(!state.is_used() && state.unproven().len() == 1);
         assert_eq!((state.left(one, 10), state.left(one, 7), state.left(one, 2)), (6, 4, 1));
-        let of = |state: &State, first, count| state.fresh(one, first, count).unwrap();
+        let of = |state: &EpochState, first, count| state.fresh(one, first, count).unwrap();
         assert_eq!(of(&state, 0, 3), [0..1, 3..5]);
         assert_eq!(of(&state, 0, 5), [0..1, 3..6, 8..9]);
         assert_eq!(of(&state, 7, 1), [8..9]);
         assert!(state.fresh(one, u64::MAX - 1, 2).is_err());
-        let used = |count| Entry::Use { program: [4; 32], taken: vec![(one, count)] };
+        let used = |count| EpochEntry::Use { program: [4; 32], taken: vec![(one, count)] };
         state.apply(&used(4)).unwrap();
         assert_eq!((state.gone(one), state.left(one, 10)), (6, 2));
-        state.apply(&Entry::Confirmed).unwrap();
+        state.apply(&EpochEntry::Confirmed).unwrap();
         assert!(state.unproven().is_empty(), "a program has ended");
         for wrong in [&[(one, 5, 1)][..], &[(one, 7, 1)], &[(one, 5, 9)]] {
             assert!(state.apply(&damaged(wrong)).is_err(), "{wrong:?}");
@@ -838,8 +853,8 @@ mod tests {
         state.apply(&used(1)).unwrap();
         assert_eq!((state.gone(one), state.left(one, 10)), (9, 1));
         // Removing damaged items gives up the current step, as a program does.
-        state.apply(&Entry::Fill(FillStep { job: [2; 32], ..step })).unwrap();
-        state.apply(&Entry::Exposed).unwrap();
+        state.apply(&EpochEntry::Fill(FillStep { job: [2; 32], ..step })).unwrap();
+        state.apply(&EpochEntry::Exposed).unwrap();
         state.apply(&damaged(&[(one, 9, 1)])).unwrap();
         assert_eq!((state.open(), state.given_up().steps, state.left(one, 10)), (None, 1, 0));
         assert_eq!(state.progress(&[2; 32], 1), 0);

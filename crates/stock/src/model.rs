@@ -1,7 +1,7 @@
 //! A model check of the log's state machine. It searches all orders of all actions of two parties, including
 //! crashes and the restoration of old copies of one party's folder.
 //!
-//! Each party runs the real steps of a session with stock, on the real [`State`]. It compares the logs,
+//! Each party runs the real steps of a session with stock, on the real [`EpochState`]. It compares the logs,
 //! catches up, and checks that both are equal. Then it appends an entry, checks again, and only then uses the
 //! items of the entry. Between any two steps the connection may break; then both parties begin again from
 //! their disks. A state is searched only once, so the search ends. Only the numbers of shared entries and of
@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use seen::Seen;
+use seen::VisitedStates;
 
-use super::log::{Entry, FillStep, Head, Standing, State, Verdict, serial};
+use super::log::{EpochEntry, EpochReport, EpochState, EpochVerdict, FillStep, LogHead, serial};
 
 /// The number of shared entries after which no action begins, if a step has one worker.
 const ENTRIES: u64 = 5;
@@ -42,8 +42,8 @@ enum Intent {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Message {
-    Standing(Standing),
-    Head(Head),
+    Standing(EpochReport),
+    Head(LogHead),
     /// A message that can tell a cheating peer whether it will be caught, such as a challenge.
     Exposed,
     Stored,
@@ -78,9 +78,9 @@ struct World {
     /// The number of workers of every step; each uses ranges of its own when both parties have the step's
     /// entry.
     workers: u32,
-    logs: [State; 2],
+    logs: [EpochState; 2],
     /// The copy of the careless party's folder that can be restored.
-    kept: Option<State>,
+    kept: Option<EpochState>,
     restored: u32,
     connection: Option<(Intent, [Running; 2])>,
     /// For each party, the ranges of counters that were used.
@@ -100,24 +100,24 @@ enum Next {
 }
 
 /// Returns the number of the last worker of the last completed step.
-fn last_made(state: &State) -> Option<u64> {
+fn last_made(state: &EpochState) -> Option<u64> {
     state.made().last().map(|(number, step)| number + u64::from(step.workers) - 1)
 }
 
 /// Returns the entry for the action of this connection, if steps have this many workers.
-fn entry(intent: Intent, state: &State, workers: u32) -> Option<Entry> {
+fn entry(intent: Intent, state: &EpochState, workers: u32) -> Option<EpochEntry> {
     match intent {
-        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers })),
+        Intent::Fill => Some(EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers })),
         Intent::Use => {
             let batch = serial(last_made(state)?, 0);
-            (state.gone(batch) < ITEMS).then(|| Entry::Use { program: [4; 32], taken: vec![(batch, 1)] })
+            (state.gone(batch) < ITEMS).then(|| EpochEntry::Use { program: [4; 32], taken: vec![(batch, 1)] })
         }
     }
 }
 
 impl World {
     fn new(workers: u32) -> Self {
-        let log = State::new(&[3; 32]);
+        let log = EpochState::new(&[3; 32]);
         World {
             workers,
             logs: [log.clone(), log],
@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Uses the range of counters of an entry, and the items that the entry takes.
-    fn use_up(&mut self, me: usize, intent: Intent, state: &State) -> Result<(), Violation> {
+    fn use_up(&mut self, me: usize, intent: Intent, state: &EpochState) -> Result<(), Violation> {
         let numbers = if intent == Intent::Fill { u64::from(self.workers) } else { 1 };
         for number in state.shared() + 1 - numbers..=state.shared() {
             if !self.ranges[me].insert(number) {
@@ -169,9 +169,9 @@ impl World {
         match (step, heard) {
             (0, _) => say = Some(Message::Standing(log.standing())),
             (1, Some(Message::Standing(peer))) => match log.compare(&peer) {
-                Verdict::Same | Verdict::Ahead => {}
-                Verdict::Behind(entry) => log.apply_named(&entry).expect("compared"),
-                Verdict::Apart => return Ok(Next::Ends),
+                EpochVerdict::Same | EpochVerdict::Ahead => {}
+                EpochVerdict::Behind(entry) => log.apply_named(&entry).expect("compared"),
+                EpochVerdict::Apart => return Ok(Next::Ends),
             },
             (2, _) => say = Some(Message::Head(*log.head())),
             (4, _) => {
@@ -202,28 +202,28 @@ impl World {
                 let log = &mut world.logs[me];
                 if intent == Intent::Use {
                     // The run has ended.
-                    log.apply(&Entry::Confirmed).expect("always");
+                    log.apply(&EpochEntry::Confirmed).expect("always");
                     return Ok(Next::Goes(Box::new(world.closed())));
                 }
                 // The evaluator counts the step as exposed before it sends a challenge.
                 if me == 1 {
-                    log.apply(&Entry::Exposed).expect("a step is open");
+                    log.apply(&EpochEntry::Exposed).expect("a step is open");
                 }
                 say = Some(Message::Exposed);
             }
             (7, Some(Message::Exposed)) if me == 1 => {}
-            (7, Some(Message::Exposed)) => log.apply(&Entry::Exposed).expect("a step is open"),
+            (7, Some(Message::Exposed)) => log.apply(&EpochEntry::Exposed).expect("a step is open"),
             (8, _) => {
-                log.apply(&Entry::Stored).expect("a step is open");
+                log.apply(&EpochEntry::Stored).expect("a step is open");
                 say = Some(Message::Stored);
             }
             (9, Some(Message::Stored)) => {}
             (10, _) => {
-                log.apply(&Entry::Made).expect("stored");
+                log.apply(&EpochEntry::Made).expect("stored");
                 say = Some(Message::Head(*log.head()));
             }
             (12, _) => {
-                log.apply(&Entry::Confirmed).expect("always");
+                log.apply(&EpochEntry::Confirmed).expect("always");
                 return Ok(Next::Goes(Box::new(world.closed())));
             }
             _ => return Ok(Next::Ends),
@@ -277,7 +277,7 @@ impl World {
 /// Searches all states. The folder of the party `careless` may be restored from a copy.
 fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
     let mut open = vec![World::new(workers)];
-    let mut seen = Seen::from(&open[0]);
+    let mut seen = VisitedStates::from(&open[0]);
     let (mut used, mut apart, mut made, mut exposed) = (0, 0, 0, 0);
     while let Some(world) = open.pop() {
         // If one party has used items in a message, the other party has burned them, unless its folder was
@@ -289,7 +289,7 @@ fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violati
             }
         }
         used += usize::from(world.items.iter().any(|items| items.len() > 1));
-        apart += usize::from(world.logs[0].compare(&world.logs[1].standing()) == Verdict::Apart);
+        apart += usize::from(world.logs[0].compare(&world.logs[1].standing()) == EpochVerdict::Apart);
         made += usize::from(world.logs.iter().any(|log| log.made().count() > 1));
         exposed += usize::from(world.logs[1].is_exposed() && !world.logs[0].is_exposed());
         for next in world.successors(careless, order)? {
@@ -335,7 +335,7 @@ fn any_other_order_is_caught() {
 /// nothing is made for a pair that only one party has stored.
 mod pairs {
     use super::*;
-    use crate::{Acquaintance, EpochId, Meeting, PairId};
+    use crate::{Acquaintance, EpochId, PairId, StorePairing};
 
     /// The number of entries of an epoch after which no more are added.
     const ENTRIES: u64 = 3;
@@ -356,7 +356,7 @@ mod pairs {
     #[derive(Clone, PartialEq, Eq, Hash, Default)]
     struct Folder {
         pair: Option<PairId>,
-        epoch: Option<(EpochId, State)>,
+        epoch: Option<(EpochId, EpochState)>,
         /// True if an epoch that has begun was burned.
         burned: bool,
         /// True if the folder is a restored copy, or was compared with one.
@@ -365,7 +365,7 @@ mod pairs {
 
     #[derive(Clone, PartialEq, Eq, Hash)]
     enum Said {
-        Store(Acquaintance, Option<(EpochId, Standing)>),
+        Store(Acquaintance, Option<(EpochId, EpochReport)>),
         Stand(Vec<u8>),
     }
 
@@ -412,8 +412,8 @@ mod pairs {
         fn paired() -> Self {
             let mut world = World::new();
             for k in 0..2 {
-                let mut log = State::new(&[k as u8 + 100; 32]);
-                for entry in [fill(), Entry::Confirmed] {
+                let mut log = EpochState::new(&[k as u8 + 100; 32]);
+                for entry in [fill(), EpochEntry::Confirmed] {
                     log.apply(&entry).expect("the first entry");
                 }
                 for party in &mut world.folders {
@@ -450,16 +450,16 @@ mod pairs {
                 (1, Some(Said::Store(theirs, standing))) => {
                     let meeting = match compared {
                         Compared::Pairs => folder.told().meets(&theirs),
-                        Compared::Logs => Meeting::Known,
+                        Compared::Logs => StorePairing::Known,
                     };
                     let goes_on = match meeting {
-                        Meeting::Strangers => false,
-                        Meeting::New => {
+                        StorePairing::Strangers => false,
+                        StorePairing::New => {
                             folder.epoch = None;
                             folder.pair = Some([number; 32]);
                             true
                         }
-                        Meeting::Known => {
+                        StorePairing::Known => {
                             folder.old |= peer_is_old;
                             reconciled(folder, standing)
                         }
@@ -469,7 +469,7 @@ mod pairs {
                 }
                 (2, Some(Said::Stand(theirs))) if theirs == folder.stand() => {
                     let id = [number; 32];
-                    let _ = folder.epoch.get_or_insert_with(|| (id, State::new(&id)));
+                    let _ = folder.epoch.get_or_insert_with(|| (id, EpochState::new(&id)));
                     say = Some(Said::Stand(folder.stand()));
                     true
                 }
@@ -481,7 +481,7 @@ mod pairs {
                 }
                 (4, Some(Said::Stand(theirs))) if theirs == folder.stand() => {
                     if let Some((_, log)) = &mut folder.epoch {
-                        log.apply(&Entry::Confirmed).expect("always");
+                        log.apply(&EpochEntry::Confirmed).expect("always");
                     }
                     false
                 }
@@ -547,23 +547,23 @@ mod pairs {
         }
     }
 
-    fn fill() -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
+    fn fill() -> EpochEntry {
+        EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
     /// Reconciles a folder with the peer's report; returns whether it continues.
-    fn reconciled(folder: &mut Folder, theirs: Option<(EpochId, Standing)>) -> bool {
+    fn reconciled(folder: &mut Folder, theirs: Option<(EpochId, EpochReport)>) -> bool {
         let Some((id, log)) = &mut folder.epoch else {
-            return theirs.is_none_or(|(id, standing)| standing.head == *State::new(&id).head());
+            return theirs.is_none_or(|(id, standing)| standing.head == *EpochState::new(&id).head());
         };
         match theirs.filter(|(other, _)| other == id).map(|(_, standing)| log.compare(&standing)) {
-            Some(Verdict::Same | Verdict::Ahead) => true,
-            Some(Verdict::Behind(entry)) => log.apply_named(&entry).is_ok(),
+            Some(EpochVerdict::Same | EpochVerdict::Ahead) => true,
+            Some(EpochVerdict::Behind(entry)) => log.apply_named(&entry).is_ok(),
             None if log.is_new() => {
                 folder.epoch = None;
                 true
             }
-            Some(Verdict::Apart) | None => {
+            Some(EpochVerdict::Apart) | None => {
                 folder.burn();
                 false
             }
@@ -571,7 +571,7 @@ mod pairs {
     }
 
     fn explore(begin: World, compared: Compared) -> Result<[usize; 4], Violation> {
-        let mut seen = Seen::from(&begin);
+        let mut seen = VisitedStates::from(&begin);
         let mut open = vec![begin];
         let [mut made, mut refused, mut burned] = [0; 3];
         while let Some(world) = open.pop() {
@@ -581,7 +581,7 @@ mod pairs {
             burned += usize::from(folders().any(|folder| folder.burned));
             refused += usize::from(world.now.as_ref().is_some_and(|now| {
                 let told = [0, 1].map(|party| world.folders[party][now.folders[party]].told());
-                told[0].meets(&told[1]) == Meeting::Strangers
+                told[0].meets(&told[1]) == StorePairing::Strangers
             }));
             for next in world.successors(compared) {
                 if seen.is_new(&next) {
@@ -648,10 +648,10 @@ mod sessions {
     #[allow(clippy::large_enum_variant)]
     #[derive(Clone, PartialEq, Eq, Hash)]
     enum Said {
-        Stands([Option<Standing>; 2]),
-        Stand(Vec<(usize, Head)>),
-        Plan(Option<(usize, Head)>),
-        Head(Head),
+        Stands([Option<EpochReport>; 2]),
+        Stand(Vec<(usize, LogHead)>),
+        Plan(Option<(usize, LogHead)>),
+        Head(LogHead),
     }
 
     /// One party's end of a connection.
@@ -659,23 +659,23 @@ mod sessions {
     struct End {
         step: u8,
         said: Vec<Said>,
-        heard: Option<[Option<Standing>; 2]>,
-        told: Option<[Option<Standing>; 2]>,
+        heard: Option<[Option<EpochReport>; 2]>,
+        told: Option<[Option<EpochReport>; 2]>,
         shared: Vec<usize>,
-        named: Option<(usize, Head)>,
+        named: Option<(usize, LogHead)>,
     }
 
     #[derive(Clone, PartialEq, Eq, Hash)]
     struct World {
         /// By party and epoch.
-        logs: [[State; 2]; 2],
+        logs: [[EpochState; 2]; 2],
         /// By party and epoch, the connection that leases the epoch.
         leases: [[Option<usize>; 2]; 2],
         /// For each party, the connection that holds the lock.
         locked: [Option<usize>; 2],
         lines: [Option<[End; 2]>; 2],
         begun: u8,
-        kept: Option<[State; 2]>,
+        kept: Option<[EpochState; 2]>,
         restored: bool,
         /// For each party, the ranges that were used.
         entered: [BTreeSet<(usize, u64)>; 2],
@@ -683,13 +683,13 @@ mod sessions {
         found: bool,
     }
 
-    fn fill() -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
+    fn fill() -> EpochEntry {
+        EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
     impl World {
         fn new() -> Self {
-            let logs = [3, 4].map(|id| State::new(&[id; 32]));
+            let logs = [3, 4].map(|id| EpochState::new(&[id; 32]));
             World {
                 logs: [logs.clone(), logs],
                 leases: Default::default(),
@@ -718,7 +718,7 @@ mod sessions {
             self
         }
 
-        fn stands(&self, me: usize, rule: Rule) -> [Option<Standing>; 2] {
+        fn stands(&self, me: usize, rule: Rule) -> [Option<EpochReport>; 2] {
             [0, 1].map(|epoch| {
                 let idle = self.leases[me][epoch].is_none() || rule == Rule::NothingIsBusy;
                 idle.then(|| self.logs[me][epoch].standing())
@@ -729,17 +729,19 @@ mod sessions {
         fn compares(
             &mut self,
             me: usize,
-            told: &[Option<Standing>; 2],
-            theirs: &[Option<Standing>; 2],
+            told: &[Option<EpochReport>; 2],
+            theirs: &[Option<EpochReport>; 2],
         ) -> Result<Option<Vec<usize>>, Violation> {
             let mut shared = Vec::new();
             for epoch in 0..2 {
                 let (Some(_), Some(theirs)) = (&told[epoch], &theirs[epoch]) else { continue };
                 match self.logs[me][epoch].compare(theirs) {
-                    Verdict::Same | Verdict::Ahead => {}
-                    Verdict::Behind(entry) => self.logs[me][epoch].apply_named(&entry).expect("compared"),
-                    Verdict::Apart if self.restored => return Ok(None),
-                    Verdict::Apart => return Err(format!("an innocent epoch is burned by party {me}")),
+                    EpochVerdict::Same | EpochVerdict::Ahead => {}
+                    EpochVerdict::Behind(entry) => {
+                        self.logs[me][epoch].apply_named(&entry).expect("compared")
+                    }
+                    EpochVerdict::Apart if self.restored => return Ok(None),
+                    EpochVerdict::Apart => return Err(format!("an innocent epoch is burned by party {me}")),
                 }
                 shared.push(epoch);
             }
@@ -747,7 +749,7 @@ mod sessions {
         }
 
         /// Returns the positions of these epochs.
-        fn heads(&self, me: usize, shared: &[usize]) -> Vec<(usize, Head)> {
+        fn heads(&self, me: usize, shared: &[usize]) -> Vec<(usize, LogHead)> {
             shared.iter().map(|epoch| (*epoch, *self.logs[me][*epoch].head())).collect()
         }
 
@@ -852,7 +854,7 @@ mod sessions {
                         if !world.entered[me].insert((epoch, world.logs[me][epoch].shared())) {
                             return Err(format!("party {me} enters a range of epoch {epoch} twice"));
                         }
-                        world.logs[me][epoch].apply(&Entry::Confirmed).expect("always");
+                        world.logs[me][epoch].apply(&EpochEntry::Confirmed).expect("always");
                     }
                     return Ok(Some(world.ends(line, me)));
                 }
@@ -907,7 +909,7 @@ mod sessions {
     /// epoch, or an old copy is detected.
     fn explore(careless: usize, rule: Rule) -> Result<[usize; 3], Violation> {
         let mut open = vec![World::new()];
-        let mut seen = Seen::from(&open[0]);
+        let mut seen = VisitedStates::from(&open[0]);
         let [mut both, mut found] = [0; 2];
         while let Some(world) = open.pop() {
             both += usize::from(world.leases.iter().flatten().all(Option::is_some));

@@ -3,17 +3,17 @@
 use std::ops::Range;
 
 use super::batches::common;
-use super::log::{Entry, EpochId, MOST_DAMAGED, Serial, State};
+use super::log::{EpochEntry, EpochId, EpochState, MOST_DAMAGED, Serial};
 use super::store::Store;
-use super::taken::{Opened, TakenOf};
+use super::taken::{ReadItems, TakenOf};
 use brickwork_base::Error;
 
 /// The result of reading a program's items before they are taken.
-pub enum Checked {
+pub enum ReadResult {
     /// All items are intact.
-    Sound(Opened),
+    Sound(ReadItems),
     /// Some items cannot be read. This entry removes them, so that the program takes other items.
-    Damaged(Entry),
+    Damaged(EpochEntry),
 }
 
 impl Store {
@@ -22,10 +22,10 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few items, or the disk fails.
-    pub fn open_items(&self, id: &EpochId, taken: &[(Serial, u32)]) -> Result<Checked, Error> {
+    pub fn open_items(&self, id: &EpochId, taken: &[(Serial, u32)]) -> Result<ReadResult, Error> {
         self.sound()?;
         let state = self.state(id)?;
-        let opened = Opened::of(self.items_of(id, &state, taken)?);
+        let opened = ReadItems::of(self.items_of(id, &state, taken)?);
         let mut damaged: Vec<(Serial, u64, u64)> = Vec::new();
         for of_batch in &opened.items {
             for items in self.open_batch(id, &state, of_batch, &opened)? {
@@ -37,8 +37,8 @@ impl Store {
             }
         }
         Ok(match damaged.is_empty() {
-            true => Checked::Sound(opened),
-            false => Checked::Damaged(Entry::Damaged(damaged)),
+            true => ReadResult::Sound(opened),
+            false => ReadResult::Damaged(EpochEntry::Damaged(damaged)),
         })
     }
 
@@ -46,9 +46,9 @@ impl Store {
     fn open_batch(
         &self,
         id: &EpochId,
-        state: &State,
+        state: &EpochState,
         (serial, items): &TakenOf,
-        opened: &Opened,
+        opened: &ReadItems,
     ) -> Result<Vec<Range<u64>>, Error> {
         let (serial, (key, row)) = (*serial, self.batch_row(id, *serial)?);
         let fresh = |items: &Range<u64>| {

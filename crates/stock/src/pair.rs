@@ -38,7 +38,7 @@ pub struct Acquaintance {
 
 /// The result of comparing two stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meeting {
+pub enum StorePairing {
     /// The two stores are a pair.
     Known,
     /// The two stores are no pair and hold nothing that could be lost, so they get an identifier.
@@ -56,11 +56,11 @@ pub const PAIR_BYTES: usize = ACQUAINTANCE_BYTES + size_of::<u64>();
 
 impl Acquaintance {
     /// Compares this party's store with the peer's; the peer gets the same result.
-    pub fn meets(&self, peer: &Acquaintance) -> Meeting {
+    pub fn meets(&self, peer: &Acquaintance) -> StorePairing {
         match (self.pair, peer.pair) {
-            (Some(mine), Some(theirs)) if mine == theirs => Meeting::Known,
-            _ if self.holds || peer.holds => Meeting::Strangers,
-            _ => Meeting::New,
+            (Some(mine), Some(theirs)) if mine == theirs => StorePairing::Known,
+            _ if self.holds || peer.holds => StorePairing::Strangers,
+            _ => StorePairing::New,
         }
     }
 
@@ -94,9 +94,9 @@ mod tests {
                 assert_eq!(meeting, theirs.meets(&mine));
                 let know = mine.pair.is_some() && mine.pair == theirs.pair;
                 let expected = match (know, mine.holds || theirs.holds) {
-                    (true, _) => Meeting::Known,
-                    (false, true) => Meeting::Strangers,
-                    (false, false) => Meeting::New,
+                    (true, _) => StorePairing::Known,
+                    (false, true) => StorePairing::Strangers,
+                    (false, false) => StorePairing::New,
                 };
                 assert_eq!(meeting, expected, "{mine:?} {theirs:?}");
                 let text = brickwork_base::Strangers { mine: mine.pair, theirs: theirs.pair }.to_string();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::index::{PAIRS, Row, key_of};
+use super::index::{PAIRS, SealedRow, key_of};
 use super::lease::{self, PeerLock};
 use super::log::EpochId;
 use super::pair::{PairId, Relation};
@@ -48,7 +48,7 @@ impl Store {
     /// # Errors
     /// As [`Store::pair`].
     pub fn pairs(&self) -> Result<Vec<(Relation, PairId)>, Error> {
-        let open = |(key, row): Row| {
+        let open = |(key, row): SealedRow| {
             let row: PairRow = self.open_row(PAIRS, &key, &row)?;
             Ok((row.relation, row.id))
         };

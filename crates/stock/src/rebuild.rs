@@ -24,10 +24,10 @@ use super::disk::{Disk, NoFaults};
 use super::epochs::LogRow;
 use super::folder::{self, failed};
 use super::index::{
-    BATCHES, EPOCHS, FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, LOG, NOTES, PAIRS, RowChange, Rows, VAIN,
+    BATCHES, EPOCHS, FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, LOG, NOTES, PAIRS, RowChange, RowTable, VAIN,
     about, at_one_moment, make_index, with_number,
 };
-use super::log::{Entry, EpochId, State};
+use super::log::{EpochEntry, EpochId, EpochState};
 use super::seal::{self, StoreKey};
 use super::store::{Lock, Store};
 use super::vain::Attempts;
@@ -41,7 +41,7 @@ const PAGE_BYTES: usize = 4096;
 const LEAF: u8 = 1;
 
 /// The tables whose rows are searched for.
-const TABLES: [Rows; 7] = [FORMAT, EPOCHS, LOG, BATCHES, PAIRS, VAIN, NOTES];
+const TABLES: [RowTable; 7] = [FORMAT, EPOCHS, LOG, BATCHES, PAIRS, VAIN, NOTES];
 
 /// A row that can be decrypted: its sealed bytes, and its plain bytes.
 struct Version {
@@ -105,7 +105,7 @@ impl Store {
         }
         let committed = committed(&bytes);
         let rows = chosen(found, &committed)?;
-        let is_note = |table: &Rows| table.name() == NOTES.name();
+        let is_note = |table: &RowTable| table.name() == NOTES.name();
         let notes_may_be_lost = !rows.iter().any(|(table, ..)| is_note(table))
             && !committed.tables.iter().any(|place| is_note(&TABLES[*place]));
         if unfinished.exists() {
@@ -130,7 +130,7 @@ impl Store {
         let mut burned = Vec::new();
         for (id, _) in self.epochs()? {
             if self.state(&id)?.burned().is_none() {
-                drop(self.append(&id, &Entry::Burned(BY_USER.into()))?);
+                drop(self.append(&id, &EpochEntry::Burned(BY_USER.into()))?);
                 burned.push(id);
             }
         }
@@ -182,12 +182,12 @@ fn rows_of(page: &[u8]) -> Vec<(&[u8], &[u8])> {
 }
 
 /// Searches all pages for rows.
-fn search(bytes: &[u8], sealer: &seal::Rows) -> Found {
+fn search(bytes: &[u8], sealer: &seal::RowKey) -> Found {
     let mut found = Found::new();
     for page in (0..bytes.len()).step_by(PAGE_BYTES) {
         for (key, sealed) in rows_of(&bytes[page..]) {
             let open =
-                |(place, table): (usize, &Rows)| Some((place, sealer.open(&about(*table, key), sealed)?));
+                |(place, table): (usize, &RowTable)| Some((place, sealer.open(&about(*table, key), sealed)?));
             let Some((place, plain)) = TABLES.iter().enumerate().find_map(open) else { continue };
             let versions = found.entry((place, key.to_vec())).or_default();
             if versions.iter().all(|other| other.sealed != sealed) {
@@ -202,9 +202,9 @@ fn search(bytes: &[u8], sealer: &seal::Rows) -> Found {
 fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> {
     let mut rows = Vec::new();
     // For each epoch, the number of the next entry and the state so far; `None` after a gap.
-    let mut logs: HashMap<EpochId, Option<(u64, State)>> = HashMap::new();
+    let mut logs: HashMap<EpochId, Option<(u64, EpochState)>> = HashMap::new();
     for ((table, key), versions) in found {
-        let is = |rows: Rows| rows.name() == TABLES[table].name();
+        let is = |rows: RowTable| rows.name() == TABLES[table].name();
         let epoch = key.first_chunk::<32>().copied().unwrap_or_default();
         let stands = committed.rows.get(&(table, key.clone()));
         // The database does not have this row any more, so it was removed or replaced, and an old version
@@ -234,7 +234,7 @@ fn chosen(found: Found, committed: &Committed) -> Result<Vec<RowChange>, Error> 
             _ => None,
         };
         if is(LOG) {
-            let log = logs.entry(epoch).or_insert_with(|| Some((0, State::new(&epoch))));
+            let log = logs.entry(epoch).or_insert_with(|| Some((0, EpochState::new(&epoch))));
             let applied = log.take().and_then(|(next, mut state)| {
                 let row =
                     one.filter(|_| key == with_number(&epoch, next)).and_then(Version::read::<LogRow>)?;
@@ -260,10 +260,10 @@ mod tests {
     fn row_23_a_log_ends_before_its_gap() {
         let id: EpochId = [3; 32];
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        let again = Entry::Fill(FillStep { job: [2; 32], ..step });
-        let entries = [Entry::Fill(step), Entry::Stored, Entry::Made, again, Entry::Lent];
+        let again = EpochEntry::Fill(FillStep { job: [2; 32], ..step });
+        let entries = [EpochEntry::Fill(step), EpochEntry::Stored, EpochEntry::Made, again, EpochEntry::Lent];
         let place = TABLES.iter().position(|table| table.name() == LOG.name()).unwrap();
-        let version = |number: u64, entry: &Entry| {
+        let version = |number: u64, entry: &EpochEntry| {
             let plain = Zeroizing::new(postcard::to_stdvec(&(entry, false)).unwrap());
             ((place, with_number(&id, number)), vec![Version { sealed: vec![number as u8], plain }])
         };
@@ -280,7 +280,7 @@ mod tests {
         }
         // The last entry has two versions. The database finds one of them or neither.
         let mut twice = found(None);
-        let (key, others) = version(4, &Entry::Returned);
+        let (key, others) = version(4, &EpochEntry::Returned);
         twice.get_mut(&key).unwrap().extend(others);
         twice.get_mut(&key).unwrap()[1].sealed = vec![9];
         assert_eq!(chosen(twice, &Committed::default()).unwrap().len(), 4);

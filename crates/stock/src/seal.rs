@@ -71,18 +71,18 @@ impl StoreKey {
     }
 
     /// Returns the key that seals the index.
-    pub(super) fn rows(&self) -> Rows {
-        Rows(self.derive("brickwork stock index", &[]))
+    pub(super) fn rows(&self) -> RowKey {
+        RowKey(self.derive("brickwork stock index", &[]))
     }
 
     /// Returns the key that seals the file of an epoch's keys.
-    pub(super) fn epoch(&self, id: &[u8; 32]) -> Rows {
-        Rows(self.derive("brickwork stock epoch keys", id))
+    pub(super) fn epoch(&self, id: &[u8; 32]) -> RowKey {
+        RowKey(self.derive("brickwork stock epoch keys", id))
     }
 
     /// Returns the key that seals one segment.
-    pub(super) fn segment(&self, id: &[u8; 16]) -> Records {
-        Records(self.derive("brickwork stock segment", id))
+    pub(super) fn segment(&self, id: &[u8; 16]) -> RecordsKey {
+        RecordsKey(self.derive("brickwork stock segment", id))
     }
 }
 
@@ -97,9 +97,9 @@ impl std::fmt::Debug for StoreKey {
 }
 
 /// A key that seals rows of the index.
-pub(super) struct Rows(LessSafeKey);
+pub(super) struct RowKey(LessSafeKey);
 
-impl Rows {
+impl RowKey {
     /// Returns `nonce ‖ ciphertext ‖ tag`.
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
@@ -128,9 +128,9 @@ impl Rows {
 }
 
 /// The key that seals the records of one segment.
-pub(super) struct Records(LessSafeKey);
+pub(super) struct RecordsKey(LessSafeKey);
 
-impl Records {
+impl RecordsKey {
     fn nonce(number: u64) -> Nonce {
         let mut nonce = [0; NONCE_LEN];
         nonce[..8].copy_from_slice(&number.to_le_bytes());

@@ -24,7 +24,7 @@ use super::folder;
 use super::index::{BATCHES, about};
 use super::log::{EpochId, Serial};
 use super::poison::Poison;
-use super::seal::{Records, StoreKey, TAG_BYTES};
+use super::seal::{RecordsKey, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
 use brickwork_base::process::Process;
@@ -140,7 +140,7 @@ impl Bulk {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct SegmentPlace {
     /// The number of the record's first item in the batch.
     pub first: u64,
     pub items: u32,
@@ -149,7 +149,7 @@ pub(super) struct Place {
     length: u32,
 }
 
-impl Place {
+impl SegmentPlace {
     /// Returns the items of the record.
     pub fn items(&self) -> Range<u64> {
         self.first..self.first + u64::from(self.items)
@@ -158,12 +158,12 @@ impl Place {
 
 /// A segment as the index describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Segment {
+pub(super) struct IndexedSegment {
     pub id: [u8; 16],
     /// The number of items in the batch.
     pub items: u64,
     pub bulk: Option<Bulk>,
-    pub places: Vec<Place>,
+    pub places: Vec<SegmentPlace>,
 }
 
 /// The stored data of some items of a batch, without the bulk.
@@ -180,11 +180,11 @@ pub struct Record {
 /// is removed. A forked process has a copy of the sealing key, and could seal other data under the same
 /// numbers. So it writes nothing and removes nothing.
 pub(super) struct Writing {
-    segment: Segment,
+    segment: IndexedSegment,
     length: u64,
     /// The file; `None` after it got its final name.
     file: Option<File>,
-    sealer: Records,
+    sealer: RecordsKey,
     name: Vec<u8>,
     about: Vec<u8>,
     /// For each record of the bulk, whether it was written. A record is written only once, because its number
@@ -198,7 +198,7 @@ pub(super) struct Writing {
 }
 
 /// Returns the header of the segment with this identifier, for the batch with this name: epoch and serial.
-fn header(sealer: &Records, id: &[u8; 16], name: &[u8]) -> Vec<u8> {
+fn header(sealer: &RecordsKey, id: &[u8; 16], name: &[u8]) -> Vec<u8> {
     let header = [&MAGIC[..], id, name].concat();
     // The tag is made with a number that no record has.
     let tag = sealer.seal_apart(u64::MAX, &header, &mut []);
@@ -219,7 +219,7 @@ impl Writing {
         getrandom::fill(&mut id).map_err(|error| {
             Error::Resource(format!("the operating system gave no random bytes ({error})"))
         })?;
-        let path = Segment::path(directory, &id);
+        let path = IndexedSegment::path(directory, &id);
         let (unfinished, sealer) = (path.with_extension("unfinished"), key.segment(&id));
         let make = || {
             let file = disk.create(&unfinished)?;
@@ -239,7 +239,7 @@ impl Writing {
             unfinished,
             path,
             process: Process::here(),
-            segment: Segment { id, items: 0, bulk, places: Vec::new() },
+            segment: IndexedSegment { id, items: 0, bulk, places: Vec::new() },
         })
     }
 
@@ -277,7 +277,7 @@ impl Writing {
         let end = first.checked_add(items.into());
         let end =
             end.ok_or_else(|| Error::Usage("the item numbers of a record must fit into 32 bits".into()))?;
-        let place = Place { first, items, offset: self.length, length: bytes.len() as u32 };
+        let place = SegmentPlace { first, items, offset: self.length, length: bytes.len() as u32 };
         let number = self.written.len() + self.segment.places.len();
         self.sealer.seal(number as u64, &self.about, &mut bytes);
         self.write(&bytes, self.length)?;
@@ -296,7 +296,7 @@ impl Writing {
     }
 
     /// Makes the segment durable under its final name.
-    pub(super) fn finish(mut self) -> Result<Segment, Error> {
+    pub(super) fn finish(mut self) -> Result<IndexedSegment, Error> {
         self.process.check()?;
         if self.written.iter().any(|written| !written.load(Ordering::Relaxed)) {
             return Err(Error::Usage("the bulk data of the batch is not complete".into()));
@@ -330,7 +330,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> Error {
     move |error| folder::of_disk(&error, format!("the store cannot write {}: {error}", path.display()))
 }
 
-impl Segment {
+impl IndexedSegment {
     pub fn path(directory: &Path, id: &[u8; 16]) -> PathBuf {
         directory.join(id.iter().map(|b| format!("{b:02x}")).collect::<String>() + ".segment")
     }
@@ -388,8 +388,8 @@ impl Segment {
 
 /// An open segment.
 pub(super) struct Reader<'s> {
-    segment: &'s Segment,
-    sealer: Records,
+    segment: &'s IndexedSegment,
+    sealer: RecordsKey,
     file: File,
     path: PathBuf,
     about: Vec<u8>,

@@ -13,11 +13,11 @@ use serde::de::DeserializeOwned;
 use super::disk::{Disk, Faults, NoFaults};
 use super::folder::{self, failed};
 use super::index::{
-    FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, Row, RowChange, Rows, about, at_one_moment, encoded_secret,
-    failed as index_failed, make_index,
+    FORMAT, FORMAT_KEY, FORMAT_VERSION, Index, RowChange, RowTable, SealedRow, about, at_one_moment,
+    encoded_secret, failed as index_failed, make_index,
 };
 use super::lease::Leases;
-use super::log::{EpochId, State};
+use super::log::{EpochId, EpochState};
 use super::poison::Poison;
 use super::seal::{self, StoreKey};
 use brickwork_base::process::{Owned, Process};
@@ -42,7 +42,7 @@ use brickwork_base::{Error, private};
 /// ```
 #[derive(Clone)]
 pub struct Store {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<StoreState>,
 }
 
 /// Seconds in a day.
@@ -52,16 +52,16 @@ pub(super) const DAY: u64 = 24 * 60 * 60;
 pub const MAX_AGE: u64 = 30 * DAY;
 
 /// The state that all handles of a store share.
-pub(super) struct Shared {
+pub(super) struct StoreState {
     pub directory: PathBuf,
     pub key: StoreKey,
-    rows: seal::Rows,
+    rows: seal::RowKey,
     pub disk: Disk,
     pub index: Owned<Index>,
     /// Held during every change, so that each entry is written after exactly the state that it follows.
     changing: Mutex<()>,
     /// The states of epochs that this process has changed, with their numbers of entries.
-    states: Mutex<HashMap<EpochId, (State, u64)>>,
+    states: Mutex<HashMap<EpochId, (EpochState, u64)>>,
     pub leases: Leases,
     /// Rows that the next transaction writes, whatever its purpose.
     pub behind: Mutex<Vec<RowChange>>,
@@ -109,7 +109,7 @@ impl std::fmt::Debug for Store {
     }
 }
 
-impl Shared {
+impl StoreState {
     /// Returns the segments of current steps that interrupted processes left.
     pub fn leftovers(&self) -> MutexGuard<'_, Vec<(EpochId, PathBuf)>> {
         self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -175,7 +175,7 @@ impl Store {
     /// # Errors
     /// [`Error::Resource`] if there is too little room.
     pub fn check_room(&self, bytes: u64) -> Result<(), Error> {
-        let Shared { disk, directory, .. } = &*self.shared;
+        let StoreState { disk, directory, .. } = &*self.shared;
         match disk.0.free_bytes(directory) {
             Some(free) if free < bytes => Err(Error::Resource(format!(
                 "{}: the new stock needs at least {} MiB of disk, but only {} MiB are free; nothing was \
@@ -219,7 +219,7 @@ impl Store {
         index: Index,
         lock: Option<Lock>,
     ) -> Result<Self, Error> {
-        let shared = Shared {
+        let shared = StoreState {
             directory: directory.into(),
             key: key.clone(),
             rows: key.rows(),
@@ -273,7 +273,7 @@ impl Store {
     }
 
     /// Returns the states of epochs that this process has changed.
-    pub(super) fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (State, u64)>> {
+    pub(super) fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (EpochState, u64)>> {
         // Each state is replaced as a whole, so it is valid even if a thread panicked.
         self.shared.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -287,14 +287,19 @@ impl Store {
         self.shared.directory.join(folder::KEYS)
     }
 
-    pub(super) fn all(&self, table: Rows) -> Result<Vec<Row>, Error> {
+    pub(super) fn all(&self, table: RowTable) -> Result<Vec<SealedRow>, Error> {
         self.between(table, &[], None)
     }
 
     /// Returns the rows whose keys begin with `prefix`, in order.
-    pub(super) fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
+    pub(super) fn between(
+        &self,
+        table: RowTable,
+        prefix: &[u8],
+        most: Option<usize>,
+    ) -> Result<Vec<SealedRow>, Error> {
         let index = self.shared.index.get()?;
-        let read = |index: &Database| -> Result<Vec<Row>, redb::Error> {
+        let read = |index: &Database| -> Result<Vec<SealedRow>, redb::Error> {
             let transaction = index.begin_read()?;
             let table = transaction.open_table(table)?;
             let mut rows = Vec::new();
@@ -315,7 +320,7 @@ impl Store {
 
     pub(super) fn open_row<T: DeserializeOwned>(
         &self,
-        table: Rows,
+        table: RowTable,
         key: &[u8],
         sealed: &[u8],
     ) -> Result<T, Error> {
@@ -327,7 +332,7 @@ impl Store {
         })
     }
 
-    pub(super) fn row<T: DeserializeOwned>(&self, table: Rows, key: &[u8]) -> Result<Option<T>, Error> {
+    pub(super) fn row<T: DeserializeOwned>(&self, table: RowTable, key: &[u8]) -> Result<Option<T>, Error> {
         let rows = self.between(table, key, Some(1))?;
         rows.first().filter(|(k, _)| k == key).map(|(key, row)| self.open_row(table, key, row)).transpose()
     }
@@ -361,7 +366,12 @@ impl Store {
             .inspect_err(|error| self.shared.poisoned.by(error))
     }
 
-    pub(super) fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
+    pub(super) fn sealed(
+        &self,
+        table: RowTable,
+        key: Vec<u8>,
+        row: &impl Serialize,
+    ) -> Result<RowChange, Error> {
         let row = encoded_secret(row);
         let sealed = self.shared.rows.seal(&about(table, &key), &row)?;
         Ok((table, key, Some(sealed)))

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::batches::{BatchRow, Use, serial_of, use_of};
 use super::folder::{failed, move_aside};
 use super::index::BATCHES;
-use super::log::{EpochId, Serial, State, number_of};
-use super::segment::Segment;
+use super::log::{EpochId, EpochState, Serial, number_of};
+use super::segment::IndexedSegment;
 use super::store::Store;
 use brickwork_base::Error;
 
@@ -21,7 +21,7 @@ impl Store {
             let state = self.state(&id)?;
             for (key, row) in self.between(BATCHES, &id, None)? {
                 let BatchRow { segment, .. } = self.open_row(BATCHES, &key, &row)?;
-                let path = Segment::path(&self.segments(), &segment.id);
+                let path = IndexedSegment::path(&self.segments(), &segment.id);
                 match use_of(&state, serial_of(&key), &segment) {
                     Use::Programs => useful.insert(path),
                     Use::Nobody => useless.insert(path),
@@ -44,9 +44,10 @@ impl Store {
             }
             let fate = match useless.contains(&path) {
                 true => Fate::Useless,
-                false => Segment::named(&path, &self.shared.key).map_or(Fate::Unknown, |(id, serial)| {
-                    states.get(&id).map_or(Fate::Unknown, |state| fate_of(state, id, serial))
-                }),
+                false => IndexedSegment::named(&path, &self.shared.key)
+                    .map_or(Fate::Unknown, |(id, serial)| {
+                        states.get(&id).map_or(Fate::Unknown, |state| fate_of(state, id, serial))
+                    }),
             };
             match fate {
                 Fate::Useless => self.remove(&path)?,
@@ -67,7 +68,7 @@ enum Fate {
     Unknown,
 }
 
-fn fate_of(state: &State, id: EpochId, serial: Serial) -> Fate {
+fn fate_of(state: &EpochState, id: EpochId, serial: Serial) -> Fate {
     if state.burned().is_some() {
         return Fate::Useless;
     }

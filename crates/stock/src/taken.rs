@@ -13,13 +13,13 @@ use brickwork_base::Error;
 /// An entry that is on disk, with the rights that it gives only once: to read its items, and to use its
 /// ranges of counters.
 #[must_use]
-pub struct Taken {
+pub struct TakenEntry {
     pub(super) epoch: EpochId,
     /// The ranges for each log number of a shared entry.
     pub(super) ranges: Vec<Ranges>,
     pub(super) items: Vec<TakenOf>,
     /// Records that were read before the entry was written.
-    pub(super) opened: Opened,
+    pub(super) opened: ReadItems,
     /// The keys of each batch's items, from the first taken item on.
     pub(super) chains: HashMap<Serial, Chain>,
 }
@@ -27,7 +27,7 @@ pub struct Taken {
 /// Items of a batch, in order.
 pub type TakenOf = (Serial, Vec<Range<u64>>);
 
-impl Taken {
+impl TakenEntry {
     /// Returns the ranges of the entry; only the first call succeeds.
     ///
     /// # Errors
@@ -73,9 +73,9 @@ impl Taken {
 
 /// Items that a program is about to take, already read and checked. Their data is secret until the entry that
 /// takes them is on disk. [`Store::read`](crate::Store::read) and similar functions return them, for a
-/// [`Taken`] of the same items.
+/// [`TakenEntry`] of the same items.
 #[derive(Default)]
-pub struct Opened {
+pub struct ReadItems {
     pub(super) items: Vec<TakenOf>,
     kept: Mutex<Kept>,
 }
@@ -94,9 +94,9 @@ struct Kept {
 /// always kept, because the caller has memory for all of them.)
 const MOST_KEPT: usize = 64 << 20;
 
-impl Opened {
+impl ReadItems {
     pub(super) fn of(items: Vec<TakenOf>) -> Self {
-        Opened { items, kept: Mutex::default() }
+        ReadItems { items, kept: Mutex::default() }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -81,8 +81,8 @@ fn put(store: &Store, serial: Serial, name: &str) -> Result<(), Error> {
     store.put(&ID, serial, &batch(name), writer, &Chain::of(&[1; 32]))
 }
 
-fn take(serial: Serial, count: u32) -> Entry {
-    Entry::Use { program: [4; 32], taken: vec![(serial, count)] }
+fn take(serial: Serial, count: u32) -> EpochEntry {
+    EpochEntry::Use { program: [4; 32], taken: vec![(serial, count)] }
 }
 
 /// Takes items of batch 1, and returns the item numbers that their bytes contain.
@@ -99,7 +99,7 @@ fn draw(store: &Store, count: u32) -> Result<Vec<u8>, Error> {
 }
 
 /// Reads taken items, and returns the item numbers that their bytes contain.
-fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
+fn read(store: &Store, taken: &TakenEntry) -> Result<Vec<u8>, Error> {
     let mut drawn = Vec::new();
     store.read(taken, |serial, record| {
         let (items, mut of_batch) =
@@ -122,8 +122,8 @@ fn read(store: &Store, taken: &Taken) -> Result<Vec<u8>, Error> {
 fn a_bulk_is_written_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writers(&ID).begin(ONE, Some(BULK)).unwrap();
     let wrong = |first: u32, at: u64, length: u64| {
         let result = writer.put(first, at, &mut vec![1; length as usize]);
@@ -159,18 +159,18 @@ fn what_is_given_up_goes_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
     let files = || fs::read_dir(directory.path().join("segments")).unwrap().count();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let begin = |job| drop(store.append(&ID, &Entry::Fill(step(job, 0, 1))).unwrap());
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let begin = |job| drop(store.append(&ID, &EpochEntry::Fill(step(job, 0, 1))).unwrap());
     begin(1);
     put(&store, ONE, "one").unwrap();
-    for entry in [Entry::Stored, Entry::Made] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     let open = || store.state(&ID).unwrap().open().unwrap().0;
     for _ in 0..3 {
         begin(2);
         put(&store, serial(open(), 1), "again").unwrap();
-        let _ = store.append(&ID, &Entry::Stored).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Stored).unwrap();
         assert_eq!((files(), store.batches(&ID).unwrap().len()), (2, 2));
     }
     begin(3);
@@ -180,14 +180,14 @@ fn what_is_given_up_goes_with_the_next_step() {
 
 /// Makes a batch of one item whose bulk is written in these parts: the first unit, the position in it, and
 /// the bytes. The item is taken.
-fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> Taken {
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+fn with_bulk(store: &Store, bulk: Bulk, parts: &[(u32, usize, &[u8])]) -> TakenEntry {
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     let mut writer = store.writers(&ID).begin(ONE, Some(bulk)).unwrap();
     parts.iter().for_each(|(first, at, bytes)| writer.put(*first, *at as u64, &mut bytes.to_vec()).unwrap());
     writer.record(0, 1, vec![1, 2].into()).unwrap();
     store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])).unwrap();
-    for entry in [Entry::Stored, Entry::Made] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     store.append(&ID, &take(ONE, 1)).unwrap()
@@ -224,11 +224,11 @@ fn a_large_unit_is_pieced_together() {
 
 fn filled(directory: &Path) -> Store {
     let store = Store::open(directory, &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     put(&store, ONE, "one").unwrap();
     put(&store, TWO, "two").unwrap();
-    for entry in [Entry::Stored, Entry::Made, Entry::Confirmed] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made, EpochEntry::Confirmed] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     store
@@ -249,7 +249,7 @@ fn row_16_every_item_is_read_once() {
     assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     drop(store);
     let store = Store::open(directory.path(), &KEY).unwrap();
-    assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
+    assert_eq!(store.secrets(&ID).unwrap(), EpochSecrets::fixed(b"secrets"));
     assert_eq!(store.epochs().unwrap(), [(ID, epoch())]);
     let left: Vec<_> =
         store.batches(&ID).unwrap().into_iter().map(|b| (b.serial, b.batch, b.items, b.left)).collect();
@@ -258,17 +258,17 @@ fn row_16_every_item_is_read_once() {
     refused(draw(&store, 2), "1 items left");
     assert_eq!(draw(&store, 1).unwrap(), [9]);
     // An entry that names a batch twice counts the items of both.
-    let twice = Entry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
+    let twice = EpochEntry::Use { program: [0; 32], taken: vec![(TWO, 6), (TWO, 5)] };
     refused(store.append(&ID, &twice), "items left");
     // A later step has other serials, and no entry follows a burn.
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
-    let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(2, 0, 1))).unwrap();
     refused(store.writer(&ID, ONE + 2).map(drop), "cannot be added");
     let number = store.state(&ID).unwrap().shared();
     assert!(store.writer(&ID, crate::serial(number, 0)).is_ok());
     let segments = || fs::read_dir(directory.path().join("segments")).unwrap().count();
     assert_eq!(segments(), 2);
-    let _ = store.append(&ID, &Entry::Burned("the peer cheated".into())).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Burned("the peer cheated".into())).unwrap();
     refused(store.append(&ID, &take(TWO, 1)), "the peer cheated");
     refused(store.secrets(&ID), "burned");
     assert!(store.batches(&ID).unwrap().is_empty());
@@ -281,7 +281,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path());
     let taken = vec![(TWO, 2), (ONE, 1), (TWO, 3)];
-    let taken = store.append(&ID, &Entry::Use { program: [4; 32], taken }).unwrap();
+    let taken = store.append(&ID, &EpochEntry::Use { program: [4; 32], taken }).unwrap();
     assert_eq!(taken.items(), [(TWO, vec![0..2]), (ONE, vec![0..1]), (TWO, vec![2..5])]);
 }
 
@@ -389,11 +389,11 @@ fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
     let mut older = Vec::new();
     let mut copy = || older.push(fs::read(&index).unwrap());
     copy();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
     copy();
     for (job, serials) in [(1, [ONE, TWO]), (2, [4 << 16, (4 << 16) + 1])] {
         for again in 0..2 {
-            let _ = store.append(&ID, &Entry::Fill(step(job, 0, 1))).unwrap();
+            let _ = store.append(&ID, &EpochEntry::Fill(step(job, 0, 1))).unwrap();
             copy();
             let number = store.state(&ID).unwrap().shared();
             for k in 0..2 {
@@ -402,7 +402,7 @@ fn row_23_an_older_index_removes_nothing_that_a_newer_one_needs() {
             }
             if again == 1 || job == 1 {
                 assert_eq!(serials, [0, 1].map(|k| serial(number, k)));
-                for entry in [Entry::Stored, Entry::Made, Entry::Confirmed] {
+                for entry in [EpochEntry::Stored, EpochEntry::Made, EpochEntry::Confirmed] {
                     let _ = store.append(&ID, &entry).unwrap();
                     copy();
                 }
@@ -437,8 +437,8 @@ fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
     let segments = directory.path().join("segments");
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     put(&store, ONE, "one").unwrap();
     let mut writer = store.writers(&ID).begin(TWO, None).unwrap();
     writer.record(0, 1, vec![1].into()).unwrap();
@@ -451,11 +451,11 @@ fn row_21_an_interrupted_step_is_removed_when_it_is_given_up() {
         fs::copy(&kept, segments.join(&unfinished)).unwrap();
         let store = Store::open(directory.path(), &KEY).unwrap();
         assert_eq!(names(&segments).len(), 2);
-        let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
         assert_eq!(names(&segments).len(), 2);
     }
     let store = Store::open(directory.path(), &KEY).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     assert_eq!(names(&segments).len(), 0);
     drop(store);
     // The file is removed at the latest when the store is opened again.
@@ -497,8 +497,8 @@ fn a_store_that_is_open_can_be_looked_at() {
     let view = Store::view(directory.path(), &KEY).unwrap();
     assert_eq!(view.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>(), [0, 10]);
     for result in [
-        view.append(&ID, &Entry::Burned("test".into())).map(drop),
-        view.begin(&[8; 32], &epoch(), &Secrets::fixed(b"secrets")),
+        view.append(&ID, &EpochEntry::Burned("test".into())).map(drop),
+        view.begin(&[8; 32], &epoch(), &EpochSecrets::fixed(b"secrets")),
         view.set_pair(&epoch().relation(), &[1; 32]),
         view.secrets(&ID).map(drop),
         view.forget(&ID),
@@ -521,7 +521,7 @@ fn a_store_that_changes_can_be_looked_at() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..200 {
-                let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+                let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -545,17 +545,17 @@ fn a_store_that_changes_can_be_looked_at() {
 fn row_21_unfinished_batches_are_not_used() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
     for bad in [step(1, 1, 2), step(1, 1, 1), step(1, 0, 0)] {
-        refused(store.append(&ID, &Entry::Fill(bad)), "out of order");
+        refused(store.append(&ID, &EpochEntry::Fill(bad)), "out of order");
     }
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 2))).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 2))).unwrap();
     put(&store, ONE, "one").unwrap();
     refused(store.append(&ID, &take(ONE, 1)), "never finished");
-    let _ = store.append(&ID, &Entry::Stored).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Stored).unwrap();
     refused(store.append(&ID, &take(ONE, 1)), "never finished");
-    let _ = store.append(&ID, &Entry::Made).unwrap();
-    refused(store.append(&ID, &Entry::Fill(step(1, 1, 3))), "out of order");
+    let _ = store.append(&ID, &EpochEntry::Made).unwrap();
+    refused(store.append(&ID, &EpochEntry::Fill(step(1, 1, 3))), "out of order");
     assert_eq!(draw(&store, 1).unwrap(), [0]);
 }
 
@@ -564,23 +564,23 @@ fn row_21_unfinished_batches_are_not_used() {
 fn row_21_a_step_is_finished_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let nothing = |store: &Store, entry: Entry| refused(store.append(&ID, &entry), "no step is open");
-    for entry in [Entry::Stored, Entry::Made] {
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let nothing = |store: &Store, entry: EpochEntry| refused(store.append(&ID, &entry), "no step is open");
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         nothing(&store, entry);
     }
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
-    nothing(&store, Entry::Made);
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
+    nothing(&store, EpochEntry::Made);
     put(&store, ONE, "one").unwrap();
-    for entry in [Entry::Stored, Entry::Made] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
-    for entry in [Entry::Stored, Entry::Made] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         nothing(&store, entry);
     }
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     // Another step was stored, so this one cannot be completed.
-    nothing(&store, Entry::Made);
+    nothing(&store, EpochEntry::Made);
 }
 
 /// Row 23: a row is valid only for its own table and key.
@@ -623,8 +623,8 @@ fn row_22_nothing_comes_out_of_a_store_that_failed() {
 fn row_23_a_writer_serves_one_batch() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writer(&ID, TWO).unwrap();
     assert!(
         matches!(store.put(&ID, ONE, &batch("one"), writer, &Chain::of(&[1; 32])), Err(Error::Usage(why))
@@ -675,7 +675,7 @@ fn row_23_an_epoch_without_its_keys_can_be_burned() {
     let log = store.log(&ID).unwrap();
     refused(store.append(&ID, &take(ONE, 1)), "burn");
     assert_eq!(store.log(&ID).unwrap(), log);
-    let _ = store.append(&ID, &Entry::Burned("test".into())).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Burned("test".into())).unwrap();
     assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
 }
 
@@ -686,16 +686,16 @@ fn row_25_keys_that_are_behind_their_index_go_forward() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
     let forward = Forward::of_setup(vec![7; 3]).behind();
-    store.begin(&ID, &epoch(), &Secrets { fixed: Vec::new(), forward }).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets { fixed: Vec::new(), forward }).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     let mut old = vec![fs::read(key_file(&store)).unwrap()];
     put(&store, ONE, "one").unwrap();
     put(&store, TWO, "two").unwrap();
-    for entry in [Entry::Stored, Entry::Made] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     old.push(fs::read(key_file(&store)).unwrap());
-    for entry in [take(ONE, 3), Entry::Confirmed] {
+    for entry in [take(ONE, 3), EpochEntry::Confirmed] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     let (keys, log) = (key_file(&store), store.log(&ID).unwrap());
@@ -731,7 +731,7 @@ fn sealed_keys(store: &Store) -> Vec<Vec<u8>> {
 
 /// Checks that the keys are those of the next entry, and of each batch's first remaining item.
 #[track_caller]
-fn check_keys(store: &Store, state: &State) {
+fn check_keys(store: &Store, state: &EpochState) {
     let kept = store.kept(&ID).unwrap();
     let mut forward = Forward::of_setup(vec![7; 3]);
     forward.go_to(state.shared() + 1).unwrap();
@@ -747,16 +747,17 @@ fn check_keys(store: &Store, state: &State) {
 /// stay.
 #[test]
 fn row_16_the_keys_of_what_was_used_are_erased() {
-    let secrets = Secrets { fixed: b"secrets".to_vec(), forward: Forward::of_setup(vec![7; 3]).behind() };
+    let secrets =
+        EpochSecrets { fixed: b"secrets".to_vec(), forward: Forward::of_setup(vec![7; 3]).behind() };
     for end in ["well", "failed", "killed"] {
         let directory = tempfile::tempdir().unwrap();
         let mut store = Store::open(directory.path(), &KEY).unwrap();
         store.begin(&ID, &epoch(), &secrets).unwrap();
-        let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
         assert_eq!(store.secrets(&ID).unwrap(), secrets, "the step may draw from them");
         put(&store, ONE, "one").unwrap();
         put(&store, TWO, "two").unwrap();
-        for entry in [Entry::Stored, Entry::Made] {
+        for entry in [EpochEntry::Stored, EpochEntry::Made] {
             let _ = store.append(&ID, &entry).unwrap();
         }
         assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "behind the step and its end");
@@ -767,7 +768,7 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
         assert!(taken.chain(TWO).is_err());
         assert_eq!(store.secrets(&ID).unwrap().forward.entry(), 3, "the program may draw from them");
         match end {
-            "well" => drop(store.append(&ID, &Entry::Confirmed).unwrap()),
+            "well" => drop(store.append(&ID, &EpochEntry::Confirmed).unwrap()),
             "failed" => store.erase_used(&ID).unwrap(),
             _ => {
                 drop(store);
@@ -784,7 +785,7 @@ fn row_16_the_keys_of_what_was_used_are_erased() {
         let taken = store.append(&ID, &take(ONE, 1)).unwrap();
         assert_eq!(taken.chain(ONE).unwrap(), &chain, "{end}");
         // No keys of a burned epoch remain.
-        let _ = store.append(&ID, &Entry::Burned("test".into())).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Burned("test".into())).unwrap();
         assert!(fs::read_dir(store.keys()).unwrap().next().is_none());
     }
 }
@@ -796,17 +797,17 @@ fn row_25_an_index_that_is_behind_its_keys_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
     let forward = Forward::of_setup(vec![7; 3]).behind();
-    store.begin(&ID, &epoch(), &Secrets { fixed: Vec::new(), forward }).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets { fixed: Vec::new(), forward }).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     put(&store, ONE, "one").unwrap();
-    for entry in [Entry::Stored, Entry::Made] {
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     drop(store);
     let index = directory.path().join("index.redb");
     let old = fs::read(&index).unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    for entry in [take(ONE, 3), Entry::Confirmed] {
+    for entry in [take(ONE, 3), EpochEntry::Confirmed] {
         let _ = store.append(&ID, &entry).unwrap();
     }
     drop(store);
@@ -834,9 +835,14 @@ fn row_23_keys_of_an_unknown_epoch_stay() {
 fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
     let mut firsts = Vec::new();
-    for entry in [Entry::Fill(step(1, 0, 1)), Entry::Fill(step(1, 0, 1)), Entry::Stored, Entry::Made] {
+    for entry in [
+        EpochEntry::Fill(step(1, 0, 1)),
+        EpochEntry::Fill(step(1, 0, 1)),
+        EpochEntry::Stored,
+        EpochEntry::Made,
+    ] {
         let mut taken = store.append(&ID, &entry).unwrap();
         match entry.is_shared() {
             true => firsts.push(taken.ranges().unwrap().take(&SERIALS).unwrap().next()),
@@ -846,7 +852,7 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
     }
     assert_eq!(firsts, [1, 2, 3].map(|entry| serial(entry, 0)));
     // A batch can only have a serial of the current step.
-    let _ = store.append(&ID, &Entry::Fill(step(2, 0, 1))).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(2, 0, 1))).unwrap();
     let of_setup = Ranges::of_setup().take(&SERIALS).unwrap().next();
     for wrong in firsts.iter().chain([&of_setup, &serial(5, 0)]) {
         refused(store.writer(&ID, *wrong).map(drop), "cannot be added");
@@ -860,8 +866,8 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
 fn row_16_workers_have_ranges_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path(), &KEY).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let by = |job, workers| EpochEntry::Fill(FillStep { workers, ..step(job, 0, 1) });
     for (wrong, why) in
         [(0, "1 to 256 workers"), (MAX_WORKERS + 1, "1 to 256 workers"), (u32::MAX, "is full")]
     {
@@ -903,9 +909,9 @@ fn row_16_workers_have_ranges_of_their_own() {
     let left = || store.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>();
     let take = |number| store.append(&ID, &take(serial(number, 0), 1)).map(drop);
     assert_eq!(left(), [0, 0]);
-    let _ = store.append(&ID, &Entry::Stored).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Stored).unwrap();
     refused(take(first), "never finished");
-    let _ = store.append(&ID, &Entry::Made).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Made).unwrap();
     assert_eq!(left(), [10, 10]);
     refused(take(first - 1), "never finished");
     refused(take(end), "never finished");
@@ -920,11 +926,11 @@ fn row_16_workers_have_ranges_of_their_own() {
 /// Row 16: no worker has a range after the last one of an epoch.
 #[test]
 fn row_16_workers_end_where_the_ranges_do() {
-    let mut state = State::new(&ID);
+    let mut state = EpochState::new(&ID);
     let by = |job: u64, workers| {
         let mut name = [0; 32];
         name[..8].copy_from_slice(&job.to_le_bytes());
-        Entry::Fill(FillStep { job: name, number: 0, of: 1, risk: 0, workers })
+        EpochEntry::Fill(FillStep { job: name, number: 0, of: 1, risk: 0, workers })
     };
     let mut job = 0;
     while state.entries_left() >= u64::from(MAX_WORKERS) {
@@ -937,8 +943,8 @@ fn row_16_workers_end_where_the_ranges_do() {
     state.apply(&by(job, left)).unwrap();
     assert_eq!(state.entries_left(), 0);
     refused(state.clone().apply(&by(job, 1)), "is full");
-    state.apply(&Entry::Stored).unwrap();
-    refused(state.apply(&Entry::Made), "is full");
+    state.apply(&EpochEntry::Stored).unwrap();
+    refused(state.apply(&EpochEntry::Made), "is full");
 }
 
 /// Row 16: an epoch begins once, and can be forgotten only while its log has no shared entries.
@@ -948,12 +954,12 @@ fn row_16_an_epoch_begins_once() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     refused(store.log(&ID), "does not have this epoch");
     refused(store.state(&ID), "does not have this epoch");
-    refused(store.append(&ID, &Entry::Fill(step(1, 0, 1))), "does not have this epoch");
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    refused(store.begin(&ID, &epoch(), &Secrets::fixed(b"others")), "already has this epoch");
-    assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
+    refused(store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))), "does not have this epoch");
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    refused(store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"others")), "already has this epoch");
+    assert_eq!(store.secrets(&ID).unwrap(), EpochSecrets::fixed(b"secrets"));
     // A note that the peer has the same entries does not prevent this.
-    let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
     store.forget(&ID).unwrap();
     refused(store.state(&ID), "does not have this epoch");
     let store = {
@@ -961,7 +967,7 @@ fn row_16_an_epoch_begins_once() {
         filled(&directory.path().join("other"))
     };
     refused(store.forget(&ID), "still has items");
-    assert_eq!(store.secrets(&ID).unwrap(), Secrets::fixed(b"secrets"));
+    assert_eq!(store.secrets(&ID).unwrap(), EpochSecrets::fixed(b"secrets"));
 }
 
 #[test]
@@ -991,7 +997,7 @@ struct EndOfTheWorld {
 }
 
 impl Faults for EndOfTheWorld {
-    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
         let now = self.seen.fetch_add(1, Ordering::Relaxed);
         let some = if now == self.at { self.some } else { 0 };
         match now < self.at || self.only_once && now > self.at {
@@ -1003,10 +1009,10 @@ impl Faults for EndOfTheWorld {
 
 /// Allows all changes, and records them.
 #[derive(Debug, Default)]
-struct Watched(Mutex<Vec<Change>>);
+struct Watched(Mutex<Vec<DiskChange>>);
 
 impl Faults for Watched {
-    fn before(&self, change: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, change: DiskChange) -> Result<(), (usize, io::Error)> {
         self.0.lock().unwrap().push(change);
         Ok(())
     }
@@ -1019,15 +1025,19 @@ fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let watched = Arc::new(Watched::default());
     let store = Store::open_with(directory.path(), &KEY, watched.clone()).unwrap();
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     watched.0.lock().unwrap().clear();
     put(&store, ONE, "one").unwrap();
     let changes = watched.0.lock().unwrap();
-    let named: Vec<usize> = (0..changes.len()).filter(|&i| changes[i] == Change::Rename).collect();
+    let named: Vec<usize> = (0..changes.len()).filter(|&i| changes[i] == DiskChange::Rename).collect();
     let [named] = named[..] else { panic!("{changes:?}") };
-    assert_eq!(changes[named - 1..=named + 1], [Change::Sync, Change::Rename, Change::Sync], "{changes:?}");
-    let writes = |change: &Change| matches!(change, Change::Write(_));
+    assert_eq!(
+        changes[named - 1..=named + 1],
+        [DiskChange::Sync, DiskChange::Rename, DiskChange::Sync],
+        "{changes:?}"
+    );
+    let writes = |change: &DiskChange| matches!(change, DiskChange::Write(_));
     assert!(
         changes[1..named - 1].iter().all(writes) && changes[named + 2..].iter().any(writes),
         "{changes:?}"
@@ -1039,7 +1049,7 @@ fn rows_21_and_22_a_batch_is_durable_before_it_has_its_name() {
 struct Full(AtomicBool);
 
 impl Faults for Full {
-    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
         if self.0.load(Ordering::Relaxed) { Err((0, io::ErrorKind::StorageFull.into())) } else { Ok(()) }
     }
 
@@ -1058,8 +1068,8 @@ fn a_full_disk_is_no_lack_of_stock() {
     let refused = store.check_room((10 << 20) + 1);
     let words = "needs at least 11 MiB of disk, but only 10 MiB are free";
     assert!(matches!(&refused, Err(Error::Resource(why)) if why.contains(words)), "{refused:?}");
-    store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+    store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
     disk.0.store(true, Ordering::Relaxed);
     let failed = [put(&store, ONE, "one"), store.keep_chain(&ID, ONE, &Chain::of(&[1; 32]))];
     assert!(failed.iter().all(|failed| matches!(failed, Err(Error::Resource(_)))), "{failed:?}");
@@ -1070,7 +1080,7 @@ fn a_full_disk_is_no_lack_of_stock() {
 struct Failing(AtomicBool);
 
 impl Faults for Failing {
-    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
         if self.0.load(Ordering::Relaxed) { Err((0, io::Error::from_raw_os_error(5))) } else { Ok(()) }
     }
 }
@@ -1082,8 +1092,8 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
         let directory = tempfile::tempdir().unwrap();
         let disk = Arc::new(Failing::default());
         let store = Store::open_with(directory.path(), &KEY, disk.clone()).unwrap();
-        store.begin(&ID, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
-        let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
+        store.begin(&ID, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1))).unwrap();
         let now = |part: usize| disk.0.store(part == failing, Ordering::Relaxed);
         let write = || -> Result<(), Error> {
             now(0);
@@ -1099,7 +1109,7 @@ fn row_22_a_batch_that_cannot_be_written_poisons_its_store() {
         refused(write(), "cannot write");
         // The store does not try again, although the disk works.
         now(4);
-        refused(store.append(&ID, &Entry::Stored), "an earlier write to the store failed");
+        refused(store.append(&ID, &EpochEntry::Stored), "an earlier write to the store failed");
         refused(store.secrets(&ID), "an earlier write to the store failed");
     }
 }
@@ -1130,7 +1140,7 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
         if store.shared.poisoned.none().is_err() {
             refused(store.append(&ID, &take(ONE, 1)), "an earlier write to the store failed");
             refused(
-                store.begin(&[8; 32], &epoch(), &Secrets::default()),
+                store.begin(&[8; 32], &epoch(), &EpochSecrets::default()),
                 "an earlier write to the store failed",
             );
         }
@@ -1140,20 +1150,20 @@ fn story(directory: &Path, faults: Arc<EndOfTheWorld>, seen: &mut Seen) -> Resul
 
 fn chapters(store: &Store, seen: &mut Seen) -> Result<(), Error> {
     let forward = Forward::of_setup(vec![7; 3]).behind();
-    store.begin(&ID, &epoch(), &Secrets { fixed: b"secrets".to_vec(), forward })?;
-    let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1)))?;
+    store.begin(&ID, &epoch(), &EpochSecrets { fixed: b"secrets".to_vec(), forward })?;
+    let _ = store.append(&ID, &EpochEntry::Fill(step(1, 0, 1)))?;
     for serial in [ONE, TWO] {
         put(store, serial, "some")?;
     }
-    let _ = store.append(&ID, &Entry::Stored)?;
-    let _ = store.append(&ID, &Entry::Made)?;
+    let _ = store.append(&ID, &EpochEntry::Stored)?;
+    let _ = store.append(&ID, &EpochEntry::Made)?;
     seen.put.extend([ONE, TWO]);
     for count in [3, 2] {
         for item in draw(store, count)? {
             assert!(seen.drawn.insert(item), "item {item} twice");
         }
         seen.burned += u64::from(count);
-        let _ = store.append(&ID, &Entry::Confirmed)?;
+        let _ = store.append(&ID, &EpochEntry::Confirmed)?;
     }
     seen.reached_the_end = true;
     Ok(())
@@ -1293,18 +1303,21 @@ fn flip(path: &Path, place: usize) {
 
 /// Returns the segment of a batch.
 fn segment_of(store: &Store, serial: Serial) -> std::path::PathBuf {
-    super::segment::Segment::path(&store.segments(), &store.batch_row(&ID, serial).unwrap().1.segment.id)
+    super::segment::IndexedSegment::path(
+        &store.segments(),
+        &store.batch_row(&ID, serial).unwrap().1.segment.id,
+    )
 }
 
 /// Returns the items of batch 1 that turn out to be damaged before a program's entry is written.
 fn damaged(store: &Store, count: u32) -> Vec<(u64, u64)> {
     match store.open_items(&ID, &[(ONE, count)]).unwrap() {
-        Checked::Sound(_) => Vec::new(),
-        Checked::Damaged(Entry::Damaged(items)) => items
+        ReadResult::Sound(_) => Vec::new(),
+        ReadResult::Damaged(EpochEntry::Damaged(items)) => items
             .into_iter()
             .map(|(serial, first, count)| (first, count * u64::from(serial == ONE)))
             .collect(),
-        Checked::Damaged(other) => panic!("{other:?}"),
+        ReadResult::Damaged(other) => panic!("{other:?}"),
     }
 }
 
@@ -1342,7 +1355,7 @@ fn row_23_a_damaged_record_costs_itself() {
             }
             if !found.is_empty() {
                 let entry =
-                    Entry::Damaged(found.iter().map(|(first, count)| (ONE, *first, *count)).collect());
+                    EpochEntry::Damaged(found.iter().map(|(first, count)| (ONE, *first, *count)).collect());
                 let _ = store.append(&ID, &entry).unwrap();
                 refused(store.append(&ID, &entry), "already used or removed");
             }
@@ -1353,7 +1366,7 @@ fn row_23_a_damaged_record_costs_itself() {
             assert_eq!((now.left, now.damaged), (left, lost.len() as u64));
             refused(store.append(&ID, &take(ONE, left as u32 + 1)), "items left");
             for count in [left / 2, left - left / 2].into_iter().filter(|count| *count > 0) {
-                let Checked::Sound(opened) = store.open_items(&ID, &[(ONE, count as u32)]).unwrap() else {
+                let ReadResult::Sound(opened) = store.open_items(&ID, &[(ONE, count as u32)]).unwrap() else {
                     panic!("byte {place} behind {before}")
                 };
                 let taken = store.append_opened(&ID, &take(ONE, count as u32), opened).unwrap();
@@ -1377,8 +1390,8 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path());
     let open = || match store.open_items(&ID, &[(ONE, 3)]).unwrap() {
-        Checked::Sound(opened) => opened,
-        Checked::Damaged(_) => panic!("it is damaged"),
+        ReadResult::Sound(opened) => opened,
+        ReadResult::Damaged(_) => panic!("it is damaged"),
     };
     let early = open();
     let taken = store.append_opened(&ID, &take(ONE, 3), open()).unwrap();
@@ -1389,8 +1402,8 @@ fn row_16_what_was_read_early_is_handed_out_once() {
     refused(store.open_items(&ID, &[(ONE, 5)]).map(drop), "4 items left");
     // The program gets the bytes that were on the disk when they were read.
     let opened = match store.open_items(&ID, &[(ONE, 2)]).unwrap() {
-        Checked::Sound(opened) => opened,
-        Checked::Damaged(_) => panic!("it is damaged"),
+        ReadResult::Sound(opened) => opened,
+        ReadResult::Damaged(_) => panic!("it is damaged"),
     };
     let taken = store.append_opened(&ID, &take(ONE, 2), opened).unwrap();
     let end = segment_of(&store, ONE).metadata().unwrap().len() as usize;
@@ -1430,7 +1443,7 @@ fn row_23_what_is_given_up_is_not_asked_for() {
         let now = &store.batches(&ID).unwrap()[0];
         assert_eq!((now.left, now.damaged), (9, if lost { 9 } else { 3 }));
         assert_eq!(damaged(&store, 1), [(1, if lost { 9 } else { 3 })]);
-        let _ = store.append(&ID, &Entry::Damaged(vec![(ONE, 1, now.damaged)])).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Damaged(vec![(ONE, 1, now.damaged)])).unwrap();
         let again = &store.batches(&ID).unwrap()[0];
         assert_eq!((again.left, again.damaged), (9 - now.damaged, now.damaged));
         if !lost {
@@ -1505,7 +1518,7 @@ fn made_anew(confirmed: bool) {
     let store = filled(&sound);
     assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
     if confirmed {
-        let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
     }
     drop(store);
     let good = fs::read(sound.join("index.redb")).unwrap();
@@ -1565,7 +1578,7 @@ fn row_23_an_old_log_is_not_made_anew() {
     let mut old = fs::read(&index).unwrap();
     let store = Store::open(&path, &KEY).unwrap();
     assert_eq!(draw(&store, 3).unwrap(), [0, 1, 2]);
-    let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+    let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
     drop(store);
     // The database cannot read its tables, but all rows are intact.
     old[..320].fill(0);
@@ -1617,27 +1630,27 @@ fn row_25_an_old_copy_does_not_fit_the_peer() {
         let (a, b) = (a.state(&ID).unwrap(), b.state(&ID).unwrap());
         (a.compare(&b.standing()), b.compare(&a.standing()))
     };
-    assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
+    assert_eq!(verdicts(&a, &b), (EpochVerdict::Same, EpochVerdict::Same));
     // One party has burned the items and the other has not, because of a crash in between. The party that is
     // behind burns them, too.
     let _ = a.append(&ID, &take(ONE, 2)).unwrap();
-    assert_eq!(verdicts(&a, &b), (Verdict::Ahead, Verdict::Behind(take(ONE, 2))));
+    assert_eq!(verdicts(&a, &b), (EpochVerdict::Ahead, EpochVerdict::Behind(take(ONE, 2))));
     let _ = b.append(&ID, &take(ONE, 2)).unwrap();
-    assert_eq!(verdicts(&a, &b), (Verdict::Same, Verdict::Same));
+    assert_eq!(verdicts(&a, &b), (EpochVerdict::Same, EpochVerdict::Same));
     for store in [&mut a, &mut b] {
-        let _ = store.append(&ID, &Entry::Confirmed).unwrap();
+        let _ = store.append(&ID, &EpochEntry::Confirmed).unwrap();
     }
     // Now both parties know that both have the entry, so an old copy of either store is detected.
     let stale = Store::open(&old, &KEY).unwrap();
-    assert_eq!(verdicts(&a, &stale), (Verdict::Apart, Verdict::Apart));
+    assert_eq!(verdicts(&a, &stale), (EpochVerdict::Apart, EpochVerdict::Apart));
     // Here the peer is two entries behind, or has another entry at the same position.
     let _ = a.append(&ID, &take(ONE, 1)).unwrap();
     let _ = b.append(&ID, &take(TWO, 1)).unwrap();
-    assert_eq!(verdicts(&a, &b), (Verdict::Apart, Verdict::Apart));
+    assert_eq!(verdicts(&a, &b), (EpochVerdict::Apart, EpochVerdict::Apart));
     // A lying peer sends an entry that differs from the one in its hash chain.
     let mut lie = a.state(&ID).unwrap().standing();
     lie.last.as_mut().unwrap().1 = take(ONE, 0);
     let before = Store::open(&root.path().join("third"), &KEY).unwrap();
-    before.begin(&ID, &epoch(), &Secrets::default()).unwrap();
-    assert_eq!(before.state(&ID).unwrap().compare(&lie), Verdict::Apart);
+    before.begin(&ID, &epoch(), &EpochSecrets::default()).unwrap();
+    assert_eq!(before.state(&ID).unwrap().compare(&lie), EpochVerdict::Apart);
 }

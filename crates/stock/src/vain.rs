@@ -16,13 +16,13 @@ use std::sync::MutexGuard;
 
 use serde::{Deserialize, Serialize};
 
-use super::epochs::{Cause, Counted, Epoch, Loss};
+use super::epochs::{Counted, EntryCause, Epoch, Loss};
 use super::folder::{failed, move_aside};
 use super::index::{EPOCHS, RowChange, VAIN, encoded_secret};
-use super::log::{Entry, EpochId, State};
+use super::log::{EpochEntry, EpochId, EpochState};
 use super::pair::Relation;
-use super::store::{Shared, Store};
-use super::taken::{Opened, Taken};
+use super::store::{Store, StoreState};
+use super::taken::{ReadItems, TakenEntry};
 use brickwork_base::{Error, Security, private};
 
 /// The account of a peer's attempts at one security level of one protocol.
@@ -184,41 +184,50 @@ impl Attempts {
     fn follow(
         &mut self,
         (id, epoch): (&EpochId, &Epoch),
-        [before, after]: [&State; 2],
-        entry: &Entry,
-        cause: Cause,
+        [before, after]: [&EpochState; 2],
+        entry: &EpochEntry,
+        cause: EntryCause,
     ) {
         let counts_exposed = epoch.counted != Counted::Nothing;
         match (entry, before.open()) {
             // A step that only the peer has exposed does not count, because this party has sent nothing in
             // it.
-            (Entry::Exposed, Some((_, step))) if cause == Cause::Own && counts_exposed => {
+            (EpochEntry::Exposed, Some((_, step))) if cause == EntryCause::Own && counts_exposed => {
                 let early = self.close(id);
                 self.begin(id, step.risk.max(early));
                 self.step = self.step.max(step.risk);
             }
-            (Entry::Made, _) => drop(self.close(id)),
-            (Entry::Fill(_) | Entry::Use { .. } | Entry::Damaged(_) | Entry::Burned(_), _) => {
+            (EpochEntry::Made, _) => drop(self.close(id)),
+            (
+                EpochEntry::Fill(_) | EpochEntry::Use { .. } | EpochEntry::Damaged(_) | EpochEntry::Burned(_),
+                _,
+            ) => {
                 let open = self.close(id);
                 self.settle(open);
             }
             _ => {}
         }
-        if let Entry::Fill(step) = entry
-            && cause == Cause::Own
+        if let EpochEntry::Fill(step) = entry
+            && cause == EntryCause::Own
         {
             self.begin(id, epoch.early.saturating_mul(step.workers.into()));
         }
         if epoch.counted == Counted::BrokenOffOrThrownAway {
             self.follow_made(id, [before, after], entry, cause);
         }
-        if cause == Cause::Lost(Loss::Check) && counts_exposed && !before.is_new() {
+        if cause == EntryCause::Lost(Loss::Check) && counts_exposed && !before.is_new() {
             self.settle(epoch.fixed);
         }
     }
 
     /// Updates the account for completed steps.
-    fn follow_made(&mut self, id: &EpochId, [before, after]: [&State; 2], entry: &Entry, cause: Cause) {
+    fn follow_made(
+        &mut self,
+        id: &EpochId,
+        [before, after]: [&EpochState; 2],
+        entry: &EpochEntry,
+        cause: EntryCause,
+    ) {
         let (was, is) = (before.unproven(), after.unproven());
         for number in was.keys().filter(|number| !is.contains_key(number)) {
             self.close(&name_of(id, *number));
@@ -226,13 +235,13 @@ impl Attempts {
         for (number, step) in is.iter().filter(|(number, _)| !was.contains_key(number)) {
             self.open.push((name_of(id, *number), step.risk));
         }
-        if matches!(entry, Entry::Burned(_)) {
+        if matches!(entry, EpochEntry::Burned(_)) {
             for number in is.keys() {
                 let risk = self.close(&name_of(id, *number));
                 self.settle(risk);
             }
         }
-        if matches!(cause, Cause::Lost(_)) {
+        if matches!(cause, EntryCause::Lost(_)) {
             let thrown_away = before.made().filter(|(n, _)| !before.is_proven(*n) && !is.contains_key(n));
             thrown_away.for_each(|(_, step)| self.settle(step.risk));
         }
@@ -243,16 +252,16 @@ impl Attempts {
 const FORGIVE: &str = "forgive";
 
 /// A request to the process that has opened the store. Dropping it withdraws the request.
-pub struct Asked(PathBuf);
+pub struct HandoverRequest(PathBuf);
 
-impl Asked {
+impl HandoverRequest {
     /// Returns whether the other process has handled the request.
     pub fn is_heard(&self) -> bool {
         !self.0.exists()
     }
 }
 
-impl Drop for Asked {
+impl Drop for HandoverRequest {
     fn drop(&mut self) {
         // If the file cannot be removed, it is only valid until its accounts change.
         let _ = std::fs::remove_file(&self.0);
@@ -359,7 +368,8 @@ impl Store {
         {
             self.may_try(&epoch.account(), step.risk)?;
         }
-        self.append_behind(&changing, id, &Entry::Exposed, Cause::Own, Opened::default()).map(drop)
+        self.append_behind(&changing, id, &EpochEntry::Exposed, EntryCause::Own, ReadItems::default())
+            .map(drop)
     }
 
     /// Forgets the failed attempts in an account, at the user's request. A step that is exposed now and given
@@ -377,7 +387,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or the disk fails.
-    pub fn ask_to_forgive(&self, accounts: &[Account]) -> Result<Asked, Error> {
+    pub fn ask_to_forgive(&self, accounts: &[Account]) -> Result<HandoverRequest, Error> {
         let keys: Vec<[u8; 32]> = accounts.iter().map(Account::key).collect();
         let rows =
             self.all(VAIN)?.into_iter().filter(|(key, _)| keys.iter().any(|asked| asked[..] == key[..]));
@@ -390,7 +400,7 @@ impl Store {
             .and_then(|mut file| file.write_all(&sealed))
             .and_then(|()| std::fs::rename(&unfinished, &path))
             .map_err(failed(&path))?;
-        Ok(Asked(path))
+        Ok(HandoverRequest(path))
     }
 
     /// Forgives the accounts in another process's [request](Store::ask_to_forgive), if they have not changed
@@ -399,7 +409,7 @@ impl Store {
     /// # Errors
     /// [`Error::Stock`] if the disk fails, or the file was written without the store's key.
     pub fn hear_forgiven(&self) -> Result<Vec<Account>, Error> {
-        let Shared { directory, disk, key, .. } = &*self.shared;
+        let StoreState { directory, disk, key, .. } = &*self.shared;
         let path = directory.join(FORGIVE);
         let sealed = match std::fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -433,17 +443,17 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::append`].
-    pub fn lose(&self, id: &EpochId, loss: Loss, why: String) -> Result<Taken, Error> {
-        self.append_as(id, &Entry::Burned(why), Cause::Lost(loss), Opened::default())
+    pub fn lose(&self, id: &EpochId, loss: Loss, why: String) -> Result<TakenEntry, Error> {
+        self.append_as(id, &EpochEntry::Burned(why), EntryCause::Lost(loss), ReadItems::default())
     }
 
     /// Returns the row of an account after an entry, if the entry changes the account.
     pub(super) fn vain_behind(
         &self,
         id: &EpochId,
-        states: [&State; 2],
-        entry: &Entry,
-        cause: Cause,
+        states: [&EpochState; 2],
+        entry: &EpochEntry,
+        cause: EntryCause,
     ) -> Result<Option<RowChange>, Error> {
         let epoch = self.row::<Epoch>(EPOCHS, id)?;
         let epoch = epoch.filter(|epoch| epoch.counted != Counted::Nothing || epoch.early > 0);
@@ -463,7 +473,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{Batch, Chain, FillStep, GivenUp, Secrets, StoreKey, serial};
+    use crate::{Batch, Chain, EpochSecrets, FillStep, GivenUp, StoreKey, serial};
     use brickwork_base::Party;
 
     const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -475,17 +485,17 @@ mod tests {
         Epoch { protocol, version, role, security, identities, created, max_age, fixed, early, counted }
     }
 
-    fn fill(number: u32, risk: u128) -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number, of: 9, risk, workers: 1 })
+    fn fill(number: u32, risk: u128) -> EpochEntry {
+        EpochEntry::Fill(FillStep { job: [1; 32], number, of: 9, risk, workers: 1 })
     }
 
     /// Returns the entries of a step that begins and is exposed.
-    fn exposed(number: u32, risk: u128) -> [Entry; 2] {
-        [fill(number, risk), Entry::Exposed]
+    fn exposed(number: u32, risk: u128) -> [EpochEntry; 2] {
+        [fill(number, risk), EpochEntry::Exposed]
     }
 
     fn begin(store: &Store, id: &EpochId) {
-        store.begin(id, &epoch(), &Secrets::fixed(b"secrets")).unwrap();
+        store.begin(id, &epoch(), &EpochSecrets::fixed(b"secrets")).unwrap();
     }
 
     /// Makes changes, and returns the sum, which must be the same when the store is opened again.
@@ -499,7 +509,7 @@ mod tests {
         vain
     }
 
-    fn follows(store: &Store, id: &EpochId, entries: &[Entry]) {
+    fn follows(store: &Store, id: &EpochId, entries: &[EpochEntry]) {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
@@ -510,23 +520,23 @@ mod tests {
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();
         let (path, id) = (folder.path(), [3; 32]);
-        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        let of = |entries: &[EpochEntry]| sum(path, |store| follows(store, &id, entries));
         let account = epoch().account();
         assert_eq!(sum(path, |store| begin(store, &id)), 0);
         assert_eq!(of(&[fill(0, 3), fill(0, 3), fill(0, 3)]), 0, "the peer has seen nothing");
-        assert_eq!(of(&[Entry::Exposed]), 3);
-        assert_eq!(of(&[Entry::Stored, Entry::Made]), 0, "it is made");
+        assert_eq!(of(&[EpochEntry::Exposed]), 3);
+        assert_eq!(of(&[EpochEntry::Stored, EpochEntry::Made]), 0, "it is made");
         assert_eq!(of(&exposed(1, 5)), 5);
         assert_eq!(of(&[fill(1, 7)]), 5, "given up, and begun again");
-        assert_eq!(of(&[Entry::Exposed]), 12);
-        assert_eq!(of(&[Entry::Confirmed, Entry::Stored]), 12);
-        assert_eq!(of(&[Entry::Made]), 5);
-        let used = Entry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] };
+        assert_eq!(of(&[EpochEntry::Exposed]), 12);
+        assert_eq!(of(&[EpochEntry::Confirmed, EpochEntry::Stored]), 12);
+        assert_eq!(of(&[EpochEntry::Made]), 5);
+        let used = EpochEntry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] };
         assert_eq!(of(&exposed(2, 100)), 105);
         // There is no such batch, so nothing changes.
         assert_eq!(sum(path, |store| assert!(store.append(&id, &used).is_err())), 105);
         assert_eq!(sum(path, |store| store.set_pair(&account.relation, &[9; 32]).unwrap()), 105);
-        assert_eq!(of(&[Entry::Burned("by the user".into())]), 105, "what was made is no attempt");
+        assert_eq!(of(&[EpochEntry::Burned("by the user".into())]), 105, "what was made is no attempt");
         assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 105);
         assert_eq!(sum(path, |store| begin(store, &id)), 105);
         assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 105, "an epoch in which nothing happened");
@@ -639,7 +649,7 @@ mod tests {
         assert!(matches!(store.attempt(&account, 1), Err(Error::Vain(_))));
         assert_eq!((*store.state(&[5; 32]).unwrap().head(), store.vain(&account).unwrap()), (head, all));
         // Completing another step makes room.
-        follows(&store, &[4; 32], &[Entry::Stored, Entry::Made]);
+        follows(&store, &[4; 32], &[EpochEntry::Stored, EpochEntry::Made]);
         store.expose(&[5; 32]).unwrap();
         assert!(matches!(store.expose(&[4; 32]), Err(Error::Stock(_))), "nothing is open there");
     }
@@ -651,13 +661,13 @@ mod tests {
         for (counted, expected) in [(Counted::Nothing, 0), (Counted::BrokenOff, 10 + 20)] {
             let (path, id) = (folder.path().join(expected.to_string()), [3; 32]);
             let vain = sum(&path, |store| {
-                store.begin(&id, &Epoch { counted, ..epoch() }, &Secrets::fixed(b"secrets")).unwrap();
+                store.begin(&id, &Epoch { counted, ..epoch() }, &EpochSecrets::fixed(b"secrets")).unwrap();
                 let batch = make(store, &id, 1, (0, 1), 300);
                 follows(store, &id, &[takes(&[(batch, 1)])]);
                 follows(
                     store,
                     &id,
-                    &[Entry::Fill(FillStep { job: [9; 32], number: 0, of: 1, risk: 20, workers: 1 })],
+                    &[EpochEntry::Fill(FillStep { job: [9; 32], number: 0, of: 1, risk: 20, workers: 1 })],
                 );
                 store.expose(&id).unwrap();
                 drop(store.lose(&id, Loss::Check, "it cheated".into()).unwrap());
@@ -675,16 +685,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (counted, exposed) in [(Counted::Nothing, 3), (Counted::BrokenOff, 20)] {
             let (path, id) = (folder.path().join(exposed.to_string()), [3; 32]);
-            let vain = |entries: &[Entry]| sum(&path, |store| follows(store, &id, entries));
+            let vain = |entries: &[EpochEntry]| sum(&path, |store| follows(store, &id, entries));
             let epoch = Epoch { early: 3, counted, ..epoch() };
-            sum(&path, |store| store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap());
+            sum(&path, |store| store.begin(&id, &epoch, &EpochSecrets::fixed(b"secrets")).unwrap());
             assert_eq!(vain(&[fill(0, 20)]), 3);
             assert_eq!(vain(&[fill(0, 20)]), 6);
             assert_eq!(sum(&path, |store| drop(store.append_named(&id, &fill(0, 20)).unwrap())), 6);
-            assert_eq!(vain(&[fill(0, 20), Entry::Exposed]), 6 + exposed);
-            assert_eq!(vain(&[Entry::Stored, Entry::Made]), 6);
+            assert_eq!(vain(&[fill(0, 20), EpochEntry::Exposed]), 6 + exposed);
+            assert_eq!(vain(&[EpochEntry::Stored, EpochEntry::Made]), 6);
             let step = FillStep { job: [1; 32], number: 1, of: 9, risk: 20, workers: 4 };
-            assert_eq!(vain(&[Entry::Fill(step), Entry::Burned("test".into())]), 6 + 4 * 3);
+            assert_eq!(vain(&[EpochEntry::Fill(step), EpochEntry::Burned("test".into())]), 6 + 4 * 3);
         }
         let (path, account) = (folder.path().join("setup"), epoch().account());
         let all = epoch().security.units();
@@ -697,13 +707,13 @@ mod tests {
     fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let (path, id) = (folder.path(), [3; 32]);
-        let named = |entry: Entry| sum(path, |store| drop(store.append_named(&id, &entry).unwrap()));
+        let named = |entry: EpochEntry| sum(path, |store| drop(store.append_named(&id, &entry).unwrap()));
         assert_eq!(sum(path, |store| begin(store, &id)), 0);
         assert_eq!(named(fill(0, u128::MAX)), 0);
         assert_eq!(sum(path, |store| follows(store, &id, &exposed(0, 5))), 5, "its own");
         assert_eq!(named(fill(0, u128::MAX)), 5);
         sum(path, |store| follows(store, &id, &[fill(0, 7)]));
-        assert_eq!(named(Entry::Exposed), 5, "it has said nothing of it");
+        assert_eq!(named(EpochEntry::Exposed), 5, "it has said nothing of it");
         assert_eq!(sum(path, |store| follows(store, &id, &exposed(0, 5))), 10);
         // Only the steps that this party has begun are counted, even after the store is opened again.
         let given_up = |store: &Store| store.state(&id).unwrap().given_up();
@@ -721,7 +731,7 @@ mod tests {
     #[test]
     fn row_04_what_is_lost_to_the_peer_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let lost = |id: u8, loss, entries: &[Entry]| {
+        let lost = |id: u8, loss, entries: &[EpochEntry]| {
             let id = [id; 32];
             sum(folder.path(), |store| {
                 begin(store, &id);
@@ -732,7 +742,7 @@ mod tests {
         };
         assert_eq!(lost(1, Loss::Check, &[]), 0, "nothing of it was in use");
         assert_eq!(lost(2, Loss::Check, &exposed(0, 3)), 13);
-        let made = [&exposed(0, 3)[..], &[Entry::Stored, Entry::Made]].concat();
+        let made = [&exposed(0, 3)[..], &[EpochEntry::Stored, EpochEntry::Made]].concat();
         assert_eq!(lost(3, Loss::Check, &made), 13 + 13);
         // One step is completed, one is given up, and one has begun.
         let more = [&made[..], &exposed(1, 20), &exposed(1, 30)].concat();
@@ -745,17 +755,17 @@ mod tests {
     fn make(store: &Store, id: &EpochId, job: u8, (number, of): (u32, u32), risk: u128) -> u64 {
         let step = FillStep { job: [job; 32], number, of, risk, workers: 1 };
         let serial = serial(store.state(id).unwrap().shared() + 1, 0);
-        let _ = store.append(id, &Entry::Fill(step)).unwrap();
+        let _ = store.append(id, &EpochEntry::Fill(step)).unwrap();
         let mut writer = store.writer(id, serial).unwrap();
         writer.record(0, 3, vec![1].into()).unwrap();
         let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
         store.put(id, serial, &batch, writer, &Chain::of(&[1; 32])).unwrap();
-        follows(store, id, &[Entry::Stored, Entry::Made]);
+        follows(store, id, &[EpochEntry::Stored, EpochEntry::Made]);
         serial
     }
 
-    fn takes(items: &[(u64, u32)]) -> Entry {
-        Entry::Use { program: [4; 32], taken: items.to_vec() }
+    fn takes(items: &[(u64, u32)]) -> EpochEntry {
+        EpochEntry::Use { program: [4; 32], taken: items.to_vec() }
     }
 
     /// Row 4: stock that is made and thrown away was an attempt, whichever party names the program that takes
@@ -763,8 +773,9 @@ mod tests {
     #[test]
     fn row_04_what_is_made_and_thrown_away_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, id, burned) = (folder.path(), [3; 32], || Entry::Burned("all its items are used".into()));
-        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        let (path, id, burned) =
+            (folder.path(), [3; 32], || EpochEntry::Burned("all its items are used".into()));
+        let of = |entries: &[EpochEntry]| sum(path, |store| follows(store, &id, entries));
         let mut made = [0; 4];
         let vain = sum(path, |store| {
             begin(store, &id);
@@ -777,23 +788,23 @@ mod tests {
         assert_eq!(vain, 0, "it is made");
         // The stock of one job is useful only together, so all its steps count, whichever part is taken.
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 8, "a program that has begun");
-        assert_eq!(of(&[Entry::Confirmed]), 0, "and has ended");
+        assert_eq!(of(&[EpochEntry::Confirmed]), 0, "and has ended");
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 5, "its bound covers what it drew on, and no more");
         assert_eq!(of(&[takes(&[(made[2], 1)])]), 775);
-        assert_eq!(of(&[Entry::Confirmed]), 5, "it has cost nothing, and the one before has");
-        assert_eq!(of(&[takes(&[(made[1], 2), (made[3], 3)]), Entry::Confirmed]), 0);
+        assert_eq!(of(&[EpochEntry::Confirmed]), 5, "it has cost nothing, and the one before has");
+        assert_eq!(of(&[takes(&[(made[1], 2), (made[3], 3)]), EpochEntry::Confirmed]), 0);
         assert_eq!(of(&[takes(&[(made[0], 1), (made[1], 1), (made[2], 2)])]), 0, "each is covered");
         assert_eq!(of(&[burned()]), 0);
 
         let id = [4; 32];
-        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        let of = |entries: &[EpochEntry]| sum(path, |store| follows(store, &id, entries));
         sum(path, |store| {
             begin(store, &id);
             made[0] = make(store, &id, 1, (0, 1), 20);
             made[1] = make(store, &id, 2, (0, 1), 300);
         });
         assert_eq!(of(&[takes(&[(made[0], 3)])]), 20);
-        assert_eq!(of(&[Entry::Confirmed]), 0);
+        assert_eq!(of(&[EpochEntry::Confirmed]), 0);
         assert_eq!(of(&[takes(&[(made[1], 3)]), burned()]), 300, "thrown away, and retired");
         assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 300);
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
@@ -821,11 +832,11 @@ mod tests {
         let (vain, made) = used(6);
         assert_eq!(vain, 120);
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
-        let of = |entries: &[Entry]| sum(path, |store| follows(store, &[6; 32], entries));
+        let of = |entries: &[EpochEntry]| sum(path, |store| follows(store, &[6; 32], entries));
         assert_eq!(of(&[takes(&[(made[0], 1)])]), 0, "it was forgiven");
         let step = FillStep { job: [9; 32], number: 0, of: 1, risk: 7, workers: 1 };
-        assert_eq!(of(&[Entry::Fill(step), Entry::Exposed]), 7);
-        assert_eq!(of(&[takes(&[(made[1], 1)]), Entry::Confirmed]), 7, "and is taken off nothing");
+        assert_eq!(of(&[EpochEntry::Fill(step), EpochEntry::Exposed]), 7);
+        assert_eq!(of(&[takes(&[(made[1], 1)]), EpochEntry::Confirmed]), 7, "and is taken off nothing");
     }
 
     /// A forgiven attempt does not return with later stock, and does not reduce later attempts.
@@ -833,11 +844,15 @@ mod tests {
     fn what_is_forgiven_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let (path, id) = (folder.path(), [3; 32]);
-        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        let of = |entries: &[EpochEntry]| sum(path, |store| follows(store, &id, entries));
         assert_eq!(sum(path, |store| begin(store, &id)), 0);
         assert_eq!(of(&[exposed(0, 3), exposed(0, 3)].concat()), 6);
         assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
-        assert_eq!(of(&[Entry::Stored, Entry::Made]), 0, "what counts no more is not taken off either");
+        assert_eq!(
+            of(&[EpochEntry::Stored, EpochEntry::Made]),
+            0,
+            "what counts no more is not taken off either"
+        );
         assert_eq!(of(&exposed(1, 5)), 5);
         assert_eq!(of(&exposed(1, u128::MAX)), u128::MAX, "it does not run over");
     }

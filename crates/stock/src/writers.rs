@@ -32,7 +32,7 @@ pub struct Batch {
 
 /// A batch that is being written. It does not exist until the index names it. If it is dropped before that,
 /// its data is removed.
-pub struct Writer(pub(super) To);
+pub struct BatchWriter(pub(super) To);
 
 /// The destination of the data.
 pub(super) enum To {
@@ -49,13 +49,13 @@ pub trait Elsewhere: Send + Sync {
     /// [`Error::Io`] if the other process has ended.
     fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<(), Error>;
 
-    /// Does the same as [`Writer::put`]. It need not overwrite the bytes.
+    /// Does the same as [`BatchWriter::put`]. It need not overwrite the bytes.
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
     fn put(&self, serial: Serial, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error>;
 
-    /// Does the same as [`Writer::record`].
+    /// Does the same as [`BatchWriter::record`].
     ///
     /// # Errors
     /// As [`Elsewhere::begin`].
@@ -68,7 +68,7 @@ pub trait Elsewhere: Send + Sync {
     fn finish(&self, serial: Serial, batch: &Batch, chain: &Chain) -> Result<(), Error>;
 }
 
-impl Writer {
+impl BatchWriter {
     /// Writes a part of the bulk, in whole records. The part begins with unit `first`. If units are larger
     /// than 32 MiB, it is a part of one unit, and `at` is its position in the unit, a multiple of that size.
     /// `bytes` are overwritten. After a failure the store is poisoned.
@@ -86,7 +86,7 @@ impl Writer {
     /// Writes a record about the items `first..first + items`. After a failure the store is poisoned.
     ///
     /// # Errors
-    /// As [`Writer::put`]; [`Error::Usage`] for a record of more than
+    /// As [`BatchWriter::put`]; [`Error::Usage`] for a record of more than
     /// [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES), or for items whose numbers do not fit into 64 bits.
     pub fn record(&mut self, first: u64, items: u32, bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         match &mut self.0 {
@@ -132,8 +132,8 @@ impl Writers {
     /// # Errors
     /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
     /// process that has opened the store. [`Error::Io`] if the store is in another process that has ended.
-    pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
-        Ok(Writer(match &self.0 {
+    pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<BatchWriter, Error> {
+        Ok(BatchWriter(match &self.0 {
             Of::Elsewhere(store) => {
                 store.begin(serial, bulk)?;
                 To::Elsewhere(store.clone(), serial)

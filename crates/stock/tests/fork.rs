@@ -2,7 +2,7 @@
 //! process write nothing. This test has a file of its own because it marks the whole process as a fork.
 
 use brickwork_base::{Error, Party, Security, process};
-use brickwork_stock::{Bulk, Entry, Epoch, FillStep, Secrets, Store, StoreKey, serial};
+use brickwork_stock::{Bulk, Epoch, EpochEntry, EpochSecrets, FillStep, Store, StoreKey, serial};
 
 #[test]
 fn row_26_a_fork_writes_no_segment() {
@@ -22,9 +22,9 @@ fn row_26_a_fork_writes_no_segment() {
         early: 0,
         counted: brickwork_stock::Counted::Nothing,
     };
-    store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
+    store.begin(&id, &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-    let _ = store.append(&id, &Entry::Fill(step)).unwrap();
+    let _ = store.append(&id, &EpochEntry::Fill(step)).unwrap();
     let (writers, bulk) = (store.writers(&id), Bulk { units: 2, unit_bytes: 1 << 20, each: 0 });
     let mut writer = writers.begin(serial(1, 0), Some(bulk)).unwrap();
     writer.put(0, 0, &mut vec![0; 1 << 20]).unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::schema;
 
 /// A program of the project, which prints what `docs/reference/cli.schema.json` describes.
-pub struct Program {
+pub struct ProjectBinary {
     /// The path of the program.
     pub path: &'static str,
     /// Returns the folder of its caches, which is always the same: a user's own would change predictions.
@@ -17,7 +17,7 @@ pub struct Program {
     pub name: fn(&[&str]) -> String,
 }
 
-impl Program {
+impl ProjectBinary {
     /// Returns the call of the program with these arguments.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.path);

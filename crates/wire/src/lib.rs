@@ -16,7 +16,7 @@ pub mod tls;
 
 use std::time::{Duration, Instant};
 
-use brickwork_base::{Error, Standing};
+use brickwork_base::{Error, RunStanding};
 use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
 pub use frame::{Departures, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
@@ -34,7 +34,7 @@ const MAX_FLIGHTS: usize = 1 << 10;
 
 /// Consecutive messages in one direction, with the times of one party.
 #[derive(Clone, Copy, Debug)]
-pub struct Flight {
+pub struct LinkFlight {
     /// True if the messages come from the peer.
     pub incoming: bool,
     /// The time when this party began to send the first message, or to wait for it.
@@ -53,7 +53,7 @@ pub struct Channel {
     further: Vec<Framed>,
     tamper: Option<Tamper>,
     /// Flights that were not taken yet, at most [`MAX_FLIGHTS`]; later ones are not remembered.
-    flights: Vec<Flight>,
+    flights: Vec<LinkFlight>,
     /// The current phase of the run.
     phase: Option<&'static str>,
     /// True while the peer knows, before this party does, whether this party's next check fails.
@@ -103,7 +103,7 @@ impl Channel {
     /// Adds the progress of the run to an error at the end of its connection.
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| match self.phase {
-            Some(phase) => error.at(Standing {
+            Some(phase) => error.at(RunStanding {
                 phase,
                 input_left: self.main.departed.input,
                 peer_may_have_outputs: self.main.departed.outputs,
@@ -135,7 +135,7 @@ impl Channel {
     }
 
     /// Returns the flights since they were last taken; the last one may still continue.
-    pub fn take_flights(&mut self) -> Vec<Flight> {
+    pub fn take_flights(&mut self) -> Vec<LinkFlight> {
         std::mem::take(&mut self.flights)
     }
 
@@ -158,7 +158,7 @@ impl Channel {
                 last.bytes += bytes;
             }
             _ if is_full => {}
-            _ => self.flights.push(Flight { incoming, began, ended, waited, bytes }),
+            _ => self.flights.push(LinkFlight { incoming, began, ended, waited, bytes }),
         }
         self.told(result)
     }

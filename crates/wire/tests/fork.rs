@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use brickwork_base::{Party, process};
-use brickwork_wire::tls::{self, Identity, Listener, Options};
+use brickwork_wire::tls::{self, EndpointOptions, Identity, Listener};
 use brickwork_wire::{Channel, Tag};
 
 /// A fork neither decrypts earlier bytes nor writes anything; it only returns an error that names the fork.
 #[test]
 fn row_26_a_fork_neither_reads_nor_writes() {
     let keys = [(); 2].map(|()| Identity::generate().unwrap().0);
-    let options = |party| Options { party, lanes: 1, timeout: Duration::from_secs(10) };
+    let options = |party| EndpointOptions { party, lanes: 1, timeout: Duration::from_secs(10) };
     let listener =
         Listener::bind("127.0.0.1:0", &keys[0], keys[1].public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap().to_string();

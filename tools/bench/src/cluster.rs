@@ -6,10 +6,10 @@ use std::time::Instant;
 use brickwork::circuit::{Party, Program};
 use brickwork::engine::request::SECURITY;
 use brickwork::engine::role;
-use brickwork::jobs::control::{Outcome, coordinate};
+use brickwork::jobs::control::{JobOutcome, coordinate};
 use brickwork::jobs::coordinator::Manner;
 use brickwork::jobs::processes::{WorkerLine, WorkerProcesses};
-use brickwork::jobs::terms::Terms;
+use brickwork::jobs::terms::JobTerms;
 use brickwork::jobs::worker::{WorkerEvent, WorkerReport};
 use brickwork::jobs::{CoordinatorAddress, JobRequest, WorkerOptions};
 use brickwork::keygen;
@@ -23,12 +23,12 @@ use clap::Args;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runs::{Line, OfBoth, PARTIES, Trial, folder};
+use crate::runs::{OfBoth, PARTIES, SimulatedLine, Trial, folder};
 use crate::table::say;
 
 /// Time jobs of many lanes, with workers of both parties on this machine, and check every output
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchClusterFlags {
     #[command(flatten)]
     program: ProgramArguments,
     /// Numbers of lanes of a job; one job runs after another
@@ -63,7 +63,7 @@ struct Reports {
     disk_bytes: Option<u64>,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchClusterFlags, quiet: bool) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
     let mut rounds: Vec<Value> = Vec::new();
     for &lanes in &arguments.lanes {
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "and_gates": program.and_gates(),
         "rows": arguments.rows,
         "rounds": rounds,
-        "link": Line::from(arguments.link.line()),
+        "link": SimulatedLine::from(arguments.link.line()),
         "kernel": Kernel::best().name(),
         "security": arguments.security.unwrap_or(SECURITY),
     });
@@ -87,13 +87,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 /// Both parties' files of one job.
 struct Job {
     folder: TempDir,
-    terms: Terms,
+    terms: JobTerms,
     trials: Vec<Trial>,
 }
 
 /// Runs a job with this number of lanes.
 fn round(
-    arguments: &Arguments,
+    arguments: &BenchClusterFlags,
     program: &Program,
     lanes: u32,
     first: Option<&Value>,
@@ -104,7 +104,7 @@ fn round(
     let [garbler, evaluator] = PARTIES.map(|party| keygen::identity(&at(&format!("{}.key", role(party)))));
     let keys = [garbler?.public_key, evaluator?.public_key];
     let partitions = lanes * arguments.partitions;
-    let terms = Terms {
+    let terms = JobTerms {
         security: arguments.security.unwrap_or(SECURITY),
         lanes,
         retries: lanes.div_ceil(4),
@@ -121,7 +121,7 @@ fn round(
     let begun = Instant::now();
     let (left, right) = memory_pair();
     let link = arguments.link.line();
-    let one = |request: &JobRequest, channel: Channel| -> Result<(Outcome, Reports), Failure> {
+    let one = |request: &JobRequest, channel: Channel| -> Result<(JobOutcome, Reports), Failure> {
         let mut workers = WorkerProcesses::new(request, program)?.imitate(link);
         let listens = request.role == Party::Garbler;
         let manner = Manner { listens, only_fills: false, at_once: arguments.at_once };
@@ -188,7 +188,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 impl Job {
     /// Writes a party's inputs, and returns the request of its coordinator.
-    fn request(&self, party: Party, peer: PublicKey, arguments: &Arguments) -> Result<JobRequest, Failure> {
+    fn request(
+        &self,
+        party: Party,
+        peer: PublicKey,
+        arguments: &BenchClusterFlags,
+    ) -> Result<JobRequest, Failure> {
         let role = role(party);
         let at = |name: &str| self.folder.path().join(name);
         let [parts, sink] = ["parts", "sink"].map(|name| at(&format!("{role}-{name}")));

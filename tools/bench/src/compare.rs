@@ -8,7 +8,7 @@ use brickwork::engine::protocols;
 use brickwork::engine::request::{Protocol, RunRequest};
 use brickwork::session::Model;
 use brickwork_cli::parts::{
-    Executions, Failure, LinkArguments, PageArguments, ProgramArguments, Report, Resources, programs,
+    ExecutionsFlag, Failure, LinkArguments, PageArguments, ProgramArguments, Report, ResourceFlags, programs,
     security,
 };
 use brickwork_kernels::Kernel;
@@ -18,12 +18,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::each::{Probes, stock};
-use crate::runs::{Line, OfBoth, Rounds, Trial, cpu_seconds};
-use crate::table::{Column, Form, MS, say, table};
+use crate::runs::{OfBoth, Rounds, SimulatedLine, Trial, cpu_seconds};
+use crate::table::{Form, MS, TableColumn, say, table};
 
 /// Run every protocol on the same program and inputs, in turn, and compare their costs and promises
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchCompareFlags {
     #[command(flatten)]
     program: ProgramArguments,
     /// The protocols, such as duplo,compgc; the default is all
@@ -33,9 +33,9 @@ pub struct Arguments {
     #[arg(long, value_name = "40|64|80", default_value = "40", value_parser = security)]
     security: u32,
     #[command(flatten)]
-    executions: Executions,
+    executions: ExecutionsFlag,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
     link: LinkArguments,
     /// Rounds, in each of which all protocols run on the same random inputs; the table has medians
@@ -52,7 +52,7 @@ pub struct Arguments {
     page: PageArguments,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchCompareFlags, quiet: bool) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.executions.executions;
@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "rows": rows,
         "kernel": kernel,
         "threads": threads,
-        "link": Line::from(arguments.link.line()),
+        "link": SimulatedLine::from(arguments.link.line()),
     });
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::document(&brickwork_report::charts_of_comparison(&json)))
@@ -170,7 +170,7 @@ fn row(
     }))
 }
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [TableColumn; 14] = [
     ("", "", Form::Made(way)),
     ("holds against", "", Form::Made(holds)),
     ("bytes to evaluator", "/all/garbler_sent_bytes", Form::Count),
@@ -187,7 +187,7 @@ const COLUMNS: [Column; 14] = [
     ("online", "/online/seconds", MS),
 ];
 
-const COLUMNS_OF_EACH: [Column; 8] = [
+const COLUMNS_OF_EACH: [TableColumn; 8] = [
     ("", "", Form::Made(way)),
     ("*", "", Form::Made(others)),
     ("AND gate", "/each/and_gate", Form::Scaled(1.0, 1)),

@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
-use brickwork::engine::cuts::{Decomposition, Pricing, Rivals, rivals};
+use brickwork::engine::cuts::{PricedCut, Pricing, Rivals, rivals};
 use brickwork::engine::machine;
-use brickwork::engine::request::{Parameters, Protocol};
-use brickwork_cli::parts::{Choice, Failure, LinkArguments, Report, Resources, security};
+use brickwork::engine::request::{AgreedParameters, Protocol};
+use brickwork_cli::parts::{Failure, LinkArguments, ProtocolFlags, Report, ResourceFlags, security};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::Args;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::runs::{Measured, Setting, folder, median};
-use crate::table::{Column, Form, MS, say, skipped, table};
+use crate::runs::{MeasuredRuns, Setting, folder, median};
+use crate::table::{Form, MS, TableColumn, say, skipped, table};
 
 /// Time programs in the cut of the file and in the cut that a run would choose, or the best other one
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchCutsFlags {
     /// The programs; the default is those of the standard library and the papers, and random ones
     files: Vec<PathBuf>,
     /// Rounds, in each of which both cuts run, in turn; the medians are compared
@@ -36,9 +36,9 @@ pub struct Arguments {
     #[command(flatten)]
     link: LinkArguments,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
 }
 
 /// Fifty rows against fifty: many small components, or a single one of 238 000 AND gates.
@@ -84,7 +84,7 @@ fn built() -> Result<Vec<Program>, Failure> {
     Ok(all)
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchCutsFlags, quiet: bool) -> Result<Report, Failure> {
     let folder = folder()?;
     let files = if arguments.files.is_empty() { defaults(&folder)? } else { arguments.files.clone() };
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
@@ -116,8 +116,8 @@ fn stem(file: &Path) -> String {
 }
 
 /// Returns a cut, as predicted and as measured.
-fn timed(cut: &Decomposition, rounds: &[Measured]) -> Value {
-    let middle = |of: fn(&Measured) -> f64| median(rounds.iter().map(of).collect());
+fn timed(cut: &PricedCut, rounds: &[MeasuredRuns]) -> Value {
+    let middle = |of: fn(&MeasuredRuns) -> f64| median(rounds.iter().map(of).collect());
     json!({
         "cut": cut.cut.to_string(),
         "slots": cut.slots,
@@ -129,9 +129,9 @@ fn timed(cut: &Decomposition, rounds: &[Measured]) -> Value {
 }
 
 /// Returns the predictions and measurements of a program, or the reason why it is skipped.
-fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Failure> {
+fn row(file: &Path, arguments: &BenchCutsFlags) -> Result<Result<Value, String>, Failure> {
     let program = brickwork::Program::load(file)?;
-    let Arguments { resources, security, choice, .. } = arguments;
+    let BenchCutsFlags { resources, security, choice, .. } = arguments;
     let machine = machine::at_hand()?.with_threads(resources.threads);
     let link = arguments.link.line().with_lanes(resources.lanes);
     let pricing = Pricing {
@@ -152,7 +152,8 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds {
         for (cut, rounds) in [&given, &other].into_iter().zip(&mut rounds) {
-            let parameters = Parameters { security: Some(*security), ..Parameters::new(Protocol::DUPLO) };
+            let parameters =
+                AgreedParameters { security: Some(*security), ..AgreedParameters::new(Protocol::DUPLO) };
             rounds.push(setting.measure(&program, parameters, &cut.cut)?);
         }
     }
@@ -170,7 +171,7 @@ fn row(file: &Path, arguments: &Arguments) -> Result<Result<Value, String>, Fail
     })))
 }
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [TableColumn; 12] = [
     ("program", "/program", Form::Word),
     ("other cut", "/other/cut", Form::Word),
     ("chosen", "/chosen", Form::Word),

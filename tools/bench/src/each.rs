@@ -3,11 +3,11 @@
 
 use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::cut::{Cut, CutChoice};
-use brickwork::engine::Watch;
+use brickwork::engine::Observe;
 use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
-use brickwork::engine::request::{Buckets, Protocol, RunRequest};
-use brickwork::engine::stocked::{Asked, Opening, Requested, Stocked, Wishes};
+use brickwork::engine::request::{BucketChoice, Protocol, RunRequest};
+use brickwork::engine::stocked::{Requested, StockRequest, Stocked, UngreetedConnection, Wishes};
 use brickwork::session::Unobserved;
 use brickwork::{ProtocolError as Error, Report};
 use brickwork_cli::parts::Failure;
@@ -71,7 +71,7 @@ pub struct Probes<'p> {
 
 /// The bytes of one additional bit or gate, in both directions together.
 #[derive(Serialize)]
-pub struct Each {
+pub struct AdditionalBytes {
     /// None for a program that has only XOR gates.
     pub and_gate: Option<f64>,
     pub garbler_input: f64,
@@ -99,7 +99,7 @@ impl<'p> Probes<'p> {
     /// Runs all of them by one request. Returns the bytes of one additional bit of each kind, compared with
     /// the run of this report. With `duplo` that run has the given cut and standard buckets, because the
     /// fastest parameters may change with the inputs.
-    pub fn run(&self, request: &RunRequest, said: &Report) -> Result<Each, Failure> {
+    pub fn run(&self, request: &RunRequest, said: &Report) -> Result<AdditionalBytes, Failure> {
         let executions = request.parameters.executions;
         let play = |program: &brickwork::Program, request: &RunRequest| -> Result<_, Failure> {
             let trial = Trial::draw(program.given(), request.parameters.executions)?;
@@ -108,7 +108,7 @@ impl<'p> Probes<'p> {
         let (mut request, mut alone) = (request.clone(), cost(said));
         if request.parameters.protocol == Protocol::DUPLO {
             // Another cut would be another program, so the given one is compared.
-            (request.cut, request.buckets) = (CutChoice::Fixed(Cut::Given), Buckets::Standard);
+            (request.cut, request.buckets) = (CutChoice::Fixed(Cut::Given), BucketChoice::Standard);
             alone = play(self.program, &request)?;
         }
         let (alone, sizes) = alone;
@@ -132,7 +132,7 @@ impl<'p> Probes<'p> {
         let of_borders: f64 = borders.iter().zip(&each).map(|(&count, each)| count as f64 * each).sum();
         let ands = self.program.and_gates();
         let and = ((twice - alone) / n - of_borders) / ands as f64;
-        Ok(Each {
+        Ok(AdditionalBytes {
             and_gate: (ands > 0).then_some(and),
             garbler_input: each[0],
             evaluator_input: each[1],
@@ -167,13 +167,13 @@ pub fn stock(
     if wishes.check().is_err() {
         wishes.cut = None;
     }
-    let asked = Asked::of(&[requested], &wishes)?;
+    let asked = StockRequest::of(&[requested], &wishes)?;
     let folders = Folders::new()?;
     let parties = Parties::new(way.security(), threads)?;
     parties.connect(|party, channel| {
         let (store, terms) = (folders.open(party)?, &parties.terms);
-        let (cot, watch): (_, &Watch) = (way.cot(), &|_| Box::new(Unobserved));
-        let opening = Opening { party, channel, store: &store, terms, cot, watch };
+        let (cot, watch): (_, &Observe) = (way.cot(), &|_| Box::new(Unobserved));
+        let opening = UngreetedConnection { party, channel, store: &store, terms, cot, watch };
         let line = Stocked::open(way.protocol, opening)?;
         Ok(line.make(&asked)?.1.close().map(drop)?)
     })?;

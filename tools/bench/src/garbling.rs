@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, library};
-use brickwork::garbling::{GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
+use brickwork::garbling::{GarblingKeys, GarblingScheme as _, HalfGates, HashTables, Schedule, TableSink};
 use brickwork::label::{Delta, Label};
 use brickwork::random::Rng;
 use brickwork_cli::parts::{Failure, Report, programs};
@@ -15,14 +15,14 @@ use brickwork_report::words::{plural, thousands};
 use clap::Args;
 use serde_json::json;
 
-use crate::measured::{Measured, aes_ns, time};
+use crate::measured::{GarblingTimes, aes_ns, time};
 use crate::runs::median;
-use crate::schemes::{self, Named, OfPaper};
-use crate::table::{Column, Form, table};
+use crate::schemes::{self, OfPaper, SchemeFlag};
+use crate::table::{Form, TableColumn, table};
 
 /// Time garbling, evaluating and checking of copies that are processed side by side
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchGarblingFlags {
     /// A program, whose largest component is measured; the default is AES-128. With schemes of JustGarble it
     /// is measured as one circuit
     pub file: Option<PathBuf>,
@@ -41,8 +41,8 @@ pub struct Arguments {
     /// half-gates, which the protocols use; or schemes of JustGarble, such as gaxr-a2-d7 and half-gates-a2;
     /// or figures, for all schemes of the paper's figures 1 and 8
     #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',')]
-    #[arg(value_parser = Named::parse)]
-    pub scheme: Vec<Named>,
+    #[arg(value_parser = SchemeFlag::parse)]
+    pub scheme: Vec<SchemeFlag>,
     /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; the default is aes
     #[arg(long, value_name = "NAME", conflicts_with = "file", value_parser = OfPaper::parse)]
     pub circuit: Option<OfPaper>,
@@ -91,15 +91,15 @@ impl TableSink for Tables {
     }
 }
 
-impl Arguments {
+impl BenchGarblingFlags {
     /// Returns the kernel to measure.
     pub fn kernel(&self) -> Kernel {
         self.kernel.unwrap_or_else(Kernel::best)
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    if arguments.scheme != [Named::OfProtocols] || arguments.circuit.is_some() {
+pub fn run(arguments: &BenchGarblingFlags) -> Result<Report, Failure> {
+    if arguments.scheme != [SchemeFlag::OfProtocols] || arguments.circuit.is_some() {
         return schemes::run(arguments);
     }
     let start = Instant::now();
@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let mut tables = Tables::new(copies, HalfGates::table_bytes(&schedule));
 
     let cells = (ands * copies) as f64;
-    let [mut garble, mut evaluate, mut check] = [(); 3].map(|()| Measured::default());
+    let [mut garble, mut evaluate, mut check] = [(); 3].map(|()| GarblingTimes::default());
     for _ in 0..arguments.rounds {
         // The same number of AES calls at a time as garbling a copy makes.
         let call = aes_ns(kernel, HalfGates::HASH.calls_per_and * ands)?;
@@ -167,7 +167,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
     let ratios = check.ns.iter().zip(&garble.ns).map(|(check, garble)| check / garble);
     let checks_to_garbles = median(ratios.collect());
-    let [garble, evaluate, check] = [garble, evaluate, check].map(Measured::medians);
+    let [garble, evaluate, check] = [garble, evaluate, check].map(GarblingTimes::medians);
     let rows = [("garble", &garble), ("evaluate", &evaluate), ("check", &check)]
         .map(|(task, of)| json!({ "task": task, "ns": of.ns, "aes": of.aes, "ratio": of.ratio }));
     let human = format!(
@@ -197,7 +197,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-const COLUMNS: [Column; 4] = [
+const COLUMNS: [TableColumn; 4] = [
     ("ns per AND", "/task", Form::Word),
     ("all", "/ns", Form::Scaled(1.0, 2)),
     ("AES alone", "/aes", Form::Scaled(1.0, 2)),
@@ -207,7 +207,7 @@ const COLUMNS: [Column; 4] = [
 /// The largest size of tables that are kept in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
-fn component(arguments: &Arguments) -> Result<Component, Failure> {
+fn component(arguments: &BenchGarblingFlags) -> Result<Component, Failure> {
     let Some(file) = &arguments.file else { return Ok(library::aes::aes_128_component()?) };
     let program = programs::circuit(file, &InputMap::default())?;
     let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());

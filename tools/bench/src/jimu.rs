@@ -6,10 +6,10 @@ use std::sync::Arc;
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
 use brickwork::cut::Cut;
-use brickwork::engine::request::{Buckets, Parameters, Protocol};
+use brickwork::engine::request::{AgreedParameters, BucketChoice, Protocol};
 use brickwork::jimu::{self, Unit};
 use brickwork::resources::thread_cpu_seconds;
-use brickwork_cli::parts::{Failure, LinkArguments, Report, Resources};
+use brickwork_cli::parts::{Failure, LinkArguments, Report, ResourceFlags};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use brickwork_report::words::thousands;
@@ -17,11 +17,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::runs::{Phase, Setting, median};
-use crate::table::{Column, Form, MS, say, skipped, table};
+use crate::table::{Form, MS, TableColumn, say, skipped, table};
 
 /// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchJimuFlags {
     /// The figures to reproduce; all by default
     figures: Vec<Figure>,
     /// Rounds of each row; the table has medians
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[command(flatten)]
     link: LinkArguments,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
 }
 
 /// A figure of the paper.
@@ -56,7 +56,7 @@ const FIGURE_8: [[f64; 2]; 7] =
 const GATES: u64 = 1 << 16;
 
 /// Measures the tasks, and lists the paper's figures beside them.
-fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
+fn tasks(arguments: &BenchJimuFlags) -> Result<Vec<Value>, Failure> {
     let gates = arguments.largest.clamp(8, GATES) as usize;
     let round = |_| jimu::tasks::measure(40, gates, gates / 4, thread_cpu_seconds);
     let rounds = (0..arguments.rounds).map(round).collect::<Result<Vec<_>, _>>()?;
@@ -77,7 +77,7 @@ fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
 }
 
 /// The columns of the tasks, in microseconds of CPU.
-const TASKS: [Column; 6] = [
+const TASKS: [TableColumn; 6] = [
     ("task", "/task", Form::Word),
     ("garbler", "/garbler_cpu_seconds", Form::Scaled(1e6, 3)),
     ("evaluator", "/evaluator_cpu_seconds", Form::Scaled(1e6, 3)),
@@ -169,7 +169,7 @@ impl Workload {
     }
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchJimuFlags, quiet: bool) -> Result<Report, Failure> {
     let wanted = |figure: Figure| arguments.figures.is_empty() || arguments.figures.contains(&figure);
     let (mut done, mut left_out) = (Vec::new(), Vec::new());
     for row in rows().iter().filter(|row| wanted(row.figure)) {
@@ -204,11 +204,13 @@ impl Row {
     }
 
     /// Measures the row on this machine, and lists the paper's values beside it.
-    fn measured(&self, program: &brickwork::Program, arguments: &Arguments) -> Result<Value, Failure> {
+    fn measured(&self, program: &brickwork::Program, arguments: &BenchJimuFlags) -> Result<Value, Failure> {
         let executions = (self.executions > 1).then_some(self.executions);
-        let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::JIMU) };
-        let Arguments { resources, link, rounds, .. } = arguments;
-        let setting = Setting { resources, line: link.line(), buckets: Buckets::Fastest, rounds: *rounds };
+        let parameters =
+            AgreedParameters { security: Some(40), executions, ..AgreedParameters::new(Protocol::JIMU) };
+        let BenchJimuFlags { resources, link, rounds, .. } = arguments;
+        let setting =
+            Setting { resources, line: link.line(), buckets: BucketChoice::Fastest, rounds: *rounds };
         let runs = setting.measure(program, parameters, &self.cut)?;
         let threads = self.threads(program.given(), *rounds)?;
         // As in the paper: everything except setup, in both directions.
@@ -251,7 +253,7 @@ impl Row {
     }
 }
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [TableColumn; 16] = [
     ("program", "/program", Form::Word),
     ("cut", "/cut", Form::Word),
     ("runs", "/executions", Form::Count),

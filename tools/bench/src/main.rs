@@ -27,15 +27,15 @@ static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages:
 
 #[derive(Subcommand)]
 enum Command {
-    Garbling(garbling::Arguments),
-    Protocol(protocol::Arguments),
-    Compare(compare::Arguments),
-    Stock(stock::Arguments),
-    Papers(papers::Arguments),
-    Jimu(jimu::Arguments),
-    Scale(scale::Arguments),
-    Cuts(cuts::Arguments),
-    Cluster(cluster::Arguments),
+    Garbling(garbling::BenchGarblingFlags),
+    Protocol(protocol::BenchProtocolFlags),
+    Compare(compare::BenchCompareFlags),
+    Stock(stock::BenchStockFlags),
+    Papers(papers::BenchPapersFlags),
+    Jimu(jimu::BenchJimuFlags),
+    Scale(scale::BenchScaleFlags),
+    Cuts(cuts::BenchCutsFlags),
+    Cluster(cluster::BenchClusterFlags),
     /// A measured process of a run or a job.
     #[command(flatten)]
     Started(Started),

@@ -28,12 +28,12 @@ pub fn aes_ns(kernel: Kernel, calls: usize) -> Result<f64, Failure> {
 /// The time of a task in each round per gate of a copy, and the time of its AES calls in the same round, all
 /// in nanoseconds.
 #[derive(Default)]
-pub struct Measured {
+pub struct GarblingTimes {
     pub ns: Vec<f64>,
     aes: Vec<f64>,
 }
 
-impl Measured {
+impl GarblingTimes {
     pub fn add(&mut self, aes: f64, ns: f64) {
         self.ns.push(ns);
         self.aes.push(aes);

@@ -3,28 +3,28 @@
 use brickwork::engine::both::{Both, fastest};
 use brickwork::engine::request::RunRequest;
 use brickwork_cli::parts::{
-    Choice, CutArguments, Failure, LinkArguments, ParameterArguments, ProgramArguments, Report, Resources,
-    programs, promise_text,
+    CutArguments, Failure, LinkArguments, ParameterArguments, ProgramArguments, ProtocolFlags, Report,
+    ResourceFlags, programs, promise_text,
 };
 use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;
 use serde_json::json;
 
-use crate::runs::{Measured, measure};
+use crate::runs::{MeasuredRuns, measure};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchProtocolFlags {
     #[command(flatten)]
     program: ProgramArguments,
     #[command(flatten)]
     parameters: ParameterArguments,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
     link: LinkArguments,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
     #[command(flatten)]
     cut: CutArguments,
     /// Rounds, each with two new processes; the result is the median
@@ -33,9 +33,9 @@ pub struct Arguments {
     rounds: u32,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchProtocolFlags, quiet: bool) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?;
-    let Arguments { parameters, resources, choice, cut, link, .. } = arguments;
+    let BenchProtocolFlags { parameters, resources, choice, cut, link, .. } = arguments;
     let request = RunRequest {
         resources: resources.of_request(),
         buckets: choice.buckets,
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json!(measured), text(program.name(), &measured) + &promise))
 }
 
-fn text(program: &str, measured: &Measured) -> String {
+fn text(program: &str, measured: &MeasuredRuns) -> String {
     let mut text = format!(
         "{program}: {}, each checked against simulation; medians of {}, seconds and bytes of one execution\n\
          Cut: {}\n",

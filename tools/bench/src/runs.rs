@@ -3,7 +3,7 @@
 use brickwork::circuit::{self, Party, value};
 use brickwork::cut::{Cut, CutChoice};
 use brickwork::engine::both::Both;
-use brickwork::engine::request::{Buckets, LinkSpeed, Parameters, RunRequest};
+use brickwork::engine::request::{AgreedParameters, BucketChoice, LinkSpeed, RunRequest};
 use brickwork::engine::role;
 use brickwork::plan::Cost;
 use brickwork::program::repeated;
@@ -11,8 +11,8 @@ use brickwork::random::Rng;
 use brickwork::reading::output_value;
 use brickwork::session::{PhaseReport, Promise};
 use brickwork::{Program, Report};
-use brickwork_cli::parts::{Failure, Resources, in_processes};
-use brickwork_kernels::{Kernel, Secrets};
+use brickwork_cli::parts::{Failure, ResourceFlags, in_processes};
+use brickwork_kernels::{Kernel, SecretBlocks};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -35,14 +35,14 @@ impl<T> From<[T; 2]> for OfBoth<T> {
 
 /// The simulated network between the parties.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct Line {
+pub struct SimulatedLine {
     bits_per_second: Option<u64>,
     rtt_seconds: f64,
 }
 
-impl From<LinkSpeed> for Line {
+impl From<LinkSpeed> for SimulatedLine {
     fn from(link: LinkSpeed) -> Self {
-        Line { bits_per_second: link.bits_per_second, rtt_seconds: link.rtt.as_secs_f64() }
+        SimulatedLine { bits_per_second: link.bits_per_second, rtt_seconds: link.rtt.as_secs_f64() }
     }
 }
 
@@ -57,7 +57,7 @@ pub struct Phase {
 
 /// Random inputs of a program, and its outputs without a protocol.
 pub struct Trial {
-    inputs: [Secrets<bool>; 2],
+    inputs: [SecretBlocks<bool>; 2],
     /// Inputs in the form of a file.
     pub values: [Value; 2],
     /// Outputs as bits, and in the form of a file.
@@ -94,7 +94,7 @@ impl Trial {
             values: PARTIES.map(value),
             outputs: PARTIES.map(|party| output_value(program, party, executions, &outputs[party as usize])),
             expected: outputs,
-            inputs: inputs.map(Secrets::new),
+            inputs: inputs.map(SecretBlocks::new),
         })
     }
 
@@ -154,7 +154,7 @@ impl Rounds {
 
 /// The cost of runs in several rounds: medians.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredRuns {
     /// Of one execution.
     pub phases: Vec<Phase>,
     pub cut: String,
@@ -174,11 +174,11 @@ pub struct Measured {
     pub kernel: String,
     pub threads: usize,
     lanes: u8,
-    link: Line,
+    link: SimulatedLine,
 }
 
 /// Returns the cost of runs by `both` on random inputs.
-pub fn measure(both: &Both, count: u32, quiet: bool) -> Result<Measured, Failure> {
+pub fn measure(both: &Both, count: u32, quiet: bool) -> Result<MeasuredRuns, Failure> {
     let (program, executions) = (both.program.given(), both.request.parameters.executions);
     let mut rounds = Vec::new();
     for round in 1..=count {
@@ -207,7 +207,7 @@ pub fn measure(both: &Both, count: u32, quiet: bool) -> Result<Measured, Failure
     let cpu = rounds.median(|[garbler, evaluator]| cpu_seconds(garbler) + cpu_seconds(evaluator));
     let per_and = |value: f64| (and_gates > 0).then_some(value);
     let resources = both.request.resources;
-    Ok(Measured {
+    Ok(MeasuredRuns {
         phases: evaluator.phases.iter().map(of_one).collect(),
         cut: evaluator.cut.to_string(),
         executions,
@@ -235,15 +235,20 @@ fn threads(given: Option<u16>) -> usize {
 
 /// The flags for measuring runs in a given cut.
 pub struct Setting<'a> {
-    pub resources: &'a Resources,
+    pub resources: &'a ResourceFlags,
     pub line: LinkSpeed,
-    pub buckets: Buckets,
+    pub buckets: BucketChoice,
     pub rounds: u32,
 }
 
 impl Setting<'_> {
     /// Returns the cost of runs of a program in this cut.
-    pub fn measure(&self, program: &Program, parameters: Parameters, cut: &Cut) -> Result<Measured, Failure> {
+    pub fn measure(
+        &self,
+        program: &Program,
+        parameters: AgreedParameters,
+        cut: &Cut,
+    ) -> Result<MeasuredRuns, Failure> {
         let request = RunRequest {
             resources: self.resources.of_request(),
             line: self.line,

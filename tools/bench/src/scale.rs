@@ -10,15 +10,15 @@ use brickwork::duplo;
 use brickwork::engine::machine;
 use brickwork::plan::{Link, Machine};
 use brickwork_cli::parts::{Failure, LinkArguments, Report};
-use brickwork_report::chart::{self, Axis, Chart, Point, Series};
+use brickwork_report::chart::{self, Axis, Chart, ChartSeries, CurvePoint};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::table::{Column, Form, table};
+use crate::table::{Form, TableColumn, table};
 
 /// Predict the growth of cost up to 10^12 AND gates
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchScaleFlags {
     #[command(flatten)]
     link: LinkArguments,
     /// Threads of each party; all cores by default
@@ -38,7 +38,7 @@ const GATES: std::ops::RangeInclusive<i32> = 4..=12;
 /// Number of AND gates for comparing cores and networks.
 const COMPARED: f64 = 1e9;
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchScaleFlags) -> Result<Report, Failure> {
     let machine = machine::measured(false, || {})?.with_threads(arguments.threads);
     let link = arguments.link.line().with_lanes(1);
     let components = components()?;
@@ -92,7 +92,7 @@ fn row(name: &str, circuit: &Circuit, gates: f64, machine: &Machine, link: &Link
     }))
 }
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [TableColumn; 8] = [
     ("component", "/component", Form::Word),
     ("AND gates", "/and_gates", Form::Power(0)),
     ("slots", "/slots", Form::Power(2)),
@@ -119,7 +119,7 @@ fn compared((name, circuit): &(String, Arc<Circuit>), machine: &Machine) -> Vec<
     all
 }
 
-const COLUMNS_OF_CORES: [Column; 5] = [
+const COLUMNS_OF_CORES: [TableColumn; 5] = [
     ("cores", "/cores", Form::Count),
     ("Mbit/s", "/bits_per_second", Form::Scaled(1e-6, 0)),
     ("B", "/bucket_size", Form::Count),
@@ -128,7 +128,7 @@ const COLUMNS_OF_CORES: [Column; 5] = [
 ];
 
 /// Returns the measured rows: AND gates of all executions, and their seconds.
-fn measured(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
+fn measured(arguments: &BenchScaleFlags) -> Result<Vec<Value>, Failure> {
     let Some(path) = &arguments.results else { return Ok(Vec::new()) };
     let text = fs::read_to_string(path).map_err(|e| Failure::cannot_read(&path.display().to_string(), &e))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -145,8 +145,8 @@ fn number(row: &Value, field: &str) -> f64 {
 
 fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
-    let by_component = |x: &str, y: &dyn Fn(&Value) -> f64| -> Vec<Series> {
-        let point = |row: &Value| Point {
+    let by_component = |x: &str, y: &dyn Fn(&Value) -> f64| -> Vec<ChartSeries> {
+        let point = |row: &Value| CurvePoint {
             x: number(row, x),
             y: y(row),
             title: format!(
@@ -160,7 +160,7 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
         };
         let components = rows.chunk_by(|a, b| a["component"] == b["component"]);
         components
-            .map(|rows| Series {
+            .map(|rows| ChartSeries {
                 name: text(&rows[0], "component"),
                 points: rows.iter().map(point).collect(),
             })
@@ -169,9 +169,9 @@ fn charts(rows: &[Value], measured: &[Value]) -> Vec<Chart> {
     let per_gate = |row: &Value| 1e9 * number(row, "seconds") / number(row, "and_gates");
     let mut time = by_component("and_gates", &per_gate);
     // Measured points are not connected by a line, so each is a series of its own.
-    time.extend(measured.iter().map(|row| Series {
+    time.extend(measured.iter().map(|row| ChartSeries {
         name: String::new(),
-        points: vec![Point {
+        points: vec![CurvePoint {
             x: number(row, "and_gates"),
             y: per_gate(row),
             title: format!("measured: {}", text(row, "key")),

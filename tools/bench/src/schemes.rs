@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use brickwork::justgarble::{
-    Cipher, Circuit, Evaluator, Garbled, Garbler, Method, Opening, Scheme, Shape, library,
+    Cipher, Evaluator, GarbledCircuit, Garbler, Method, NormalCircuit, PublicCircuit, PublicGate, Scheme,
+    library,
 };
 use brickwork::random::Rng;
 use brickwork_cli::parts::{Failure, Report, programs};
@@ -13,10 +14,10 @@ use brickwork_kernels::Kernel;
 use brickwork_report::words::{plural, thousands};
 use serde_json::{Value, json};
 
-use crate::garbling::Arguments;
-use crate::measured::{Figure, Measured, aes_ns, time};
+use crate::garbling::BenchGarblingFlags;
+use crate::measured::{Figure, GarblingTimes, aes_ns, time};
 use crate::runs::median;
-use crate::table::{Column, Form, table};
+use crate::table::{Form, TableColumn, table};
 
 /// A circuit of the paper.
 #[derive(Clone, Copy)]
@@ -49,7 +50,7 @@ impl OfPaper {
         }
     }
 
-    fn circuit(self) -> Result<Circuit, brickwork::ProtocolError> {
+    fn circuit(self) -> Result<NormalCircuit, brickwork::ProtocolError> {
         match self {
             OfPaper::Aes => library::aes(),
             OfPaper::Mexp(bits) => library::modular_exponentiation(bits),
@@ -60,7 +61,7 @@ impl OfPaper {
 
 /// The values of `--scheme`.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Named {
+pub enum SchemeFlag {
     /// The half-gates of the protocols, for which no circuit of the paper is measured.
     OfProtocols,
     /// The schemes of figures 1 and 8, and half-gates with and without privacy.
@@ -69,13 +70,13 @@ pub enum Named {
     One(Scheme),
 }
 
-impl Named {
+impl SchemeFlag {
     /// Returns the scheme of this name, for clap.
     pub fn parse(name: &str) -> Result<Self, String> {
         match name {
-            "half-gates" => Ok(Named::OfProtocols),
-            "figures" => Ok(Named::Figures),
-            _ => Scheme::named(name).map(Named::One).map_err(|why| why.to_string()),
+            "half-gates" => Ok(SchemeFlag::OfProtocols),
+            "figures" => Ok(SchemeFlag::Figures),
+            _ => Scheme::named(name).map(SchemeFlag::One).map_err(|why| why.to_string()),
         }
     }
 }
@@ -104,18 +105,18 @@ const FIGURES: [&str; 16] = [
 const MOST_ROW_BYTES: u64 = 8 << 30;
 
 /// Measures garbling and evaluating with schemes of JustGarble.
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchGarblingFlags) -> Result<Report, Failure> {
     let start = Instant::now();
     let mut schemes = Vec::new();
     for &name in &arguments.scheme {
         match name {
-            Named::One(scheme) => schemes.push(scheme),
-            Named::Figures => {
+            SchemeFlag::One(scheme) => schemes.push(scheme),
+            SchemeFlag::Figures => {
                 for name in FIGURES {
                     schemes.push(Scheme::named(name)?);
                 }
             }
-            Named::OfProtocols => {
+            SchemeFlag::OfProtocols => {
                 return Err(Failure::usage(
                     "half-gates, those of the protocols, are measured by themselves and on a component; \
                      those that go with other schemes and --circuit are half-gates-a2",
@@ -151,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
 }
 
 /// Returns the circuit to measure, with its name: a program as one circuit, or one of the paper.
-fn circuit(arguments: &Arguments) -> Result<(String, Circuit), Failure> {
+fn circuit(arguments: &BenchGarblingFlags) -> Result<(String, NormalCircuit), Failure> {
     match &arguments.file {
         None => {
             let of_paper = arguments.circuit.unwrap_or(OfPaper::Aes);
@@ -159,12 +160,12 @@ fn circuit(arguments: &Arguments) -> Result<(String, Circuit), Failure> {
         }
         Some(file) => {
             let program = programs::circuit(file, &Default::default())?;
-            Ok((program.name().into(), Circuit::of(&program.flatten()?)?))
+            Ok((program.name().into(), NormalCircuit::of(&program.flatten()?)?))
         }
     }
 }
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [TableColumn; 9] = [
     ("scheme", "/scheme", Form::Word),
     ("garble", "/garble/ns_per_gate", Form::Scaled(1.0, 2)),
     ("AES alone", "/garble/aes_ns_per_gate", Form::Scaled(1.0, 2)),
@@ -189,9 +190,13 @@ fn calls(method: Method) -> [usize; 2] {
 }
 
 /// Returns the time of a scheme on a circuit, per gate of a copy.
-fn measure(arguments: &Arguments, scheme: Scheme, circuit: &Circuit) -> Result<Value, Failure> {
+fn measure(
+    arguments: &BenchGarblingFlags,
+    scheme: Scheme,
+    circuit: &NormalCircuit,
+) -> Result<Value, Failure> {
     let (copies, kernel) = (arguments.copies as usize, arguments.kernel());
-    let shape = Shape::of(scheme.method(), circuit);
+    let shape = PublicCircuit::of(scheme.method(), circuit);
     let row_bytes = shape.rows() as u64 * 16 * u64::from(arguments.copies);
     if row_bytes > MOST_ROW_BYTES {
         let why =
@@ -206,7 +211,7 @@ fn measure(arguments: &Arguments, scheme: Scheme, circuit: &Circuit) -> Result<V
     let mut free = Free::new(kernel, scheme, &shape, copies)?;
     let input: Vec<bool> = (0..circuit.inputs()).map(|i| i % 3 == 1).collect();
     let expected = circuit.evaluate(&input);
-    let [mut garble, mut evaluate] = [(); 2].map(|()| Measured::default());
+    let [mut garble, mut evaluate] = [(); 2].map(|()| GarblingTimes::default());
     let mut frees = Vec::new();
     for _ in 0..arguments.rounds {
         // The same number of calls at a time as garbling makes.
@@ -222,7 +227,7 @@ fn measure(arguments: &Arguments, scheme: Scheme, circuit: &Circuit) -> Result<V
         );
         let tokens = garblings.iter().map(|g| g.encoding.encode(&input)).collect::<Result<Vec<_>, _>>()?;
         let inputs: Vec<&[u128]> = tokens.iter().map(|tokens| &tokens[..]).collect();
-        let garbled: Vec<&Garbled> = garblings.iter().map(|garbling| &garbling.garbled).collect();
+        let garbled: Vec<&GarbledCircuit> = garblings.iter().map(|garbling| &garbling.garbled).collect();
         let mut outputs = Vec::new();
         evaluate.add(
             of_evaluator,
@@ -263,7 +268,7 @@ fn measure(arguments: &Arguments, scheme: Scheme, circuit: &Circuit) -> Result<V
 /// setting as many inputs is subtracted: it is measured on at most [`MOST_SET`] inputs.
 struct Free {
     /// Each with the factor of its time.
-    walks: [(Evaluator, Garbled, f64); 2],
+    walks: [(Evaluator, GarbledCircuit, f64); 2],
     tokens: Vec<u128>,
     copies: usize,
 }
@@ -272,8 +277,13 @@ struct Free {
 const MOST_SET: u32 = 1 << 20;
 
 impl Free {
-    fn new(kernel: Kernel, scheme: Scheme, shape: &Shape, copies: usize) -> Result<Option<Self>, Failure> {
-        let is_free = |opening: &Opening| matches!(opening, Opening::Sum { .. });
+    fn new(
+        kernel: Kernel,
+        scheme: Scheme,
+        shape: &PublicCircuit,
+        copies: usize,
+    ) -> Result<Option<Self>, Failure> {
+        let is_free = |opening: &PublicGate| matches!(opening, PublicGate::Sum { .. });
         let sums = shape.gates().iter().filter(|(.., opening)| is_free(opening)).count();
         if sums == 0 {
             return Ok(None);
@@ -292,9 +302,9 @@ impl Free {
             next[at] += 1;
         }
         let last = inputs + sums as u32 - 1;
-        let walk = |inputs: u32, gates: Vec<(u32, u32, Opening)>, output: u32| -> Result<_, Failure> {
-            let shape = Arc::new(Shape::new(scheme.method(), inputs, gates, vec![output])?);
-            let garbled = Garbled::new(scheme, 1, shape, Vec::new())?;
+        let walk = |inputs: u32, gates: Vec<(u32, u32, PublicGate)>, output: u32| -> Result<_, Failure> {
+            let shape = Arc::new(PublicCircuit::new(scheme.method(), inputs, gates, vec![output])?);
+            let garbled = GarbledCircuit::new(scheme, 1, shape, Vec::new())?;
             Ok((Evaluator::with_kernel(kernel, &garbled)?, garbled))
         };
         let set = inputs.min(MOST_SET);
@@ -332,9 +342,9 @@ mod tests {
     #[test]
     fn gates_without_rows_are_measured_alone_in_large_circuits() {
         let scheme = Scheme::named("gax-a2").unwrap();
-        let gate = (0, 1, Opening::Sum { first: true, second: true });
+        let gate = (0, 1, PublicGate::Sum { first: true, second: true });
         let inputs = MOST_SET + 2;
-        let shape = Shape::new(scheme.method(), inputs, vec![gate], vec![inputs]).unwrap();
+        let shape = PublicCircuit::new(scheme.method(), inputs, vec![gate], vec![inputs]).unwrap();
         let free = Free::new(Kernel::best(), scheme, &shape, 1).unwrap().expect("a gate without rows");
         let [_, (_, nothing, factor)] = &free.walks;
         assert_eq!((free.tokens.len(), nothing.shape().inputs()), (inputs as usize, MOST_SET));

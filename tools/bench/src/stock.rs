@@ -18,7 +18,7 @@ use brickwork::resources;
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
-use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
+use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener, PublicKey};
 use brickwork_cli::parts::{Failure, ProgramArguments, Report, programs, security};
 use brickwork_report::words::{bytes, plural};
 use clap::Args;
@@ -30,7 +30,7 @@ use crate::runs::{OfBoth, PARTIES, folder, median};
 /// Time making stock on disk and in memory, programs that use stock over one connection, steps of a session
 /// in memory, and verifying the store
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchStockFlags {
     #[command(flatten)]
     program: ProgramArguments,
     /// Number of executions to make stock for and to run
@@ -96,7 +96,8 @@ impl Parties {
         work: impl Fn(Party, Channel) -> Result<T, Failure> + Sync,
     ) -> Result<[T; 2], Failure> {
         let [garbler, evaluator] = &self.identities;
-        let options = |party| Options { party, lanes: 1, timeout: std::time::Duration::from_secs(60) };
+        let options =
+            |party| EndpointOptions { party, lanes: 1, timeout: std::time::Duration::from_secs(60) };
         let listener =
             Listener::bind("127.0.0.1:0", garbler, evaluator.public_key(), &options(Party::Garbler))?;
         let address = listener.local_addr()?.to_string();
@@ -219,7 +220,7 @@ impl Inputs {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &BenchStockFlags) -> Result<Report, Failure> {
     let program = programs::program(&arguments.program)?.given().clone();
     let executions = usize::from(arguments.executions);
     let Request { components, garbler_wires, .. } = Request::of(&program);

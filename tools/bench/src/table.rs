@@ -21,12 +21,12 @@ pub enum Form {
 pub const MS: Form = Form::Scaled(1e3, 1);
 
 /// A column: its heading, the JSON pointer to its value in a row, and its form.
-pub type Column = (&'static str, &'static str, Form);
+pub type TableColumn = (&'static str, &'static str, Form);
 
 /// Formats rows as a table that is also one in Markdown. Words are aligned to the left, and numbers to the
 /// right.
-pub fn table(columns: &[Column], rows: &[Value]) -> String {
-    let cell = |row: &Value, (_, at, form): &Column| {
+pub fn table(columns: &[TableColumn], rows: &[Value]) -> String {
+    let cell = |row: &Value, (_, at, form): &TableColumn| {
         let value = row.pointer(at).unwrap_or(&Value::Null);
         match (form, value.as_f64()) {
             (Form::Word, _) => value.as_str().unwrap_or_default().to_owned(),

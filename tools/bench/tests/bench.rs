@@ -10,12 +10,12 @@ use brickwork::duplo::cost::{script_from_stock, script_of_filling};
 use brickwork::{Security, plan};
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
-use brickwork_testing::command::{Program, example, is_error, object, path, text};
+use brickwork_testing::command::{ProjectBinary, example, is_error, object, path, text};
 use brickwork_testing::{pages, schema};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const BENCH: Program = Program {
+const BENCH: ProjectBinary = ProjectBinary {
     path: env!("CARGO_BIN_EXE_brickwork-bench"),
     caches,
     name: |arguments| format!("bench-{}", arguments[0]),

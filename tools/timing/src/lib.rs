@@ -13,18 +13,18 @@ use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramB
 use brickwork::duplo::Report;
 use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked, works};
 use brickwork::duplo::{Lacking, Maker, Request};
-use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
+use brickwork::session::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use brickwork::{ProtocolError as Error, Security};
 use zeroize::Zeroizing;
 
 /// The secrets of a run that is being played.
-pub type Shared = Arc<Mutex<Secrets>>;
+pub type SharedSecrets = Arc<Mutex<RunSecrets>>;
 
 /// The secrets of a run, as the hooks report them; sent bytes are not secrets.
 #[derive(Default)]
-pub struct Secrets {
+pub struct RunSecrets {
     /// The values at each point, and the number of their reporter: 0 for the party's session, from 1 for its
     /// makers.
     at: Vec<(usize, Point, Vec<u128>)>,
@@ -37,7 +37,7 @@ pub struct Secrets {
 /// The number of the session, which reports secrets if there is no maker, and otherwise the epoch's offsets.
 const SESSION: usize = 0;
 
-impl Secrets {
+impl RunSecrets {
     fn note(&mut self, who: usize, point: Point, bytes: &[u8]) {
         if !bytes.is_empty() && bytes.len().is_multiple_of(16) {
             let values =
@@ -143,8 +143,8 @@ fn input(seed: u64) -> Vec<bool> {
 ///
 /// # Panics
 /// If the run fails.
-pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
-    let job = Job { threads: 2, ..Job::new(program(), 40, IDENTITIES) };
+pub fn play(ends: (Channel, Channel), secrets: &SharedSecrets) -> [Report; 2] {
+    let job = AgreedJob { threads: 2, ..AgreedJob::new(program(), 40, IDENTITIES) };
     let (left, right) = watched(ends, secrets);
     std::thread::scope(|scope| {
         let job = &job;
@@ -162,7 +162,7 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
 ///
 /// # Panics
 /// If anything fails.
-pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) -> [Vec<bool>; 2] {
+pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &SharedSecrets) -> [Vec<bool>; 2] {
     let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
     let stock = stock_for(&program);
     let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
@@ -194,7 +194,7 @@ pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) 
 pub fn play_by_makers(
     ends: impl Fn() -> (Channel, Channel),
     home: impl Fn() -> (Channel, Channel) + Sync,
-    secrets: &Shared,
+    secrets: &SharedSecrets,
 ) {
     let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
     let steps = [stock_for(&program)];
@@ -239,7 +239,7 @@ fn store(folder: &Path, party: Party) -> Result<Store, Error> {
 }
 
 /// Returns these ends of a channel, after a hook notes all sent bytes as not secret.
-fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Channel, Channel) {
+fn watched((mut left, mut right): (Channel, Channel), secrets: &SharedSecrets) -> (Channel, Channel) {
     for channel in [&mut left, &mut right] {
         let secrets = secrets.clone();
         channel.set_tamper(Box::new(move |_, payload| {
@@ -256,7 +256,7 @@ fn watched((mut left, mut right): (Channel, Channel), secrets: &Shared) -> (Chan
 }
 
 /// Returns hooks that note secrets under the reporter's number.
-fn noting(secrets: &Shared, who: usize) -> Hooks {
+fn noting(secrets: &SharedSecrets, who: usize) -> Hooks {
     let secrets = secrets.clone();
     Hooks {
         alter: Some(Box::new(move |point, bytes| secrets.lock().unwrap().note(who, point, bytes))),
@@ -265,6 +265,6 @@ fn noting(secrets: &Shared, who: usize) -> Hooks {
 }
 
 /// Returns the secrets of a run, labels and offsets, with their names.
-pub fn known(secrets: &Shared) -> HashMap<u128, &'static str> {
+pub fn known(secrets: &SharedSecrets) -> HashMap<u128, &'static str> {
     secrets.lock().expect("no panic").finish()
 }

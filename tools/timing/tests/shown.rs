@@ -9,12 +9,12 @@ use std::time::Duration;
 use brickwork::circuit::Party;
 use brickwork::commit::Committed;
 use brickwork::label::{Delta, Label};
-use brickwork::ot::base::Keys;
+use brickwork::ot::base::SeriesKeys;
 use brickwork::random::{Rng, SEED_BYTES, Seed};
-use brickwork::stock::{Chain, Forward, Secrets};
-use brickwork::wire::tls::{Identity, Listener, Options, connect};
+use brickwork::stock::{Chain, EpochSecrets, Forward};
+use brickwork::wire::tls::{EndpointOptions, Identity, Listener, connect};
 use brickwork_kernels::Aes128;
-use brickwork_timing::{Shared, evaluator_input, garbler_input, known, play};
+use brickwork_timing::{SharedSecrets, evaluator_input, garbler_input, known, play};
 
 /// The destination of the log.
 #[derive(Clone, Default)]
@@ -78,7 +78,7 @@ fn a_run_at_trace_level_shows_no_secret() {
 
     let [(garbler, garbler_secret), (evaluator, evaluator_secret)] =
         [Identity::generate().unwrap(), Identity::generate().unwrap()];
-    let options = |party| Options { party, lanes: 2, timeout: Duration::from_secs(60) };
+    let options = |party| EndpointOptions { party, lanes: 2, timeout: Duration::from_secs(60) };
     let listener =
         Listener::bind("127.0.0.1:0", &garbler, evaluator.public_key(), &options(Party::Garbler)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -90,11 +90,11 @@ fn a_run_at_trace_level_shows_no_secret() {
             connect(&address, &evaluator, garbler.public_key(), &options(Party::Evaluator)).unwrap();
         (accepted.join().unwrap(), connected)
     });
-    let secrets = Shared::default();
+    let secrets = SharedSecrets::default();
     let reports = play(ends, &secrets);
     // A party whose peer never connects ends with an error.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let patience = Options { timeout: Duration::from_millis(200), ..options(Party::Evaluator) };
+    let patience = EndpointOptions { timeout: Duration::from_millis(200), ..options(Party::Evaluator) };
     let error = connect(&nobody, &evaluator, garbler.public_key(), &patience)
         .err()
         .expect("no program listens at this address");
@@ -152,14 +152,14 @@ fn secrets_have_no_debug_output() {
         format!("{:?}", Label::from_bits(secret)),
         format!("{:?}", Delta::new(secret)),
         format!("{:?}", seed()),
-        format!("{:?}", Keys { sent: vec![[seed(), seed()]], received: vec![seed()] }),
+        format!("{:?}", SeriesKeys { sent: vec![[seed(), seed()]], received: vec![seed()] }),
         format!("{:?}", Aes128::new(secret)),
         format!("{:?}", Rng::expand(&seed(), "test")),
         format!("{:?}", vec![Label::from_bits(secret); 3]),
         format!("{:?}", Identity::generate().unwrap().0),
         format!("{:?}", Forward::of_setup(vec![secret; 3])),
         format!("{:?}", Chain::of(&[secret.to_le_bytes(); 2].concat().try_into().unwrap())),
-        format!("{:?}", Secrets::fixed(&secret.to_le_bytes())),
+        format!("{:?}", EpochSecrets::fixed(&secret.to_le_bytes())),
     ];
     let secrets = all_spellings([secret]);
     for text in texts {
@@ -193,5 +193,5 @@ fn static_assertions_no_debug() {
     <brickwork::ot::base::curve::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::base::lattice::Receiver as Ambiguous<_>>::check();
     <brickwork::solder::GarblerWire as Ambiguous<_>>::check();
-    <brickwork_kernels::Wires as Ambiguous<_>>::check();
+    <brickwork_kernels::WalkLabels as Ambiguous<_>>::check();
 }

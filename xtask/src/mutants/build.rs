@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::find::Mutant;
-use super::weave::{Change, Woven, weave};
+use super::weave::{SourceChange, Woven, weave};
 
 /// The crates with mutants; the first crate has the switch, which the others re-export.
 pub const PACKAGES: [&str; 13] = [
@@ -80,7 +80,7 @@ pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) ->
             let mut culprits = culprits(message, &woven);
             if culprits.is_empty() {
                 culprits = between(message, &woven);
-                culprits.retain(|&mutant| mutants[mutant].change.as_ref().is_some_and(Change::deletes));
+                culprits.retain(|&mutant| mutants[mutant].change.as_ref().is_some_and(SourceChange::deletes));
             }
             if culprits.is_empty() {
                 unexplained += message["rendered"].as_str().unwrap_or_default();
@@ -253,8 +253,10 @@ mod tests {
     fn mutants_between_the_places_of_an_error_are_found() {
         let text = "fn f(a: A) { let b = a.b(); g(b)?; h(a) }";
         let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
-        let changes =
-            [Change::Statement(at("g(b)?;"), String::new()), Change::Expression(at("h(a)"), "1".into())];
+        let changes = [
+            SourceChange::Statement(at("g(b)?;"), String::new()),
+            SourceChange::Expression(at("h(a)"), "1".into()),
+        ];
         let woven = weave(text, changes.iter().enumerate());
         let place = |part: &str, primary: bool| {
             let start = woven.text.find(part).unwrap();
@@ -269,6 +271,6 @@ mod tests {
         let woven = HashMap::from([("a.rs".to_owned(), woven)]);
         assert!(culprits(&message, &woven).is_empty());
         assert_eq!(between(&message, &woven), [0, 1]);
-        assert_eq!(changes.each_ref().map(Change::deletes), [true, false]);
+        assert_eq!(changes.each_ref().map(SourceChange::deletes), [true, false]);
     }
 }

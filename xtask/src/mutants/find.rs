@@ -11,7 +11,7 @@ use serde_json::Value;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-use super::weave::Change;
+use super::weave::SourceChange;
 
 /// One mutant.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Mutant {
     /// The path, relative to the workspace's root.
     pub file: String,
     /// The change of the text, if the mutant can be woven in.
-    pub change: Option<Change>,
+    pub change: Option<SourceChange>,
 }
 
 /// Returns the mutants of all selected files of these packages, in the order of `cargo mutants`.
@@ -95,13 +95,13 @@ impl<'a> Source<'a> {
         Mutant { name, file: self.file.into(), change: self.change(listed) }
     }
 
-    fn change(&self, listed: &Value) -> Option<Change> {
+    fn change(&self, listed: &Value) -> Option<SourceChange> {
         let replacement = listed["replacement"].as_str()?.to_owned();
         let (start, end) = (self.byte(&listed["span"]["start"])?, self.byte(&listed["span"]["end"])?);
         match listed["genre"].as_str()? {
             // Two values of different types have no common `impl Trait`.
             "FnValue" if listed["function"]["return_type"].as_str()?.contains("impl ") => None,
-            "FnValue" => Some(Change::Return(start, replacement)),
+            "FnValue" => Some(SourceChange::Return(start, replacement)),
             "BinaryOperator" | "UnaryOperator" => {
                 let (operator, expression) = self.operators.get(&start)?;
                 let at = expression.clone()?;
@@ -110,10 +110,10 @@ impl<'a> Source<'a> {
                     true => format!("({left}) {replacement}{right}"),
                     false => [left, &replacement, right].concat(),
                 };
-                Some(Change::Expression(at, text))
+                Some(SourceChange::Expression(at, text))
             }
-            "MatchArm" => Some(Change::Arm(*self.arms.get(&start)?)),
-            "MatchArmGuard" => Some(Change::Expression(start..end, replacement)),
+            "MatchArm" => Some(SourceChange::Arm(*self.arms.get(&start)?)),
+            "MatchArmGuard" => Some(SourceChange::Expression(start..end, replacement)),
             _ => None,
         }
     }
@@ -180,7 +180,7 @@ struct Checks<'a, 's> {
 }
 
 impl Checks<'_, '_> {
-    fn found(&mut self, what: &str, node: &impl Spanned, change: Change) {
+    fn found(&mut self, what: &str, node: &impl Spanned, change: SourceChange) {
         let (start, text) = (node.span().start(), &self.source.text[node.span().byte_range()]);
         let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = match text.char_indices().nth(60) {
@@ -197,7 +197,7 @@ impl Checks<'_, '_> {
     fn decided(&mut self, what: &str, condition: &syn::Expr, holds: bool) {
         let at = condition.span().byte_range();
         let text = format!("let _ = {}; {holds}", &self.source.text[at.clone()]);
-        self.found(what, condition, Change::Expression(at, text));
+        self.found(what, condition, SourceChange::Expression(at, text));
     }
 
     fn function(&mut self, name: String, attributes: &[syn::Attribute], visit: impl FnOnce(&mut Self)) {
@@ -274,10 +274,10 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
             && !sends(&tried.expr)
         {
             let (at, inner) = (statement.span().byte_range(), tried.expr.span().byte_range());
-            self.found("delete", statement, Change::Statement(at.clone(), String::new()));
+            self.found("delete", statement, SourceChange::Statement(at.clone(), String::new()));
             // This mutant makes the check, because the check may receive a message, but ignores the result.
             let ignored = format!("let _ = {};", &self.source.text[inner]);
-            self.found("ignore", statement, Change::Statement(at, ignored));
+            self.found("ignore", statement, SourceChange::Statement(at, ignored));
         }
         visit::visit_stmt(self, statement);
     }
@@ -286,7 +286,7 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
         let condition = &*branch.cond;
         if ends_in_error(&branch.then_branch) {
             match has_let(condition) {
-                true => self.found("never", condition, Change::Never(condition.span().byte_range())),
+                true => self.found("never", condition, SourceChange::Never(condition.span().byte_range())),
                 false => self.decided("never", condition, false),
             }
         } else if branch.else_branch.as_ref().is_some_and(|(_, other)| is_error(other)) && !has_let(condition)
@@ -321,11 +321,11 @@ impl<'ast> Visit<'ast> for Checks<'_, '_> {
         if call.method == "filter" {
             let change = match call.args.first() {
                 Some(syn::Expr::Closure(closure)) => {
-                    Change::Expression(closure.body.span().byte_range(), "true".into())
+                    SourceChange::Expression(closure.body.span().byte_range(), "true".into())
                 }
                 // Without the filter, the code compiles if the receiver and the result have the same type,
                 // such as an option.
-                _ => Change::Expression(
+                _ => SourceChange::Expression(
                     call.span().byte_range(),
                     self.source.text[call.receiver.span().byte_range()].to_owned(),
                 ),

@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use find::Mutant;
-use trial::{Bench, Outcome, Trials};
-pub use watch::{TICK, Watch};
+use trial::{Bench, MutantOutcome, Trials};
+pub use watch::{TICK, WatchedProcess};
 
 /// The page with the mutants that no test catches, and the reason why each is harmless.
 const PAGE: &str = "docs/project/mutants.md";
@@ -146,9 +146,9 @@ fn try_all(
             (_, Some(why)) if why.starts_with("E0015") => ("not woven", why.clone()),
             (_, Some(why)) => ("unviable", why.clone()),
             _ => match trials.try_one(bench, file, order[i], on)? {
-                Outcome::Caught(test) => ("caught", test),
-                Outcome::Hung(test) => ("hung", test),
-                Outcome::Missed(tests) => ("missed", format!("tried on {tests} tests")),
+                MutantOutcome::Caught(test) => ("caught", test),
+                MutantOutcome::Hung(test) => ("hung", test),
+                MutantOutcome::Missed(tests) => ("missed", format!("tried on {tests} tests")),
             },
         };
         if outcome != "unviable" {

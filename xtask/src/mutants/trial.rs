@@ -8,13 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::build::Built;
-use super::watch::{Cost, TICK, Watch};
+use super::watch::{TICK, TestCost, WatchedProcess};
 
 /// The limits of a test program's memory and files, in KiB, because a mutant may use any amount.
 const LIMIT_KIB: u64 = 8 << 20;
 /// The assumed time of a test that was not measured, which allows it 20 s: some tests wait for a deadline of
 /// seconds.
-const UNKNOWN: Cost = Cost { ticks: 200, pause: 300 };
+const UNKNOWN: TestCost = TestCost { ticks: 200, pause: 300 };
 /// The number of times that tests run again after a failure on a busy machine.
 const AGAIN: usize = 2;
 /// The ticks of a mutant's first tests together; each further round takes twice as many.
@@ -25,7 +25,7 @@ const FIRST_ROUND: u64 = 8;
 pub struct Test {
     program: PathBuf,
     pub name: String,
-    cost: Cost,
+    cost: TestCost,
 }
 
 /// The end of a run of tests.
@@ -39,7 +39,7 @@ enum End {
 
 /// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum MutantOutcome {
     /// This test, or one of these, failed.
     Caught(String),
     /// One of these tests did not end.
@@ -164,7 +164,7 @@ impl Trials {
             let fields: Vec<&str> = line.split('\t').collect();
             let [program, name, passed, ticks, pause, met] = fields[..] else { return None };
             let met = met.split_whitespace().map(|mutant| mutant.parse().ok()).collect::<Option<_>>()?;
-            let cost = Cost { ticks: ticks.parse().ok()?, pause: pause.parse().ok()? };
+            let cost = TestCost { ticks: ticks.parse().ok()?, pause: pause.parse().ok()? };
             trials.add(Test { program: program.into(), name: name.into(), cost }, passed == "true", met);
         }
         Some(trials)
@@ -172,7 +172,10 @@ impl Trials {
 
     /// Returns the number of tests, and their total time in seconds.
     pub fn tests(&self) -> (usize, f64) {
-        (self.tests.len(), self.tests.iter().map(|t| t.cost).sum::<Cost>().ticks as f64 * TICK.as_secs_f64())
+        (
+            self.tests.len(),
+            self.tests.iter().map(|t| t.cost).sum::<TestCost>().ticks as f64 * TICK.as_secs_f64(),
+        )
     }
 
     /// Tries a mutant of a file on the tests that reach it, until a test fails. Tests that caught other
@@ -184,7 +187,7 @@ impl Trials {
         file: &str,
         mutant: usize,
         (seconds, part): (f64, &str),
-    ) -> Result<Outcome, String> {
+    ) -> Result<MutantOutcome, String> {
         let mut order = self.met.get(&mutant).cloned().unwrap_or_default();
         order.retain(|&t| self.tests[t].name.contains(part));
         let catches = |t: usize| self.catches().get(&(file.to_owned(), t)).copied().unwrap_or(0);
@@ -211,7 +214,7 @@ impl Trials {
             let end = self.run_undisturbed(bench, &tests, mutant)?;
             match end {
                 End::Passed => (from, round) = (from + count, 2 * round),
-                End::Hung => return Ok(Outcome::Hung(tests[0].name.clone())),
+                End::Hung => return Ok(MutantOutcome::Hung(tests[0].name.clone())),
                 End::Failed | End::Disturbed => {
                     let output = std::fs::read(&bench.output).unwrap_or_default();
                     let output = String::from_utf8_lossy(&output);
@@ -224,11 +227,11 @@ impl Trials {
                         .find(|&t| Some(self.tests[t].name.as_str()) == failed)
                         .unwrap_or(here[0]);
                     *self.catches().entry((file.to_owned(), test)).or_default() += 1;
-                    return Ok(Outcome::Caught(self.tests[test].name.clone()));
+                    return Ok(MutantOutcome::Caught(self.tests[test].name.clone()));
                 }
             }
         }
-        Ok(Outcome::Missed(order.len()))
+        Ok(MutantOutcome::Missed(order.len()))
     }
 
     /// Counts a mutant of a file that a test caught in an earlier run.
@@ -261,7 +264,7 @@ impl Trials {
         bench: &Bench,
         tests: &[&Test],
         environment: &[(&str, String)],
-    ) -> Result<(End, Cost), String> {
+    ) -> Result<(End, TestCost), String> {
         let output = File::create(&bench.output).map_err(|e| format!("{}: {e}", bench.output.display()))?;
         let _ = std::fs::remove_dir_all(&bench.temporary);
         std::fs::create_dir_all(&bench.temporary)
@@ -285,7 +288,7 @@ impl Trials {
             };
             command.stdin(Stdio::null()).stdout(files()?).stderr(files()?);
             let mut child = command.spawn().map_err(|e| format!("{}: {e}", tests[0].program.display()))?;
-            let (usual, mut watch) = (tests.iter().map(|t| t.cost).sum(), Watch::new(child.id()));
+            let (usual, mut watch) = (tests.iter().map(|t| t.cost).sum(), WatchedProcess::new(child.id()));
             let status = loop {
                 let hangs = watch.hangs(usual);
                 if let Some(status) = child.try_wait().map_err(|e| format!("waiting for a test: {e}"))? {

@@ -15,22 +15,25 @@ const SLOWED_DOWN: Duration = Duration::from_secs(50);
 
 /// The cost of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct TestCost {
     /// Ticks of CPU time, and ticks in which all threads slept.
     pub ticks: u64,
     /// Ticks of the longest pause.
     pub pause: u64,
 }
 
-impl std::iter::Sum for Cost {
-    fn sum<I: Iterator<Item = Cost>>(costs: I) -> Cost {
-        costs.fold(Cost::default(), |a, b| Cost { ticks: a.ticks + b.ticks, pause: a.pause.max(b.pause) })
+impl std::iter::Sum for TestCost {
+    fn sum<I: Iterator<Item = TestCost>>(costs: I) -> TestCost {
+        costs.fold(TestCost::default(), |a, b| TestCost {
+            ticks: a.ticks + b.ticks,
+            pause: a.pause.max(b.pause),
+        })
     }
 }
 
 /// A process under observation. Only its own work and sleep count, not the time in which other processes have
 /// the processor.
-pub struct Watch {
+pub struct WatchedProcess {
     process: u32,
     start: Instant,
     look: Instant,
@@ -42,16 +45,25 @@ pub struct Watch {
     disturbed: bool,
 }
 
-impl Watch {
+impl WatchedProcess {
     /// Begins to watch.
     pub fn new(process: u32) -> Self {
         let now = Instant::now();
-        Watch { process, start: now, look: now, worked: 0, slept: 0, pause: 0, longest: 0, disturbed: false }
+        WatchedProcess {
+            process,
+            start: now,
+            look: now,
+            worked: 0,
+            slept: 0,
+            pause: 0,
+            longest: 0,
+            disturbed: false,
+        }
     }
 
     /// Looks at the process; returns whether it has worked or paused for far too long, compared with its
     /// usual cost.
-    pub fn hangs(&mut self, usual: Cost) -> bool {
+    pub fn hangs(&mut self, usual: TestCost) -> bool {
         self.disturbed |= self.look.elapsed() > HELD_UP;
         self.look = Instant::now();
         let Some(activity) = Activity::of(self.process) else { return false };
@@ -70,7 +82,7 @@ impl Watch {
 
     /// Looks at the process, without a judgement.
     pub fn look(&mut self) {
-        let _ = self.hangs(Cost { ticks: u64::MAX, pause: u64::MAX });
+        let _ = self.hangs(TestCost { ticks: u64::MAX, pause: u64::MAX });
     }
 
     /// Returns the ticks of CPU time at the last look.
@@ -79,8 +91,8 @@ impl Watch {
     }
 
     /// Returns the cost of the process so far.
-    pub fn cost(&self) -> Cost {
-        Cost { ticks: (self.worked + self.slept).max(1), pause: self.longest }
+    pub fn cost(&self) -> TestCost {
+        TestCost { ticks: (self.worked + self.slept).max(1), pause: self.longest }
     }
 
     /// Returns whether the machine may have caused a failure: the process was stopped, or had to wait long
@@ -129,9 +141,9 @@ mod tests {
     use super::*;
     use std::process::{Child, Command};
 
-    fn watched(script: &str, usual: Cost) -> (Option<Cost>, Cost) {
+    fn watched(script: &str, usual: TestCost) -> (Option<TestCost>, TestCost) {
         let mut child: Child = Command::new("sh").args(["-c", script]).spawn().expect("a shell");
-        let mut watch = Watch::new(child.id());
+        let mut watch = WatchedProcess::new(child.id());
         let hung = loop {
             if watch.hangs(usual) {
                 child.kill().expect("it runs");
@@ -148,9 +160,9 @@ mod tests {
 
     #[test]
     fn who_sleeps_for_ever_hangs() {
-        let (hung, cost) = watched("exec sleep 0.3", Cost::default());
+        let (hung, cost) = watched("exec sleep 0.3", TestCost::default());
         assert!(hung.is_none() && cost.pause > 0, "{cost:?}");
-        let (hung, cost) = watched("exec sleep 1000", Cost::default());
+        let (hung, cost) = watched("exec sleep 1000", TestCost::default());
         assert!(hung.is_some() && cost.pause > PAUSE.0, "{cost:?}");
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// A change to a source text, with places in bytes.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum SourceChange {
     /// This text replaces the expression in the range.
     Expression(Range<usize>, String),
     /// This statement, or none, replaces the statement in the range.
@@ -30,20 +30,22 @@ struct Insertion {
     mutant: usize,
 }
 
-impl Change {
+impl SourceChange {
     /// Returns whether the change removes a statement.
     pub fn deletes(&self) -> bool {
-        matches!(self, Change::Statement(_, text) if text.is_empty())
+        matches!(self, SourceChange::Statement(_, text) if text.is_empty())
     }
 
     fn insertion(&self, mutant: usize) -> Insertion {
         let on = format!("crate::mutants::on({mutant})");
         let (at, before, after) = match self {
-            Change::Expression(at, text) => (at.clone(), format!("(if {on} {{ {text} }} else {{ "), " })"),
-            Change::Statement(at, text) => (at.clone(), format!("if {on} {{ {text} }} else {{ "), " }"),
-            Change::Return(at, value) => (*at..*at, format!("if {on} {{ return {value}; }} "), ""),
-            Change::Never(at) => (at.clone(), format!("!{on} && "), ""),
-            Change::Arm(at) => (*at..*at, format!("if !{on} "), ""),
+            SourceChange::Expression(at, text) => {
+                (at.clone(), format!("(if {on} {{ {text} }} else {{ "), " })")
+            }
+            SourceChange::Statement(at, text) => (at.clone(), format!("if {on} {{ {text} }} else {{ "), " }"),
+            SourceChange::Return(at, value) => (*at..*at, format!("if {on} {{ return {value}; }} "), ""),
+            SourceChange::Never(at) => (at.clone(), format!("!{on} && "), ""),
+            SourceChange::Arm(at) => (*at..*at, format!("if !{on} "), ""),
         };
         Insertion { at, before, after, mutant }
     }
@@ -69,7 +71,7 @@ impl Woven {
 }
 
 /// Weaves these mutants, given by number, into a text.
-pub fn weave<'a>(text: &str, mutants: impl IntoIterator<Item = (usize, &'a Change)>) -> Woven {
+pub fn weave<'a>(text: &str, mutants: impl IntoIterator<Item = (usize, &'a SourceChange)>) -> Woven {
     let insertions: Vec<Insertion> =
         mutants.into_iter().map(|(number, change)| change.insertion(number)).collect();
     let length = |i: usize| insertions[i].at.len();
@@ -111,10 +113,10 @@ mod tests {
         let text = "fn f() { a == b && c }";
         let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
         let changes = [
-            Change::Return(9, "1".into()),
-            Change::Expression(at("a == b"), "a != b".into()),
-            Change::Expression(at("a == b && c"), "a == b || c".into()),
-            Change::Expression(at("a == b && c"), "false".into()),
+            SourceChange::Return(9, "1".into()),
+            SourceChange::Expression(at("a == b"), "a != b".into()),
+            SourceChange::Expression(at("a == b && c"), "a == b || c".into()),
+            SourceChange::Expression(at("a == b && c"), "false".into()),
         ];
         let woven = weave(text, changes.iter().enumerate());
         let on = |n: usize| format!("if crate::mutants::on({n})");
@@ -138,9 +140,9 @@ mod tests {
         let text = "fn f() { g()?; if let Some(x) = y { h() } match z { 1 => 2, _ => 3 } }";
         let at = |part: &str| text.find(part).unwrap()..text.find(part).unwrap() + part.len();
         let changes = [
-            Change::Statement(at("g()?;"), "let _ = g();".into()),
-            Change::Never(at("let Some(x) = y")),
-            Change::Arm(text.find("=> 2").unwrap()),
+            SourceChange::Statement(at("g()?;"), "let _ = g();".into()),
+            SourceChange::Never(at("let Some(x) = y")),
+            SourceChange::Arm(text.find("=> 2").unwrap()),
         ];
         let woven = weave(text, changes.iter().enumerate()).text;
         assert!(woven.contains("if crate::mutants::on(0) { let _ = g(); } else { g()?; }"), "{woven}");

@@ -1,6 +1,6 @@
 //! The list of attacks on components with authenticated masks.
 
-use brickwork::authenticated::adversary::{Case, Ending, Event, Outcome, Point, chain};
+use brickwork::authenticated::adversary::{Case, Ending, Outcome, PartyAction, Point, chain};
 use brickwork::authenticated::{Cheat, msg};
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::circuit::Recipient;
@@ -423,7 +423,9 @@ fn reports(all: &mut Catalogue) {
 
 /// Returns whether a party sent a message with this tag.
 fn says(outcome: &Outcome, party: Party, tag: Tag) -> bool {
-    outcome.events[party as usize].iter().any(|event| matches!(event, Event::Sent(said, _) if *said == tag))
+    outcome.events[party as usize]
+        .iter()
+        .any(|event| matches!(event, PartyAction::Sent(said, _) if *said == tag))
 }
 
 fn order(all: &mut Catalogue) {

@@ -13,12 +13,12 @@ pub use attacks::catalogue;
 use list::PROTOCOL;
 
 /// Returns the content of this protocol's page.
-pub fn page() -> family::Page {
+pub fn page() -> family::ProtocolPage {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_trees = softspoken::Cheat::ALL.iter().map(|&check| check.into());
     let of_pcg = pcg::Cheat::ALL.iter().map(|&check| check.into());
     let all = of_ots.chain(of_trees).chain(of_pcg).chain(Cheat::ALL.iter().map(|&check| check.into()));
-    family::Page {
+    family::ProtocolPage {
         protocol: PROTOCOL,
         attacks: catalogue(),
         checks: family::distinct(all),

@@ -12,7 +12,7 @@ use brickwork::session::stock::inventory::{Inventory, inventory};
 use brickwork::session::stock::msg::INTENT;
 use brickwork::wire::{Tag, memory_pair};
 use brickwork::{ProtocolError as Error, wire};
-use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, dying, terms};
+use brickwork_harness::stores::{BOTH, ConnectionEnds, SeenMessages, Stores, dying, terms};
 
 use super::list::{Catalogue, toy};
 use crate::family::Played;
@@ -37,7 +37,7 @@ type Lie = fn(Point, &mut [u8]);
 /// chosen message.
 fn meet(
     stores: &Stores,
-    lines: Lines,
+    lines: ConnectionEnds,
     what: What,
     cheats: [Option<Lie>; 2],
     dealer: [u8; 32],
@@ -134,7 +134,7 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
     let (stores, seed) = (Stores::empty(), seed(rng));
     let (mut first, mut last) = (None, Ok(Ending::Survived));
     for attempt in 1..=3 {
-        let lines = dying(cheater, instead_of, 1, &[], &Seen::default());
+        let lines = dying(cheater, instead_of, 1, &[], &SeenMessages::default());
         let ends = meet(&stores, lines, What::Fill, [None; 2], seed);
         last = ending(&ends[other(cheater) as usize]);
         stores.forgive();
@@ -186,7 +186,7 @@ fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
 /// A party goes away in the middle of a run, to run on the same items again. Both parties have burned the
 /// items, and the next run sends others.
 fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
-    let (stores, seen) = (Stores::empty(), Seen::default());
+    let (stores, seen) = (Stores::empty(), SeenMessages::default());
     honest(&stores, What::Fill, rng)?;
     let noted = [msg::SOLDERINGS, msg::INPUT_LABELS];
     let ends = meet(&stores, dying(cheater, instead_of, 1, &noted, &seen), What::Run, [None; 2], seed(rng));

@@ -1,14 +1,14 @@
 //! The type of an attack, and the list of all attacks.
 
 use brickwork::circuit::{Party, Recipient};
-use brickwork::cut_and_choose::{Bucketing, Rule};
+use brickwork::cut_and_choose::{BucketRule, Bucketing};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
-use brickwork::duplo::adversary::harness::{Case, Ending, ands, flips, small};
+use brickwork::duplo::adversary::harness::{Case, HonestEnding, ands, flips, small};
 use brickwork::random::Rng;
 
 use crate::sampler::{bad_for, choose, exact};
-use crate::stores::Played;
+use crate::stores::StorePlayed;
 
 /// An attack of a cheater.
 pub struct Attack {
@@ -21,11 +21,11 @@ pub struct Attack {
     /// The cheater; nobody if a disk, a connection or a machine fails.
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
-    pub endings: Vec<(Ending, f64)>,
+    pub endings: Vec<(HonestEnding, f64)>,
     /// The number of runs that distinguishes the rates from similar ones; few if the ending is certain.
     pub trials: usize,
     /// Plays the attack once; returns the ending for the honest party, or the broken rule.
-    pub play: Box<dyn Fn(&mut Rng) -> Played + Send + Sync>,
+    pub play: Box<dyn Fn(&mut Rng) -> StorePlayed + Send + Sync>,
 }
 
 impl Attack {
@@ -60,7 +60,7 @@ impl Catalogue {
         } else {
             Party::Garbler
         };
-        self.add(name, story, cheater, vec![(Ending::Caught(cheat), 1.0)], CERTAIN, move |_| {
+        self.add(name, story, cheater, vec![(HonestEnding::Caught(cheat), 1.0)], CERTAIN, move |_| {
             case(Case::toy())
         });
     }
@@ -70,7 +70,7 @@ impl Catalogue {
         (row, variant): Name,
         story: &'static str,
         cheater: Party,
-        endings: Vec<(Ending, f64)>,
+        endings: Vec<(HonestEnding, f64)>,
         trials: usize,
         case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
     ) {
@@ -84,8 +84,8 @@ impl Catalogue {
         (row, variant): Name,
         story: &'static str,
         cheater: Option<Party>,
-        ending: Ending,
-        play: impl Fn(&mut Rng) -> Played + Send + Sync + 'static,
+        ending: HonestEnding,
+        play: impl Fn(&mut Rng) -> StorePlayed + Send + Sync + 'static,
     ) {
         self.0.push(Attack {
             row,
@@ -111,16 +111,19 @@ impl Catalogue {
     ) {
         let hidden = choose(cut.slots * cut.bucket + cut.opened - bad, cut.opened)
             / choose(cut.slots * cut.bucket + cut.opened, cut.opened);
-        let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
+        let ruined = exact(cut, bad_for(cut, BucketRule::COMPONENT) as u32, bad);
         // Bit 0 gives a valid label for the opposite bit, so two labels are valid; any other bit gives an
         // invalid label, and the other copies of the bucket make up for it.
         let (wins, else_) = if bit == 0 {
-            (Ending::Fooled, Ending::Recovered)
+            (HonestEnding::Fooled, HonestEnding::Recovered)
         } else {
-            (Ending::Caught(Cheat::NoValidLabel), Ending::Survived)
+            (HonestEnding::Caught(Cheat::NoValidLabel), HonestEnding::Survived)
         };
-        let endings =
-            vec![(Ending::Caught(Cheat::Opening), 1.0 - hidden), (wins, ruined), (else_, hidden - ruined)];
+        let endings = vec![
+            (HonestEnding::Caught(Cheat::Opening), 1.0 - hidden),
+            (wins, ruined),
+            (else_, hidden - ruined),
+        ];
         self.add(name, story, Party::Garbler, endings, trials, move |rng| {
             let program = ands(cut.slots, Recipient::Evaluator);
             let parameters = small(&program, [cut.bucket, cut.opened], [1, 0], [1, 0]);

@@ -6,14 +6,14 @@ use brickwork::circuit::Party;
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::Point;
-use brickwork::duplo::adversary::harness::Ending;
+use brickwork::duplo::adversary::harness::HonestEnding;
 use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension::msg::CHECK};
 
 use super::attacks::{Catalogue, Name};
-use crate::stores::Played;
+use crate::stores::StorePlayed;
 use crate::stores::plays::{
-    Damage, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,
+    FileChange, Pair, burns, cut, damaged, disk_fails, foreign_folder, killed, lies_about_its_log,
     lies_about_its_pair, names_other_items, nothing_to_burn, old_copy, recovers, second_process, used_up,
     whole_bucket_burns,
 };
@@ -261,11 +261,13 @@ fn burned(all: &mut Catalogue) {
         ),
     ];
     for (name, story, cheat, cheater, what, side) in cases {
-        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| burns(what, cheater, side()));
+        all.played(name, story, Some(cheater), HonestEnding::Caught(cheat), move |_| {
+            burns(what, cheater, side())
+        });
     }
     let story = "A bucket of stock has only bad copies. The run that evaluates the bucket fails, and burns \
                  everything made with the same secrets.";
-    all.played((5, "whole_bucket_burns"), story, Some(Garbler), Ending::Caught(NoValidLabel), |_| {
+    all.played((5, "whole_bucket_burns"), story, Some(Garbler), HonestEnding::Caught(NoValidLabel), |_| {
         whole_bucket_burns()
     });
 }
@@ -307,7 +309,7 @@ fn before_an_epoch(all: &mut Catalogue) {
         ),
     ];
     for (name, story, cheat, cheater, side) in cases {
-        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| {
+        all.played(name, story, Some(cheater), HonestEnding::Caught(cheat), move |_| {
             nothing_to_burn(cheater, side())
         });
     }
@@ -317,14 +319,22 @@ fn before_an_epoch(all: &mut Catalogue) {
 fn recovered(all: &mut Catalogue) {
     let story = "A copy in stock gives the label of the opposite bit. The evaluator recovers the outputs of \
                  this run without a trace, and the next run from the same stock is right.";
-    all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
-        recovers(false)
-    });
+    all.played(
+        (14, "opposite_label_from_stock"),
+        story,
+        Some(Party::Garbler),
+        HonestEnding::Recovered,
+        |_| recovers(false),
+    );
     let story = "A copy in stock gives the label of the opposite bit, and copies of a later slot give no \
                  valid label. The garbler would see if the run from stock stops there.";
-    all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
-        recovers(true)
-    });
+    all.played(
+        (28, "a_later_abort_from_stock"),
+        story,
+        Some(Party::Garbler),
+        HonestEnding::Recovered,
+        |_| recovers(true),
+    );
 }
 
 /// Adds row 16: items are used once.
@@ -341,7 +351,9 @@ fn used_once(all: &mut Catalogue) {
              items whose labels it already has.",
         ],
     ) {
-        all.played((16, variant), story, Some(party), Ending::Stopped, move |_| names_other_items(party));
+        all.played((16, variant), story, Some(party), HonestEnding::Stopped, move |_| {
+            names_other_items(party)
+        });
     }
     for (party, variant, story) in either(
         [
@@ -353,7 +365,7 @@ fn used_once(all: &mut Catalogue) {
             "A program is run one time more often than the stock allows: the evaluator takes no item twice.",
         ],
     ) {
-        all.played((16, variant), story, None, Ending::Stopped, move |_| used_up(party));
+        all.played((16, variant), story, None, HonestEnding::Stopped, move |_| used_up(party));
     }
 }
 
@@ -392,7 +404,7 @@ fn broken_off(all: &mut Catalogue) {
              a challenge. The step is begun again, and the attempt is counted.",
         ),
     ] {
-        all.played((20, variant), story, None, Ending::Gone, move |rng| cut(what, party, rng));
+        all.played((20, variant), story, None, HonestEnding::Gone, move |rng| cut(what, party, rng));
     }
     for (what, party, variant, story) in [
         (
@@ -424,7 +436,7 @@ fn broken_off(all: &mut Catalogue) {
              may be on the disk: an incomplete segment never counts as stock.",
         ),
     ] {
-        all.played((21, variant), story, None, Ending::Survived, move |rng| killed(what, party, rng));
+        all.played((21, variant), story, None, HonestEnding::Survived, move |rng| killed(what, party, rng));
     }
     for (party, variant, story) in either(
         [
@@ -438,7 +450,7 @@ fn broken_off(all: &mut Catalogue) {
              nothing, and the garbler finds the connection closed.",
         ],
     ) {
-        all.played((22, variant), story, None, Ending::Stopped, move |rng| disk_fails(party, rng));
+        all.played((22, variant), story, None, HonestEnding::Stopped, move |rng| disk_fails(party, rng));
     }
 }
 
@@ -446,7 +458,7 @@ fn broken_off(all: &mut Catalogue) {
 fn altered(all: &mut Catalogue) {
     for (damage, variants) in [
         (
-            Damage::Flip,
+            FileChange::Flip,
             either(
                 [
                     "flipped_bits_at_the_garbler",
@@ -461,7 +473,7 @@ fn altered(all: &mut Catalogue) {
             ),
         ),
         (
-            Damage::Cut,
+            FileChange::Cut,
             either(
                 [
                     "shorter_file_at_the_garbler",
@@ -476,7 +488,7 @@ fn altered(all: &mut Catalogue) {
             ),
         ),
         (
-            Damage::Swap,
+            FileChange::Swap,
             either(
                 [
                     "files_swapped_at_the_garbler",
@@ -492,7 +504,9 @@ fn altered(all: &mut Catalogue) {
         ),
     ] {
         for (party, variant, story) in variants {
-            all.played((23, variant), story, None, Ending::Stopped, move |rng| damaged(damage, party, rng));
+            all.played((23, variant), story, None, HonestEnding::Stopped, move |rng| {
+                damaged(damage, party, rng)
+            });
         }
     }
 }
@@ -511,7 +525,7 @@ fn brought_back(all: &mut Catalogue) {
              item is taken by two runs.",
         ],
     ) {
-        all.played((24, variant), story, Some(party), Ending::Stopped, move |_| second_process(party));
+        all.played((24, variant), story, Some(party), HonestEnding::Stopped, move |_| second_process(party));
     }
     for (party, variant, story) in either(
         [
@@ -526,9 +540,9 @@ fn brought_back(all: &mut Catalogue) {
              epoch.",
         ],
     ) {
-        all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
+        all.played((24, variant), story, Some(party), HonestEnding::Stopped, move |_| old_copy(party, 1));
     }
-    type Plays = [(&'static str, &'static str, fn(Party) -> Played); 4];
+    type Plays = [(&'static str, &'static str, fn(Party) -> StorePlayed); 4];
     let plays: [(Party, Plays); 2] = [
         (
             Party::Garbler,
@@ -591,7 +605,7 @@ fn brought_back(all: &mut Catalogue) {
         for (variant, story, play) in plays {
             // A user with a wrong folder is not a cheater.
             let cheater = (!variant.contains("folder")).then_some(party);
-            all.played((24, variant), story, cheater, Ending::Stopped, move |_| play(party));
+            all.played((24, variant), story, cheater, HonestEnding::Stopped, move |_| play(party));
         }
     }
     for (party, variant, story) in either(
@@ -605,7 +619,7 @@ fn brought_back(all: &mut Catalogue) {
              the same copies on a second input.",
         ],
     ) {
-        all.played((25, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, RUNS));
+        all.played((25, variant), story, Some(party), HonestEnding::Stopped, move |_| old_copy(party, RUNS));
     }
     for (party, variant, story) in either(
         [
@@ -618,6 +632,8 @@ fn brought_back(all: &mut Catalogue) {
              position, and both parties burn the epoch of this log.",
         ],
     ) {
-        all.played((25, variant), story, Some(party), Ending::Stopped, move |_| lies_about_its_log(party));
+        all.played((25, variant), story, Some(party), HonestEnding::Stopped, move |_| {
+            lies_about_its_log(party)
+        });
     }
 }

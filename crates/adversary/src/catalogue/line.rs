@@ -9,14 +9,14 @@ use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::Report;
-use brickwork::duplo::adversary::harness::{Ending, ands, known, small};
+use brickwork::duplo::adversary::harness::{HonestEnding, ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::msg::{DECOMPOSITION, PROPOSAL};
-use brickwork::session::Job;
+use brickwork::session::AgreedJob;
 use brickwork::wire::{Channel, Stream, Tag, memory_pair};
 
 use super::attacks::Catalogue;
-use crate::stores::Played;
+use crate::stores::StorePlayed;
 
 /// The time for which a party waits for a silent peer.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -50,9 +50,9 @@ fn channel(socket: UnixStream, at_a_time: usize, patience: Duration) -> Channel 
     Channel::new(vec![Box::new(Slow { socket, at_a_time })])
 }
 
-fn job() -> Job {
+fn job() -> AgreedJob {
     let program: Arc<Program> = ands(1, Recipient::Both);
-    Job::new(program, 40, [[1; 32], [2; 32]])
+    AgreedJob::new(program, 40, [[1; 32], [2; 32]])
 }
 
 /// Runs a party with small parameters and dealt base OTs.
@@ -66,19 +66,19 @@ fn party(role: Party, channel: Channel) -> Result<Report, Error> {
     }
 }
 
-fn ending(result: Result<Report, Error>) -> Played {
+fn ending(result: Result<Report, Error>) -> StorePlayed {
     match result {
-        Ok(report) if report.outputs == [true] => Ok(Ending::Survived),
-        Ok(_) => Ok(Ending::Fooled),
-        Err(Error::Peer(cheat)) => Ok(Ending::Caught(known(cheat))),
-        Err(Error::Mismatch(_)) => Ok(Ending::Refused),
-        Err(Error::Io(_)) => Ok(Ending::Gone),
+        Ok(report) if report.outputs == [true] => Ok(HonestEnding::Survived),
+        Ok(_) => Ok(HonestEnding::Fooled),
+        Err(Error::Peer(cheat)) => Ok(HonestEnding::Caught(known(cheat))),
+        Err(Error::Mismatch(_)) => Ok(HonestEnding::Refused),
+        Err(Error::Io(_)) => Ok(HonestEnding::Gone),
         Err(other) => Err(other.to_string()),
     }
 }
 
 /// Plays a peer that sends these bytes and then keeps the connection open.
-fn told(role: Party, bytes: &[u8]) -> Played {
+fn told(role: Party, bytes: &[u8]) -> StorePlayed {
     let (mine, mut theirs) = UnixStream::pair().expect("a pair of sockets");
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -92,7 +92,7 @@ fn told(role: Party, bytes: &[u8]) -> Played {
 }
 
 /// Plays two honest parties, one of which receives a byte at a time.
-fn trickle(role: Party) -> Played {
+fn trickle(role: Party) -> StorePlayed {
     let (left, right) = UnixStream::pair().expect("a pair of sockets");
     let at_a_time = |party| if party == role { 1 } else { usize::MAX };
     let long = Duration::from_secs(30);
@@ -134,19 +134,19 @@ fn said() -> Result<[Vec<Message>; 2], String> {
 
 /// Checks that no part of a message with the length of a key occurs in two sessions of a party, except for
 /// public values.
-fn nothing_twice(role: Party) -> Played {
+fn nothing_twice(role: Party) -> StorePlayed {
     let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
     let again = one.iter().zip(&two).find(|((tag, one), (_, two))| {
         ![PROPOSAL, DECOMPOSITION].contains(tag) && one.len() >= 16 && one == two
     });
     match again {
         Some(((tag, _), _)) => Err(format!("the {role:?} says the same {tag:?} twice")),
-        None => Ok(Ending::Survived),
+        None => Ok(HonestEnding::Survived),
     }
 }
 
 pub(super) fn attacks(all: &mut Catalogue) {
-    let unexpected = || Ending::Caught(Cheat::UnexpectedMessage);
+    let unexpected = || HonestEnding::Caught(Cheat::UnexpectedMessage);
     for (victim, cheater, attacks) in [
         (
             Party::Evaluator,
@@ -221,10 +221,10 @@ pub(super) fn attacks(all: &mut Catalogue) {
         all.played((18, flood.0), flood.1, Some(cheater), unexpected(), move |_| {
             told(victim, &[0x54; 1 << 20])
         });
-        all.played((18, alive.0), alive.1, Some(cheater), Ending::Gone, move |_| {
+        all.played((18, alive.0), alive.1, Some(cheater), HonestEnding::Gone, move |_| {
             told(victim, &[0xff, 0, 0, 0, 0].repeat(1000))
         });
-        all.played((18, slow.0), slow.1, Some(cheater), Ending::Survived, move |_| trickle(victim));
-        all.played((26, fresh.0), fresh.1, None, Ending::Survived, move |_| nothing_twice(victim));
+        all.played((18, slow.0), slow.1, Some(cheater), HonestEnding::Survived, move |_| trickle(victim));
+        all.played((26, fresh.0), fresh.1, None, HonestEnding::Survived, move |_| nothing_twice(victim));
     }
 }

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
-use brickwork::cut_and_choose::{Bucketing, Rule};
-use brickwork::ihash::{self, Parameters};
+use brickwork::cut_and_choose::{BucketRule, Bucketing};
+use brickwork::ihash::{self, HashParameters};
 use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen};
-use brickwork::jimu::parameters::{Level, Sizes, Unit};
+use brickwork::jimu::parameters::{HashLevel, Sizes, Unit};
 use brickwork::jimu::{Cheat, msg};
 use brickwork::ot::{self, BASE_OT, extension};
 use brickwork::random::Rng;
-use brickwork::session::Job;
+use brickwork::session::AgreedJob;
 use brickwork::session::msg::HELLO;
 use brickwork::wire::{Tag, memory_pair};
 
@@ -224,7 +224,7 @@ fn ots(all: &mut Catalogue) {
 }
 
 fn hashes(all: &mut Catalogue) {
-    let hash = Level::of(40).expect("a level").labels;
+    let hash = HashLevel::of(40).expect("a level").labels;
     let (n, w) = (hash.n(), hash.w());
     for (variant, count, story) in [
         (
@@ -280,8 +280,8 @@ fn hashes(all: &mut Catalogue) {
     );
     // A label that differs from another label only in the first symbol agrees in at most ℓ − 1 symbols of the
     // code.
-    let weak = Parameters::new(96, 48, 8, 3).expect("sizes of a hash");
-    let level = Level { labels: weak, ..Level::of(40).expect("a level") };
+    let weak = HashParameters::new(96, 48, 8, 3).expect("sizes of a hash");
+    let level = HashLevel { labels: weak, ..HashLevel::of(40).expect("a level") };
     let passes = all_among(47, 96, 3);
     let story = "With three watched symbols of 96: the garbler solders an input as if another label were \
                  hashed. The two labels agree in as many symbols as two codewords can. A label that passes \
@@ -465,7 +465,7 @@ fn bad_copies(
 ) {
     let hidden =
         choose(cut.kept() as u32 + cut.opened - bad, cut.opened) / choose(cut.copies() as u32, cut.opened);
-    let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
+    let ruined = exact(cut, bad_for(cut, BucketRule::COMPONENT) as u32, bad);
     let (lost, rest) = match opposite {
         true => (Ending::Fooled, Ending::Recovered),
         false => (caught(Cheat::EmptyBucket), Ending::Survived),
@@ -606,7 +606,7 @@ fn gives_the_offset_away(case: Case, toy: &Toy) -> Case {
 /// Adds attacks on messages that are read with Δ: the garbler hashes non-codewords and hopes that some
 /// symbols are not watched.
 fn reading(all: &mut Catalogue) {
-    let hash = Level::of(40).expect("a level").permutations;
+    let hash = HashLevel::of(40).expect("a level").permutations;
     let (n, w) = (hash.n(), hash.w());
     // Two messages of the setup, five of labels and four of permutation bits come first.
     const READ: usize = 11;
@@ -849,7 +849,7 @@ fn order(all: &mut Catalogue) {
 /// Returns all messages of both parties in a run, always on the same inputs. Each run has its own base OTs.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     let (toy, unit) = (Toy::new(Unit::Gates), Unit::Gates);
-    let job = Job::new(toy.program.clone(), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(toy.program.clone(), 40, [[1; 32], [2; 32]]);
     let (mut left, mut right) = memory_pair();
     let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
     for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {

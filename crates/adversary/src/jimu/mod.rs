@@ -12,11 +12,11 @@ pub use attacks::catalogue;
 use runs::PROTOCOL;
 
 /// Returns the content of JIMU's page.
-pub fn page() -> family::Page {
+pub fn page() -> family::ProtocolPage {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());
     let all = of_ots.chain(of_hashes).chain(Cheat::ALL.iter().map(|&check| check.into()));
-    family::Page {
+    family::ProtocolPage {
         protocol: PROTOCOL,
         attacks: catalogue(),
         checks: family::distinct(all),

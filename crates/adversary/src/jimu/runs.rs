@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brickwork::circuit::{Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::jimu::adversary::{Case, small};
-use brickwork::jimu::parameters::{Level, Sizes, Unit};
+use brickwork::jimu::parameters::{HashLevel, Sizes, Unit};
 use brickwork::random::Rng;
 
 /// The protocol, as users name it.
@@ -40,7 +40,7 @@ pub(super) fn products(slots: u32, unit: Unit, copies: [u32; 2], rng: &mut Rng) 
 }
 
 /// Makes a run of one AND gate with another hash of labels.
-pub(super) fn weakly_hashed(level: Level, rng: &mut Rng) -> Case {
+pub(super) fn weakly_hashed(level: HashLevel, rng: &mut Rng) -> Case {
     let program = ands(1, Recipient::Both);
     let sizes = Sizes { level, ..small(&program, Unit::Gates, [3, 12]) };
     Case::new(&program, sizes, rng).cheap(rng)

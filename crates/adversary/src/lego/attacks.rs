@@ -12,7 +12,7 @@ use brickwork::lego::adversary::{self, Bucketings, Case, Ending, Hooks, Point, c
 use brickwork::lego::{Cheat, msg};
 use brickwork::ot::{BASE_OT, extension};
 use brickwork::random::Rng;
-use brickwork::session::Job;
+use brickwork::session::AgreedJob;
 use brickwork::session::msg::HELLO;
 use brickwork::wire::{Tag, memory_pair};
 
@@ -813,7 +813,7 @@ fn order(all: &mut Catalogue) {
 
 /// Returns all messages of both parties in a run, always on the same inputs. Each run has its own base OTs.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
-    let job = Job::new(Arc::new(toy()), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(Arc::new(toy()), 40, [[1; 32], [2; 32]]);
     let (mut left, mut right) = memory_pair();
     let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
     for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {

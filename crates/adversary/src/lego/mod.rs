@@ -19,12 +19,12 @@ pub use attacks::catalogue;
 use runs::PROTOCOL;
 
 /// Returns the content of LEGO's page.
-pub fn page() -> family::Page {
+pub fn page() -> family::ProtocolPage {
     let checks = family::distinct(Cheat::ALL.iter().map(|&check| check.into()));
     let third = "no cheater can: each gate and each authenticator has one vote for a colour, so two labels \
                  of one colour do not both have more than half, unless hashes collide; what answers it is \
                  tested by itself";
-    family::Page {
+    family::ProtocolPage {
         protocol: PROTOCOL,
         attacks: catalogue(),
         checks,

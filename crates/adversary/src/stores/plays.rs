@@ -7,21 +7,21 @@ use super::*;
 
 /// Plays rule (d): a cheat in a run or a filling is detected, and everything with the same secrets is burned
 /// at both parties.
-pub fn burns(what: What, cheater: Party, side: Side) -> Played {
+pub fn burns(what: What, cheater: Party, side: Side) -> StorePlayed {
     let stores = what.begin();
     let met = stores.connect(what, only(cheater, side));
     burned(&stores, &met, what, cheater)
 }
 
 /// Plays a cheat that shows in a later honest run: a bucket of only bad copies.
-pub fn whole_bucket_burns() -> Played {
-    static STOCK: LazyLock<Stores> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
+pub fn whole_bucket_burns() -> StorePlayed {
+    static STOCK: LazyLock<PartyFolders> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
     let stores = STOCK.copy();
     let met = stores.run();
     burned(&stores, &met, What::Run, Party::Garbler)
 }
 
-fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
+fn burned(stores: &PartyFolders, met: &ConnectionResult, what: What, cheater: Party) -> StorePlayed {
     let ending = ending(met, other(cheater), what)?;
     must(
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
@@ -40,8 +40,8 @@ fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
 }
 
 /// Plays a cheat before an epoch exists: nothing is burned, and a retry begins with other secrets.
-pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
-    let stores = Stores::empty();
+pub fn nothing_to_burn(cheater: Party, side: Side) -> StorePlayed {
+    let stores = PartyFolders::empty();
     let met = stores.connect(What::Fill, only(cheater, side));
     let ending = ending(&met, other(cheater), What::Fill)?;
     must(
@@ -56,7 +56,7 @@ pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
 
 /// Makes stock with a garbler that knew the challenge: in these copies, a bit of the first committed output
 /// is wrong.
-fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
+fn badly_made(bad: &[(usize, usize, usize, usize)]) -> PartyFolders {
     let lie = |&(component, bucket, copies, bit): &(usize, usize, usize, usize)| -> Lie {
         let cut = stock_bucketing(&request(RUNS), component);
         let size = cut.bucket as usize;
@@ -68,7 +68,7 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
         )
     };
     let garbler = Side { lies: bad.iter().map(lie).collect(), ..Side::default() };
-    let stores = Stores::empty();
+    let stores = PartyFolders::empty();
     let met = stores.connect(What::Fill, [garbler, Side::lies(Point::Challenge, |seeds| seeds.fill(SEED))]);
     met.result.into_iter().for_each(|result| result.expect("nothing bad is opened"));
     stores
@@ -77,8 +77,8 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
 /// Plays rows 14 and 28: in the first of several runs a copy gives the opposite label, and if `and_none`, the
 /// copies of another component's bucket give no valid label. The run has the right outputs, looks like an
 /// honest run, and burns nothing.
-pub fn recovers(and_none: bool) -> Played {
-    static STOCK: LazyLock<[Stores; 2]> =
+pub fn recovers(and_none: bool) -> StorePlayed {
+    static STOCK: LazyLock<[PartyFolders; 2]> =
         LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
     let stores = STOCK[usize::from(and_none)].copy();
     let met = stores.connect(What::Runs, Default::default());
@@ -101,8 +101,8 @@ pub fn recovers(and_none: bool) -> Played {
 }
 
 /// Plays row 16: a party names items of the stock that are not the next ones.
-pub fn names_other_items(cheater: Party) -> Played {
-    let stores = Stores::filled();
+pub fn names_other_items(cheater: Party) -> StorePlayed {
+    let stores = PartyFolders::filled();
     let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::INTENT, 0, |plan| plan[7] ^= 1)));
     only_talk(&met, other(cheater))?;
     stores.works()?;
@@ -111,8 +111,8 @@ pub fn names_other_items(cheater: Party) -> Played {
 }
 
 /// Plays row 16: one run more than the stock allows.
-pub fn used_up(party: Party) -> Played {
-    let stores = Stores::filled();
+pub fn used_up(party: Party) -> StorePlayed {
+    let stores = PartyFolders::filled();
     (0..RUNS).try_for_each(|_| stores.works())?;
     let met = stores.run();
     only_talk(&met, party)?;
@@ -121,7 +121,7 @@ pub fn used_up(party: Party) -> Played {
 
 /// Plays row 20: the connection is cut at any byte that a party receives; afterwards both parties continue,
 /// and no item is used twice.
-pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
+pub fn cut(what: What, party: Party, rng: &mut Rng) -> StorePlayed {
     let stores = what.begin();
     let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
     let met = stores.connect(what, only(party, Side::cut(at)));
@@ -131,18 +131,18 @@ pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
 
 /// Plays row 21: a party is killed at any change of its disk, of which any part may be stored; afterwards
 /// both parties continue.
-pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
+pub fn killed(what: What, party: Party, rng: &mut Rng) -> StorePlayed {
     let never = Failing::killed(usize::MAX, 0);
     drop(what.begin().connect(what, only(party, Side::fails(never.clone()))));
     let (at, some) = (rng.below(never.seen() as u64) as usize, [0, 100, usize::MAX][rng.below(3) as usize]);
     let stores = what.begin();
     drop(stores.connect(what, only(party, Side::fails(Failing::killed(at, some)))));
     goes_on(&stores, what)?;
-    Ok(Ending::Survived)
+    Ok(HonestEnding::Survived)
 }
 
 /// Checks that both parties can continue: the next connection has enough stock, and both logs agree.
-fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
+fn goes_on(stores: &PartyFolders, what: What) -> Result<(), String> {
     if what == What::Fill {
         let met = stores.connect(what, Default::default());
         must(met.result.iter().all(Result::is_ok), "stock cannot be made afterwards")?;
@@ -158,14 +158,14 @@ fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
 
 /// Plays row 22: a change of the disk fails before a program has its items. The store reports the failure and
 /// gives no items until it is opened again; then each item is fresh or burned.
-pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
-    let stores = Stores::filled();
+pub fn disk_fails(party: Party, rng: &mut Rng) -> StorePlayed {
+    let stores = PartyFolders::filled();
     let opened = Failing::once(usize::MAX, 0);
     drop(Store::open_with(&stores.of(party), &KEY, opened.clone()).map_err(|e| e.to_string())?);
     let take = |store: &Store| -> Result<(), Error> {
         let (id, _) = store.epochs()?[0];
         let taken = store.batches(&id)?.iter().map(|batch| (batch.serial, 1)).collect();
-        store.append(&id, &Entry::Use { program: [9; 32], taken }).map(drop)
+        store.append(&id, &EpochEntry::Use { program: [9; 32], taken }).map(drop)
     };
     let (counted, copy) = (Failing::once(usize::MAX, 0), stores.copy());
     let store = Store::open_with(&copy.of(party), &KEY, counted.clone()).map_err(|e| e.to_string())?;
@@ -188,12 +188,12 @@ pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let gone: Vec<u64> =
         store.batches(&id).map_err(|e| e.to_string())?.iter().map(|batch| state.gone(batch.serial)).collect();
     must(gone.iter().all(|n| *n == gone[0] && *n <= 1), "an item is neither fresh nor burned")?;
-    Ok(Ending::Stopped)
+    Ok(HonestEnding::Stopped)
 }
 
 /// Row 23: changes of the files of a party's stock.
 #[derive(Clone, Copy)]
-pub enum Damage {
+pub enum FileChange {
     /// A bit of every 64 bytes is flipped, so that no record can be read.
     Flip,
     /// A file is a byte too short.
@@ -203,11 +203,11 @@ pub enum Damage {
 }
 
 /// Plays row 23: the damage is found by a check of the store, and by a run that needs the damaged data.
-pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
-    let stores = Stores::filled();
+pub fn damaged(damage: FileChange, party: Party, rng: &mut Rng) -> StorePlayed {
+    let stores = PartyFolders::filled();
     let segments = stores.segments(party);
     match damage {
-        Damage::Flip => segments.iter().for_each(|path| {
+        FileChange::Flip => segments.iter().for_each(|path| {
             let mut bytes = std::fs::read(path).expect("a segment");
             for piece in bytes.chunks_mut(64) {
                 let at = rng.below(piece.len() as u64) as usize;
@@ -215,12 +215,12 @@ pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
             }
             std::fs::write(path, bytes).expect("a segment");
         }),
-        Damage::Cut => {
+        FileChange::Cut => {
             let path = &segments[rng.below(segments.len() as u64) as usize];
             let bytes = std::fs::read(path).expect("a segment");
             std::fs::write(path, &bytes[..bytes.len() - 1]).expect("a segment");
         }
-        Damage::Swap => {
+        FileChange::Swap => {
             let [a, b] = [&segments[0], &segments[1]].map(|path| std::fs::read(path).expect("a segment"));
             std::fs::write(&segments[0], b).expect("a segment");
             std::fs::write(&segments[1], a).expect("a segment");
@@ -240,20 +240,20 @@ pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
 }
 
 /// Plays row 24: a second process opens a store.
-pub fn second_process(party: Party) -> Played {
-    let stores = Stores::filled();
+pub fn second_process(party: Party) -> StorePlayed {
+    let stores = PartyFolders::filled();
     let first = stores.open(party).map_err(|e| e.to_string())?;
     let second = stores.open(party);
     drop(first);
     match second {
-        Err(Error::Busy(why)) if why.contains("another process uses") => Ok(Ending::Stopped),
+        Err(Error::Busy(why)) if why.contains("another process uses") => Ok(HonestEnding::Stopped),
         _ => Err("a second process has it".into()),
     }
 }
 
 /// Plays rows 24 and 25: a party continues with a copy of its folder from before the last runs.
-pub fn old_copy(party: Party, runs: usize) -> Played {
-    let stores = Stores::filled();
+pub fn old_copy(party: Party, runs: usize) -> StorePlayed {
+    let stores = PartyFolders::filled();
     let copy = stores.copy();
     (0..runs).try_for_each(|_| stores.works())?;
     stores.restore(party, &copy);
@@ -276,8 +276,8 @@ pub enum Pair {
 }
 
 /// Plays row 24: a party lies about the pair of its store. The other party loses nothing.
-pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
-    let stores = Stores::filled();
+pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> StorePlayed {
+    let stores = PartyFolders::filled();
     let rewrite = move |bytes: &mut Vec<u8>| match lie {
         Pair::Other => bytes[7] ^= 1,
         Pair::None => bytes[..33].fill(0),
@@ -296,14 +296,14 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
 
 /// Plays row 24: a party uses the folder of another pair of the same two parties, or a new one. Nothing is
 /// burned, and with the right folder both parties continue.
-pub fn foreign_folder(party: Party, is_new: bool) -> Played {
-    static OTHERS: LazyLock<Stores> = LazyLock::new(|| {
-        let stores = Stores::empty();
+pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
+    static OTHERS: LazyLock<PartyFolders> = LazyLock::new(|| {
+        let stores = PartyFolders::empty();
         let met = stores.connect(What::Fill, Default::default());
         met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
         stores
     });
-    let stores = Stores::filled();
+    let stores = PartyFolders::filled();
     let right = stores.copy();
     match is_new {
         true => std::fs::remove_dir_all(stores.of(party)).expect("a folder"),
@@ -327,8 +327,8 @@ pub fn foreign_folder(party: Party, is_new: bool) -> Played {
 }
 
 /// Plays row 25: a party lies about the position of its log.
-pub fn lies_about_its_log(cheater: Party) -> Played {
-    let stores = Stores::filled();
+pub fn lies_about_its_log(cheater: Party) -> StorePlayed {
+    let stores = PartyFolders::filled();
     // The number of epochs, the first epoch's name, a kind and a number precede the head of its log.
     let head = 1 + 32 + 1 + 8;
     let lie = move |bytes: &mut Vec<u8>| bytes[head] ^= 1;
@@ -348,7 +348,7 @@ mod tests {
     /// The check for unburned stock fails if a party left its stock unburned.
     #[test]
     fn what_is_not_burned_is_found() {
-        let stores = Stores::filled();
+        let stores = PartyFolders::filled();
         let segments = stores.segments(Party::Garbler).len();
         let met = stores
             .connect(What::Run, only(Party::Garbler, Side::cut(HONEST[What::Run as usize].read[0] / 2)));

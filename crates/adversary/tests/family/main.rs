@@ -7,7 +7,7 @@ mod lego;
 
 use std::collections::BTreeSet;
 
-use brickwork_adversary::family::{Attack, Page, name};
+use brickwork_adversary::family::{Attack, ProtocolPage, name};
 use brickwork_harness::Ending;
 
 /// Asserts that every attack ends as its row requires, in the number of runs that `runs` gives.
@@ -20,7 +20,7 @@ fn every_attack_ends_as_required(attacks: &[Attack], runs: impl Fn(&Attack) -> u
 
 /// Asserts that attacks fail each check, except checks for which the page has a reason why no cheater can
 /// fail them.
-fn every_check_is_seen_to_fail(page: &Page) {
+fn every_check_is_seen_to_fail(page: &ProtocolPage) {
     for check in &page.checks {
         let sees = |attack: &Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(*check));
         let unprovoked = page.unprovoked.iter().any(|(other, _)| other == check);
@@ -57,7 +57,7 @@ fn what_ends_otherwise_is_told(attacks: Vec<Attack>, [with_rate, certain]: [&str
 }
 
 /// Asserts that the page has the current tables of these attacks.
-fn the_page_has_the_present_tables(page: &Page) {
+fn the_page_has_the_present_tables(page: &ProtocolPage) {
     let text = std::fs::read_to_string(page.path()).unwrap();
     assert!(
         page.is_current(&text),

@@ -9,13 +9,13 @@ use std::time::Duration;
 use brickwork_base::private;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::Party;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_session::Unobserved;
 use brickwork_stock::Store;
 use brickwork_wire::tls::{Identity, PublicKey};
 use zeroize::Zeroizing;
 
-use super::Watch;
+use super::Observe;
 use super::link::Relay;
 use super::report::Report;
 use super::request::RunRequest;
@@ -132,7 +132,7 @@ impl<'a> Both<'a> {
     /// The more informative one of both parties' errors.
     pub fn run(
         &self,
-        [first_input, second_input]: [Secrets<bool>; 2],
+        [first_input, second_input]: [SecretBlocks<bool>; 2],
         control: &Control,
     ) -> Result<[PartyRun; 2], Error> {
         let [garbler, evaluator] = [self.key(Party::Garbler)?.0, self.key(Party::Evaluator)?.0];
@@ -141,8 +141,8 @@ impl<'a> Both<'a> {
         let (said, heard) = channel();
         let play = |task: PartyTask,
                     identity: Identity,
-                    input: Secrets<bool>,
-                    watch: &Watch,
+                    input: SecretBlocks<bool>,
+                    watch: &Observe,
                     tell: &mut dyn FnMut(String)| {
             let mut listens = |address: SocketAddr| {
                 tell(address.to_string());

@@ -13,7 +13,7 @@ use brickwork_circuit as circuit;
 use brickwork_duplo as duplo;
 
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::Buckets;
+use crate::engine::request::BucketChoice;
 use crate::failure::Error;
 use crate::plan::{self, Cost, Link, Machine};
 use crate::program::Program;
@@ -41,7 +41,7 @@ const LARGEST_WHOLE: u64 = 8 << 20;
 pub struct Pricing<'a> {
     pub executions: Option<u32>,
     pub security: u32,
-    pub buckets: Buckets,
+    pub buckets: BucketChoice,
     pub machine: &'a Machine,
     pub link: &'a Link,
     /// The predicted seconds of another protocol for the same program. A longer search cannot pay.
@@ -50,7 +50,7 @@ pub struct Pricing<'a> {
 
 impl Pricing<'_> {
     /// Returns the cut with its price. Both parties are predicted to spend `seconds` on making it.
-    fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<Decomposition, Error> {
+    fn of(&self, cut: Cut, program: circuit::Program, seconds: f64) -> Result<PricedCut, Error> {
         let repeated = repeated(&program, self.executions)?;
         let parameters = self
             .buckets
@@ -61,7 +61,7 @@ impl Pricing<'_> {
         let (components, slots) =
             (program.slots_by_component().iter().filter(|&&slots| slots > 0).count(), program.slot_count());
         let ands_a_slot = program.and_gates() as f64 / slots.max(1) as f64;
-        Ok(Decomposition {
+        Ok(PricedCut {
             cut,
             program: repeated,
             components,
@@ -76,7 +76,7 @@ impl Pricing<'_> {
 }
 
 /// A cut of a program, and its predicted cost.
-pub struct Decomposition {
+pub struct PricedCut {
     pub cut: Cut,
     /// The program with all its executions.
     pub program: circuit::Program,
@@ -94,7 +94,7 @@ pub struct Decomposition {
     of_run: bool,
 }
 
-impl Decomposition {
+impl PricedCut {
     pub fn is_given(&self) -> bool {
         self.cut == Cut::Given
     }
@@ -111,7 +111,7 @@ pub enum Patience {
 
 /// All cuts that were tried, sorted by the size of their components.
 pub struct Cuts {
-    pub tried: Vec<Decomposition>,
+    pub tried: Vec<PricedCut>,
     /// The index of the cut that is taken.
     pub chosen: usize,
     /// True if the search tried every cut worth trying.
@@ -123,7 +123,7 @@ pub struct Cuts {
 impl Cuts {
     /// Returns why the chosen cut is not the fastest one, if it is not.
     pub fn reason(&self) -> Option<String> {
-        let seconds = |cut: &Decomposition| cut.cost.seconds();
+        let seconds = |cut: &PricedCut| cut.cost.seconds();
         let (chosen, fastest) =
             (&self.tried[self.chosen], self.tried.iter().min_by(|a, b| seconds(a).total_cmp(&seconds(b)))?);
         if seconds(chosen) <= seconds(fastest) {
@@ -161,7 +161,7 @@ struct Search<'a> {
     spent: f64,
     seen: HashSet<[u8; 32]>,
     asked: HashSet<Cut>,
-    tried: Vec<Decomposition>,
+    tried: Vec<PricedCut>,
 }
 
 impl<'a> Search<'a> {
@@ -211,13 +211,13 @@ impl<'a> Search<'a> {
         let Ok(program) = self.program.cut(&cut, LARGEST_WHOLE) else { return Ok(()) };
         if self.seen.insert(program.digest()) {
             let of_run = self.patience == Patience::Thrifty;
-            self.tried.push(Decomposition { of_run, ..self.pricing.of(cut, program, seconds)? });
+            self.tried.push(PricedCut { of_run, ..self.pricing.of(cut, program, seconds)? });
         }
         Ok(())
     }
 
     /// Returns the fastest cut so far.
-    fn best(&self) -> Option<&Decomposition> {
+    fn best(&self) -> Option<&PricedCut> {
         self.tried.iter().min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()))
     }
 
@@ -287,7 +287,7 @@ impl Search<'_> {
     /// Returns the index of the fastest cut that fits into the garbler's memory. If none fits, it is 0, the
     /// given cut.
     fn best_within(&self, memory: Option<u64>) -> usize {
-        let fits = |cut: &Decomposition| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
+        let fits = |cut: &PricedCut| memory.is_none_or(|memory| cut.cost.garbler_memory_bytes <= memory);
         let places: Vec<usize> = (0..self.tried.len()).filter(|&k| fits(&self.tried[k])).collect();
         plan::best_cut(places.iter().map(|&k| &self.tried[k].cost)).map_or(0, |place| places[place])
     }
@@ -316,7 +316,7 @@ pub fn with(
     search.patience = Patience::Thorough;
     search.all()?;
     let complete = !search.is_exhausted();
-    let mut tried: Vec<(bool, Decomposition)> =
+    let mut tried: Vec<(bool, PricedCut)> =
         search.tried.into_iter().enumerate().map(|(k, cut)| (k == chosen, cut)).collect();
     tried.sort_by(|a, b| a.1.ands_a_slot.total_cmp(&b.1.ands_a_slot));
     let chosen = tried.iter().position(|(chosen, _)| *chosen).unwrap_or(0);
@@ -326,8 +326,8 @@ pub fn with(
 
 /// The two cuts between which a run decides: the given one, and the fastest other cut that was found.
 pub struct Rivals {
-    pub given: Decomposition,
-    pub other: Option<Decomposition>,
+    pub given: PricedCut,
+    pub other: Option<PricedCut>,
     pub is_other_chosen: bool,
 }
 
@@ -357,7 +357,7 @@ pub fn choose(
     program: &Program,
     pricing: &Pricing,
     memory: Option<u64>,
-) -> Result<Decomposition, Error> {
+) -> Result<PricedCut, Error> {
     let mut search = Search::new(program, pricing, Patience::Thrifty)?;
     let place = search.decide(wish, memory)?;
     Ok(search.tried.swap_remove(place))

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{self, RunRequest};
 use crate::engine::stocks::Stocks;
-use crate::engine::work::Work;
+use crate::engine::work::PartyWork;
 use crate::engine::{hex, role};
 use crate::program::{gates_within, repeated};
 
@@ -77,12 +77,12 @@ pub struct Sheet {
     /// True if the garbler may propose another cut, because it will search for the fastest cut when it runs.
     open: bool,
     /// The OTs for masks, if the protocol has a choice.
-    masks: Option<Masks>,
+    masks: Option<MaskOts>,
 }
 
 /// The correlated OTs from which masks are made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Masks {
+pub struct MaskOts {
     /// The protocol that has masks.
     pub protocol: String,
     /// The correlated OTs.
@@ -117,14 +117,14 @@ pub struct Offer {
 }
 
 /// The reason why a party does not begin, once for its own user and once for the peer.
-pub(super) struct Refusal {
+pub(super) struct MeetingRefusal {
     here: String,
     there: String,
 }
 
-impl From<String> for Refusal {
+impl From<String> for MeetingRefusal {
     fn from(both: String) -> Self {
-        Refusal { here: both.clone(), there: both }
+        MeetingRefusal { here: both.clone(), there: both }
     }
 }
 
@@ -136,7 +136,7 @@ impl Sheet {
         party: Party,
         given: &crate::program::Program,
         request: &RunRequest<P>,
-        (ways, masks): (Vec<String>, Option<Masks>),
+        (ways, masks): (Vec<String>, Option<MaskOts>),
         proposal: Option<Offer>,
         open: bool,
     ) -> Self {
@@ -358,7 +358,7 @@ impl Sheet {
             )
         };
         let flag =
-            |masks: &Masks| if masks.said { format!(" --cot {}", masks.cot.name()) } else { String::new() };
+            |masks: &MaskOts| if masks.said { format!(" --cot {}", masks.cot.name()) } else { String::new() };
         let differ = || both(&flag(garblers), &flag(evaluators));
         let taken = match (garblers.said, evaluators.said) {
             (true, true) if garblers.cot != evaluators.cot => return Err(differ()),
@@ -381,7 +381,7 @@ impl Sheet {
 pub fn shown(bytes: &[u8], of_garbler: bool) -> Option<(Vec<u8>, Vec<String>)> {
     let theirs = Sheet::read(bytes).ok()?;
     let role = if of_garbler { "evaluator" } else { "garbler" };
-    let masks = theirs.masks.clone().map(|masks| Masks { cot: Cot::default(), said: true, ..masks });
+    let masks = theirs.masks.clone().map(|masks| MaskOts { cot: Cot::default(), said: true, ..masks });
     // This sheet equals the peer's in every field that is compared early, so the later comparisons run, too.
     let like = Sheet { role: role.into(), masks, cut: None, ..theirs.clone() };
     let unlike = Sheet { ways: vec!["duplo".into()], security: 40, executions: None, ..like.clone() };
@@ -442,11 +442,11 @@ fn types_differ(place: &str, garblers: &Type, evaluators: &Type) -> Option<Strin
     }
 }
 
-impl Work<'_> {
+impl PartyWork<'_> {
     /// Checks that this party can run with the peer that sent this sheet. Without a sheet the protocol checks
     /// this later. For a visitor it also makes the cut and returns it, because some differences show only
     /// then.
-    fn fits(&self, own: &Sheet, theirs: &[u8], visits: bool) -> Result<Option<Arc<Program>>, Refusal> {
+    fn fits(&self, own: &Sheet, theirs: &[u8], visits: bool) -> Result<Option<Arc<Program>>, MeetingRefusal> {
         if theirs.is_empty() {
             return Ok(None);
         }
@@ -471,7 +471,7 @@ impl Work<'_> {
         theirs: &Sheet,
         offer: &Offer,
         visits: bool,
-    ) -> Result<Option<Arc<Program>>, Refusal> {
+    ) -> Result<Option<Arc<Program>>, MeetingRefusal> {
         let cut: Cut =
             offer.cut.parse().map_err(|_| "the garbler proposes a cut that does not exist".to_owned())?;
         if let CutChoice::Fixed(only) = &self.request.cut
@@ -506,7 +506,7 @@ impl Work<'_> {
         }
         let made = self.given.cut(&cut, gates_within(self.memory));
         let made = made.and_then(|program| repeated(&program, self.executions()));
-        let program = made.map_err(|error| Refusal {
+        let program = made.map_err(|error| MeetingRefusal {
             here: format!("the garbler proposes the cut {cut}: {}; {}", error.message(), error.hint()),
             there: format!("the evaluator cannot cut its file by {cut}"),
         })?;
@@ -549,7 +549,7 @@ impl Work<'_> {
         }
         let made = self.fits(own, &met.sheet, true).or_else(|refusal| refuse(channel, refusal))?;
         agreed(channel)?;
-        let same = "both parties have the same version, program, parameters and cut";
+        let same = "both parties have both parties have the same version, program, parameters and cut";
         if !own.store {
             return Ok(same.into());
         }
@@ -610,7 +610,10 @@ impl Work<'_> {
 }
 
 /// Tells the peer why this party does not begin, and returns the same as an error.
-pub(super) fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, ProtocolError> {
+pub(super) fn refuse<T>(
+    channel: &mut Channel,
+    MeetingRefusal { here, there }: MeetingRefusal,
+) -> Result<T, ProtocolError> {
     tell(channel, &there);
     Err(ProtocolError::Mismatch(here))
 }
@@ -700,7 +703,7 @@ mod tests {
     #[test]
     fn masks_are_made_of_what_was_said() {
         let with = |role: &str, cot: Cot, said: bool| Sheet {
-            masks: Some(Masks { protocol: "duplo".into(), cot, said }),
+            masks: Some(MaskOts { protocol: "duplo".into(), cot, said }),
             ..sheet(role)
         };
         for (garblers, evaluators, expected) in [
@@ -755,7 +758,7 @@ mod tests {
     #[test]
     fn masks_of_another_protocol_say_nothing() {
         let with = |role: &str, cot: Cot, ways: &[&str]| Sheet {
-            masks: Some(Masks { protocol: "authenticated".into(), cot, said: true }),
+            masks: Some(MaskOts { protocol: "authenticated".into(), cot, said: true }),
             ways: ways.iter().map(|way| (*way).into()).collect(),
             ..sheet(role)
         };
@@ -780,7 +783,7 @@ mod tests {
         }
         let many = Sheet { ways: vec!["duplo".into(); MAX_WAYS + 1], ..own.clone() };
         assert!(Sheet::read(&many.encoded()).is_err());
-        let masks = Some(Masks { protocol: "authenticated".into(), cot: Cot::Pcg, said: true });
+        let masks = Some(MaskOts { protocol: "authenticated".into(), cot: Cot::Pcg, said: true });
         let masked = Sheet { masks, ..own.clone() };
         let named = |name: &str| String::from_utf8(masked.encoded()).unwrap().replace("\"pcg\"", name);
         assert_eq!(Sheet::read(named("\"pcg\"").as_bytes()), Ok(masked.clone()));

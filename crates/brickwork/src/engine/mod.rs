@@ -28,7 +28,7 @@ use brickwork_circuit::Party;
 use brickwork_session::Observer;
 
 /// Makes an observer of a run with these phases.
-pub type Watch<'w> = dyn Fn(&'static [&'static str]) -> Box<dyn Observer> + 'w;
+pub type Observe<'w> = dyn Fn(&'static [&'static str]) -> Box<dyn Observer> + 'w;
 
 /// Returns the name of a role.
 pub fn role(party: Party) -> &'static str {

@@ -15,7 +15,7 @@ use brickwork_lego::Lego;
 use brickwork_plan::{self as plan, Machine};
 use brickwork_primitives::ot::Cot;
 use brickwork_semi_honest::SemiHonest;
-use brickwork_session::Protocol as _;
+use brickwork_session::SessionProtocol as _;
 use brickwork_session::stock::Lacking;
 use brickwork_wire::tls;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -116,14 +116,14 @@ impl FromStr for Protocol {
         let all = Self::all();
         let named = all.iter().copied().find(|protocol| protocol.name() == name);
         let names = || all.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
-        named.ok_or_else(|| format!("the protocols are {}", names()))
+        named.ok_or_else(|| format!("the the protocols are {}", names()))
     }
 }
 
 /// Returns the correlated OTs of this name.
 pub fn cot(name: &str) -> Result<Cot, String> {
     let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
-    named.ok_or_else(|| format!("the correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
+    named.ok_or_else(|| format!("the the correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
 }
 
 /// Returns the linking of this name.
@@ -138,10 +138,10 @@ pub fn commitments(name: &str) -> Result<(), String> {
 }
 
 /// Reads the choice of buckets.
-pub fn buckets(name: &str) -> Result<Buckets, String> {
+pub fn buckets(name: &str) -> Result<BucketChoice, String> {
     match name {
-        "fastest" => Ok(Buckets::Fastest),
-        "standard" => Ok(Buckets::Standard),
+        "fastest" => Ok(BucketChoice::Fastest),
+        "standard" => Ok(BucketChoice::Standard),
         _ => Err("buckets are fastest or standard".into()),
     }
 }
@@ -158,12 +158,12 @@ pub fn security(text: &str) -> Result<u32, String> {
 
 /// Half-gates: the garbling scheme of every protocol.
 #[derive(Clone, Copy, Debug)]
-pub struct HalfGates;
+pub struct OnlyHalfGates;
 
 /// Returns the garbling scheme of this name.
-pub fn scheme(name: &str) -> Result<HalfGates, String> {
+pub fn scheme(name: &str) -> Result<OnlyHalfGates, String> {
     match name {
-        "half-gates" => Ok(HalfGates),
+        "half-gates" => Ok(OnlyHalfGates),
         "ga" | "gax" | "gaxr" => Err(format!(
             "{name} is only for research, with `brickwork garble --scheme {name}`: no protocol is proven \
              secure with it against a cheating garbler, because soldering and checks rest on half-gates \
@@ -204,7 +204,7 @@ pub const SECURITY: u32 = 40;
 /// The parameters that both parties must give alike, apart from the program. `P` is one protocol, or several
 /// while the choice is open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Parameters<P = Protocol> {
+pub struct AgreedParameters<P = Protocol> {
     /// The protocol.
     pub protocol: P,
     /// How CompGC links components.
@@ -221,10 +221,10 @@ pub struct Parameters<P = Protocol> {
     pub executions: Option<u32>,
 }
 
-impl<P> Parameters<P> {
+impl<P> AgreedParameters<P> {
     /// Makes parameters with this protocol and nothing else chosen.
     pub fn new(protocol: P) -> Self {
-        Parameters {
+        AgreedParameters {
             protocol,
             linking: None,
             cot: None,
@@ -252,15 +252,15 @@ impl<P> Parameters<P> {
     }
 
     /// Returns these parameters with this protocol.
-    pub fn with<Q>(&self, protocol: Q) -> Parameters<Q> {
-        let Parameters { linking, cot, commitments, security, post_quantum, executions, .. } = *self;
-        Parameters { protocol, linking, cot, commitments, security, post_quantum, executions }
+    pub fn with<Q>(&self, protocol: Q) -> AgreedParameters<Q> {
+        let AgreedParameters { linking, cot, commitments, security, post_quantum, executions, .. } = *self;
+        AgreedParameters { protocol, linking, cot, commitments, security, post_quantum, executions }
     }
 }
 
 /// The buckets that a garbler proposes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Buckets {
+pub enum BucketChoice {
     /// The buckets that are predicted to be fastest.
     #[default]
     Fastest,
@@ -268,7 +268,7 @@ pub enum Buckets {
     Standard,
 }
 
-impl Buckets {
+impl BucketChoice {
     /// Returns the parameters of DUPLO for a program.
     ///
     /// # Errors
@@ -281,8 +281,8 @@ impl Buckets {
         link: &plan::Link,
     ) -> Result<duplo::Parameters, Error> {
         Ok(match self {
-            Buckets::Fastest => duplo::cost::choose(program, security, machine, link)?,
-            Buckets::Standard => duplo::Parameters::choose(program, security)?,
+            BucketChoice::Fastest => duplo::cost::choose(program, security, machine, link)?,
+            BucketChoice::Standard => duplo::Parameters::choose(program, security)?,
         })
     }
 
@@ -299,8 +299,8 @@ impl Buckets {
         link: &plan::Link,
     ) -> Result<Vec<duplo::Parameters>, Error> {
         Ok(match self {
-            Buckets::Fastest => duplo::cost::candidates(program, security, machine, link)?,
-            Buckets::Standard => duplo::Parameters::choose(program, security)?.alternatives(program)?,
+            BucketChoice::Fastest => duplo::cost::candidates(program, security, machine, link)?,
+            BucketChoice::Standard => duplo::Parameters::choose(program, security)?.alternatives(program)?,
         })
     }
 }
@@ -360,8 +360,8 @@ impl Resources {
     }
 
     /// Returns the options of a party's connection.
-    pub fn options(&self, party: Party) -> tls::Options {
-        tls::Options { party, lanes: self.lanes, timeout: self.timeout }
+    pub fn options(&self, party: Party) -> tls::EndpointOptions {
+        tls::EndpointOptions { party, lanes: self.lanes, timeout: self.timeout }
     }
 }
 
@@ -369,11 +369,11 @@ impl Resources {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRequest<P = Protocol> {
     /// The parameters that both parties must have alike.
-    pub parameters: Parameters<P>,
+    pub parameters: AgreedParameters<P>,
     /// The resources of this party.
     pub resources: Resources,
     /// The buckets that a garbler proposes.
-    pub buckets: Buckets,
+    pub buckets: BucketChoice,
     /// The cut that this party proposes or accepts.
     pub cut: CutChoice,
     /// The network to the peer, as far as it is known.
@@ -391,11 +391,11 @@ pub struct RunRequest<P = Protocol> {
 
 impl<P> RunRequest<P> {
     /// Makes a request with this protocol and nothing else chosen.
-    pub fn new(parameters: Parameters<P>) -> Self {
+    pub fn new(parameters: AgreedParameters<P>) -> Self {
         RunRequest {
             parameters,
             resources: Resources::default(),
-            buckets: Buckets::Fastest,
+            buckets: BucketChoice::Fastest,
             cut: CutChoice::Fastest,
             line: LinkSpeed::default(),
             stored: false,

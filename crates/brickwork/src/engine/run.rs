@@ -6,20 +6,20 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Party;
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
-use brickwork_wire::tls::{self, Identity, Listener, Met, Options, PublicKey};
+use brickwork_wire::tls::{self, EndpointOptions, Identity, Listener, Met, PublicKey};
 
-use super::Watch;
+use super::Observe;
 use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
-use super::protocols::{self, Done, Ready};
+use super::protocols::{self, Ready, RunResult};
 use super::report::Report;
 use super::ways::{RunPart, Ways};
-use super::work::Work;
+use super::work::PartyWork;
 use crate::failure::Error;
 use crate::maker::next_of;
 use crate::resources::{cpu_seconds, peak_rss_bytes};
 
 /// The way in which a party reaches its peer.
-pub enum Place<'p> {
+pub enum Route<'p> {
     /// This party listens.
     Listener(&'p Listener),
     /// The peer listens at this address.
@@ -31,13 +31,13 @@ pub enum Place<'p> {
         /// The peer's key.
         peer: PublicKey,
         /// The number of connections and the timeout.
-        options: Options,
+        options: EndpointOptions,
     },
     /// A connection that the caller made. It is `None` after its use.
     Line(Option<Channel>),
 }
 
-impl Place<'_> {
+impl Route<'_> {
     /// Meets a peer and exchanges the sheets. A listener waits for a peer. With `keep`, a peer whose
     /// connection fails does not end the waiting.
     fn meet(&mut self, sheet: &Sheet, keep: bool) -> Result<Met, Error> {
@@ -64,25 +64,25 @@ impl Place<'_> {
     /// Those of the network; an error of usage if a connection of the caller's was used before.
     pub(crate) fn first(&mut self) -> Result<Channel, Error> {
         match self {
-            Place::Listener(listener) => Ok(listener.accept()?),
-            Place::Line(line) => line
+            Route::Listener(listener) => Ok(listener.accept()?),
+            Route::Line(line) => line
                 .take()
                 .ok_or_else(|| Error::fault("this connection was already used for a run; make a new one")),
-            Place::Peer { .. } => Ok(self.next(Duration::ZERO)?),
+            Route::Peer { .. } => Ok(self.next(Duration::ZERO)?),
         }
     }
 
     /// Makes another connection to the peer, which connects within this time.
     ///
     /// # Errors
-    /// As [`Place::first`].
+    /// As [`Route::first`].
     pub(crate) fn next(&mut self, timeout: Duration) -> Result<Channel, ProtocolError> {
         match self {
-            Place::Listener(listener) => next_of(listener, timeout),
-            Place::Peer { address, identity, peer, options } => {
+            Route::Listener(listener) => next_of(listener, timeout),
+            Route::Peer { address, identity, peer, options } => {
                 tls::connect(address, identity, *peer, options)
             }
-            Place::Line(_) => {
+            Route::Line(_) => {
                 Err(ProtocolError::Usage("a connection of the caller's is one connection".into()))
             }
         }
@@ -90,16 +90,16 @@ impl Place<'_> {
 
     fn exchange(&mut self, sheet: &[u8], keep: bool) -> Result<Met, Error> {
         Ok(match self {
-            Place::Listener(listener) => loop {
+            Route::Listener(listener) => loop {
                 match listener.meet(sheet, None) {
                     Err(e) if keep && is_refused(&e) => say_refused(&e),
                     met => break met?,
                 }
             },
-            Place::Peer { address, identity, peer, options } => {
+            Route::Peer { address, identity, peer, options } => {
                 tls::meet(address, identity, *peer, options, sheet)?
             }
-            Place::Line(line) => {
+            Route::Line(line) => {
                 let mut channel = line.take().ok_or_else(|| {
                     Error::fault("this connection was already used for a run; make a new one")
                 })?;
@@ -135,7 +135,7 @@ pub struct PartyRun {
 
 /// The result of serving peers.
 enum Served {
-    Done(Box<Done>, f64),
+    Done(Box<RunResult>, f64),
     /// The peer and this party settled on another protocol, with this index.
     Other(usize, Box<Met>),
 }
@@ -149,10 +149,10 @@ enum Served {
 pub fn run(
     part: &RunPart,
     store: Option<Store>,
-    mut place: Place,
+    mut place: Route,
     keep: bool,
     input: &[bool],
-    watch: &Watch,
+    watch: &Observe,
 ) -> Result<PartyRun, Error> {
     let ways = part.ways(store.as_ref())?;
     let play = Runner { part, ways: &ways, keep, input, watch };
@@ -180,7 +180,8 @@ pub fn run(
                 };
                 let program = work.job.program.digest();
                 let post_quantum = request.parameters.post_quantum;
-                let Done { outputs, phases, promise, predicted, cut, and_gates, recovered, made } = *done;
+                let RunResult { outputs, phases, promise, predicted, cut, and_gates, recovered, made } =
+                    *done;
                 let report = Report {
                     phases,
                     // The prediction is for base OTs from an elliptic curve.
@@ -208,13 +209,13 @@ struct Runner<'a> {
     ways: &'a Ways,
     keep: bool,
     input: &'a [bool],
-    watch: &'a Watch<'a>,
+    watch: &'a Observe<'a>,
 }
 
 impl Runner<'_> {
     /// Meets the first peer that accepts one of this party's protocols. Returns the index of the settled
     /// protocol.
-    fn first(&self, place: &mut Place) -> Result<(usize, Met), Error> {
+    fn first(&self, place: &mut Route) -> Result<(usize, Met), Error> {
         let sheet = self.ways.sheet(self.part, None, false)?;
         loop {
             let mut met = place.meet(&sheet, self.keep)?;
@@ -233,10 +234,10 @@ impl Runner<'_> {
     /// nothing that depends on a secret was sent.
     fn on(
         &self,
-        work: &Work,
+        work: &PartyWork,
         ready: &mut dyn Ready,
         (way, mut first): (usize, Option<Met>),
-        place: &mut Place,
+        place: &mut Route,
     ) -> Result<Served, Error> {
         let sheet = self.ways.led_by(way).sheet(self.part, ready.offer(), false)?;
         // A sheet's proposal belongs to its first protocol, so it is shown only if this protocol is the

@@ -8,10 +8,10 @@ use brickwork_duplo::{self as duplo, Duplo, Evaluator, Garbler};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 use brickwork_session::stock;
-use brickwork_session::{PhaseReport, Protocol as _, Terms};
+use brickwork_session::{PhaseReport, SessionProtocol as _, Terms};
 use brickwork_wire::Channel;
 
-use super::Watch;
+use super::Observe;
 
 /// The items that the steps of a session use.
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub trait Steps: Send {
 }
 
 /// Begins a session: makes all items with the peer.
-pub type Begin = fn(Party, Channel, &Terms, Needs, &Watch) -> Result<Box<dyn Steps>, ProtocolError>;
+pub type Begin = fn(Party, Channel, &Terms, Needs, &Observe) -> Result<Box<dyn Steps>, ProtocolError>;
 
 /// Begins a session of DUPLO.
 pub(super) fn duplo(
@@ -78,7 +78,7 @@ pub(super) fn duplo(
     channel: Channel,
     terms: &Terms,
     needs: Needs,
-    watch: &Watch,
+    watch: &Observe,
 ) -> Result<Box<dyn Steps>, ProtocolError> {
     let Needs { components, inputs: [garblers, evaluators], sealed } = needs;
     let ots = Some(evaluators).filter(|&ots| ots > 0);
@@ -96,7 +96,7 @@ pub(super) fn authenticated(
     channel: Channel,
     terms: &Terms,
     needs: Needs,
-    watch: &Watch,
+    watch: &Observe,
 ) -> Result<Box<dyn Steps>, ProtocolError> {
     let Needs { components, inputs, .. } = needs;
     let request = authenticated::Request { components, inputs: inputs.iter().sum() };

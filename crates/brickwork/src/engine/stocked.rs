@@ -12,7 +12,7 @@ use brickwork_wire::Channel;
 use crate::cut::CutChoice;
 use crate::engine::protocols::{self, played, says_nothing};
 use crate::engine::request::Protocol;
-pub use crate::engine::stocks::{Asked, FromStock, Opening, Requested, Wishes};
+pub use crate::engine::stocks::{FromStock, Requested, StockRequest, UngreetedConnection, Wishes};
 use crate::engine::stocks::{ProgramRun, StockLine, Stocks};
 use crate::failure::Error;
 use crate::program::repeated;
@@ -51,7 +51,7 @@ fn stocks(protocol: Protocol) -> Result<&'static dyn Stocks, Error> {
     played(protocol).stocks().ok_or_else(none)
 }
 
-impl Asked {
+impl StockRequest {
     /// Returns the stock for these requests and options.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ pub struct Stocked {
 }
 
 /// The program of a run from stock.
-pub enum Job<'a> {
+pub enum StockedProgram<'a> {
     /// A step of a reactive session, which uses or keeps values of wires.
     Step(&'a Step),
     /// A program, with its number of executions.
@@ -89,7 +89,7 @@ impl Stocked {
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it keeps no stock.
-    pub fn open(protocol: Protocol, opening: Opening) -> Result<Self, Error> {
+    pub fn open(protocol: Protocol, opening: UngreetedConnection) -> Result<Self, Error> {
         protocols::warn(protocol);
         Ok(Stocked { protocol, line: stocks(protocol)?.open(opening)? })
     }
@@ -98,7 +98,11 @@ impl Stocked {
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it has no workers.
-    pub fn open_for_workers(protocol: Protocol, workers: usize, opening: Opening) -> Result<Self, Error> {
+    pub fn open_for_workers(
+        protocol: Protocol,
+        workers: usize,
+        opening: UngreetedConnection,
+    ) -> Result<Self, Error> {
         protocols::warn(protocol);
         let none = || {
             Error::usage(format!("stock of {protocol} is made over one connection"), "leave --workers out")
@@ -114,7 +118,7 @@ impl Stocked {
     /// Those of the protocol; an error of usage if it has no workers.
     pub fn make_by(
         self,
-        asked: &Asked,
+        asked: &StockRequest,
         workers: Vec<Channel>,
         makers: Vec<Channel>,
     ) -> Result<(Preprocessed, Vec<Vec<PhaseReport>>, Self), Error> {
@@ -126,7 +130,7 @@ impl Stocked {
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if the request is for another protocol.
-    pub fn make(self, asked: &Asked) -> Result<(Preprocessed, Self), Error> {
+    pub fn make(self, asked: &StockRequest) -> Result<(Preprocessed, Self), Error> {
         let (done, line) = self.line.make(asked)?;
         Ok((done, Stocked { line, ..self }))
     }
@@ -135,17 +139,24 @@ impl Stocked {
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it has no steps that keep values.
-    pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
+    pub fn run(
+        self,
+        job: &StockedProgram,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
         let played = played(self.protocol);
         let (done, line) = match job {
-            Job::Step(step) if played.sessions().is_some() => self.line.step(step, input, lacking)?,
-            Job::Step(_) => {
+            StockedProgram::Step(step) if played.sessions().is_some() => {
+                self.line.step(step, input, lacking)?
+            }
+            StockedProgram::Step(_) => {
                 return Err(Error::usage(
                     format!("a session of {} carries nothing on, and keeps nothing", self.protocol),
                     "give --protocol duplo, or let both parties learn the intermediate values",
                 ));
             }
-            Job::Program(program, times) => {
+            StockedProgram::Program(program, times) => {
                 let program = &Arc::new(played.program(program, *times)?);
                 let run = ProgramRun { program, executions: times.unwrap_or(1), cut: &CutChoice::Fastest };
                 self.line.run(&run, input, lacking)?
@@ -163,20 +174,20 @@ impl Stocked {
     }
 }
 
-impl Job<'_> {
+impl StockedProgram<'_> {
     /// Returns the number of executions.
     pub(crate) fn executions(&self) -> u32 {
         match self {
-            Job::Step(_) => 1,
-            Job::Program(_, times) => times.unwrap_or(1),
+            StockedProgram::Step(_) => 1,
+            StockedProgram::Program(_, times) => times.unwrap_or(1),
         }
     }
 
     /// Returns the step; a program with all its executions is one step.
     pub(crate) fn step(&self) -> Result<Step, Error> {
         Ok(match self {
-            Job::Step(step) => (*step).clone(),
-            Job::Program(program, times) => (&Arc::new(repeated(program, *times)?)).into(),
+            StockedProgram::Step(step) => (*step).clone(),
+            StockedProgram::Program(program, times) => (&Arc::new(repeated(program, *times)?)).into(),
         })
     }
 }

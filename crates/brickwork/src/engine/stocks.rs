@@ -11,14 +11,14 @@ use brickwork_circuit::{Component, Party, Program};
 use brickwork_duplo::Request;
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
-use brickwork_session::stock::inventory::{Inventory, Kinds, executions, inventory};
+use brickwork_session::stock::inventory::{Inventory, ItemKinds, executions, inventory};
 use brickwork_session::stock::{self, Lacking, Preprocessed, StockProtocol, compare_stores};
 use brickwork_session::{PhaseReport, Promise, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 
 use crate::cut::{Cut, CutChoice};
-use crate::engine::Watch;
+use crate::engine::Observe;
 use crate::engine::request::Protocol;
 use crate::failure::Error;
 
@@ -98,7 +98,7 @@ impl Wishes {
 }
 
 /// The stock that is to be made.
-pub struct Asked {
+pub struct StockRequest {
     /// The stock in words.
     pub words: Vec<String>,
     /// The promise of all runs from this stock, if it is known now.
@@ -134,7 +134,7 @@ pub trait Contents {
     fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, ProtocolError>;
 }
 
-impl<P: StockProtocol + Kinds> Contents for P {
+impl<P: StockProtocol + ItemKinds> Contents for P {
     fn compare(
         &self,
         channel: &mut Channel,
@@ -158,7 +158,7 @@ impl<P: StockProtocol + Kinds> Contents for P {
 pub type OwnStore<'a> = (&'a Store, Party, &'a Terms);
 
 /// A program with its number of executions, and the cut that the user wants.
-pub type Wanted<'a> = (&'a Program, u32, &'a CutChoice);
+pub type WantedProgram<'a> = (&'a Program, u32, &'a CutChoice);
 
 /// A protocol that keeps stock.
 pub trait Stocks: Contents {
@@ -166,7 +166,7 @@ pub trait Stocks: Contents {
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
-    fn has(&self, own: OwnStore, wanted: Wanted) -> Result<bool, ProtocolError>;
+    fn has(&self, own: OwnStore, wanted: WantedProgram) -> Result<bool, ProtocolError>;
 
     /// Returns whether stock is made for one level of statistical security.
     fn has_levels(&self) -> bool {
@@ -180,13 +180,13 @@ pub trait Stocks: Contents {
     ///
     /// # Errors
     /// If a component does not exist, or too much stock is requested.
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error>;
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error>;
 
     /// Greets the peer and compares both stores.
     ///
     /// # Errors
     /// Those of the protocol.
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError>;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError>;
 
     /// Returns the function that greets a peer with whom several workers will make stock, if the protocol has
     /// workers.
@@ -196,18 +196,18 @@ pub trait Stocks: Contents {
 }
 
 /// A connection to a peer that also has a store, before the greetings.
-pub struct Opening<'a> {
+pub struct UngreetedConnection<'a> {
     pub party: Party,
     pub channel: Channel,
     pub store: &'a Store,
     pub terms: &'a Terms,
     /// The OTs of masks, for a protocol with a choice.
     pub cot: Cot,
-    pub watch: &'a Watch<'a>,
+    pub watch: &'a Observe<'a>,
 }
 
 /// Greets a peer with whom this number of workers will make stock, and compares both stores.
-pub type OpenForWorkers = fn(usize, Opening) -> Result<Box<dyn StockLine>, ProtocolError>;
+pub type OpenForWorkers = fn(usize, UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError>;
 
 /// The result of a program that ran on stock, with the missing items in words.
 pub type FromStock = stock::FromStock<String>;
@@ -221,7 +221,7 @@ pub struct ProgramRun<'a> {
 }
 
 /// The result of an action on a connection, and the connection.
-pub type Next<T> = Result<(T, Box<dyn StockLine>), ProtocolError>;
+pub type NextState<T> = Result<(T, Box<dyn StockLine>), ProtocolError>;
 
 /// A connection between two parties with stock. After an error it cannot be used any more.
 pub trait StockLine: Send {
@@ -229,7 +229,7 @@ pub trait StockLine: Send {
     ///
     /// # Errors
     /// Those of the protocol.
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed>;
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed>;
 
     /// Makes this stock with the peer: one worker for each of these connections, and makers of this party on
     /// connections to them. Returns the time and the bytes of each phase, also by worker.
@@ -238,10 +238,10 @@ pub trait StockLine: Send {
     /// Those of the protocol; an error of usage if it has no workers.
     fn make_by(
         self: Box<Self>,
-        _asked: &Asked,
+        _asked: &StockRequest,
         _workers: Vec<Channel>,
         _makers: Vec<Channel>,
-    ) -> Next<(Preprocessed, Vec<Vec<PhaseReport>>)> {
+    ) -> NextState<(Preprocessed, Vec<Vec<PhaseReport>>)> {
         Err(ProtocolError::Usage("this protocol's stock is made over one connection".into()))
     }
 
@@ -249,13 +249,13 @@ pub trait StockLine: Send {
     ///
     /// # Errors
     /// Those of the protocol.
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock>;
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock>;
 
     /// Runs a step of a reactive session, which uses or keeps values on wires.
     ///
     /// # Errors
     /// Those of the protocol; an error of usage if it has no such steps.
-    fn step(self: Box<Self>, _step: &Step, _input: &[bool], _lacking: Lacking) -> Next<FromStock> {
+    fn step(self: Box<Self>, _step: &Step, _input: &[bool], _lacking: Lacking) -> NextState<FromStock> {
         Err(ProtocolError::Usage("this protocol's sessions keep nothing".into()))
     }
 
@@ -272,7 +272,7 @@ pub trait StockLine: Send {
 }
 
 /// Returns a connection behind its interface, after an action on it.
-pub(super) fn next<T, L: StockLine + 'static>(done: Result<(T, L), ProtocolError>) -> Next<T> {
+pub(super) fn next<T, L: StockLine + 'static>(done: Result<(T, L), ProtocolError>) -> NextState<T> {
     done.map(|(done, line)| (done, Box::new(line) as Box<dyn StockLine>))
 }
 
@@ -280,15 +280,15 @@ pub(super) fn next<T, L: StockLine + 'static>(done: Result<(T, L), ProtocolError
 pub(super) fn ran<R, L: StockLine + 'static>(
     done: Result<(stock::FromStock<R>, L), ProtocolError>,
     words: impl FnOnce(R) -> String,
-) -> Next<FromStock> {
+) -> NextState<FromStock> {
     let (stock::FromStock { outputs, kept, recovered, promise, made }, line) = done?;
     Ok((FromStock { outputs, kept, recovered, promise, made: made.map(words) }, Box::new(line)))
 }
 
-impl Asked {
+impl StockRequest {
     /// Makes a request for these items, whose promise is not known yet.
     pub(super) fn new(words: Vec<String>, items: impl Any + Send + Sync) -> Self {
-        Asked { words, promise: None, items: Box::new(items) }
+        StockRequest { words, promise: None, items: Box::new(items) }
     }
 
     /// Returns the items in the protocol's own terms.
@@ -409,7 +409,7 @@ mod tests {
             Requested::of(&crate::Program::from_source("add.wir", &text).unwrap(), 1)
         };
         let wishes = Wishes::new("authenticated".parse().unwrap());
-        let asked = Asked::of(&[program(8), program(16)], &wishes).unwrap();
+        let asked = StockRequest::of(&[program(8), program(16)], &wishes).unwrap();
         assert_eq!(asked.items::<brickwork_authenticated::Request>().unwrap().inputs, 2 * (8 + 16));
     }
 }

@@ -8,10 +8,10 @@ use brickwork_wire::Channel;
 use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use serde::{Deserialize, Serialize};
 
-use super::Watch;
+use super::Observe;
 use super::audit::Audit;
 use super::request::RunRequest;
-use super::run::{self, PartyRun, Place};
+use super::run::{self, PartyRun, Route};
 use super::ways::{Protocols, RunPart};
 use crate::failure::Error;
 use crate::program::Program;
@@ -50,7 +50,7 @@ pub struct Host<'h> {
     /// Learns the address at which this party listens.
     pub listens: &'h mut dyn FnMut(SocketAddr) -> Result<(), Error>,
     /// Sees the progress.
-    pub watch: &'h Watch<'h>,
+    pub watch: &'h Observe<'h>,
     /// A connection that the caller made.
     pub line: Option<Channel>,
     /// True if the warning about a weak protocol is logged here. Of two parties in one process, one warns.
@@ -87,13 +87,13 @@ impl PartyTask {
         let options = request.resources.options(party);
         let listener;
         let place = match (host.line.take(), &self.place) {
-            (Some(line), _) => Place::Line(Some(line)),
+            (Some(line), _) => Route::Line(Some(line)),
             (None, Some(Endpoint::Listen(address))) => {
                 listener = Listener::bind(address, identity, peer, &options)?;
                 (host.listens)(listener.local_addr()?)?;
-                Place::Listener(&listener)
+                Route::Listener(&listener)
             }
-            (None, Some(Endpoint::Connect(address))) => Place::Peer { address, identity, peer, options },
+            (None, Some(Endpoint::Connect(address))) => Route::Peer { address, identity, peer, options },
             (None, None) => {
                 return Err(Error::usage("there is no connection to the peer", "name an address"));
             }

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::meeting::{Offer, Sheet};
 use super::protocols::{self, Only};
-use super::request::{Parameters, Protocol, RunRequest};
-use super::work::{Estimate, Work, fits_here};
+use super::request::{AgreedParameters, Protocol, RunRequest};
+use super::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::plan::{Cost, PhaseCost};
 use crate::program::Program;
@@ -97,7 +97,7 @@ impl Candidate {
     ///
     /// # Errors
     /// If the protocol cannot run the program.
-    pub fn of(request: RunRequest, program: &Program, estimate: &Estimate) -> Result<Self, Error> {
+    pub fn of(request: RunRequest, program: &Program, estimate: &RunEstimate) -> Result<Self, Error> {
         let protocol = protocols::played(request.parameters.protocol);
         let Only { cost, promise, .. } = protocol.priced(program, &request, estimate)?;
         Ok(Candidate { model: protocol.model(), cost, promise, request })
@@ -153,7 +153,7 @@ impl Ways {
     pub fn sheet(&self, part: &RunPart, proposal: Option<Offer>, open: bool) -> Result<Sheet, Error> {
         // The OTs for masks have a field of their own in the sheet, because either party may leave this
         // choice to the other.
-        let way = |request: &RunRequest| Parameters { cot: None, ..request.parameters.clone() }.way();
+        let way = |request: &RunRequest| AgreedParameters { cot: None, ..request.parameters.clone() }.way();
         let mut masks = None;
         for request in &self.requests {
             let protocol = protocols::played(request.parameters.protocol);
@@ -241,7 +241,7 @@ impl RunPart<'_> {
         if possible.requests.len() == 1 || possible.reason.is_some() {
             return Ok(possible);
         }
-        let mut estimate = Estimate::of(self.request)?;
+        let mut estimate = RunEstimate::of(self.request)?;
         let (mut candidates, mut failed) = (Vec::new(), None);
         // DUPLO is first in the list and searches for cuts. It is priced last, so that its search stops when
         // another protocol is faster.
@@ -287,11 +287,11 @@ impl RunPart<'_> {
     ///
     /// # Errors
     /// If the program cannot be executed so often.
-    pub fn work<'w>(&'w self, request: &'w RunRequest) -> Result<Work<'w>, Error> {
+    pub fn work<'w>(&'w self, request: &'w RunRequest) -> Result<PartyWork<'w>, Error> {
         let protocol = protocols::played(request.parameters.protocol);
         let computed = protocol.program(self.given.given(), request.parameters.executions)?;
         let (stocks, identities) = (protocol.stocks(), self.identities());
-        Ok(Work::new(self.party, request, self.given, computed, stocks, identities))
+        Ok(PartyWork::new(self.party, request, self.given, computed, stocks, identities))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brickwork_circuit::{self as circuit, Party};
 use brickwork_report::words::bytes;
-use brickwork_session::{self as session, Job};
+use brickwork_session::{self as session, AgreedJob};
 
 use crate::engine::machine;
 use crate::engine::request::RunRequest;
@@ -15,7 +15,7 @@ use crate::program::Program;
 use crate::resources;
 
 /// A party's part in a run, without its input.
-pub struct Work<'a> {
+pub struct PartyWork<'a> {
     /// The role.
     pub party: Party,
     /// The request.
@@ -23,14 +23,14 @@ pub struct Work<'a> {
     /// The program as the file describes it.
     pub given: &'a Program,
     /// The program and the parameters that the protocol runs.
-    pub job: Job,
+    pub job: AgreedJob,
     /// The functions for the protocol's stock, if it keeps one.
     pub stocks: Option<&'a dyn Stocks>,
     /// Bytes of memory that are free or allowed.
     pub memory: Option<u64>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> PartyWork<'a> {
     /// Makes the part of a party. `identities` are the keys of the garbler and the evaluator. `program` is
     /// the given program as the protocol has prepared it.
     pub fn new(
@@ -41,7 +41,7 @@ impl<'a> Work<'a> {
         stocks: Option<&'a dyn Stocks>,
         identities: [[u8; 32]; 2],
     ) -> Self {
-        let job = Job {
+        let job = AgreedJob {
             program: Arc::new(program),
             security: request.parameters.security(),
             threads: request.resources.threads(),
@@ -50,7 +50,7 @@ impl<'a> Work<'a> {
             post_quantum: request.parameters.post_quantum,
         };
         let memory = request.resources.max_ram.or_else(resources::available_bytes);
-        Work { party, request, given, job, stocks, memory }
+        PartyWork { party, request, given, job, stocks, memory }
     }
 
     /// Returns the number of executions, if the request names one.
@@ -61,7 +61,7 @@ impl<'a> Work<'a> {
 
 /// The estimate of a run. A garbler chooses its proposal by it, and both parties compare it afterwards with
 /// the real run.
-pub struct Estimate {
+pub struct RunEstimate {
     /// The constants of this machine.
     pub machine: Machine,
     /// The connection to the peer.
@@ -70,7 +70,7 @@ pub struct Estimate {
     pub rival: f64,
 }
 
-impl Estimate {
+impl RunEstimate {
     /// Makes the estimate for a request, on this machine.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Estimate {
     pub fn of<P>(request: &RunRequest<P>) -> Result<Self, Error> {
         let machine = machine::at_hand()?.with_threads(request.resources.threads);
         let link = request.line.with_lanes(request.resources.lanes);
-        Ok(Estimate { machine, link, rival: f64::INFINITY })
+        Ok(RunEstimate { machine, link, rival: f64::INFINITY })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use brickwork_circuit::Program;
 use brickwork_jobs::control::{JobWorkers, coordinate};
 use brickwork_jobs::coordinator::Manner;
-use brickwork_jobs::terms::{Partition, Terms};
+use brickwork_jobs::terms::{JobTerms, Partition};
 use brickwork_report::words::plural;
 use brickwork_wire::tls;
 
@@ -30,7 +30,7 @@ impl JobRequest {
     ) -> Result<JobReport, Error> {
         let Agreed { terms, identity, peer } = self.agreed(program)?;
         let timeout = Duration::from_secs(self.control.timeout.into());
-        let options = tls::Options { party: self.role, lanes: 1, timeout };
+        let options = tls::EndpointOptions { party: self.role, lanes: 1, timeout };
         let channel = self.place()?.meet((&identity, peer), &options, listens)?;
         let (begun, listens) = (Instant::now(), self.control.listen.is_some());
         let manner = Manner { listens, only_fills: only_fill, at_once: self.at_once };
@@ -60,7 +60,7 @@ impl JobRequest {
 
 /// Returns the report if the job is complete. Otherwise it is part of the error. A job that only makes
 /// stock is complete if there is stock for all partitions that are open.
-fn judged(report: JobReport, terms: &Terms) -> Result<JobReport, Error> {
+fn judged(report: JobReport, terms: &JobTerms) -> Result<JobReport, Error> {
     let only_fill = report.only_fill;
     let JobPartitions { done, open, in_doubt, missing, stocked } = &report.partitions;
     let has_stock = stocked >= open;
@@ -79,7 +79,10 @@ fn judged(report: JobReport, terms: &Terms) -> Result<JobReport, Error> {
         let place = sink.map_or("the sink".into(), |sink| sink.display().to_string());
         (
             ErrorKind::Machine,
-            format!("done, but their results are not in {place} any more: {}", list(&missing)),
+            format!(
+                "these partitions are done, but their results are not in {place} any more: {}",
+                list(&missing)
+            ),
             "a partition that is done does not run again; restore the files from a copy, or run these rows \
              as another job"
                 .into(),

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Program;
 use brickwork_jobs::control::{JobProgress, JobWorkers};
-use brickwork_jobs::coordinator::{Cause, Evidence, News, Order};
-use brickwork_jobs::terms::{JobId, Lane, Partition, Terms};
+use brickwork_jobs::coordinator::{Evidence, News, WorkerEnding, WorkerOrder};
+use brickwork_jobs::terms::{JobId, JobTerms, LaneNumber, Partition};
 use serde::{Deserialize, Serialize};
 
 use super::request::{JobRequest, PeerAddress, WorkerOptions, parts};
@@ -102,12 +102,12 @@ pub struct WorkerProcesses<'r> {
     sink: PathBuf,
     /// The job, and the digest of its terms.
     job: (JobId, [u8; 32]),
-    lanes: BTreeMap<Lane, WorkerProcess>,
+    lanes: BTreeMap<LaneNumber, WorkerProcess>,
     sender: Sender<News>,
     news: Receiver<News>,
     /// The simulated network from this party's workers to the peer's, if there is one.
     link: Option<LinkSpeed>,
-    relays: BTreeMap<Lane, Relay>,
+    relays: BTreeMap<LaneNumber, Relay>,
     lines: Arc<Mutex<Vec<WorkerLine>>>,
 }
 
@@ -155,7 +155,7 @@ impl<'r> WorkerProcesses<'r> {
     /// Starts the process of an attempt, and sends it its request. Returns the way to its stdin, too.
     fn spawn(
         &self,
-        lane: Lane,
+        lane: LaneNumber,
         attempt: u32,
         address: Option<PeerAddress>,
     ) -> Result<(Child, Sender<String>), ProtocolError> {
@@ -186,7 +186,12 @@ impl<'r> WorkerProcesses<'r> {
         Ok((child, tasks))
     }
 
-    fn start(&mut self, lane: Lane, attempt: u32, address: Option<String>) -> Result<(), ProtocolError> {
+    fn start(
+        &mut self,
+        lane: LaneNumber,
+        attempt: u32,
+        address: Option<String>,
+    ) -> Result<(), ProtocolError> {
         self.finish(lane);
         let WorkerOptions { peer_hosts, listen, advertise, .. } = &self.request.workers;
         let address = match &address {
@@ -222,8 +227,8 @@ impl<'r> WorkerProcesses<'r> {
                 printed.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             }
             let cause = cause.unwrap_or(match was_killed.load(Ordering::Relaxed) {
-                true => Cause::Stock,
-                false => Cause::Line,
+                true => WorkerEnding::Stock,
+                false => WorkerEnding::Line,
             });
             // A worker closes its store before it ends and closes stdout.
             let _ = sender.send(News::Gone { lane, attempt, cause });
@@ -233,7 +238,7 @@ impl<'r> WorkerProcesses<'r> {
         Ok(())
     }
 
-    fn tell(&mut self, lane: Lane, task: &WorkerTask) {
+    fn tell(&mut self, lane: LaneNumber, task: &WorkerTask) {
         if let Some(WorkerProcess { tasks: Some(tasks), .. }) = self.lanes.get(&lane) {
             // A worker that has died is noticed elsewhere.
             let _ = tasks.send(line(task));
@@ -241,7 +246,7 @@ impl<'r> WorkerProcesses<'r> {
     }
 
     /// Ends a worker and waits for it.
-    fn finish(&mut self, lane: Lane) {
+    fn finish(&mut self, lane: LaneNumber) {
         let Some(mut process) = self.lanes.remove(&lane) else { return };
         process.ask();
         while matches!(process.child.try_wait(), Ok(None)) {
@@ -257,7 +262,7 @@ impl<'r> WorkerProcesses<'r> {
 
     /// Starts a worker without a peer, which reads the log of a lane's stock. Returns whether stock may have
     /// been used for the partition.
-    fn looked(&self, lane: Lane, attempt: u32, partition: Partition) -> Result<bool, ProtocolError> {
+    fn looked(&self, lane: LaneNumber, attempt: u32, partition: Partition) -> Result<bool, ProtocolError> {
         let (mut child, tasks) = self.spawn(lane, attempt, None)?;
         let (sender, said) = channel();
         let stdout = child.stdout.take();
@@ -309,7 +314,7 @@ fn ended(child: &mut Child, patience: Duration) {
 }
 
 /// Returns the news in a worker's event.
-fn heard(event: &WorkerEvent, (lane, attempt): (Lane, u32), advertise: Option<&str>) -> Option<News> {
+fn heard(event: &WorkerEvent, (lane, attempt): (LaneNumber, u32), advertise: Option<&str>) -> Option<News> {
     Some(match event {
         WorkerEvent::Listens(address) => {
             let address = match (advertise, address.rsplit_once(':')) {
@@ -342,29 +347,29 @@ fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<Str
 }
 
 impl JobWorkers for WorkerProcesses<'_> {
-    fn begins(&mut self, job: &JobId, terms: &Terms) -> Result<(), ProtocolError> {
+    fn begins(&mut self, job: &JobId, terms: &JobTerms) -> Result<(), ProtocolError> {
         self.job = (*job, terms.digest());
         Ok(())
     }
 
-    fn obey(&mut self, order: Order) -> Result<(), ProtocolError> {
+    fn obey(&mut self, order: WorkerOrder) -> Result<(), ProtocolError> {
         match order {
-            Order::Start { lane, attempt, address } => self.start(lane, attempt, address)?,
-            Order::Fill { lane, partitions } => self.tell(lane, &WorkerTask::Fill { partitions }),
-            Order::Run { lane, partition } => {
+            WorkerOrder::Start { lane, attempt, address } => self.start(lane, attempt, address)?,
+            WorkerOrder::Fill { lane, partitions } => self.tell(lane, &WorkerTask::Fill { partitions }),
+            WorkerOrder::Run { lane, partition } => {
                 let input = self.inputs.as_ref().map(|inputs| input(&inputs[partition as usize]));
                 let output = self.result(partition);
                 self.tell(lane, &WorkerTask::Run { partition, input, output });
             }
             // Other workers continue in the meantime. The stopped worker reports its end, and only then its
             // lane begins again.
-            Order::Stop { lane } => _ = self.lanes.get_mut(&lane).map(WorkerProcess::ask),
-            Order::Look { .. } => {}
+            WorkerOrder::Stop { lane } => _ = self.lanes.get_mut(&lane).map(WorkerProcess::ask),
+            WorkerOrder::Look { .. } => {}
         }
         Ok(())
     }
 
-    fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence {
+    fn look(&mut self, lane: LaneNumber, attempt: u32, partition: Partition) -> Evidence {
         self.finish(lane);
         match self.looked(lane, attempt, partition) {
             Ok(false) => Evidence::NotTaken,
@@ -397,7 +402,7 @@ impl JobWorkers for WorkerProcesses<'_> {
     fn end(&mut self) {
         // All workers are asked to stop before this waits for the first one.
         self.lanes.values_mut().for_each(WorkerProcess::ask);
-        let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
+        let lanes: Vec<LaneNumber> = self.lanes.keys().copied().collect();
         lanes.into_iter().for_each(|lane| self.finish(lane));
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Party;
-use brickwork_jobs::control::Outcome;
+use brickwork_jobs::control::JobOutcome;
 use brickwork_jobs::ledger::PartitionState;
-use brickwork_jobs::terms::{Partition, Terms};
+use brickwork_jobs::terms::{JobTerms, Partition};
 use brickwork_report::words::plural;
 use brickwork_session::Model;
 use serde::Serialize;
@@ -81,8 +81,8 @@ pub struct JobSecurity {
 impl JobReport {
     pub(super) fn new(
         role: Party,
-        terms: &Terms,
-        Outcome { job, state, missing }: Outcome,
+        terms: &JobTerms,
+        JobOutcome { job, state, missing }: JobOutcome,
         elapsed: Duration,
     ) -> Result<Self, ProtocolError> {
         let (tally, spent) = (state.tally(), state.spent());

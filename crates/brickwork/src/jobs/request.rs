@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use brickwork_circuit::{Party, Program};
-use brickwork_jobs::terms::Terms;
+use brickwork_jobs::terms::JobTerms;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ impl PeerAddress {
     pub(super) fn meet(
         &self,
         (identity, peer): (&Identity, PublicKey),
-        options: &tls::Options,
+        options: &tls::EndpointOptions,
         listens: &mut Listens,
     ) -> Result<Channel, Error> {
         Ok(match self {
@@ -160,7 +160,7 @@ const HINT: &str =
 
 /// The keys of a job, and the terms on which both parties must agree.
 pub(super) struct Agreed {
-    pub terms: Terms,
+    pub terms: JobTerms,
     pub identity: Identity,
     pub peer: PublicKey,
 }
@@ -255,7 +255,7 @@ impl JobRequest {
     pub(super) fn agreed(&self, program: &Program) -> Result<Agreed, Error> {
         self.check_security()?;
         let (identity, peer) = (files::identity(&self.identity)?, files::public_key(&self.peer)?);
-        let terms = Terms {
+        let terms = JobTerms {
             security: self.security,
             lanes: self.lanes,
             retries: self.retries(),

@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use brickwork_base::stop::Stop;
 use brickwork_circuit::{Party, Program};
-use brickwork_jobs::coordinator::{Cause, Evidence};
-use brickwork_jobs::lane::{self, Attempt, Lane, Means};
+use brickwork_jobs::coordinator::{Evidence, WorkerEnding};
+use brickwork_jobs::lane::{self, Attempt, ConnectedLane, Means};
 use brickwork_jobs::place;
 use brickwork_jobs::terms::JobId;
-use brickwork_session::{PhaseReport, Promise, Protocol as _, TABLE_MEMORY, Unobserved};
+use brickwork_session::{PhaseReport, Promise, SessionProtocol as _, TABLE_MEMORY, Unobserved};
 use brickwork_stock::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::{Agreed, JobRequest, Listens, PeerAddress};
-use crate::engine::Watch;
+use crate::engine::Observe;
 use crate::engine::request::Resources;
 use crate::failure::{Error, ErrorKind};
 use crate::program::MAX_PROGRAM_BYTES;
-use crate::reading::{self, Given, Reading};
+use crate::reading::{self, GivenValue, ReadingOptions};
 use crate::{StoreRequest, parse_errors, resources};
 
 /// The largest number of bytes of a task.
@@ -142,7 +142,7 @@ pub enum WorkerEvent {
     /// The worker ends.
     Gone {
         /// The reason, of which the peer's coordinator may learn only a part.
-        cause: Cause,
+        cause: WorkerEnding,
     },
 }
 
@@ -167,11 +167,11 @@ pub struct LaneWorker {
     request: WorkerRequest,
     agreed: Agreed,
     program: Program,
-    reading: Reading,
+    reading: ReadingOptions,
     store: StoreRequest,
     /// The repeated program for each number of rows of a partition.
     repeated: HashMap<u32, Arc<Program>>,
-    met: Option<(Lane, Store)>,
+    met: Option<(ConnectedLane, Store)>,
 }
 
 impl LaneWorker {
@@ -198,7 +198,7 @@ impl LaneWorker {
         let scales: Result<_, String> = scales.collect();
         let scales = scales.map_err(|why| Error::usage(format!("scale: {why}"), "correct it in the job"))?;
         let (ignore_extra_columns, rounding) = (*ignore_extra_columns, *rounding);
-        let reading = Reading { scales, ignore_extra_columns, rounding, private: false };
+        let reading = ReadingOptions { scales, ignore_extra_columns, rounding, private: false };
         let directory = request.request.store(request.lane);
         let store = StoreRequest { store_key: store_key.clone(), ..StoreRequest::new(directory) };
         Ok(LaneWorker { request, agreed, program, reading, store, repeated: HashMap::new(), met: None })
@@ -219,7 +219,7 @@ impl LaneWorker {
     ///
     /// # Errors
     /// Errors of the network, and of the store if another attempt has used it.
-    pub fn meet(&mut self, watch: &Watch, listens: &mut Listens) -> Result<(), Error> {
+    pub fn meet(&mut self, watch: &Observe, listens: &mut Listens) -> Result<(), Error> {
         let Some(address) = &self.request.address else { return Ok(()) };
         let JobRequest { role, workers, .. } = &self.request.request;
         let resources = Resources {
@@ -235,12 +235,12 @@ impl LaneWorker {
         let means = Means { threads: resources.threads(), table_memory: TABLE_MEMORY };
         let terms = lane::session_terms(terms, means)?;
         let observer = watch(brickwork_duplo::Duplo::PHASES);
-        let lane = Lane::open(&attempt, *role, channel, &place, &terms, observer)?;
+        let lane = ConnectedLane::open(&attempt, *role, channel, &place, &terms, observer)?;
         self.met = Some((lane, place.store().clone()));
         Ok(())
     }
 
-    fn met(&mut self) -> Result<(Lane, Store), Error> {
+    fn met(&mut self) -> Result<(ConnectedLane, Store), Error> {
         self.met.take().ok_or_else(|| {
             Error::usage(
                 "this worker has no connection to a peer",
@@ -268,7 +268,7 @@ impl LaneWorker {
     pub fn run<'g>(
         &mut self,
         partition: u32,
-        input: impl Into<Given<'g>>,
+        input: impl Into<GivenValue<'g>>,
     ) -> Result<(Vec<bool>, Promise), Error> {
         let (rows, role) = (self.rows(partition)?, self.role());
         let executions = Some(self.agreed.terms.rows[partition as usize]);
@@ -363,16 +363,16 @@ fn keep(path: &Path, outputs: &Value) -> Result<(), Error> {
 }
 
 /// Returns the cause of a worker's end. The peer's coordinator may learn only a part of it.
-fn cause(error: &Error) -> Cause {
+fn cause(error: &Error) -> WorkerEnding {
     match error.kind() {
-        ErrorKind::Peer => Cause::Check,
-        ErrorKind::Stock => Cause::Stock,
-        _ => Cause::Line,
+        ErrorKind::Peer => WorkerEnding::Check,
+        ErrorKind::Stock => WorkerEnding::Stock,
+        _ => WorkerEnding::Line,
     }
 }
 
 /// The hint about the messages to a worker's process.
-const HINT: &str = "`brickwork worker --help` names the page";
+const HINT: &str = "`brickwork worker --help` names the page that describes tasks";
 
 /// Reads the request and the program of a worker.
 fn start(input: &mut impl BufRead) -> Result<(WorkerRequest, Program), Error> {
@@ -442,9 +442,11 @@ pub fn serve(
     let LaneWorker { request: WorkerRequest { lane, attempt, .. }, store, .. } = worker;
     let (cause, ended) = match ended {
         // The worker waited for the peer when it was asked to stop, so the connection failed because of that.
-        Err(error) if stop.is_asked() && error.kind() == ErrorKind::Network => (Cause::Stopped, Ok(())),
+        Err(error) if stop.is_asked() && error.kind() == ErrorKind::Network => {
+            (WorkerEnding::Stopped, Ok(()))
+        }
         Err(error) => (cause(&error), Err(error)),
-        Ok(()) => (Cause::Stopped, Ok(())),
+        Ok(()) => (WorkerEnding::Stopped, Ok(())),
     };
     let said = says(&WorkerEvent::Gone { cause });
     // Opening the store again removes used items, which for a completed lane is everything.

@@ -6,11 +6,11 @@ use brickwork_base::Party;
 use brickwork_circuit::formats::InputMap;
 use zeroize::Zeroizing;
 
-use super::Options;
+use super::RunOptions;
 use crate::doctor::DoctorRequest;
 use crate::failure::Error;
 
-impl Options {
+impl RunOptions {
     /// Returns the request for checks of a run with these options.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use brickwork_session::Model;
 use serde::Deserialize;
 
-use super::{Options, read};
+use super::{RunOptions, read};
 use crate::cut::Cut;
 use crate::engine::link;
-use crate::engine::planning::{JobRequest, PlanRequest};
+use crate::engine::planning::{LanesRequest, PlanRequest};
 use crate::failure::Error;
 
 /// The options of a plan. Each that is missing has the default of its flag.
@@ -56,7 +56,7 @@ impl PlanOptions {
         let (job, flags) = (self.job()?, Cut::of_flags(self.inline, self.component));
         let PlanOptions { protocol, accept, linking, cot, scheme, commitments, security, .. } = self;
         let PlanOptions { post_quantum, executions, threads, lanes, bandwidth, rtt, buckets, cut, .. } = self;
-        let options = Options {
+        let options = RunOptions {
             protocol,
             accept,
             linking,
@@ -72,7 +72,7 @@ impl PlanOptions {
             rtt,
             buckets,
             cut,
-            ..Options::default()
+            ..RunOptions::default()
         };
         let mut run = options.request()?;
         run.cut = run.cut.with_flags(flags)?;
@@ -82,14 +82,14 @@ impl PlanOptions {
     }
 
     /// Returns the job of many lanes, if its workers are named.
-    fn job(&self) -> Result<Option<JobRequest>, Error> {
+    fn job(&self) -> Result<Option<LanesRequest>, Error> {
         let PlanOptions { rows, partition_rows, cores, failures, spread, .. } = *self;
         let uplink = read("uplink", self.uplink.as_ref(), link::bits_per_second)?;
-        let (workers, usual) = (self.workers.clone(), JobRequest::default());
+        let (workers, usual) = (self.workers.clone(), LanesRequest::default());
         let others = partition_rows.is_some() || uplink.is_some() || cores.is_some();
         match (workers.is_empty(), rows) {
             (true, None) if !others && failures.is_none() && spread.is_none() => Ok(None),
-            (false, Some(rows)) => Ok(Some(JobRequest {
+            (false, Some(rows)) => Ok(Some(LanesRequest {
                 workers,
                 rows,
                 partition_rows: partition_rows.unwrap_or(usual.partition_rows),

@@ -4,14 +4,14 @@ mod decimal;
 mod options;
 mod table;
 
-pub use options::{Reading, Scale};
+pub use options::{DecimalScale, ReadingOptions};
 pub use table::up_to as table_up_to;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use brickwork_circuit::{Party, Port, Program, value};
-use brickwork_kernels::{Erasing, Secrets};
+use brickwork_kernels::{Erasing, SecretBlocks};
 use serde_json::Value;
 
 use crate::engine::role;
@@ -20,7 +20,7 @@ use crate::files::{one_from_stdin, utf8, value_bytes};
 
 /// A party's value, as a caller gives it.
 #[derive(Clone, Copy)]
-pub enum Given<'g> {
+pub enum GivenValue<'g> {
     /// No value.
     Nothing,
     /// A text: JSON or a bare number, a file (`@file`), stdin (`-`), or a table in a file (`@file.csv`,
@@ -30,52 +30,52 @@ pub enum Given<'g> {
     Bits(&'g [bool]),
 }
 
-impl<'g> From<Option<&'g str>> for Given<'g> {
+impl<'g> From<Option<&'g str>> for GivenValue<'g> {
     fn from(text: Option<&'g str>) -> Self {
-        text.map_or(Given::Nothing, Given::Text)
+        text.map_or(GivenValue::Nothing, GivenValue::Text)
     }
 }
 
 /// Returns the bits of a party's value.
 pub fn bits<'g>(
-    given: impl Into<Given<'g>>,
+    given: impl Into<GivenValue<'g>>,
     program: &Program,
     party: Party,
     executions: Option<u32>,
-    reading: &Reading,
-) -> Result<Secrets<bool>, Error> {
+    reading: &ReadingOptions,
+) -> Result<SecretBlocks<bool>, Error> {
     table::check_scales(reading, program, &[party])?;
     read_bits(given.into(), program, party, executions, reading)
 }
 
 /// Returns the [`bits`] of a party's value for these ports, for one execution.
 pub fn step_bits(
-    given: Given,
+    given: GivenValue,
     ports: &[Port],
     party: Party,
-    reading: &Reading,
-) -> Result<Secrets<bool>, Error> {
+    reading: &ReadingOptions,
+) -> Result<SecretBlocks<bool>, Error> {
     let text = match given {
-        Given::Text(text) => text,
-        Given::Bits(bits) => return checked(bits, ports, party, 1),
-        Given::Nothing => "null",
+        GivenValue::Text(text) => text,
+        GivenValue::Bits(bits) => return checked(bits, ports, party, 1),
+        GivenValue::Nothing => "null",
     };
     let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
     let _erasing = Erasing::begin();
     let (mut value, folder) = parse(text, reading.private).map_err(within)?;
     table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
-    value::encode(ports, &value).map(Secrets::new).map_err(|e| within(Error::from(e)))
+    value::encode(ports, &value).map(SecretBlocks::new).map_err(|e| within(Error::from(e)))
 }
 
 /// Returns the [`bits`] of both parties.
 pub fn bits_of_both<'g>(
-    given: [impl Into<Given<'g>>; 2],
+    given: [impl Into<GivenValue<'g>>; 2],
     program: &Program,
     executions: Option<u32>,
-    reading: &Reading,
-) -> Result<[Secrets<bool>; 2], Error> {
+    reading: &ReadingOptions,
+) -> Result<[SecretBlocks<bool>; 2], Error> {
     let given = given.map(Into::into);
-    if given.iter().all(|given| matches!(given, Given::Text("-" | "csv:-"))) {
+    if given.iter().all(|given| matches!(given, GivenValue::Text("-" | "csv:-"))) {
         return Err(one_from_stdin());
     }
     let [garbler, evaluator] = [Party::Garbler, Party::Evaluator];
@@ -87,18 +87,18 @@ pub fn bits_of_both<'g>(
 }
 
 fn read_bits(
-    given: Given,
+    given: GivenValue,
     program: &Program,
     party: Party,
     executions: Option<u32>,
-    reading: &Reading,
-) -> Result<Secrets<bool>, Error> {
+    reading: &ReadingOptions,
+) -> Result<SecretBlocks<bool>, Error> {
     let text = match given {
-        Given::Bits(bits) => {
+        GivenValue::Bits(bits) => {
             return checked(bits, program.input_ports(party), party, executions.unwrap_or(1));
         }
-        Given::Text(text) => Some(text),
-        Given::Nothing => None,
+        GivenValue::Text(text) => Some(text),
+        GivenValue::Nothing => None,
     };
     // Libraries do not erase the memory that they use.
     let _erasing = Erasing::begin();
@@ -107,14 +107,19 @@ fn read_bits(
 }
 
 /// Copies the bits of wires of these ports, which must keep the ports' rules as every other form of a value.
-fn checked(bits: &[bool], ports: &[Port], party: Party, executions: u32) -> Result<Secrets<bool>, Error> {
+fn checked(
+    bits: &[bool],
+    ports: &[Port],
+    party: Party,
+    executions: u32,
+) -> Result<SecretBlocks<bool>, Error> {
     let width = ports.iter().map(|port| port.ty.width()).fold(0, u64::saturating_add);
     if width.checked_mul(executions.into()) != Some(bits.len() as u64) {
         return Err(Error::fault(format!("these {} input bits belong to another program", bits.len())));
     }
     let within = |error| Error::from(error).within(&format!("input of the {}", role(party)));
     value::check_rules(ports, bits).map_err(within)?;
-    Ok(Secrets::new(bits.to_vec()))
+    Ok(SecretBlocks::new(bits.to_vec()))
 }
 
 /// Reads a value; a missing value is [`Value::Null`].
@@ -123,7 +128,7 @@ fn read_value(
     program: &Program,
     party: Party,
     executions: Option<u32>,
-    reading: &Reading,
+    reading: &ReadingOptions,
 ) -> Result<Value, Error> {
     let Some(text) = text else { return Ok(Value::Null) };
     let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
@@ -184,7 +189,7 @@ fn input_bits(
     party: Party,
     executions: Option<u32>,
     value: &Value,
-) -> Result<Secrets<bool>, Error> {
+) -> Result<SecretBlocks<bool>, Error> {
     let ports = program.input_ports(party);
     let role = role(party);
     if value.is_null() && !ports.is_empty() {
@@ -197,7 +202,7 @@ fn input_bits(
         Some(n) => value::encode_executions(ports, n as usize, value),
         None => value::encode(ports, value),
     };
-    bits.map(Secrets::new).map_err(|e| {
+    bits.map(SecretBlocks::new).map_err(|e| {
         let failure = Error::from(e).within(&format!("input of the {role}"));
         match names_a_file(value) {
             true => failure
@@ -288,7 +293,7 @@ mod tests {
         let wire = |number: u32| (0..32).map(move |bit| char::from(b'0' + (number >> bit & 1) as u8));
         let wires: String = "bits:".chars().chain(wire(5)).chain(wire(7)).collect();
         let read = |text: &str| {
-            bits(Given::Text(text), &program, Party::Garbler, Some(2), &Reading::default())
+            bits(GivenValue::Text(text), &program, Party::Garbler, Some(2), &ReadingOptions::default())
                 .unwrap_or_else(|e| panic!("{e}"))
         };
         let expected: Vec<bool> = wire(5).chain(wire(7)).map(|bit| bit == '1').collect();
@@ -307,7 +312,8 @@ mod tests {
             (format!("bits:{}", "0".repeat(63)), "expected 64 wire bits"),
             (format!("bits:{}2", "0".repeat(63)), "wire bits must be 0 or 1"),
         ] {
-            let read = bits(Given::Text(&text), &program, Party::Garbler, Some(2), &Reading::default());
+            let read =
+                bits(GivenValue::Text(&text), &program, Party::Garbler, Some(2), &ReadingOptions::default());
             let failure = read.err().expect("they are refused");
             assert!(failure.message().contains(words), "{failure}");
         }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::decimal;
-use super::options::{Reading, Scale};
+use super::options::{DecimalScale, ReadingOptions};
 use crate::failure::Error;
 use crate::files;
 
@@ -34,7 +34,7 @@ pub fn fill(
     ports: &[Port],
     executions: Option<u32>,
     folder: &Path,
-    reading: &Reading,
+    reading: &ReadingOptions,
 ) -> Result<(), Error> {
     let one = type_of(ports);
     let ty = match executions {
@@ -110,7 +110,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-impl Scale {
+impl DecimalScale {
     /// Returns whether `names`, innermost first, are the end of the path to this position.
     fn is_for<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         self.name.rsplit('.').all(|part| names.next() == Some(part))
@@ -119,7 +119,7 @@ impl Scale {
 
 /// Refuses a scale for a field that these parties do not give, and two scales for one field, so that no value
 /// is read with a wrong scale.
-pub fn check_scales(reading: &Reading, program: &Program, parties: &[Party]) -> Result<(), Error> {
+pub fn check_scales(reading: &ReadingOptions, program: &Program, parties: &[Party]) -> Result<(), Error> {
     if reading.scales.is_empty() {
         return Ok(());
     }
@@ -172,7 +172,7 @@ fn each_field(
 /// The options for reading values, and the folder to which their paths are relative.
 struct Filler<'a> {
     folder: &'a Path,
-    reading: &'a Reading,
+    reading: &'a ReadingOptions,
 }
 
 impl Filler<'_> {
@@ -391,7 +391,7 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
 
 /// Returns the table in a text, with at most this many rows.
 pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Error> {
-    let filler = Filler { folder: Path::new(""), reading: &Reading::default() };
+    let filler = Filler { folder: Path::new(""), reading: &ReadingOptions::default() };
     filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))
 }
 
@@ -677,7 +677,7 @@ mod tests {
     }
 
     /// Returns the value of this type that a file with this text gives.
-    fn value_of(text: &str, ty: &Type, reading: &Reading) -> Result<Value, Error> {
+    fn value_of(text: &str, ty: &Type, reading: &ReadingOptions) -> Result<Value, Error> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("t.csv"), text).expect("a file");
         let mut value = json!("@t.csv");
@@ -686,13 +686,13 @@ mod tests {
 
     /// Returns the table in the form of an output.
     fn good(text: &str, ty: &Type) -> Value {
-        let value = value_of(text, ty, &Reading::default()).unwrap_or_else(|e| panic!("{e}"));
+        let value = value_of(text, ty, &ReadingOptions::default()).unwrap_or_else(|e| panic!("{e}"));
         let port = [Port::new("input1", ty.clone())];
         value::decode(&port, &value::encode(&port, &value).expect("bits of this type"))
     }
 
     fn bad(text: &str, ty: &Type, words: &str) {
-        let failure = value_of(text, ty, &Reading::default()).expect_err(text);
+        let failure = value_of(text, ty, &ReadingOptions::default()).expect_err(text);
         assert!(failure.kind() == ErrorKind::Input, "{failure}");
         assert!(failure.message().contains(words), "{failure}");
         assert!(!failure.hint().is_empty(), "{failure}");
@@ -739,7 +739,7 @@ mod tests {
              number exactly",
         );
         bad("price,id\n1,1\n1,7.5\n", &ty, "line 3, column 2: id (uint8): expected an integer");
-        let reading = Reading { rounding: true, ..Reading::default() };
+        let reading = ReadingOptions { rounding: true, ..ReadingOptions::default() };
         let rounded = value_of("v\n0.1\n-0.1\n", &array(price.clone(), 2), &reading).expect("numbers");
         let ports = [Port::new("input1", array(price.clone(), 2))];
         let bits = value::encode(&ports, &rounded).expect("bits of this type");
@@ -806,14 +806,15 @@ mod tests {
             ("7c", 32, None),
             ("", 32, None),
         ] {
-            let failure = value_of(&format!("key\n{cell}\n"), &array(uint(width), 1), &Reading::default())
-                .expect_err("it is no number")
-                .to_string();
+            let failure =
+                value_of(&format!("key\n{cell}\n"), &array(uint(width), 1), &ReadingOptions::default())
+                    .expect_err("it is no number")
+                    .to_string();
             let said = failure.contains("contains text");
             assert!(said == words.is_some() && failure.contains(words.unwrap_or("")), "{failure}");
             assert!(!failure.contains("77"), "{failure}");
         }
-        let number = value_of("key\n0x3fdba35f04dc8c46\n", &array(uint(64), 1), &Reading::default());
+        let number = value_of("key\n0x3fdba35f04dc8c46\n", &array(uint(64), 1), &ReadingOptions::default());
         assert!(number.is_ok());
     }
 
@@ -854,7 +855,7 @@ mod tests {
         std::fs::write(folder.path().join("v.CSV"), "v\n1\n2\n").expect("a file");
         std::fs::write(folder.path().join("rows.txt"), "v\n1\n2\n").expect("a file");
         let fill = |value: &mut Value, ty: &Type| {
-            fill(value, &[Port::new("input1", ty.clone())], None, folder.path(), &Reading::default())
+            fill(value, &[Port::new("input1", ty.clone())], None, folder.path(), &ReadingOptions::default())
         };
         let ty = array(structure(&[("limit", uint(8)), ("rows", array(uint(8), 2))]), 2);
         for table in ["@v.CSV", "csv:rows.txt", "csv:v.CSV"] {
@@ -885,7 +886,7 @@ mod tests {
         let counted = port(uint(8));
         let fill = |ports: &[Port], value: Value| {
             let mut value = value;
-            fill(&mut value, ports, None, folder.path(), &Reading::default()).map(|()| value)
+            fill(&mut value, ports, None, folder.path(), &ReadingOptions::default()).map(|()| value)
         };
         let bits = |value: &Value| value::decode(&counted, &value::encode(&counted, value).expect("bits"));
         for (rows, count, expected, counts) in [
@@ -926,9 +927,10 @@ mod tests {
         assert!(value::encode(&ports, &fill(&ports, json!([1, 2])).unwrap()).is_err());
     }
 
-    fn scaled(scales: &[(&str, u8)]) -> Reading {
-        let scales = scales.iter().map(|(name, digits)| Scale { name: (*name).into(), digits: *digits });
-        Reading { scales: scales.collect(), ..Reading::default() }
+    fn scaled(scales: &[(&str, u8)]) -> ReadingOptions {
+        let scales =
+            scales.iter().map(|(name, digits)| DecimalScale { name: (*name).into(), digits: *digits });
+        ReadingOptions { scales: scales.collect(), ..ReadingOptions::default() }
     }
 
     #[test]
@@ -992,19 +994,20 @@ mod tests {
                 failure.to_string()
             );
         }
-        let without = value_of("v\n1\n77.5\n", &numbers, &Reading::default()).expect_err("no scale");
+        let without = value_of("v\n1\n77.5\n", &numbers, &ReadingOptions::default()).expect_err("no scale");
         assert!(without.message().contains("not a decimal"), "{without}");
         assert!(without.hint().contains("--scale"), "{without}");
     }
 
     #[test]
     fn extra_columns_are_ignored_when_asked() {
-        let ignoring = Reading { ignore_extra_columns: true, ..Reading::default() };
+        let ignoring = ReadingOptions { ignore_extra_columns: true, ..ReadingOptions::default() };
         let ty = array(person(), 1);
         let text = "name,id,,balance,name\nEve,7,,-3,\"E, V\"\n";
-        let failure = value_of(text, &ty, &Reading::default()).expect_err("extra columns");
+        let failure = value_of(text, &ty, &ReadingOptions::default()).expect_err("extra columns");
         assert!(failure.message().contains("another column has the same name"), "{failure}");
-        let failure = value_of("id,name,balance\n1,x,2\n", &ty, &Reading::default()).expect_err("one more");
+        let failure =
+            value_of("id,name,balance\n1,x,2\n", &ty, &ReadingOptions::default()).expect_err("one more");
         assert!(failure.hint().contains("--ignore-extra-columns"), "{failure}");
         let meaning = |text: &str, ty: &Type| {
             let value = value_of(text, ty, &ignoring).unwrap_or_else(|e| panic!("{e}"));

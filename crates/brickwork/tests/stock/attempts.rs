@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use brickwork::cut_and_choose::Upper;
 use brickwork::ot::Cot;
-use brickwork::session::Job;
+use brickwork::session::AgreedJob;
 use brickwork::stock::Store;
 use brickwork::wire::{Channel, Tag};
 use brickwork::{authenticated, compgc, duplo, jimu, lego, semi_honest};
@@ -214,7 +214,7 @@ fn play_in_memory(name: &str, exposing: Exposing, covered: [Option<[Tag; 2]>; 2]
 /// away because it would have been caught.
 #[test]
 fn row_04_without_stock_a_deniable_end_says_so() {
-    let job = Job::new(program(0, Recipient::Both), 40, terms().identities);
+    let job = AgreedJob::new(program(0, Recipient::Both), 40, terms().identities);
     let input = vec![false; WIDTH as usize];
     let challenge = |tag| [None, Some(Tag(tag))];
     play_in_memory("duplo", challenge(50), [None; 2], &|party, channel| match party {

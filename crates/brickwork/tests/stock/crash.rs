@@ -18,7 +18,7 @@ use brickwork::duplo::{Lacking, Stocked};
 use brickwork::jimu;
 use brickwork::lego;
 use brickwork::ot::Cot;
-use brickwork::stock::{Change, Entry, EpochId, Faults, PairId, Relation, Store};
+use brickwork::stock::{DiskChange, EpochEntry, EpochId, Faults, PairId, Relation, Store};
 use brickwork::wire::{Channel, Tag};
 
 use super::disk::{Folders, KEY, steps};
@@ -110,7 +110,7 @@ struct End {
 }
 
 impl Faults for End {
-    fn before(&self, _: Change) -> Result<(), (usize, io::Error)> {
+    fn before(&self, _: DiskChange) -> Result<(), (usize, io::Error)> {
         let now = self.seen.fetch_add(1, Ordering::Relaxed);
         if now < self.at {
             return Ok(());
@@ -197,7 +197,7 @@ fn connect<L: Line>(
 }
 
 /// The logs of both parties' epochs.
-fn logs(folders: &Folders) -> [HashMap<EpochId, Vec<Entry>>; 2] {
+fn logs(folders: &Folders) -> [HashMap<EpochId, Vec<EpochEntry>>; 2] {
     [Party::Garbler, Party::Evaluator].map(|party| {
         let store = folders.store(party);
         store.verify().unwrap();
@@ -266,7 +266,7 @@ impl<L: Line> Story<'_, L> {
             let burned = after
                 .values()
                 .flatten()
-                .any(|entry| matches!(entry, Entry::Burned(why) if why != "all its items are used"));
+                .any(|entry| matches!(entry, EpochEntry::Burned(why) if why != "all its items are used"));
             assert!(!burned, "party {mine}: an honest crash burned an epoch");
         }
         changes

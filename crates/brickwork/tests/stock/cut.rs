@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use brickwork::ot::Cot;
-use brickwork::session::{Job, Observer};
+use brickwork::session::{AgreedJob, Observer};
 use brickwork::stock::Store;
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, over};
 use brickwork::{authenticated, compgc, duplo, jimu, lego, semi_honest};
@@ -127,7 +127,7 @@ fn play(name: &str, departures: Tags, act: Act) {
 #[test]
 fn row_04_a_broken_line_says_what_has_left() {
     let program = program(0, Recipient::Both);
-    let job = Job::new(program.clone(), 40, terms().identities);
+    let job = AgreedJob::new(program.clone(), 40, terms().identities);
     let input = vec![true; WIDTH as usize];
     play("semi-honest", [[161, 163], [24, 164]], &|party, channel, phases, _| match party {
         Party::Garbler => semi_honest::garbler(channel, &job, 1, &input, phases).map(drop),

@@ -7,7 +7,7 @@ use std::path::Path;
 use brickwork::duplo::{Duplo, FromStock, Lacking, Preprocessed, Secret, Step, Stocked, in_stock};
 use brickwork::session::PhaseReport;
 use brickwork::session::stock::inventory::{executions, inventory};
-use brickwork::stock::{Entry, Epoch, FillStep, GivenUp, Secrets, Store, StoreKey};
+use brickwork::stock::{Epoch, EpochEntry, EpochSecrets, FillStep, GivenUp, Store, StoreKey};
 use tempfile::TempDir;
 
 use super::*;
@@ -105,7 +105,7 @@ impl Folders {
             let store = self.store(party);
             let (id, _) = store.epochs().unwrap()[0];
             let step = FillStep { job: [9; 32], number: 0, of: 1, risk, workers: 1 };
-            for entry in [Entry::Fill(step), Entry::Exposed, Entry::Confirmed] {
+            for entry in [EpochEntry::Fill(step), EpochEntry::Exposed, EpochEntry::Confirmed] {
                 let _ = store.append(&id, &entry).unwrap();
             }
         }
@@ -425,7 +425,7 @@ fn row_24_folders_that_are_no_pair_are_refused_as_they_are() {
         // The user gives up the existing stock, and begins again.
         let store = alone.store(party);
         let (id, _) = store.epochs().unwrap()[0];
-        let _ = store.append(&id, &Entry::Burned("as a test".into())).unwrap();
+        let _ = store.append(&id, &EpochEntry::Burned("as a test".into())).unwrap();
         drop(store);
         alone.good(&program, Lacking::Make);
     }
@@ -487,7 +487,7 @@ fn row_04_a_step_that_the_peer_names_costs_no_program() {
         let id = store.epochs().unwrap()[0].0;
         let step = FillStep { job: [9; 32], number: 0, of: 1, risk: u128::MAX, workers: 1 };
         // A party does not count a step that it has begun itself.
-        let _ = store.append_named(&id, &Entry::Fill(step)).unwrap();
+        let _ = store.append_named(&id, &EpochEntry::Fill(step)).unwrap();
         drop(store);
         let _ = folders.good(&program(1, Recipient::Both), Lacking::Refuse);
         let other = BOTH[usize::from(liar == Party::Garbler)];
@@ -799,9 +799,9 @@ fn an_inventory_of_what_there_is() {
     // exists.
     let store = folders.store(Party::Garbler);
     let (id, epoch) = store.epochs().unwrap().remove(0);
-    store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &Secrets::default()).unwrap();
+    store.begin(&[9; 32], &Epoch { protocol: "another".into(), ..epoch }, &EpochSecrets::default()).unwrap();
     assert_eq!((store.epochs().unwrap().len(), inventory::<Duplo>(&store).unwrap().len()), (2, 1));
-    let _ = store.append(&id, &Entry::Burned("as a test".into())).unwrap();
+    let _ = store.append(&id, &EpochEntry::Burned("as a test".into())).unwrap();
     assert_eq!(executions::<Duplo>(&inventory::<Duplo>(&store).unwrap()[0], &store, &program).unwrap(), 0);
 }
 
@@ -969,7 +969,7 @@ fn what_is_used_up_is_retired() {
                 .filter(|(id, _)| store.state(id).unwrap().burned().is_none())
                 .collect();
             store
-                .append(&used[0].0, &brickwork::stock::Entry::Burned("all its items are used".into()))
+                .append(&used[0].0, &brickwork::stock::EpochEntry::Burned("all its items are used".into()))
                 .map(drop)
                 .unwrap();
         }

@@ -2,7 +2,7 @@
 
 use brickwork::ProtocolError as Error;
 use brickwork::engine::protocols::played;
-use brickwork::engine::stocked::{Opening, Stocked};
+use brickwork::engine::stocked::{Stocked, UngreetedConnection};
 use brickwork::ot::Cot;
 use brickwork::session::{GREETING_BYTES, Unobserved};
 use brickwork::wire::memory_pair;
@@ -29,7 +29,14 @@ fn a_proposal_is_refused_in_every_protocol() {
                     }));
                 }
                 let (terms, cot) = (&terms(), Cot::default());
-                let opening = Opening { party, channel, store, terms, cot, watch: &|_| Box::new(Unobserved) };
+                let opening = UngreetedConnection {
+                    party,
+                    channel,
+                    store,
+                    terms,
+                    cot,
+                    watch: &|_| Box::new(Unobserved),
+                };
                 let met = Stocked::open(protocol, opening).and_then(Stocked::close);
                 Ok::<_, Error>(met.map(drop).map_err(|error| (error.kind(), error.message().to_owned())))
             });

@@ -7,7 +7,7 @@ use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::{Duplo, FromStock, Lacking, Request, Step, Stocked};
 use brickwork::session::stock::inventory::inventory;
 use brickwork::session::{Terms, Unobserved};
-use brickwork::stock::{Entry, Store, StoreKey};
+use brickwork::stock::{EpochEntry, Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
 use brickwork::{ProtocolError as Error, Security};
 
@@ -137,8 +137,7 @@ fn the_log_says_what_a_step_was_for() {
     assert!(crossed.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{crossed:?}");
     let entered = |party: Party, step: &Step| {
         let store = store(root, party);
-        let is_it =
-            |entry: &Entry| matches!(entry, Entry::Use { program, .. } if *program == step.entered_as());
+        let is_it = |entry: &EpochEntry| matches!(entry, EpochEntry::Use { program, .. } if *program == step.entered_as());
         let mut epochs = store.epochs().unwrap().into_iter();
         epochs.any(|(id, _)| store.log(&id).unwrap().iter().any(is_it))
     };

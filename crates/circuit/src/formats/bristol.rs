@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::lines::{Line, Lines};
+use super::lines::{FileLine, FileLines};
 use crate::{Circuit, Component, Gate, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::Error;
 
@@ -25,7 +25,7 @@ pub(super) enum Dialect {
 /// Reads a circuit as a program of one component. Gates are kept one for one, except gates that read a
 /// constant and gates that no output needs.
 pub(super) fn read(
-    mut lines: Lines<'_>,
+    mut lines: FileLines<'_>,
     name: &str,
     dialect: Dialect,
     map: &InputMap,
@@ -66,7 +66,7 @@ pub(super) fn read(
     program(name, &inputs, &outputs, Circuit::new(body.inputs, body.gates, driven)?, map)
 }
 
-fn widths(lines: &mut Lines<'_>, what: &str) -> Result<Vec<u32>, Error> {
+fn widths(lines: &mut FileLines<'_>, what: &str) -> Result<Vec<u32>, Error> {
     let line = lines.expect(format_args!("the widths of the {what}"))?;
     let mut numbers = line.numbers()?;
     let count = numbers.remove(0);
@@ -91,7 +91,7 @@ impl Body {
         self.inputs + (self.gates.len() - 1) as u32
     }
 
-    fn read(&self, line: &Line<'_>, wire: u32) -> Result<Wire, Error> {
+    fn read(&self, line: &FileLine<'_>, wire: u32) -> Result<Wire, Error> {
         match self.map.get(wire as usize) {
             Some(Some(mapped)) => Ok(*mapped),
             Some(None) => line.fail(format!("wire {wire} is read before any gate drives it")),
@@ -99,7 +99,7 @@ impl Body {
         }
     }
 
-    fn drive(&mut self, line: &Line<'_>, wire: u32, driven: Wire) -> Result<(), Error> {
+    fn drive(&mut self, line: &FileLine<'_>, wire: u32, driven: Wire) -> Result<(), Error> {
         let wires = self.map.len();
         match self.map.get_mut(wire as usize) {
             Some(place @ None) => {
@@ -112,7 +112,7 @@ impl Body {
     }
 
     /// Returns the wire of a constant, derived from an input wire.
-    fn constant(&mut self, line: &Line<'_>, value: u32) -> Result<Wire, Error> {
+    fn constant(&mut self, line: &FileLine<'_>, value: u32) -> Result<Wire, Error> {
         if self.inputs == 0 {
             return line.fail("a circuit without inputs cannot be garbled");
         }
@@ -128,7 +128,7 @@ impl Body {
         }
     }
 
-    fn gate(&mut self, line: &Line<'_>) -> Result<(), Error> {
+    fn gate(&mut self, line: &FileLine<'_>) -> Result<(), Error> {
         let mut words: Vec<&str> = line.words().collect();
         let name = words.pop().unwrap_or_default().to_ascii_uppercase();
         let numbers = words.iter().map(|word| line.number(word)).collect::<Result<Vec<_>, _>>()?;
@@ -179,7 +179,7 @@ impl Body {
         }
     }
 
-    fn binary(&mut self, line: &Line<'_>, name: &str, a: u32, b: u32, out: u32) -> Result<(), Error> {
+    fn binary(&mut self, line: &FileLine<'_>, name: &str, a: u32, b: u32, out: u32) -> Result<(), Error> {
         let (a, b) = (self.read(line, a)?, self.read(line, b)?);
         let mut driven = match name {
             "XOR" | "XNOR" | "NXOR" => self.push(Gate::Xor(a, b)),

@@ -20,14 +20,14 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::lines::{Line, Lines};
+use super::lines::{FileLine, FileLines};
 use crate::{
     Bit, Builder, Component, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder, Recipient,
     Type, Wire,
 };
 use brickwork_base::Error;
 
-pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
+pub(super) fn read(mut lines: FileLines<'_>, name: &str) -> Result<Program, Error> {
     let header = lines.expect("the header")?;
     if header.text.starts_with("Error!") {
         return header.fail("the compiler that wrote this file could not translate the program");
@@ -113,7 +113,7 @@ pub(super) fn read(mut lines: Lines<'_>, name: &str) -> Result<Program, Error> {
 }
 
 /// Reads the next line, which has `count` wires.
-fn list<'b>(lines: &mut Lines<'b>, what: &str, count: usize) -> Result<(Line<'b>, Vec<u32>), Error> {
+fn list<'b>(lines: &mut FileLines<'b>, what: &str, count: usize) -> Result<(FileLine<'b>, Vec<u32>), Error> {
     let line = lines.expect(what)?;
     let wires = line.numbers()?;
     if wires.len() == count {
@@ -123,7 +123,7 @@ fn list<'b>(lines: &mut Lines<'b>, what: &str, count: usize) -> Result<(Line<'b>
     }
 }
 
-fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
+fn component(lines: &mut FileLines<'_>) -> Result<(u32, Component), Error> {
     let header = lines.expect("a component")?;
     let Some(rest) = header.text.strip_prefix("FN ") else {
         return header.fail("this line must begin a component: FN and six numbers");
@@ -169,7 +169,7 @@ fn component(lines: &mut Lines<'_>) -> Result<(u32, Component), Error> {
     Ok((k, component))
 }
 
-fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> Result<(), Error> {
+fn gate(line: &FileLine<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> Result<(), Error> {
     let words: Vec<&str> = line.words().collect();
     let [left, right, driven, table] = words[..] else {
         return line.fail("this line must be a gate: left wire, right wire, driven wire and truth table");

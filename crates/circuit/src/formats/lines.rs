@@ -18,7 +18,7 @@ pub(super) fn said(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The lines of a file, without blank lines and comments.
-pub(super) struct Lines<'b> {
+pub(super) struct FileLines<'b> {
     name: &'b str,
     /// The number of wires that the file may still declare.
     wires: u64,
@@ -27,21 +27,21 @@ pub(super) struct Lines<'b> {
 
 /// A line of a file.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'b> {
+pub(super) struct FileLine<'b> {
     name: &'b str,
     number: usize,
     pub text: &'b str,
 }
 
-impl<'b> Lines<'b> {
+impl<'b> FileLines<'b> {
     pub fn new(bytes: &'b [u8], name: &'b str) -> Result<Self, Error> {
         let text = std::str::from_utf8(bytes)
             .map_err(|_| Error::Input(format!("{name}: this is not a text file")))?;
-        Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: Box::new(said(text)) })
+        Ok(FileLines { name, wires: FREE_WIRES + bytes.len() as u64, lines: Box::new(said(text)) })
     }
 
     /// Returns the next line.
-    pub fn expect(&mut self, expected: impl std::fmt::Display) -> Result<Line<'b>, Error> {
+    pub fn expect(&mut self, expected: impl std::fmt::Display) -> Result<FileLine<'b>, Error> {
         self.next()
             .ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
     }
@@ -52,7 +52,7 @@ impl<'b> Lines<'b> {
     }
 
     /// Refuses more wires than a file of this size can have, before memory is reserved for these wires.
-    pub fn allow_wires(&mut self, line: &Line<'_>, wires: u64) -> Result<(), Error> {
+    pub fn allow_wires(&mut self, line: &FileLine<'_>, wires: u64) -> Result<(), Error> {
         let rest = self.wires.checked_sub(wires);
         self.wires = rest.map_or_else(
             || line.fail("this line announces more wires than a file of this size can have"),
@@ -62,15 +62,15 @@ impl<'b> Lines<'b> {
     }
 }
 
-impl<'b> Iterator for Lines<'b> {
-    type Item = Line<'b>;
+impl<'b> Iterator for FileLines<'b> {
+    type Item = FileLine<'b>;
 
-    fn next(&mut self) -> Option<Line<'b>> {
-        self.lines.next().map(|(number, text)| Line { name: self.name, number, text })
+    fn next(&mut self) -> Option<FileLine<'b>> {
+        self.lines.next().map(|(number, text)| FileLine { name: self.name, number, text })
     }
 }
 
-impl<'b> Line<'b> {
+impl<'b> FileLine<'b> {
     pub fn fail<T>(&self, why: impl std::fmt::Display) -> Result<T, Error> {
         Err(Error::Input(format!("{}, line {}: {why}", self.name, self.number)))
     }

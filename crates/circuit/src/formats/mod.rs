@@ -21,7 +21,7 @@ pub mod scd;
 use super::{Component, Party, Program, library};
 use brickwork_base::Error;
 pub use bristol::InputMap;
-use lines::Lines;
+use lines::FileLines;
 
 /// The format of a file, determined by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +110,12 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
     match kind {
         Some(FileKind::Bwp) => Program::from_bytes(bytes).map_err(|e| Error::Input(format!("{name}: {e}"))),
         Some(FileKind::BristolFashion) => {
-            bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Fashion, map)
+            bristol::read(FileLines::new(bytes, name)?, stem(name), bristol::Dialect::Fashion, map)
         }
         Some(FileKind::OldBristol) => {
-            bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
+            bristol::read(FileLines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
         }
-        Some(FileKind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
+        Some(FileKind::Duplo) => duplo::read(FileLines::new(bytes, name)?, stem(name)),
         Some(FileKind::Wir) => Err(Error::Input(format!(
             "{name}: this is a .wir source; compile it first, \
              with `brickwork compile`"

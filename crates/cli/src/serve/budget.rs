@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brickwork::ProtocolError;
-use brickwork::stock::{Entry, Store};
+use brickwork::stock::{EpochEntry, Store};
 use serde::{Deserialize, Serialize};
 
 use super::config::Allowed;
@@ -21,7 +21,7 @@ pub const HOUR: u64 = 3600;
 const KEY: &[u8] = b"serve runs ";
 
 /// The counts of all programs.
-pub struct Book {
+pub struct BudgetBook {
     store: Store,
     runs: BTreeMap<[u8; 32], Runs>,
 }
@@ -36,7 +36,7 @@ struct Runs {
 
 /// The reason why a program may not run now.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Spent {
+pub enum BudgetSpent {
     /// All of its runs are used up.
     Total,
     /// The runs of the last hour are used up. After this many seconds another run is allowed.
@@ -52,7 +52,7 @@ fn key(digest: &[u8; 32]) -> Vec<u8> {
     [KEY, digest].concat()
 }
 
-impl Book {
+impl BudgetBook {
     /// Reads how often programs have run on a store. The store keeps these numbers as notes. If a log
     /// contains more runs of a program than its note, the number in the log counts.
     ///
@@ -69,7 +69,7 @@ impl Book {
         let mut used = BTreeMap::<[u8; 32], u64>::new();
         for (epoch, _) in store.epochs()? {
             for entry in store.log(&epoch)? {
-                if let Entry::Use { program, .. } = entry {
+                if let EpochEntry::Use { program, .. } = entry {
                     *used.entry(program).or_default() += 1;
                 }
             }
@@ -78,24 +78,24 @@ impl Book {
             let runs: &mut Runs = runs.entry(digest).or_default();
             runs.all = runs.all.max(count);
         }
-        Ok(Book { store: store.clone(), runs })
+        Ok(BudgetBook { store: store.clone(), runs })
     }
 
     /// Checks whether the program may run once more now.
-    pub fn may(&mut self, allowed: &Allowed) -> Result<(), Spent> {
+    pub fn may(&mut self, allowed: &Allowed) -> Result<(), BudgetSpent> {
         self.may_at(allowed, now())
     }
 
-    fn may_at(&mut self, allowed: &Allowed, now: u64) -> Result<(), Spent> {
+    fn may_at(&mut self, allowed: &Allowed, now: u64) -> Result<(), BudgetSpent> {
         let runs = self.runs.entry(allowed.digest).or_default();
         if allowed.total.is_some_and(|total| runs.all >= total) {
-            return Err(Spent::Total);
+            return Err(BudgetSpent::Total);
         }
         runs.forget_before(now);
         match allowed.per_hour {
-            Some(0) => Err(Spent::Total),
+            Some(0) => Err(BudgetSpent::Total),
             Some(most) => match runs.frees(most) {
-                Some(time) => Err(Spent::ForNow(time.saturating_sub(now).clamp(1, HOUR))),
+                Some(time) => Err(BudgetSpent::ForNow(time.saturating_sub(now).clamp(1, HOUR))),
                 None => Ok(()),
             },
             None => Ok(()),
@@ -169,7 +169,7 @@ mod tests {
 
     use brickwork::Security;
     use brickwork::circuit::Party;
-    use brickwork::stock::{Batch, Chain, Counted, Epoch, FillStep, Secrets, StoreKey, serial};
+    use brickwork::stock::{Batch, Chain, Counted, Epoch, EpochSecrets, FillStep, StoreKey, serial};
 
     fn allowed(total: Option<u64>, per_hour: Option<u64>) -> Allowed {
         let program = Arc::new(brickwork::circuit::library::aes::aes_128().expect("a program"));
@@ -186,9 +186,9 @@ mod tests {
         }
     }
 
-    fn open(folder: &Path) -> Book {
+    fn open(folder: &Path) -> BudgetBook {
         let store = Store::open(folder, &StoreKey::from_bytes([7; 32])).expect("a store");
-        Book::open(&store).expect("a book")
+        BudgetBook::open(&store).expect("a book")
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             assert!(index() == bytes, "it takes no transaction of its own");
             book.settle().unwrap();
         }
-        assert_eq!(open(folder.path()).may(&program), Err(Spent::Total));
+        assert_eq!(open(folder.path()).may(&program), Err(BudgetSpent::Total));
     }
 
     /// A run by another command is not counted when it begins. But it is in the log of the stock.
@@ -227,19 +227,19 @@ mod tests {
             early: 0,
             counted: Counted::Nothing,
         };
-        book.store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
-        let append = |entry: Entry| drop(book.store.append(&id, &entry).unwrap());
-        append(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
+        book.store.begin(&id, &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
+        let append = |entry: EpochEntry| drop(book.store.append(&id, &entry).unwrap());
+        append(EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
         let mut writer = book.store.writer(&id, serial).unwrap();
         writer.record(0, 3, vec![1].into()).unwrap();
         let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
         book.store.put(&id, serial, &batch, writer, &Chain::of(&[1; 32])).unwrap();
-        append(Entry::Stored);
-        append(Entry::Made);
-        append(Entry::Use { program: program.digest, taken: vec![(serial, 1)] });
+        append(EpochEntry::Stored);
+        append(EpochEntry::Made);
+        append(EpochEntry::Use { program: program.digest, taken: vec![(serial, 1)] });
         drop(book);
         let mut book = open(folder.path());
-        assert_eq!((book.runs(&program.digest), book.may(&program)), (1, Err(Spent::Total)));
+        assert_eq!((book.runs(&program.digest), book.may(&program)), (1, Err(BudgetSpent::Total)));
     }
 
     #[test]
@@ -249,16 +249,16 @@ mod tests {
         let mut book = open(folder.path());
         book.charge_at(&program, 1000).unwrap();
         book.charge_at(&program, 1600).unwrap();
-        assert_eq!(book.may_at(&program, 1700), Err(Spent::ForNow(2900)));
-        assert_eq!(book.may_at(&allowed(None, Some(1)), 1700), Err(Spent::ForNow(3500)));
-        assert_eq!(book.may_at(&program, 4599), Err(Spent::ForNow(1)));
+        assert_eq!(book.may_at(&program, 1700), Err(BudgetSpent::ForNow(2900)));
+        assert_eq!(book.may_at(&allowed(None, Some(1)), 1700), Err(BudgetSpent::ForNow(3500)));
+        assert_eq!(book.may_at(&program, 4599), Err(BudgetSpent::ForNow(1)));
         assert_eq!(book.may_at(&program, 4600), Ok(()));
-        assert_eq!(book.may_at(&allowed(None, Some(1)), 4600), Err(Spent::ForNow(600)));
-        assert_eq!(book.may(&allowed(None, Some(0))), Err(Spent::Total));
+        assert_eq!(book.may_at(&allowed(None, Some(1)), 4600), Err(BudgetSpent::ForNow(600)));
+        assert_eq!(book.may(&allowed(None, Some(0))), Err(BudgetSpent::Total));
         // If the clock was set back, a new hour begins at that time.
         book.charge_at(&program, 1_000_000).unwrap();
         book.charge_at(&program, 1_000_000).unwrap();
-        assert_eq!(book.may_at(&program, 5000), Err(Spent::ForNow(3600)));
+        assert_eq!(book.may_at(&program, 5000), Err(BudgetSpent::ForNow(3600)));
         assert_eq!(book.may_at(&program, 8600), Ok(()));
         assert_eq!(book.runs(&program.digest), 4);
     }

@@ -10,13 +10,13 @@ use brickwork::circuit::{Party, Program};
 use brickwork::duplo;
 use brickwork::program::repeated;
 use brickwork::reading;
-use brickwork_kernels::{Erasing, Secrets};
+use brickwork_kernels::{Erasing, SecretBlocks};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::report::{bytes, hex, plural};
-use crate::trail::Named;
+use crate::trail::NamedProgram;
 use crate::{files, programs};
 use brickwork::resources;
 
@@ -35,7 +35,7 @@ struct File {
     security: u32,
     threads: Option<usize>,
     #[serde(default)]
-    limits: Limits,
+    limits: RequestLimits,
     #[serde(default)]
     program: Vec<Entry>,
 }
@@ -47,7 +47,7 @@ fn forty() -> u32 {
 /// Limits on requests by users, by the peer and by connections without a token.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct RequestLimits {
     /// The largest number of waiting requests.
     pub waiting: usize,
     /// The largest number of HTTP connections, not counting those of waiting requests. Beyond it, the oldest
@@ -68,9 +68,9 @@ pub struct Limits {
     pub memory: Option<String>,
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
-        Limits {
+        RequestLimits {
             waiting: 64,
             connections: 64,
             requests_per_second: 100,
@@ -83,7 +83,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl RequestLimits {
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.wait_seconds)
     }
@@ -118,7 +118,7 @@ pub struct Allowed {
     pub program: Arc<Program>,
     pub digest: [u8; 32],
     /// This party's standing input, for requests of the peer's users.
-    pub input: Option<Secrets<bool>>,
+    pub input: Option<SecretBlocks<bool>>,
     /// The file for the outputs of runs that no user of this party has requested, one line of JSON for each.
     pub outputs: Option<PathBuf>,
     /// Stock is made when fewer executions than `low` are in stock, until there are `high`.
@@ -131,14 +131,14 @@ pub struct Allowed {
 
 impl Allowed {
     /// Returns the program's name for the audit trail.
-    pub fn named(&self) -> Named {
-        Named { name: self.name.clone(), digest: hex(&self.digest) }
+    pub fn named(&self) -> NamedProgram {
+        NamedProgram { name: self.name.clone(), digest: hex(&self.digest) }
     }
 }
 
 /// The way to reach the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PeerRoute {
     Listen(String),
     Connect(String),
 }
@@ -148,7 +148,7 @@ pub struct Fixed {
     pub party: Party,
     pub identity: PathBuf,
     pub peer: String,
-    pub place: Place,
+    pub place: PeerRoute,
     pub http: SocketAddr,
     pub security: u32,
     pub threads: Option<usize>,
@@ -156,7 +156,7 @@ pub struct Fixed {
 
 /// The values that may change while the service runs.
 pub struct Config {
-    pub limits: Limits,
+    pub limits: RequestLimits,
     pub programs: BTreeMap<[u8; 32], Allowed>,
     /// The token that each request must contain.
     pub token: Zeroizing<String>,
@@ -183,8 +183,8 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         _ => return Err(wrong("role must be garbler or evaluator".into())),
     };
     let place = match (file.listen, file.connect) {
-        (Some(address), None) => Place::Listen(address),
-        (None, Some(address)) => Place::Connect(address),
+        (Some(address), None) => PeerRoute::Listen(address),
+        (None, Some(address)) => PeerRoute::Connect(address),
         _ => return Err(wrong("give listen with this party's address, or connect with the peer's".into())),
     };
     if !file.http.ip().is_loopback() {
@@ -291,10 +291,10 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
             None => text,
         };
         reading::step_bits(
-            reading::Given::Text(&text),
+            reading::GivenValue::Text(&text),
             program.input_ports(party),
             party,
-            &reading::Reading { private: true, ..Default::default() },
+            &reading::ReadingOptions { private: true, ..Default::default() },
         )
         .map_err(|e| e.within(&entry.name))
     });

@@ -14,19 +14,19 @@ use brickwork::session::Terms;
 use brickwork::session::stock::inventory;
 use brickwork::stock::{Account, EpochId, Relation, Store, Tried};
 use brickwork::stop::Stop;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::budget::{Book, HOUR, Spent, now};
+use super::budget::{BudgetBook, BudgetSpent, HOUR, now};
 use super::config::{Allowed, Config};
 use super::figures::Figures;
-use super::results::{Found, Results, Which};
+use super::results::{FoundRun, Results, Which};
 use crate::failure::Failure;
 use crate::files;
 use crate::report::hex;
-use crate::trail::{Asker, Event, Kind, Outcome, Trail};
+use crate::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent};
 
 /// The reason why a party does not run a requested program, or does not run it yet. Parties send each other
 /// only these reasons, and no text that a user would see.
@@ -59,18 +59,18 @@ impl Why {
     }
 }
 
-impl From<Spent> for Why {
-    fn from(spent: Spent) -> Self {
+impl From<BudgetSpent> for Why {
+    fn from(spent: BudgetSpent) -> Self {
         match spent {
-            Spent::Total => Why::Spent,
-            Spent::ForNow(seconds) => Why::SpentForNow(seconds),
+            BudgetSpent::Total => Why::Spent,
+            BudgetSpent::ForNow(seconds) => Why::SpentForNow(seconds),
         }
     }
 }
 
 /// The reason why a request gets no outputs, for the user. It contains no value of a party.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RequestRefusal {
     pub status: u16,
     pub error: String,
     pub hint: String,
@@ -78,18 +78,18 @@ pub struct Refusal {
     pub retry_after: Option<u64>,
 }
 
-impl Refusal {
+impl RequestRefusal {
     pub fn new(status: u16, error: impl Into<String>, hint: impl Into<String>) -> Self {
-        Refusal { status, error: error.into(), hint: hint.into(), retry_after: None }
+        RequestRefusal { status, error: error.into(), hint: hint.into(), retry_after: None }
     }
 
     pub fn after(self, seconds: u64) -> Self {
-        Refusal { retry_after: Some(seconds), ..self }
+        RequestRefusal { retry_after: Some(seconds), ..self }
     }
 
     /// Returns the refusal as the user sees it when the peer has refused.
     pub fn of_the_peer(self) -> Self {
-        Refusal { error: format!("the peer refuses: {}", self.error), ..self }
+        RequestRefusal { error: format!("the peer refuses: {}", self.error), ..self }
     }
 
     /// Returns whether the refusal comes from a run that had begun.
@@ -101,7 +101,7 @@ impl Refusal {
         let hint = "the peer may be disconnected, may have given no input for this id, or the stock is \
                     empty; the status page shows the reason. wait_seconds in [limits] sets how long a \
                     request waits";
-        Refusal::new(504, "the run could not begin in time", hint).after(1)
+        RequestRefusal::new(504, "the run could not begin in time", hint).after(1)
     }
 
     pub fn json(&self) -> Value {
@@ -109,46 +109,48 @@ impl Refusal {
     }
 }
 
-impl From<Why> for Refusal {
+impl From<Why> for RequestRefusal {
     fn from(why: Why) -> Self {
         let budget = "each run tells the peer something about the inputs, so the configuration limits the \
              runs of a program (its budget)";
         match why {
-            Why::NotAllowed => Refusal::new(
+            Why::NotAllowed => RequestRefusal::new(
                 403,
                 "the program is not allowed",
                 "list the program under [[program]] in the configuration on both sides",
             ),
-            Why::Spent => Refusal::new(429, "the program's budget is used up", budget),
+            Why::Spent => RequestRefusal::new(429, "the program's budget is used up", budget),
             Why::SpentForNow(seconds) => {
-                Refusal::new(429, "the program has reached its limit of runs in an hour", budget)
+                RequestRefusal::new(429, "the program has reached its limit of runs in an hour", budget)
                     .after(seconds.clamp(1, HOUR))
             }
             Why::Full => {
                 let hint = "ask again later; `waiting` in [limits] sets how many requests may wait";
-                Refusal::new(503, "too many requests wait", hint).after(1)
+                RequestRefusal::new(503, "too many requests wait", hint).after(1)
             }
-            Why::NoInput => Refusal::new(
+            Why::NoInput => RequestRefusal::new(
                 503,
                 "this party has no input for the program",
                 "send an input with the request, or set a standing input in the configuration",
             )
             .after(1),
-            Why::NoStock => Refusal::new(
+            Why::NoStock => RequestRefusal::new(
                 503,
                 "there is no stock for the program",
                 "the service makes more stock; ask again later",
             )
             .after(1),
-            Why::Stopping => {
-                Refusal::new(503, "the service is shutting down", "ask again when the service runs again")
-                    .after(5)
-            }
+            Why::Stopping => RequestRefusal::new(
+                503,
+                "the service is shutting down",
+                "ask again when the service runs again",
+            )
+            .after(5),
             Why::Uncounted => {
                 let error = "the service cannot record the run or its outputs";
-                Refusal::new(503, error, "the log of the service says why")
+                RequestRefusal::new(503, error, "the log of the service says why")
             }
-            Why::Vain => Refusal::new(
+            Why::Vain => RequestRefusal::new(
                 503,
                 "the service makes no more stock: too many attempts failed",
                 "the log of the service says which side counts them; `brickwork stock forgive` on that side \
@@ -159,14 +161,14 @@ impl From<Why> for Refusal {
 }
 
 /// The answer to a request.
-pub type Answer = Result<Value, Refusal>;
+pub type DeskAnswer = Result<Value, RequestRefusal>;
 
 /// A request that waits.
 struct Queued {
     which: Which,
-    input: Secrets<bool>,
+    input: SecretBlocks<bool>,
     until: Instant,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<DeskAnswer>,
     /// The time before which the run is not tried again, because something was missing.
     not_before: Instant,
     /// True while the program of the request runs. Then the request ends with the run.
@@ -232,7 +234,7 @@ pub struct Desk {
     /// The burned epochs that are in the audit trail already.
     burned: Mutex<BTreeSet<EpochId>>,
     config: RwLock<Arc<Config>>,
-    book: Mutex<Book>,
+    book: Mutex<BudgetBook>,
     results: Mutex<Results>,
     /// The number of all results that were ever stored.
     kept: AtomicU64,
@@ -264,7 +266,7 @@ pub struct Running<'a> {
     desk: &'a Desk,
     pub stop: Stop,
     /// This party's input: that of the request, or else the standing input.
-    pub input: Option<Secrets<bool>>,
+    pub input: Option<SecretBlocks<bool>>,
     /// True if a user's request belongs to the run. It is answered with the outputs, and does not expire
     /// before.
     pub asked: bool,
@@ -298,7 +300,7 @@ impl Desk {
         store: Store,
         terms: Terms,
         config: Config,
-        book: Book,
+        book: BudgetBook,
         results: Results,
         trail: Trail,
     ) -> Result<Self, brickwork::ProtocolError> {
@@ -386,7 +388,7 @@ impl Desk {
                 tracing::warn!(
                     "the failed attempts of peers are forgiven: somebody called `brickwork stock forgive`"
                 );
-                self.trail.note(Event::new(Kind::Forgiveness, Outcome::Done));
+                self.trail.note(TrailEvent::new(EventKind::Forgiveness, EventOutcome::Done));
                 self.ring();
             }
             Err(why) => {
@@ -429,18 +431,28 @@ impl Desk {
         let mut known = lock(&self.burned);
         for (id, why) in now.into_iter().filter(|(id, _)| known.insert(*id)) {
             let (epoch, reason) = (Some(hex(&id)), Some(why));
-            self.trail.note(Event { epoch, reason, ..Event::new(Kind::Burn, Outcome::Done) });
+            self.trail.note(TrailEvent {
+                epoch,
+                reason,
+                ..TrailEvent::new(EventKind::Burn, EventOutcome::Done)
+            });
         }
     }
 
     /// Writes a refused run into the audit trail.
-    pub fn note_refusal(&self, program: Option<&Allowed>, run: Option<&str>, by: Asker, why: &Refusal) {
-        self.trail.note(Event {
+    pub fn note_refusal(
+        &self,
+        program: Option<&Allowed>,
+        run: Option<&str>,
+        by: Asker,
+        why: &RequestRefusal,
+    ) {
+        self.trail.note(TrailEvent {
             program: program.map(Allowed::named),
             run: run.map(str::to_owned),
             asked_by: Some(by),
             reason: Some(why.error.clone()),
-            ..Event::new(Kind::Refusal, Outcome::Refused)
+            ..TrailEvent::new(EventKind::Refusal, EventOutcome::Refused)
         });
     }
 
@@ -578,15 +590,15 @@ impl Desk {
         program: &str,
         id: Option<String>,
         input: &Value,
-    ) -> Result<oneshot::Receiver<Answer>, Refusal> {
+    ) -> Result<oneshot::Receiver<DeskAnswer>, RequestRefusal> {
         let config = self.config();
         let allowed = config.named(program).ok_or(Why::NotAllowed)?;
         let ports = allowed.program.input_ports(self.party);
         let input = match (ports.is_empty(), input.is_null(), &allowed.input) {
-            (true, ..) => Secrets::default(),
+            (true, ..) => SecretBlocks::default(),
             (false, true, Some(standing)) => standing.clone(),
-            _ => value::encode(ports, input).map(Secrets::new).map_err(|e| {
-                Refusal::new(400, e.to_string(), "`brickwork info FILE` shows the type of each input")
+            _ => value::encode(ports, input).map(SecretBlocks::new).map_err(|e| {
+                RequestRefusal::new(400, e.to_string(), "`brickwork info FILE` shows the type of each input")
             })?,
         };
         let (answer, answered) = oneshot::channel();
@@ -619,7 +631,7 @@ impl Desk {
         let which = Which { digest: allowed.digest, id };
         if queue.requests.iter().any(|other| other.which == which) {
             let hint = "give each request its own id; ask later for the outputs of the request that runs";
-            return Err(Refusal::new(409, "a request with this id already waits", hint));
+            return Err(RequestRefusal::new(409, "a request with this id already waits", hint));
         }
         queue.requests.push(Queued {
             which,
@@ -684,7 +696,7 @@ impl Desk {
 
     /// Returns this party's input for a run: that of a request, or else the standing input. Returns none if
     /// there is no input.
-    pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Secrets<bool>> {
+    pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<SecretBlocks<bool>> {
         lock(&self.queue).input(which, allowed, self.party)
     }
 
@@ -697,13 +709,13 @@ impl Desk {
     }
 
     /// Returns the answer to a request whose program has run before.
-    fn found(&self, which: &Which, input: &[bool]) -> Option<Answer> {
+    fn found(&self, which: &Which, input: &[bool]) -> Option<DeskAnswer> {
         match lock(&self.results).find(which, input) {
-            Ok(Found::Nothing) => None,
-            Ok(Found::Outputs(outputs)) => Some(Ok(outputs)),
-            Ok(Found::OtherInput) => {
+            Ok(FoundRun::Nothing) => None,
+            Ok(FoundRun::Outputs(outputs)) => Some(Ok(outputs)),
+            Ok(FoundRun::OtherInput) => {
                 let hint = "give each request its own id; only the same request gets the same outputs again";
-                Some(Err(Refusal::new(
+                Some(Err(RequestRefusal::new(
                     409,
                     "a request with this id has already run with another input",
                     hint,
@@ -711,7 +723,7 @@ impl Desk {
             }
             Err(why) => {
                 tracing::error!(%why, "the store cannot read a result");
-                Some(Err(Refusal::new(
+                Some(Err(RequestRefusal::new(
                     503,
                     "the service cannot read its results",
                     "the log of the service says why",
@@ -798,7 +810,7 @@ impl Desk {
     }
 
     /// Refuses a run: a user of this party gets the reason, or the peer's announcement is forgotten.
-    pub fn refuse(&self, which: &Which, why: &Refusal) {
+    pub fn refuse(&self, which: &Which, why: &RequestRefusal) {
         let mut queue = lock(&self.queue);
         queue.announced.retain(|announced| announced.which != *which);
         queue.refuse(|request| request.which == *which, why);
@@ -807,7 +819,7 @@ impl Desk {
     /// Ends a run with this input, and answers the user of this party who requested it. If the user gave an
     /// id (`asked`), the outputs are stored first. An id that only the peer has sent stores no result. If no
     /// user waits for the outputs, they are written to the configured file.
-    pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], asked: bool, answer: Answer) {
+    pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], asked: bool, answer: DeskAnswer) {
         if let Ok(outputs) = &answer
             && asked
             && which.id.starts_with('=')
@@ -842,7 +854,7 @@ impl Desk {
     }
 
     /// Refuses all requests for a program, except for a run that has begun.
-    pub fn refuse_all(&self, digest: &[u8; 32], why: &Refusal) {
+    pub fn refuse_all(&self, digest: &[u8; 32], why: &RequestRefusal) {
         lock(&self.queue).refuse(|request| !request.runs && request.which.digest == *digest, why);
     }
 }
@@ -861,16 +873,16 @@ impl Queue {
     }
 
     /// Returns a party's input for a run: that of the request, or else the standing input.
-    fn input(&self, which: &Which, allowed: &Allowed, party: Party) -> Option<Secrets<bool>> {
+    fn input(&self, which: &Which, allowed: &Allowed, party: Party) -> Option<SecretBlocks<bool>> {
         let given = self.requests.iter().find(|request| request.which == *which);
         if allowed.program.input_ports(party).is_empty() {
-            return Some(Secrets::default());
+            return Some(SecretBlocks::default());
         }
         given.map(|request| request.input.clone()).or_else(|| allowed.input.clone())
     }
 
     /// Refuses the requests that `which` selects.
-    fn refuse(&mut self, which: impl Fn(&Queued) -> bool, why: &Refusal) {
+    fn refuse(&mut self, which: impl Fn(&Queued) -> bool, why: &RequestRefusal) {
         let (refused, stay) = self.requests.drain(..).partition(which);
         self.requests = stay;
         let refused: Vec<Queued> = refused;
@@ -882,14 +894,14 @@ impl Queue {
     fn expire(&mut self, now: Instant) {
         self.announced.retain(|announced| announced.until > now);
         self.requests.retain(|request| request.runs || !request.answer.is_closed());
-        self.refuse(|request| !request.runs && request.until <= now, &Refusal::late());
+        self.refuse(|request| !request.runs && request.until <= now, &RequestRefusal::late());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::config::Limits;
+    use crate::serve::config::RequestLimits;
     use crate::trail::{Common, PeerName};
     use brickwork::Security;
     use brickwork::circuit::library;
@@ -898,7 +910,7 @@ mod tests {
     use brickwork::wire::tls::PublicKey;
     use zeroize::Zeroizing;
 
-    fn desk(folder: &std::path::Path, input: Option<Secrets<bool>>) -> Desk {
+    fn desk(folder: &std::path::Path, input: Option<SecretBlocks<bool>>) -> Desk {
         let program = Arc::new(library::millionaires().expect("a program"));
         let digest = program.digest();
         let allowed = Allowed {
@@ -913,7 +925,7 @@ mod tests {
             per_hour: None,
         };
         let config = Config {
-            limits: Limits::default(),
+            limits: RequestLimits::default(),
             programs: [(digest, allowed)].into(),
             token: Zeroizing::new(String::new()),
         };
@@ -926,7 +938,7 @@ mod tests {
             identities: [[1; 32], [2; 32]],
             post_quantum: false,
         };
-        let book = Book::open(&store).expect("a book");
+        let book = BudgetBook::open(&store).expect("a book");
         let results = Results::open(&store).expect("results");
         let key = PublicKey::from_bytes([2; 32]);
         let peer = PeerName { key, name: None };
@@ -939,7 +951,7 @@ mod tests {
     /// and a later one waits for the next run.
     #[test]
     fn a_withdrawn_input_does_not_run() {
-        let stands = Secrets::new(vec![true; 32]);
+        let stands = SecretBlocks::new(vec![true; 32]);
         for standing in [None, Some(stands.clone())] {
             let folder = tempfile::tempdir().expect("a folder");
             let desk = desk(folder.path(), standing.clone());
@@ -996,7 +1008,7 @@ mod tests {
     #[test]
     fn ids_of_the_peer_keep_no_results() {
         let folder = tempfile::tempdir().expect("a folder");
-        let desk = desk(folder.path(), Some(Secrets::new(vec![true; 32])));
+        let desk = desk(folder.path(), Some(SecretBlocks::new(vec![true; 32])));
         let config = desk.config();
         let allowed = config.named("richer").expect("it is allowed");
         let which = Which { digest: allowed.digest, id: "=7".into() };
@@ -1064,7 +1076,7 @@ mod tests {
             }
             assert_eq!(desk.waiting(), 1);
             desk.reload(Config {
-                limits: Limits::default(),
+                limits: RequestLimits::default(),
                 programs: Default::default(),
                 token: Default::default(),
             });
@@ -1076,7 +1088,7 @@ mod tests {
     /// left, it makes no more stock, and reports that it is not ready, until its user forgives the attempts.
     #[test]
     fn few_attempts_are_spread_over_time() {
-        use brickwork::stock::{Counted, Entry, Epoch, FillStep, Secrets as Kept};
+        use brickwork::stock::{Counted, Epoch, EpochEntry, EpochSecrets as Kept, FillStep};
         let folder = tempfile::tempdir().expect("a folder");
         let open = || desk(folder.path(), None);
         let (desk, most) = (open(), Security::of(40).units());
@@ -1095,7 +1107,7 @@ mod tests {
         };
         desk.store.begin(&[3; 32], &epoch, &Kept::fixed(b"secrets")).expect("an epoch");
         let step = |risk: u128| {
-            let fill = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 9, risk, workers: 1 });
+            let fill = EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 9, risk, workers: 1 });
             drop(desk.store.append(&[3; 32], &fill).expect("an entry"));
             desk.store.expose(&[3; 32]).expect("an attempt");
         };

@@ -29,10 +29,10 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use zeroize::Zeroizing;
 
-use super::desk::{Answer, Desk, Refusal, Why};
+use super::desk::{Desk, DeskAnswer, RequestRefusal, Why};
 use super::lines::MAX_ID;
 use super::page;
-use super::rate::Rate;
+use super::rate::RateLimit;
 use crate::trail::Asker;
 
 /// The time in which a client must send its headers, and again its body.
@@ -46,8 +46,8 @@ struct Front {
     desk: Arc<Desk>,
     /// The connections, oldest first.
     connections: Mutex<VecDeque<Connection>>,
-    with_token: Rate,
-    without_token: Rate,
+    with_token: RateLimit,
+    without_token: RateLimit,
     /// The last status page and its time. It is kept because making the page reads the store.
     page: tokio::sync::Mutex<Option<(Instant, Bytes)>>,
 }
@@ -120,8 +120,8 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
     let front = Arc::new(Front {
         desk,
         connections: Mutex::default(),
-        with_token: Rate::new(),
-        without_token: Rate::new(),
+        with_token: RateLimit::new(),
+        without_token: RateLimit::new(),
         page: tokio::sync::Mutex::default(),
     });
     for number in 0.. {
@@ -171,7 +171,7 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     let is_alive = request.uri().path() == "/health";
     let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
         let hint = "send fewer requests, or raise requests_per_second in [limits]";
-        refused(&Refusal::new(429, "too many requests", hint).after(1))
+        refused(&RequestRefusal::new(429, "too many requests", hint).after(1))
     } else if let Err(why) = is_for_here(&request) {
         refused(&why)
     } else {
@@ -193,7 +193,7 @@ fn has_token(request: &Request<Incoming>, token: &str) -> bool {
 
 /// Refuses requests that a web page may have sent: from another origin, or with a host name that an attacker
 /// has pointed at this machine.
-fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
+fn is_for_here(request: &Request<Incoming>) -> Result<(), RequestRefusal> {
     let headers = request.headers();
     let host = match request.uri().authority() {
         Some(authority) => Some(authority.clone()),
@@ -206,12 +206,12 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
     };
     let Some(host) = host.filter(is_here) else {
         let hint = "send the request to localhost or 127.0.0.1, so that its header Host has this name";
-        return Err(Refusal::new(421, "the header Host of the request names another host", hint));
+        return Err(RequestRefusal::new(421, "the header Host of the request names another host", hint));
     };
     let own = format!("http://{host}");
     match headers.get_all(ORIGIN).iter().all(|origin| origin.as_bytes() == own.as_bytes()) {
         true => Ok(()),
-        false => Err(Refusal::new(
+        false => Err(RequestRefusal::new(
             403,
             "a web page sent this request",
             "send requests from a program on this machine, not from a web page",
@@ -244,7 +244,7 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
         },
         "/run" => not_allowed("POST"),
         "/" | "/metrics" | "/health" | "/ready" => not_allowed("GET, HEAD"),
-        _ => refused(&Refusal::new(
+        _ => refused(&RequestRefusal::new(
             404,
             "the service has no page with this path",
             "use POST /run, or GET /, /metrics, /health or /ready",
@@ -308,9 +308,9 @@ async fn asked(
     stays: &AtomicBool,
     token: bool,
     request: Request<Incoming>,
-) -> Result<Value, Refusal> {
+) -> Result<Value, RequestRefusal> {
     if !token {
-        return Err(Refusal::new(
+        return Err(RequestRefusal::new(
             401,
             "the token is missing or wrong",
             "send the header `Authorization: Bearer TOKEN` with the content of the token's file",
@@ -321,14 +321,14 @@ async fn asked(
     let body = Limited::new(request.into_body(), config.limits.request_bytes).collect();
     let body = tokio::time::timeout(PATIENCE, body).await;
     let body = body.map_err(|_| {
-        Refusal::new(
+        RequestRefusal::new(
             408,
             "the request's body did not come in time",
             "send the body together with the headers",
         )
     })?;
     let body = body.map_err(|_| {
-        Refusal::new(
+        RequestRefusal::new(
             413,
             format!("the request's body is longer than {} bytes", config.limits.request_bytes),
             "send less, or raise request_bytes in [limits]",
@@ -351,8 +351,8 @@ async fn asked(
     Ok(json!({ "program": program, "id": id, "outputs": outputs, "seconds": begun.elapsed().as_secs_f64() }))
 }
 
-fn broken() -> Refusal {
-    Refusal::new(
+fn broken() -> RequestRefusal {
+    RequestRefusal::new(
         500,
         "the service failed on this request, which is a fault of brickwork",
         "the log of the service says more",
@@ -363,15 +363,15 @@ fn broken() -> Refusal {
 struct Submitted {
     program: String,
     id: Option<String>,
-    answered: oneshot::Receiver<Answer>,
+    answered: oneshot::Receiver<DeskAnswer>,
 }
 
 impl Submitted {
     /// Reads a request, and puts it into the queue.
-    fn of(desk: &Desk, bytes: &[u8]) -> Result<Self, Refusal> {
+    fn of(desk: &Desk, bytes: &[u8]) -> Result<Self, RequestRefusal> {
         let _erasing = Erasing::begin();
         let hint = "send {\"program\": NAME, \"input\": VALUE} and, if you like, \"id\": TEXT";
-        let wrong = |why: &str| Refusal::new(400, why, hint);
+        let wrong = |why: &str| RequestRefusal::new(400, why, hint);
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("the body of the request is not text"))?;
         let value = value::parse(text).map_err(|_| wrong("the body of the request is not JSON"))?;
         let Value::Object(fields) = value else {
@@ -416,7 +416,7 @@ fn json_reply(status: u16, value: &Value) -> Reply {
     built(Response::builder().status(status), "application/json", format!("{value}\n"))
 }
 
-fn refused(why: &Refusal) -> Reply {
+fn refused(why: &RequestRefusal) -> Reply {
     let mut reply = json_reply(why.status, &why.json());
     if let Some(seconds) = why.retry_after {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
@@ -430,7 +430,7 @@ fn refused(why: &Refusal) -> Reply {
 
 /// Refuses a method, and lists the allowed ones (RFC 9110, section 15.5.6).
 fn not_allowed(methods: &'static str) -> Reply {
-    let mut reply = refused(&Refusal::new(
+    let mut reply = refused(&RequestRefusal::new(
         405,
         "this path does not accept the method",
         "use POST for /run, and GET for all other paths",

@@ -28,12 +28,12 @@ use brickwork::wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::config::{Allowed, Place};
-use super::desk::{AGAIN, Answer, Desk, Refusal, Running, Why};
-use super::rate::Rate;
+use super::config::{Allowed, PeerRoute};
+use super::desk::{AGAIN, Desk, DeskAnswer, RequestRefusal, Running, Why};
+use super::rate::RateLimit;
 use super::results::Which;
 use crate::report::hex;
-use crate::trail::{Asker, Event, Kind, Outcome};
+use crate::trail::{Asker, EventKind, EventOutcome, TrailEvent};
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
@@ -201,15 +201,15 @@ impl Link {
 }
 
 /// The ways in which this party reaches the peer.
-pub struct Meeting<'a> {
-    pub place: &'a Place,
+pub struct PeerRoutes<'a> {
+    pub place: &'a PeerRoute,
     pub identity: &'a Identity,
     pub peer: PublicKey,
 }
 
 /// Returns the options for the next connection to the peer.
-fn options(desk: &Desk) -> tls::Options {
-    tls::Options { party: desk.party, lanes: 1, timeout: desk.config().limits.stall() }
+fn options(desk: &Desk) -> tls::EndpointOptions {
+    tls::EndpointOptions { party: desk.party, lanes: 1, timeout: desk.config().limits.stall() }
 }
 
 /// The longest time between two attempts to reach the peer.
@@ -238,14 +238,14 @@ const LAST_TICK: Duration = Duration::from_millis(50);
 /// [`Error::Peer`] if the peer failed a check; then this party does not connect again.
 pub fn keep(
     desk: &Arc<Desk>,
-    meeting: &Meeting<'_>,
+    meeting: &PeerRoutes<'_>,
     ready: impl FnOnce(Option<&Listener>),
 ) -> Result<(), Error> {
     let mut listener = match meeting.place {
-        Place::Listen(address) => {
+        PeerRoute::Listen(address) => {
             Some(Listener::bind(address, meeting.identity, meeting.peer, &options(desk))?)
         }
-        Place::Connect(_) => None,
+        PeerRoute::Connect(_) => None,
     };
     ready(listener.as_ref());
     desk.warn_of_few_attempts()?;
@@ -263,8 +263,8 @@ pub fn keep(
                 desk.figures.connected(false);
                 desk.note_burned();
                 let reason = why.as_ref().map(ToString::to_string);
-                let outcome = if why.is_some() { Outcome::Failed } else { Outcome::Done };
-                desk.trail.note(Event { reason, ..Event::new(Kind::Meeting, outcome) });
+                let outcome = if why.is_some() { EventOutcome::Failed } else { EventOutcome::Done };
+                desk.trail.note(TrailEvent { reason, ..TrailEvent::new(EventKind::Meeting, outcome) });
                 desk.trail.enter(None);
                 if let Some(why @ Error::Peer(_)) = why {
                     tracing::error!(%why, "the service ends, so it does not connect to the peer again");
@@ -318,8 +318,8 @@ fn wait(desk: &Desk, time: Duration) {
 type Lines = (Vec<Channel>, String);
 
 /// Opens the three lines.
-fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Lines, Error> {
-    let Place::Connect(address) = meeting.place else {
+fn call(desk: &Desk, meeting: &PeerRoutes<'_>) -> Result<Lines, Error> {
+    let PeerRoute::Connect(address) = meeting.place else {
         return Err(Error::Usage("a party that listens does not connect".into()));
     };
     let mut name = [0; NAME_BYTES];
@@ -402,7 +402,7 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
     let (work, fill) = (open(work)?, open(fill)?);
     desk.figures.connected(true);
-    desk.trail.note(Event::new(Kind::Meeting, Outcome::Begun));
+    desk.trail.note(TrailEvent::new(EventKind::Meeting, EventOutcome::Begun));
     desk.note_burned();
     if desk.tells_of_meeting() {
         tracing::info!("the peer is connected");
@@ -513,7 +513,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
             return Ok(line);
         }
         Hear::No(why) => {
-            desk.refuse(which, &Refusal::from(why).of_the_peer());
+            desk.refuse(which, &RequestRefusal::from(why).of_the_peer());
             return Ok(line);
         }
         Hear::Count(_) => return Err(confused()),
@@ -539,21 +539,21 @@ fn run(
     input: &[bool],
 ) -> Result<Stocked, Error> {
     let (begun, before) = (Instant::now(), line.bytes());
-    let event = |outcome| Event {
+    let event = |outcome| TrailEvent {
         program: Some(allowed.named()),
         run: Some(which.id.clone()),
         asked_by: Some(if running.asked { Asker::Here } else { Asker::Peer }),
         milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
-        ..Event::new(Kind::Run, outcome)
+        ..TrailEvent::new(EventKind::Run, outcome)
     };
     match running.stop.enter(|| line.run(&allowed.program, input, Lacking::Refuse)) {
         Ok((FromStock { outputs, .. }, line)) => {
             let (took, bytes) = (begun.elapsed(), line.bytes() - before);
             desk.figures.ran(&allowed.name, took, bytes);
-            desk.trail.note(Event { bytes: Some(bytes), ..event(Outcome::Done) });
+            desk.trail.note(TrailEvent { bytes: Some(bytes), ..event(EventOutcome::Done) });
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
-            let answer: Answer = Ok(outputs);
+            let answer: DeskAnswer = Ok(outputs);
             desk.ended(which, allowed, input, running.asked, answer);
             Ok(line)
         }
@@ -566,8 +566,8 @@ fn run(
                 true => "the run took longer than the configuration allows".into(),
                 false => format!("the run failed: {why}"),
             };
-            desk.trail.note(Event { reason: Some(text.clone()), ..event(Outcome::Failed) });
-            let refusal = Refusal::new(502, text, "see the log and the status page of the service");
+            desk.trail.note(TrailEvent { reason: Some(text.clone()), ..event(EventOutcome::Failed) });
+            let refusal = RequestRefusal::new(502, text, "see the log and the status page of the service");
             desk.ended(which, allowed, input, running.asked, Err(refusal));
             Err(why)
         }
@@ -576,7 +576,7 @@ fn run(
 
 /// The evaluator's end of the line `work`.
 fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
-    let rate = Rate::new();
+    let rate = RateLimit::new();
     while link.holds(desk) {
         rate.wait(MESSAGES_A_SECOND);
         line = match link.next(desk, line.channel())? {
@@ -667,7 +667,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
                 Hear::No(why) => {
                     desk.peer_in_vain.store(why == Why::Vain, Ordering::SeqCst);
                     // There will be no stock for this program, so no request should wait for it.
-                    desk.refuse_all(&allowed.digest, &Refusal::from(why).of_the_peer());
+                    desk.refuse_all(&allowed.digest, &RequestRefusal::from(why).of_the_peer());
                     continue;
                 }
                 _ => return Err(confused()),
@@ -690,7 +690,7 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
 
 /// The evaluator's end of the line `fill`, which makes at most as much as its own configuration allows.
 fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
-    let rate = Rate::new();
+    let rate = RateLimit::new();
     while link.holds(desk) {
         rate.wait(MESSAGES_A_SECOND);
         let (digest, count) = match link.next(desk, line.channel())? {
@@ -732,13 +732,16 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     line.stop_between_steps(&desk.between_steps);
     let made = desk.fill(|| link.broken.enter(|| line.preprocess(&steps(allowed, count))));
     let bytes = made.as_ref().ok().map(|(_, line)| line.bytes() - before);
-    desk.trail.note(Event {
+    desk.trail.note(TrailEvent {
         program: Some(allowed.named()),
         executions: Some(count),
         bytes,
         milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
         reason: made.as_ref().err().map(ToString::to_string),
-        ..Event::new(Kind::Fill, if made.is_ok() { Outcome::Done } else { Outcome::Failed })
+        ..TrailEvent::new(
+            EventKind::Fill,
+            if made.is_ok() { EventOutcome::Done } else { EventOutcome::Failed },
+        )
     });
     match &made {
         Err(_) if desk.is_stopping() => {}
@@ -767,7 +770,7 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
             send(&mut line, &Say::Ask { digest: hex(&which.digest), id: which.id.clone() })?;
             match link.broken.enter(|| receive(&mut line))? {
                 Hear::Yes => {}
-                Hear::No(why) => desk.refuse(&which, &Refusal::from(why).of_the_peer()),
+                Hear::No(why) => desk.refuse(&which, &RequestRefusal::from(why).of_the_peer()),
                 _ => return Err(confused()),
             }
         }
@@ -779,7 +782,7 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
 
 /// The garbler's end of the line `ask`, which records the announced requests.
 fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
-    let rate = Rate::new();
+    let rate = RateLimit::new();
     while link.holds(desk) {
         rate.wait(MESSAGES_A_SECOND);
         let which = match link.next(desk, &mut line)? {

@@ -29,16 +29,16 @@ use crate::failure::Failure;
 use crate::files;
 use crate::report::Report;
 use crate::store::{KeyArguments, MaxAge};
-use crate::trail::{Common, Event, Kind, Outcome, PeerName, Trail};
-use budget::Book;
+use crate::trail::{Common, EventKind, EventOutcome, PeerName, Trail, TrailEvent};
+use budget::BudgetBook;
 use desk::Desk;
-use lines::Meeting;
+use lines::PeerRoutes;
 use results::Results;
 
 /// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this
 /// machine
 #[derive(Args)]
-pub struct Arguments {
+pub struct ServeFlags {
     /// The configuration, with the allowed programs and the peer's address: a TOML file, which SIGHUP reads
     /// again (docs/guides/serve.md)
     #[arg(long, value_name = "FILE")]
@@ -74,7 +74,7 @@ fn clock_is_set() -> Result<(), Failure> {
     }
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
     clock_is_set()?;
     let (fixed, config) = config::read(&arguments.config)?;
     let peer = files::public_key(&fixed.peer)?;
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let trail = Trail::open(arguments.audit.clone(), common)?;
     let store =
         StoreRequest { max_age: arguments.max_age.max_age, ..arguments.key.of(&arguments.store) }.open()?;
-    let (book, results) = (Book::open(&store)?, Results::open(&store)?);
+    let (book, results) = (BudgetBook::open(&store)?, Results::open(&store)?);
     let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results, trail)?);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let desk = desk.clone();
         let place = fixed.place.clone();
         std::thread::Builder::new().name("lines".into()).spawn(move || {
-            let meeting = Meeting { place: &place, identity: &identity, peer };
+            let meeting = PeerRoutes { place: &place, identity: &identity, peer };
             let kept = lines::keep(&desk, &meeting, |listener| {
                 let peer = listener.and_then(|listener| listener.local_addr().ok());
                 said(quiet, at, peer);
@@ -163,7 +163,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             )
         })?;
     }
-    desk.trail.note(Event::new(Kind::Process, Outcome::Begun));
+    desk.trail.note(TrailEvent::new(EventKind::Process, EventOutcome::Begun));
 
     let why = runtime.block_on(async {
         tokio::spawn(http::serve(desk.clone(), socket));
@@ -198,11 +198,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     match why {
         Some(failure) => {
             let reason = Some(failure.message().to_owned());
-            desk.trail.note(Event { reason, ..Event::new(Kind::Process, Outcome::Failed) });
+            desk.trail
+                .note(TrailEvent { reason, ..TrailEvent::new(EventKind::Process, EventOutcome::Failed) });
             Err(failure)
         }
         None => {
-            desk.trail.note(Event::new(Kind::Process, Outcome::Done));
+            desk.trail.note(TrailEvent::new(EventKind::Process, EventOutcome::Done));
             let programs =
                 desk.config().programs.values().map(|allowed| allowed.name.clone()).collect::<Vec<_>>();
             let (runs, bytes) = desk.figures.totals(programs.into_iter());

@@ -4,11 +4,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A limit that allows a number of events per second, and bursts of twice as many.
-pub struct Rate(Mutex<(f64, Instant)>);
+pub struct RateLimit(Mutex<(f64, Instant)>);
 
-impl Rate {
+impl RateLimit {
     pub fn new() -> Self {
-        Rate(Mutex::new((f64::INFINITY, Instant::now())))
+        RateLimit(Mutex::new((f64::INFINITY, Instant::now())))
     }
 
     /// Returns whether an event is allowed now, and counts it if it is.
@@ -35,14 +35,14 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_a_flood_does_not() {
-        let rate = Rate::new();
+        let rate = RateLimit::new();
         let passed = (0..1000).filter(|_| rate.takes(10)).count();
         assert!((20..40).contains(&passed), "{passed}");
     }
 
     #[test]
     fn who_waits_passes_in_the_end() {
-        let (rate, begun) = (Rate::new(), Instant::now());
+        let (rate, begun) = (RateLimit::new(), Instant::now());
         (0..300).for_each(|_| rate.wait(1000));
         assert!(begun.elapsed() < Duration::from_secs(30));
         // After a burst of twice the rate, each event must wait.

@@ -20,7 +20,7 @@ use brickwork::system;
 
 /// Ask a service on this machine for a run
 #[derive(Args)]
-pub struct Arguments {
+pub struct RequestFlags {
     /// The program: its name in the service's configuration, or the first digits of its digest
     program: String,
     /// This party's input: JSON, @FILE, or - for stdin
@@ -37,7 +37,7 @@ pub struct Arguments {
     token: PathBuf,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
     let token = config::token(&arguments.token)?;
     let input = match &arguments.input {
         Some(text) => value(text)?,

@@ -36,7 +36,7 @@ struct Kept {
 
 /// The result of searching for a requested run.
 #[derive(Debug, PartialEq)]
-pub enum Found {
+pub enum FoundRun {
     /// The program did not run, or its result was removed.
     Nothing,
     /// The program ran with this input, and this is the result.
@@ -76,12 +76,12 @@ impl Results {
     ///
     /// # Errors
     /// As [`Results::open`].
-    pub fn find(&self, which: &Which, input: &[bool]) -> Result<Found, ProtocolError> {
+    pub fn find(&self, which: &Which, input: &[bool]) -> Result<FoundRun, ProtocolError> {
         let damaged = |_| ProtocolError::Stock("the index contains an invalid result".into());
         match self.store.read_note::<Kept>(&key(which))? {
-            None => Ok(Found::Nothing),
-            Some(kept) if kept.input != hash(input) => Ok(Found::OtherInput),
-            Some(kept) => serde_json::from_str(&kept.outputs).map(Found::Outputs).map_err(damaged),
+            None => Ok(FoundRun::Nothing),
+            Some(kept) if kept.input != hash(input) => Ok(FoundRun::OtherInput),
+            Some(kept) => serde_json::from_str(&kept.outputs).map(FoundRun::Outputs).map_err(damaged),
         }
     }
 
@@ -126,15 +126,15 @@ mod tests {
         drop(results);
         let mut results = Results::open(&open()).unwrap();
         let find = |results: &Results, digest, id, input| results.find(&which(digest, id), &[input]).unwrap();
-        assert_eq!(find(&results, 1, "=a", true), Found::OtherInput);
-        assert_eq!(find(&results, 1, "=a", false), Found::Outputs(json!(2)));
-        assert_eq!(find(&results, 2, "=a", true), Found::Outputs(json!({ "x": 3 })));
-        assert_eq!(find(&results, 2, "=b", true), Found::Nothing);
+        assert_eq!(find(&results, 1, "=a", true), FoundRun::OtherInput);
+        assert_eq!(find(&results, 1, "=a", false), FoundRun::Outputs(json!(2)));
+        assert_eq!(find(&results, 2, "=a", true), FoundRun::Outputs(json!({ "x": 3 })));
+        assert_eq!(find(&results, 2, "=b", true), FoundRun::Nothing);
         // The test adds keys as if there were many results.
         results.keys.extend((10..8 + KEPT as u64).map(|number| (number, number.to_le_bytes().to_vec())));
         results.keep(&which(3, "=c"), &[true], &json!(4)).unwrap();
         assert_eq!(results.keys.len(), KEPT);
-        assert_eq!(find(&results, 1, "=a", false), Found::Nothing, "it was the oldest");
-        assert_eq!(find(&results, 2, "=a", true), Found::Outputs(json!({ "x": 3 })));
+        assert_eq!(find(&results, 1, "=a", false), FoundRun::Nothing, "it was the oldest");
+        assert_eq!(find(&results, 2, "=a", true), FoundRun::Outputs(json!({ "x": 3 })));
     }
 }

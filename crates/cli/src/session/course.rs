@@ -17,12 +17,12 @@ use crate::{files, programs};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    step: Vec<Entry>,
+    step: Vec<CourseEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct CourseEntry {
     pub name: String,
     /// The file of the step's program, relative to the session's file.
     program: PathBuf,
@@ -40,7 +40,7 @@ pub struct Entry {
     /// The possible next steps. The first entry that fits and whose step may still run is taken, or else the
     /// next step of the file.
     #[serde(default)]
-    next: Vec<Next>,
+    next: Vec<NextStep>,
 }
 
 fn once() -> u32 {
@@ -49,7 +49,7 @@ fn once() -> u32 {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Next {
+pub struct NextStep {
     /// An output that both parties learn.
     output: Option<String>,
     /// The value of the output for which the entry fits. An entry without an output always fits.
@@ -62,8 +62,8 @@ pub struct Next {
 const END: &str = "end";
 
 /// A step of the session, with its program.
-pub struct Planned {
-    pub entry: Entry,
+pub struct PlannedStep {
+    pub entry: CourseEntry,
     program: Arc<Program>,
     /// For each port that takes a kept value: the party, the port's name, and the name of the value.
     carried: Vec<(Party, String, String)>,
@@ -80,7 +80,7 @@ pub struct Way {
 }
 
 /// Reads a session, or returns an error about it.
-pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
+pub fn read(path: &Path) -> Result<Vec<PlannedStep>, Failure> {
     let hint = "a session's file has tables [[step]] with name, program and, if needed, carry, keep, \
                 at_most and next; `docs/guides/reactive.md` has an example";
     let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), hint);
@@ -105,7 +105,7 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
         let carried = carried.collect::<Result<Vec<_>, Failure>>()?;
         let next = entry.next.iter().map(|next| next.way(&entry, &program, place).map_err(of_step));
         let next = next.collect::<Result<Vec<_>, Failure>>()?;
-        steps.push(Planned { program: Arc::new(program), carried, next, entry });
+        steps.push(PlannedStep { program: Arc::new(program), carried, next, entry });
     }
     if steps.is_empty() {
         return Err(wrong("the session has no step".into()));
@@ -116,11 +116,11 @@ pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
     Ok(steps)
 }
 
-impl Next {
+impl NextStep {
     /// Resolves an entry's names: the index of the step, and the output of this step's program.
     fn way(
         &self,
-        step: &Entry,
+        step: &CourseEntry,
         program: &Program,
         place: impl Fn(&str) -> Option<usize>,
     ) -> Result<Way, String> {
@@ -170,10 +170,10 @@ fn port_of(program: &Program, name: &str) -> Result<(Party, String), String> {
     }
 }
 
-impl Planned {
+impl PlannedStep {
     /// Checks that each value that a step uses is kept by some step with the same type, and that all kept
     /// outputs exist.
-    fn fits(&self, steps: &[Planned]) -> Result<(), String> {
+    fn fits(&self, steps: &[PlannedStep]) -> Result<(), String> {
         for kept in &self.entry.keep {
             self.kept_type(kept).ok_or_else(|| format!("the program must have exactly one output {kept}"))?;
         }
@@ -244,12 +244,12 @@ impl Planned {
 }
 
 /// Returns a digest of a session, which must be the same at both parties.
-pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> [u8; 32] {
+pub fn digest(steps: &[PlannedStep], protocol: Protocol, security: u32) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session file");
     let mut add = |bytes: &[u8]| _ = hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
     add(protocol.name().as_bytes());
     add(&security.to_le_bytes());
-    for Planned { entry, program, carried, next } in steps {
+    for PlannedStep { entry, program, carried, next } in steps {
         add(entry.name.as_bytes());
         add(&program.digest());
         add(&entry.at_most.to_le_bytes());

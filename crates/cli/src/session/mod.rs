@@ -13,19 +13,19 @@ use brickwork::circuit::{Party, Port, Program, Recipient, value};
 use brickwork::engine::protocols::sessions;
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::sessions::Needs;
-use brickwork::engine::stocked::Job;
+use brickwork::engine::stocked::StockedProgram;
 use brickwork::engine::ways::Protocols;
-use brickwork::reading::{self, Given};
+use brickwork::reading::{self, GivenValue};
 use brickwork::resources;
 use brickwork::session::stock::Lacking;
 use brickwork::session::{PhaseReport, Promise};
-use brickwork_kernels::{Erasing, Secrets};
+use brickwork_kernels::{Erasing, SecretBlocks};
 use clap::Args;
-use course::{Planned, Way};
+use course::{PlannedStep, Way};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Address, Parameters, Protocol, Resources, Role, security};
+use crate::arguments::{Address, AgreedParameters, Protocol, ResourceFlags, RoleFlag, security};
 use crate::failure::Failure;
 use crate::files;
 use crate::outcome::{outputs_text, phases_text};
@@ -35,12 +35,12 @@ use crate::terminal::announce;
 
 /// Compute in steps with the peer: later steps depend on earlier outputs, and on values that were kept secret
 #[derive(Args)]
-pub struct Arguments {
+pub struct SessionFlags {
     /// The session: a TOML file with tables [[step]]
     file: PathBuf,
     /// The role of this party
     #[arg(long, value_name = "ROLE")]
-    role: Role,
+    role: RoleFlag,
     #[command(flatten)]
     address: Address,
     /// This party's private key, made by `brickwork keygen`
@@ -65,19 +65,19 @@ pub struct Arguments {
         value_parser = security)]
     security: u32,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
 }
 
 /// The inputs of a party, step by step.
 struct Inputs {
     /// For each step, the input bits of its runs. The list is empty for a step whose inputs are typed on the
     /// terminal.
-    of_steps: Vec<Vec<Secrets<bool>>>,
+    of_steps: Vec<Vec<SecretBlocks<bool>>>,
 }
 
 impl Inputs {
     /// Reads all given inputs. A wrong or missing input must not end a session that has begun.
-    fn read(arguments: &Arguments, steps: &[Planned], party: Party) -> Result<Self, Failure> {
+    fn read(arguments: &SessionFlags, steps: &[PlannedStep], party: Party) -> Result<Self, Failure> {
         let mut given = BTreeMap::<&str, Vec<&str>>::new();
         for text in &arguments.inputs {
             let known =
@@ -94,17 +94,17 @@ impl Inputs {
             given.entry(name).or_default().push(value);
         }
         let role = files::role(party);
-        let of_step = |planned: &Planned| {
+        let of_step = |planned: &PlannedStep| {
             let (name, ports) = (planned.entry.name.as_str(), planned.own_ports(party));
             match (given.get(name), ports.is_empty()) {
-                (None, true) => Ok(vec![Secrets::default()]),
+                (None, true) => Ok(vec![SecretBlocks::default()]),
                 (Some(_), true) => Err(Failure::usage(
                     format!("--input {name}: this step takes no input of the {role}"),
                     "leave it out",
                 )),
                 (Some(texts), false) => {
                     let bits = |text: &&str| {
-                        reading::step_bits(Given::Text(text), &ports, party, &Default::default())
+                        reading::step_bits(GivenValue::Text(text), &ports, party, &Default::default())
                     };
                     let all: Result<_, brickwork::Error> = texts.iter().map(bits).collect();
                     Ok(all.map_err(|failure| failure.within(&format!("step {name}")))?)
@@ -126,10 +126,10 @@ impl Inputs {
     fn bits(
         &self,
         place: usize,
-        planned: &Planned,
+        planned: &PlannedStep,
         party: Party,
         time: usize,
-    ) -> Result<Secrets<bool>, Failure> {
+    ) -> Result<SecretBlocks<bool>, Failure> {
         let given = self.of_steps.get(place).map_or(&[][..], Vec::as_slice);
         match given.get(time).or(given.last()) {
             Some(bits) => Ok(bits.clone()),
@@ -140,11 +140,11 @@ impl Inputs {
 
 /// Asks on the terminal for values of these ports until they fit. So a typing mistake does not end the
 /// session.
-fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets<bool>, Failure> {
+fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<SecretBlocks<bool>, Failure> {
     let _erasing = Erasing::begin();
     loop {
         let line = ask(step, ports)?;
-        match reading::step_bits(Given::Text(line.trim()), ports, party, &Default::default()) {
+        match reading::step_bits(GivenValue::Text(line.trim()), ports, party, &Default::default()) {
             Ok(bits) => return Ok(bits),
             Err(failure) => eprint!("{}", Failure::from(failure).human()),
         }
@@ -167,7 +167,7 @@ fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     }
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+pub fn run(arguments: &SessionFlags, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let protocol = arguments.protocol;
     let _ = sessions(protocol)?;
@@ -176,11 +176,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     // The items that the whole session can take.
     let mut needs = Needs::default();
     steps.iter().for_each(|planned| planned.add_needs(&mut needs));
-    let parameters =
-        Parameters { security: Some(arguments.security), ..Parameters::new(Protocols::from(protocol)) };
+    let parameters = AgreedParameters {
+        security: Some(arguments.security),
+        ..AgreedParameters::new(Protocols::from(protocol))
+    };
     let request = RunRequest { resources: arguments.resources.of_request(), ..RunRequest::new(parameters) };
     let digest = course::digest(&steps, protocol, arguments.security);
-    let Arguments { address, identity, peer, .. } = arguments;
+    let SessionFlags { address, identity, peer, .. } = arguments;
     let identity = {
         let _erasing = Erasing::begin();
         files::identity(identity)?
@@ -230,7 +232,7 @@ impl Told {
     fn play(
         &mut self,
         mut session: Session,
-        steps: &[Planned],
+        steps: &[PlannedStep],
         inputs: &Inputs,
     ) -> Result<Vec<PhaseReport>, Failure> {
         let party = self.party;
@@ -251,7 +253,8 @@ impl Told {
             let step = planned.step(&kept)?;
             let input = inputs.bits(place, planned, party, time)?;
             times[place] += 1;
-            let given = session.play(planned.program(), &Job::Step(&step), &input, Lacking::Refuse)?;
+            let given =
+                session.play(planned.program(), &StockedProgram::Step(&step), &input, Lacking::Refuse)?;
             let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
             kept.extend(names.map(|output| output.port.name.clone()).zip(given.kept));
             let value = value::decode(&step.program().output_ports(party), &given.outputs);

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use brickwork::Security;
 use brickwork::circuit::Party;
 use brickwork::duplo::cost::{script_from_stock, script_of_filling};
-use brickwork::jobs::book::Book;
-use brickwork::jobs::ledger::{Entry, PartitionState};
-use brickwork::jobs::terms::Terms;
+use brickwork::jobs::book::JobLedger;
+use brickwork::jobs::ledger::{JobEntry, PartitionState};
+use brickwork::jobs::terms::JobTerms;
 use brickwork::random::Rng;
 use brickwork::wire::tls::PublicKey;
 use brickwork_testing::Replayable as _;
@@ -133,12 +133,12 @@ impl Job {
     }
 
     /// Opens a party's ledger, which no coordinator may have open.
-    fn book(&self, party: usize) -> Book {
+    fn book(&self, party: usize) -> JobLedger {
         let program =
             brickwork::circuit::Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap());
         let identities = [&self.keys.garbler, &self.keys.evaluator]
             .map(|key| key.parse::<PublicKey>().unwrap().to_bytes());
-        let terms = Terms {
+        let terms = JobTerms {
             security: 40,
             lanes: 2,
             retries: 4,
@@ -148,7 +148,7 @@ impl Job {
         };
         let folder = self.keys.file(&format!("job-{party}/ledger"));
         let party = [Party::Garbler, Party::Evaluator][party];
-        Book::open(Path::new(&folder), party, &terms).unwrap().expect("a ledger")
+        JobLedger::open(Path::new(&folder), party, &terms).unwrap().expect("a ledger")
     }
 
     /// Checks that no store was damaged.
@@ -315,11 +315,11 @@ fn row_20_a_job_goes_on_whose_ledgers_are_equal() {
     for party in 0..2 {
         let mut book = job.book(party);
         // In both ledgers, lane 0 is lost while it has the partition, although its stock is still unused.
-        book.append(&[Entry::Claim { partition: 0, lane: 0 }, Entry::Lost { lane: 0 }]).unwrap();
+        book.append(&[JobEntry::Claim { partition: 0, lane: 0 }, JobEntry::Lost { lane: 0 }]).unwrap();
     }
     let [garbler, _] = job.within(60, [""; 2], [&[]; 2]).map(|output| object_of(&output));
     assert_eq!(garbler["partitions"]["done"], 1);
-    assert!(job.book(0).entries().contains(&Entry::Free { partition: 0 }));
+    assert!(job.book(0).entries().contains(&JobEntry::Free { partition: 0 }));
     job.check([0]);
 }
 

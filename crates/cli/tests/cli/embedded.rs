@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::control::Control;
-use brickwork::jobs::terms::Terms;
+use brickwork::jobs::terms::JobTerms;
 use brickwork::jobs::{LaneWorker, PeerAddress, WorkerRequest};
-use brickwork::wire::tls::{self, Identity, Options};
+use brickwork::wire::tls::{self, EndpointOptions, Identity};
 use brickwork::wire::{Channel, Tag};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ impl OneLane {
         let program = Program::clone(brickwork::Program::load(program(folder.path())).unwrap().given());
         let identities = [&here, &there].map(|key| key.public_key().to_bytes());
         let (digest, rows) = (program.digest(), vec![1]);
-        let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows, identities };
+        let terms = JobTerms { security: 40, lanes: 1, retries: 0, program: digest, rows, identities };
         let request = serde_json::from_value(json!({
             "role": "garbler", "identity": file("key"), "peer": there.public_key().to_string(), "lanes": 1,
             "retries": 0, "rows": [1], "folder": folder.path(), "store_key": file("store.key"),
@@ -65,7 +65,7 @@ impl OneLane {
     /// until the returned connection is closed.
     fn cheats(&self, address: &str) -> Channel {
         let [here, there] = &self.keys;
-        let options = Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
+        let options = EndpointOptions { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
         let mut channel = tls::connect(address, there, here.public_key(), &options).unwrap();
         // The message is not a greeting. The worker closes its side when it has detected this.
         channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();

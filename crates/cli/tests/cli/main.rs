@@ -37,15 +37,15 @@ use std::sync::OnceLock;
 
 use brickwork::plan;
 use brickwork_kernels::Kernel;
-use brickwork_testing::command::{Program, example, is_error, object, path, text};
+use brickwork_testing::command::{ProjectBinary, example, is_error, object, path, text};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use child::Child;
 
 /// The command.
-const BRICKWORK: Program =
-    Program { path: env!("CARGO_BIN_EXE_brickwork"), caches, name: schema::name_of_output };
+const BRICKWORK: ProjectBinary =
+    ProjectBinary { path: env!("CARGO_BIN_EXE_brickwork"), caches, name: schema::name_of_output };
 
 /// Returns the command with these arguments.
 fn brickwork(arguments: &[&str]) -> Command {

@@ -447,7 +447,8 @@ fn no_peer_and_no_port_are_code_4() {
 /// An evaluator that the test plays. It has the right key and is connected.
 fn puppet(keys: &Keys, address: &str) -> Channel {
     let identity = Identity::from_pem(&std::fs::read_to_string(keys.file("evaluator.key")).unwrap()).unwrap();
-    let options = tls::Options { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
+    let options =
+        tls::EndpointOptions { party: Party::Evaluator, lanes: 1, timeout: Duration::from_secs(60) };
     tls::connect(address, &identity, keys.garbler.parse().unwrap(), &options).unwrap()
 }
 

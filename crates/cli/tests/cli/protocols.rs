@@ -615,7 +615,7 @@ fn lego_parties_run_from_stock() {
         assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &json!(null)));
         assert!(json["promise"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
         let all = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| sent(&json, field));
-        assert_eq!(all, script(lego::cost::Stock::Built { epochs: 1 }));
+        assert_eq!(all, script(lego::cost::GateSource::Built { epochs: 1 }));
     }
     // For four executions at once no program was built, and there are too few gates.
     let four = ["[7, 9, 7, 9]", "[9, 7, 9, 7]"];
@@ -647,7 +647,7 @@ fn lego_parties_run_from_stock() {
     let (said, planned) = good(&[&["plan", &parties.file, "--stocked"], &LEGO[..]].concat());
     assert!(said.contains("Security: malicious"), "{said}");
     let all = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| sent(&planned, field));
-    assert_eq!(all, script(lego::cost::Stock::Gates { epochs: 1 }));
+    assert_eq!(all, script(lego::cost::GateSource::Gates { epochs: 1 }));
     let fill =
         ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
     let whole = ["127.0.0.1:0", "--component", &three];

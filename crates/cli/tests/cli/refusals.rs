@@ -1,7 +1,7 @@
 //! Tests the refusal of flags in every command and protocol: schemes other than half-gates, security levels
 //! without security against a cheater, and stores of other protocols. Each error has a hint.
 
-use brickwork::stock::{Entry, Epoch, FillStep, Secrets, Store, StoreKey};
+use brickwork::stock::{Epoch, EpochEntry, EpochSecrets, FillStep, Store, StoreKey};
 use brickwork::{Security, circuit::Party};
 
 use super::stock::{Parties, ROLES};
@@ -107,9 +107,9 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
             early: 0,
             counted: brickwork::stock::Counted::Nothing,
         };
-        store.begin(&[3; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
+        store.begin(&[3; 32], &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
+        let _ = store.append(&[3; 32], &EpochEntry::Fill(step)).unwrap();
     }
 }
 

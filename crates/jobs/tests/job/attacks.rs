@@ -27,7 +27,7 @@ fn row_16_another_input_gets_no_other_output() {
 
 /// The garbler's only lane runs a partition. The evaluator has the output and reports that no stock was
 /// taken; the garbler's store is lost before its log is read.
-fn whose_store_is_lost(loss: Loss) -> Outcome {
+fn whose_store_is_lost(loss: Loss) -> JobOutcome {
     workers_die_quietly();
     let folder = tempfile::tempdir().unwrap();
     let scene = Scene::new(folder.path(), &mut rng(), [1, 2], vec![2, 2]);
@@ -36,7 +36,7 @@ fn whose_store_is_lost(loss: Loss) -> Outcome {
     let mut scene = Scene { denies: Some(0), loses: Some(loss), ..scene };
     scene.inputs[Party::Evaluator as usize][0].iter_mut().for_each(|y| *y ^= 0xff);
     let [outcome, _] = coordinate_both(&scene, None).map(Result::unwrap);
-    assert!(entries(&scene, Party::Garbler).contains(&Entry::Claim { partition: 0, lane: 0 }));
+    assert!(entries(&scene, Party::Garbler).contains(&JobEntry::Claim { partition: 0, lane: 0 }));
     outcome
 }
 
@@ -167,7 +167,7 @@ impl Lanes {
     fn meet<T: Send>(
         &self,
         of: [(u32, u32); 2],
-        work: impl Fn(Lane, Party) -> Result<T, Error> + Sync,
+        work: impl Fn(ConnectedLane, Party) -> Result<T, Error> + Sync,
     ) -> [Result<T, Error>; 2] {
         let terms = lane::session_terms(&self.scene.terms, Means::default()).unwrap();
         let (left, right) = memory_pair();
@@ -177,7 +177,7 @@ impl Lanes {
             let store = self.stores[party as usize][lane as usize].clone();
             let directory = self.scene.store(party, lane);
             let place = place::enter(&directory, store, &attempt, &self.scene.terms.digest())?;
-            work(Lane::open(&attempt, party, channel, &place, &terms, Unobserved)?, party)
+            work(ConnectedLane::open(&attempt, party, channel, &place, &terms, Unobserved)?, party)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left));
@@ -240,22 +240,22 @@ fn row_16_a_replayed_partition_is_refused() {
     assert!(refused.iter().any(|r| matches!(r, Err(Error::Mismatch(_)))), "{refused:?}");
     assert_eq!(uses(&lanes.logs()), 2);
 
-    let terms = Terms { lanes: 1, ..lanes.scene.terms.clone() };
-    let mut state = State::new(&lanes.job, &terms);
+    let terms = JobTerms { lanes: 1, ..lanes.scene.terms.clone() };
+    let mut state = JobState::new(&lanes.job, &terms);
     let done = [
-        Entry::Fill { lane: 0, attempt: 0, partitions: 4 },
-        Entry::Filled { lane: 0 },
-        Entry::Claim { partition: 0, lane: 0 },
-        Entry::Done { partition: 0 },
+        JobEntry::Fill { lane: 0, attempt: 0, partitions: 4 },
+        JobEntry::Filled { lane: 0 },
+        JobEntry::Claim { partition: 0, lane: 0 },
+        JobEntry::Done { partition: 0 },
     ];
     done.iter().for_each(|entry| state.apply(entry).unwrap());
     let partition = 0;
     for again in [
-        Entry::Claim { partition, lane: 0 },
-        Entry::Done { partition },
-        Entry::Free { partition },
-        Entry::Doubt { partition },
-        Entry::Rerun { partition },
+        JobEntry::Claim { partition, lane: 0 },
+        JobEntry::Done { partition },
+        JobEntry::Free { partition },
+        JobEntry::Doubt { partition },
+        JobEntry::Rerun { partition },
     ] {
         assert!(matches!(state.clone().apply(&again), Err(Error::Usage(_))), "{again:?}");
     }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use brickwork_base::Malformed;
 use brickwork_base::digest::Digest;
-use brickwork_jobs::book::Book;
-use brickwork_jobs::control::{Answer, Proposal, msg};
+use brickwork_jobs::book::JobLedger;
+use brickwork_jobs::control::{FollowerAnswer, LeaderProposal, msg};
 use brickwork_session::PROTOCOL_VERSION;
 
 use super::*;
@@ -15,13 +15,13 @@ use super::*;
 struct Script {
     first: VecDeque<News>,
     last: Vec<News>,
-    orders: Vec<Order>,
+    orders: Vec<WorkerOrder>,
     /// The workers' news after an order.
-    answers: Option<fn(&Order) -> Option<News>>,
+    answers: Option<fn(&WorkerOrder) -> Option<News>>,
 }
 
 impl JobWorkers for Script {
-    fn obey(&mut self, order: Order) -> Result<(), Error> {
+    fn obey(&mut self, order: WorkerOrder) -> Result<(), Error> {
         self.first.extend(self.answers.and_then(|answers| answers(&order)));
         self.orders.push(order);
         Ok(())
@@ -39,7 +39,7 @@ impl JobWorkers for Script {
         Ok(BTreeSet::new())
     }
 
-    fn begins(&mut self, _: &JobId, _: &Terms) -> Result<(), Error> {
+    fn begins(&mut self, _: &JobId, _: &JobTerms) -> Result<(), Error> {
         Ok(())
     }
 
@@ -48,13 +48,13 @@ impl JobWorkers for Script {
     }
 }
 
-fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
+fn terms(lanes: u32, retries: u32, partitions: usize) -> JobTerms {
     let identities = [[1; 32], [2; 32]];
-    Terms { security: 40, lanes, retries, program: [3; 32], rows: vec![1; partitions], identities }
+    JobTerms { security: 40, lanes, retries, program: [3; 32], rows: vec![1; partitions], identities }
 }
 
 /// Greets as a coordinator without a job, and returns the state of the new job.
-fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
+fn meet(channel: &mut Channel, party: Party, terms: &JobTerms) -> JobState {
     let mut hello = b"BRWJ".to_vec();
     hello.extend(PROTOCOL_VERSION.to_le_bytes());
     hello.extend([0; 33]);
@@ -68,17 +68,17 @@ fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
     let nonces = if party == Party::Garbler { [[9; 32], nonce] } else { [nonce, [9; 32]] };
     let mut digest = Digest::of("brickwork 2026-11 job identifier");
     let job = digest.digest(&nonces[0]).digest(&nonces[1]).digest(&terms.digest()).done();
-    State::new(&job, terms)
+    JobState::new(&job, terms)
 }
 
 /// Runs a coordinator against a peer that the test plays. Returns its result and its workers.
 fn against(
     folder: &Path,
     party: Party,
-    terms: &Terms,
+    terms: &JobTerms,
     mut workers: Script,
     peer: impl FnOnce(Channel) + Send,
-) -> (Result<Outcome, Error>, Script) {
+) -> (Result<JobOutcome, Error>, Script) {
     let (left, right) = memory_pair();
     let manner = Manner { listens: true, only_fills: false, at_once: None };
     std::thread::scope(|scope| {
@@ -88,10 +88,10 @@ fn against(
     })
 }
 
-fn propose(channel: &mut Channel, entries: Vec<Entry>, news: Vec<News>) -> Result<Answer, Error> {
-    let proposal = Proposal { over: false, entries, news };
+fn propose(channel: &mut Channel, entries: Vec<JobEntry>, news: Vec<News>) -> Result<FollowerAnswer, Error> {
+    let proposal = LeaderProposal { over: false, entries, news };
     channel.send(msg::PROPOSE, &postcard::to_stdvec(&proposal).unwrap())?;
-    Ok(Answer::read(&channel.receive_up_to(msg::WROTE, 1 << 20)?)
+    Ok(FollowerAnswer::read(&channel.receive_up_to(msg::WROTE, 1 << 20)?)
         .map_err(|_: Malformed| Malformed::UnexpectedMessage)?)
 }
 
@@ -100,11 +100,11 @@ fn propose(channel: &mut Channel, entries: Vec<Entry>, news: Vec<News>) -> Resul
 #[test]
 fn row_16_no_word_stands_for_that_of_the_own_worker() {
     let terms = terms(1, 1, 2);
-    let fill = Entry::Fill { lane: 0, attempt: 0, partitions: 2 };
-    let gone = News::Gone { lane: 0, attempt: 0, cause: Cause::Line };
-    let (filled, claim) = (Entry::Filled { lane: 0 }, Entry::Claim { partition: 0, lane: 0 });
+    let fill = JobEntry::Fill { lane: 0, attempt: 0, partitions: 2 };
+    let gone = News::Gone { lane: 0, attempt: 0, cause: WorkerEnding::Line };
+    let (filled, claim) = (JobEntry::Filled { lane: 0 }, JobEntry::Claim { partition: 0, lane: 0 });
     let said = News::Filled { lane: 0, attempt: 0 };
-    for (says, lie) in [(None, filled.clone()), (Some(said), Entry::Done { partition: 0 })] {
+    for (says, lie) in [(None, filled.clone()), (Some(said), JobEntry::Done { partition: 0 })] {
         let folder = tempfile::tempdir().unwrap();
         let workers = Script { first: [gone.clone()].into(), ..Script::default() };
         let is_honest_so_far = says.is_some();
@@ -119,7 +119,7 @@ fn row_16_no_word_stands_for_that_of_the_own_worker() {
             assert!(propose(&mut channel, vec![lie], Vec::new()).is_err());
         });
         assert!(matches!(&result, Err(Error::Mismatch(_))), "{result:?}");
-        assert!(workers.orders.contains(&Order::Start { lane: 0, attempt: 0, address: None }));
+        assert!(workers.orders.contains(&WorkerOrder::Start { lane: 0, attempt: 0, address: None }));
     }
 }
 
@@ -130,7 +130,7 @@ fn row_16_no_word_stands_for_that_of_the_own_worker() {
 fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
     let terms = terms(1, 1, 1);
     for party in [Party::Garbler, Party::Evaluator] {
-        for cause in [Cause::Check, Cause::Line] {
+        for cause in [WorkerEnding::Check, WorkerEnding::Line] {
             let folder = tempfile::tempdir().unwrap();
             let workers =
                 Script { last: vec![News::Gone { lane: 0, attempt: 3, cause }], ..Script::default() };
@@ -144,10 +144,10 @@ fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
                     propose(&mut channel, Vec::new(), Vec::new()).unwrap();
                 }
             });
-            let ledger = Book::open(&folder.path().join("ledger"), party, &terms).unwrap().unwrap();
-            assert_eq!(ledger.entries().contains(&Entry::Failed), cause == Cause::Check);
+            let ledger = JobLedger::open(&folder.path().join("ledger"), party, &terms).unwrap().unwrap();
+            assert_eq!(ledger.entries().contains(&JobEntry::Failed), cause == WorkerEnding::Check);
             match cause {
-                Cause::Check => assert!(result.unwrap().state.has_failed()),
+                WorkerEnding::Check => assert!(result.unwrap().state.has_failed()),
                 _ => assert!(matches!(result, Err(Error::Io(_))), "{result:?}"),
             }
         }
@@ -160,13 +160,14 @@ fn seventy_partitions_run_again() {
     let folder = tempfile::tempdir().unwrap();
     // All permitted stock was begun, so open partitions do not run.
     let terms = terms(1, 0, 70);
-    let mut entries = vec![Entry::Fill { lane: 0, attempt: 0, partitions: 70 }, Entry::Filled { lane: 0 }];
+    let mut entries =
+        vec![JobEntry::Fill { lane: 0, attempt: 0, partitions: 70 }, JobEntry::Filled { lane: 0 }];
     for partition in 0..70 {
         entries.extend([
-            Entry::Claim { partition, lane: 0 },
-            Entry::Lost { lane: 0 },
-            Entry::Doubt { partition },
-            Entry::Resume { lane: 0, attempt: partition + 1 },
+            JobEntry::Claim { partition, lane: 0 },
+            JobEntry::Lost { lane: 0 },
+            JobEntry::Doubt { partition },
+            JobEntry::Resume { lane: 0, attempt: partition + 1 },
         ]);
     }
     // The lane's stock is used up.
@@ -174,7 +175,7 @@ fn seventy_partitions_run_again() {
     let (left, right) = memory_pair();
     let one = |party: Party, channel| {
         let ledger = folder.path().join(format!("{party:?}"));
-        let mut book = Book::begin(&ledger, party, &[5; 32], &terms).unwrap();
+        let mut book = JobLedger::begin(&ledger, party, &[5; 32], &terms).unwrap();
         book.append(&entries).unwrap();
         drop(book);
         let consents = (0..70).map(|partition| News::Consent { partition }).collect();
@@ -192,7 +193,7 @@ fn seventy_partitions_run_again() {
 }
 
 /// Greets as a coordinator that continues this job with this state of the ledger.
-fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) {
+fn meet_again(channel: &mut Channel, terms: &JobTerms, state: &JobState, job: &JobId) {
     let mut hello = b"BRWJ".to_vec();
     hello.extend(PROTOCOL_VERSION.to_le_bytes());
     hello.push(1);
@@ -210,14 +211,15 @@ fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) 
 #[test]
 fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
     let (terms, job) = (terms(1, 0, 4), [5; 32]);
-    let lost = [Entry::Lost { lane: 0 }, Entry::Doubt { partition: 3 }];
+    let lost = [JobEntry::Lost { lane: 0 }, JobEntry::Doubt { partition: 3 }];
     for was_seen in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let mut book = Book::begin(&folder.path().join("ledger"), Party::Evaluator, &job, &terms).unwrap();
+        let mut book =
+            JobLedger::begin(&folder.path().join("ledger"), Party::Evaluator, &job, &terms).unwrap();
         let begun = [
-            Entry::Fill { lane: 0, attempt: 0, partitions: 4 },
-            Entry::Filled { lane: 0 },
-            Entry::Claim { partition: 3, lane: 0 },
+            JobEntry::Fill { lane: 0, attempt: 0, partitions: 4 },
+            JobEntry::Filled { lane: 0 },
+            JobEntry::Claim { partition: 3, lane: 0 },
         ];
         book.append(&begun).unwrap();
         if was_seen {
@@ -229,7 +231,7 @@ fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
         let (result, _) = against(folder.path(), Party::Evaluator, &terms, workers, |mut channel| {
             meet_again(&mut channel, &terms, &state, &job);
             let mut entries = if was_seen { Vec::new() } else { lost.to_vec() };
-            entries.push(Entry::Rerun { partition: 3 });
+            entries.push(JobEntry::Rerun { partition: 3 });
             assert_eq!(propose(&mut channel, entries, Vec::new()).is_ok(), was_seen);
         });
         match was_seen {
@@ -243,28 +245,28 @@ fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
 #[test]
 fn row_18_lanes_rest_whatever_the_leader_proposes() {
     let terms = terms(1, 1, 2);
-    let answers = |order: &Order| match *order {
-        Order::Start { lane, attempt: attempt @ 1.., .. } => {
-            Some(News::Gone { lane, attempt, cause: Cause::Line })
+    let answers = |order: &WorkerOrder| match *order {
+        WorkerOrder::Start { lane, attempt: attempt @ 1.., .. } => {
+            Some(News::Gone { lane, attempt, cause: WorkerEnding::Line })
         }
-        Order::Fill { lane, .. } => Some(News::Filled { lane, attempt: 0 }),
-        Order::Stop { lane } => Some(News::Gone { lane, attempt: 0, cause: Cause::Stopped }),
+        WorkerOrder::Fill { lane, .. } => Some(News::Filled { lane, attempt: 0 }),
+        WorkerOrder::Stop { lane } => Some(News::Gone { lane, attempt: 0, cause: WorkerEnding::Stopped }),
         _ => None,
     };
-    let gone = News::Gone { lane: 0, attempt: 0, cause: Cause::Line };
+    let gone = News::Gone { lane: 0, attempt: 0, cause: WorkerEnding::Line };
     let folder = tempfile::tempdir().unwrap();
     let workers = Script { answers: Some(answers), ..Script::default() };
     let (result, _) = against(folder.path(), Party::Evaluator, &terms, workers, |mut channel| {
         meet(&mut channel, Party::Garbler, &terms);
-        let mut says = |entries: Vec<Entry>| drop(propose(&mut channel, entries, Vec::new()).unwrap());
-        says(vec![Entry::Fill { lane: 0, attempt: 0, partitions: 2 }]);
-        says(vec![Entry::Filled { lane: 0 }]);
+        let mut says = |entries: Vec<JobEntry>| drop(propose(&mut channel, entries, Vec::new()).unwrap());
+        says(vec![JobEntry::Fill { lane: 0, attempt: 0, partitions: 2 }]);
+        says(vec![JobEntry::Filled { lane: 0 }]);
         // If the peer's worker has ended, this party's worker stops.
         propose(&mut channel, Vec::new(), vec![gone.clone()]).unwrap();
         let begun = Instant::now();
         for attempt in 1..=4 {
-            propose(&mut channel, vec![Entry::Lost { lane: 0 }], Vec::new()).unwrap();
-            propose(&mut channel, vec![Entry::Resume { lane: 0, attempt }], Vec::new()).unwrap();
+            propose(&mut channel, vec![JobEntry::Lost { lane: 0 }], Vec::new()).unwrap();
+            propose(&mut channel, vec![JobEntry::Resume { lane: 0, attempt }], Vec::new()).unwrap();
         }
         assert!(begun.elapsed() >= Duration::from_millis(100 + 200 + 400 + 800), "{:?}", begun.elapsed());
     });

@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_jobs::control::{JobWorkers, Outcome, coordinate};
-use brickwork_jobs::coordinator::{Cause, Evidence, Manner, News, Order};
-use brickwork_jobs::lane::{self, Attempt, Lane, Means};
-use brickwork_jobs::ledger::{Entry, PartitionState, State};
+use brickwork_jobs::control::{JobOutcome, JobWorkers, coordinate};
+use brickwork_jobs::coordinator::{Evidence, Manner, News, WorkerEnding, WorkerOrder};
+use brickwork_jobs::lane::{self, Attempt, ConnectedLane, Means};
+use brickwork_jobs::ledger::{JobEntry, JobState, PartitionState};
 use brickwork_jobs::place;
-use brickwork_jobs::terms::{JobId, Partition, Terms};
+use brickwork_jobs::terms::{JobId, JobTerms, Partition};
 use brickwork_session::Unobserved;
-use brickwork_stock::{Entry as LogEntry, Store, StoreKey};
+use brickwork_stock::{EpochEntry as LogEntry, Store, StoreKey};
 use brickwork_wire::{Channel, Stream, memory_pair};
 
 const WIDTH: usize = 8;
@@ -83,7 +83,7 @@ type Kill = (Party, u32, usize);
 #[derive(Clone)]
 struct Scene {
     root: PathBuf,
-    terms: Terms,
+    terms: JobTerms,
     program: Arc<Program>,
     /// By party, partition and row.
     inputs: [Vec<Vec<u8>>; 2],
@@ -115,7 +115,7 @@ impl Scene {
     fn new(root: &Path, rng: &mut Rng, [lanes, retries]: [u32; 2], rows: Vec<u32>) -> Self {
         let program = Arc::new(adder());
         let identities = [[1; 32], [2; 32]];
-        let terms = Terms { security: 40, lanes, retries, program: program.digest(), rows, identities };
+        let terms = JobTerms { security: 40, lanes, retries, program: program.digest(), rows, identities };
         let inputs = [0, 1].map(|_| {
             let rows = terms.rows.iter();
             rows.map(|count| (0..*count).map(|_| rng.below(256) as u8).collect()).collect()
@@ -235,7 +235,7 @@ fn work(
     let store = Store::open(&directory, &KEY)?;
     let place = place::enter(&directory, store, &attempt, &scene.terms.digest())?;
     let terms = lane::session_terms(&scene.terms, Means::default())?;
-    let mut lane = Lane::open(&attempt, party, channel, &place, &terms, Unobserved)?;
+    let mut lane = ConnectedLane::open(&attempt, party, channel, &place, &terms, Unobserved)?;
     let (number, at) = (attempt.number, attempt.lane);
     while let Ok(task) = tasks.recv() {
         match task {
@@ -265,9 +265,9 @@ fn work(
 }
 
 impl JobWorkers for Threads {
-    fn obey(&mut self, order: Order) -> Result<(), Error> {
+    fn obey(&mut self, order: WorkerOrder) -> Result<(), Error> {
         match order {
-            Order::Start { lane, attempt, address } => {
+            WorkerOrder::Start { lane, attempt, address } => {
                 self.finish(lane);
                 let name = format!("{lane}-{attempt}");
                 let line = match address {
@@ -290,21 +290,21 @@ impl JobWorkers for Threads {
                 let thread = std::thread::spawn(move || {
                     let run = || work(&scene, party, attempt, channel, (waiting, &sender));
                     let cause = match catch_unwind(AssertUnwindSafe(run)) {
-                        Ok(Ok(())) => Cause::Stopped,
-                        Ok(Err(Error::Peer(_))) => Cause::Check,
-                        Ok(Err(Error::Stock(_) | Error::Strangers(_))) => Cause::Stock,
-                        Ok(Err(_)) | Err(_) => Cause::Line,
+                        Ok(Ok(())) => WorkerEnding::Stopped,
+                        Ok(Err(Error::Peer(_))) => WorkerEnding::Check,
+                        Ok(Err(Error::Stock(_) | Error::Strangers(_))) => WorkerEnding::Stock,
+                        Ok(Err(_)) | Err(_) => WorkerEnding::Line,
                     };
                     let _ = sender.send(News::Gone { lane, attempt: attempt.number, cause });
                 });
                 self.workers.insert(lane, Worker { tasks, thread, line });
             }
-            Order::Fill { lane, partitions } => self.tell(lane, Task::Fill(partitions)),
-            Order::Run { lane, partition } => self.tell(lane, Task::Run(partition)),
-            Order::Stop { lane } => {
+            WorkerOrder::Fill { lane, partitions } => self.tell(lane, Task::Fill(partitions)),
+            WorkerOrder::Run { lane, partition } => self.tell(lane, Task::Run(partition)),
+            WorkerOrder::Stop { lane } => {
                 self.finish(lane);
             }
-            Order::Look { .. } => unreachable!("it is looked at once"),
+            WorkerOrder::Look { .. } => unreachable!("it is looked at once"),
         }
         Ok(())
     }
@@ -349,7 +349,7 @@ impl JobWorkers for Threads {
         Ok(all.filter(|p| self.scene.result(self.party, *p).exists()).collect())
     }
 
-    fn begins(&mut self, job: &JobId, _: &Terms) -> Result<(), Error> {
+    fn begins(&mut self, job: &JobId, _: &JobTerms) -> Result<(), Error> {
         self.job = Some(*job);
         Ok(())
     }
@@ -369,11 +369,11 @@ impl Threads {
 }
 
 /// Runs both coordinators with new workers. `cut` breaks their connection at this message of the leader.
-fn coordinate_both(scene: &Scene, cut: Option<usize>) -> [Result<Outcome, Error>; 2] {
+fn coordinate_both(scene: &Scene, cut: Option<usize>) -> [Result<JobOutcome, Error>; 2] {
     coordinate_both_so(scene, cut, false)
 }
 
-fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [Result<Outcome, Error>; 2] {
+fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [Result<JobOutcome, Error>; 2] {
     let (mut left, right) = memory_pair();
     if let Some(cut) = cut {
         let mut sent = 0;
@@ -398,14 +398,14 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
     })
 }
 
-fn entries(scene: &Scene, party: Party) -> Vec<Entry> {
+fn entries(scene: &Scene, party: Party) -> Vec<JobEntry> {
     let ledger = scene.folder(party).join("ledger");
-    let book = brickwork_jobs::book::Book::open(&ledger, party, &scene.terms).unwrap().unwrap();
+    let book = brickwork_jobs::book::JobLedger::open(&ledger, party, &scene.terms).unwrap().unwrap();
     book.entries().to_vec()
 }
 
 /// Checks a job after any end.
-fn check(scene: &Scene, job: &JobId, state: &State) {
+fn check(scene: &Scene, job: &JobId, state: &JobState) {
     assert_eq!(entries(scene, Party::Garbler), entries(scene, Party::Evaluator));
     assert!(state.spent() <= state.shares() && state.bound_log2(40) <= -40.0);
     for (partition, stands) in (0..).zip(state.partitions()) {
@@ -462,8 +462,8 @@ fn lanes_work_one_after_the_other() {
     let mut working = BTreeSet::new();
     for entry in entries(&scene, Party::Garbler) {
         match entry {
-            Entry::Fill { lane, .. } => assert!(working.is_empty() && working.insert(lane)),
-            Entry::Done { partition } if partition % 2 == 1 => working.clear(),
+            JobEntry::Fill { lane, .. } => assert!(working.is_empty() && working.insert(lane)),
+            JobEntry::Done { partition } if partition % 2 == 1 => working.clear(),
             _ => {}
         }
     }
@@ -516,13 +516,13 @@ fn rows_16_and_20_no_partition_runs_twice_whoever_dies() {
                 ),
             }
         }
-        let Some(Outcome { job, state, .. }) = outcome else { continue };
+        let Some(JobOutcome { job, state, .. }) = outcome else { continue };
         check(&scene, &job, &state);
         let tally = state.tally();
         assert!(tally.claimed == 0 && tally.done + tally.in_doubt + tally.open == 4, "{tally:?}");
         assert!(tally.open == 0 || state.spent() == state.shares(), "{tally:?}");
         in_doubt += tally.in_doubt;
-        let resumes = |entry: &Entry| matches!(entry, Entry::Resume { .. });
+        let resumes = |entry: &JobEntry| matches!(entry, JobEntry::Resume { .. });
         resumed += entries(&scene, Party::Garbler).iter().filter(|e| resumes(e)).count();
     }
     println!("{in_doubt} partitions in doubt, {resumed} lanes went on with their stock");
@@ -541,7 +541,7 @@ fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
         let path = scene.folder(party).join("ledger").join("ledger");
         let whole = std::fs::read(&path).unwrap();
         // The copy has the header and one entry.
-        let entry = brickwork_jobs::book::Book::open(path.parent().unwrap(), party, &scene.terms);
+        let entry = brickwork_jobs::book::JobLedger::open(path.parent().unwrap(), party, &scene.terms);
         drop(entry);
         std::fs::write(&path, &whole[..73]).unwrap();
         let results = coordinate_both(&scene, None);
@@ -569,6 +569,6 @@ fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
         }
         std::fs::write(&path, &whole).unwrap();
     }
-    let other = Scene { terms: Terms { retries: 2, ..scene.terms.clone() }, ..scene.clone() };
+    let other = Scene { terms: JobTerms { retries: 2, ..scene.terms.clone() }, ..scene.clone() };
     assert!(coordinate_both(&other, None).iter().all(Result::is_err));
 }

@@ -1,11 +1,11 @@
 //! The tree of BLAKE3 over long inputs: from chunks to subtrees of up to sixteen chunks.
 
 use super::{
-    CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, State, folded, lanes, load_words, rounds, splat_words,
-    splat32, state, store_words,
+    Blake3Rows, CHUNK_END, CHUNK_START, IV, MOST_LANES, PARENT, folded, lanes, load_words, rounds,
+    splat_words, splat32, state, store_words,
 };
 use crate::Kernel;
-use crate::vector::{Task, Vector, prefetch};
+use crate::vector::{Vector, VectorLoop, prefetch};
 
 /// The largest number of chunks in a subtree.
 const CHUNKS: usize = 16;
@@ -106,7 +106,7 @@ struct Parents<'a> {
     count: usize,
 }
 
-impl Task for Parents<'_> {
+impl VectorLoop for Parents<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -146,7 +146,7 @@ struct Trees<'a> {
     nodes: &'a mut [Value; TOGETHER * CHUNKS],
 }
 
-impl Task for Trees<'_> {
+impl VectorLoop for Trees<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -240,7 +240,10 @@ unsafe fn parents<V: Vector>(nodes: &mut [Value], first: usize, end: usize) {
 /// # Safety
 /// The machine has the features of `V`, and there are the bytes of `2 * lanes::<V>()` inputs.
 #[inline(always)]
-unsafe fn compress<V: Vector>(mut states: [State<V>; 2], from: impl Fn(usize) -> *const u128) -> [[V; 8]; 2] {
+unsafe fn compress<V: Vector>(
+    mut states: [Blake3Rows<V>; 2],
+    from: impl Fn(usize) -> *const u128,
+) -> [[V; 8]; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let words = [load_block::<V>(&from), load_block::<V>(|i| from(lanes::<V>() + i))];

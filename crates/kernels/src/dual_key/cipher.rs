@@ -91,7 +91,7 @@ impl DualKey {
 
 /// A circuit in the form that the loops process.
 #[derive(Clone, Copy)]
-pub struct Gates<'a> {
+pub struct LoopGates<'a> {
     /// The circuit's steps. The gates with rows are in the place of the AND gates.
     pub script: &'a GateList,
     /// The tweak of each gate with rows, in order. A tweak is a whole block, because it is loaded into all

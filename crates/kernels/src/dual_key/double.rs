@@ -99,9 +99,9 @@ impl<V: Vector> CarryOf<V> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Left(pub Carry);
+pub(super) struct LeftDoubling(pub Carry);
 
-impl Double for Left {
+impl Double for LeftDoubling {
     type Constants<V: Vector> = CarryOf<V>;
     #[inline(always)]
     unsafe fn constants<V: Vector>(self) -> CarryOf<V> {

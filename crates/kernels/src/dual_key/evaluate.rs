@@ -2,17 +2,17 @@
 
 use std::marker::PhantomData;
 
-use super::cipher::{DualKey, Gates};
+use super::cipher::{DualKey, LoopGates};
 use super::double::Double;
-use super::garble::{HalfGates, PrivacyFree};
+use super::garble::{HalfGatesRows, PrivacyFree};
 use super::walk::{Walk, negations, take};
 use crate::Aes128;
 use crate::garble::{self, AHEAD};
 use crate::script::{And, SECTION};
-use crate::vector::{Task, Vector, prefetch};
+use crate::vector::{Vector, VectorLoop, prefetch};
 
-pub(super) struct Evaluate<'a, D, S> {
-    pub gates: Gates<'a>,
+pub(super) struct EvaluateLoop<'a, D, S> {
+    pub gates: LoopGates<'a>,
     pub cipher: DualKey,
     pub permutations: [&'a Aes128; 4],
     pub tokens: *mut u128,
@@ -21,16 +21,16 @@ pub(super) struct Evaluate<'a, D, S> {
     pub style: PhantomData<S>,
 }
 
-impl<'a> Evaluate<'a, (), ()> {
+impl<'a> EvaluateLoop<'a, (), ()> {
     /// Returns the same walk for a doubling and a style.
-    pub fn of<D, S>(self, doubling: D, _: S) -> Evaluate<'a, D, S> {
-        let Evaluate { gates, cipher, permutations, tokens, rows, .. } = self;
-        Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: PhantomData }
+    pub fn of<D, S>(self, doubling: D, _: S) -> EvaluateLoop<'a, D, S> {
+        let EvaluateLoop { gates, cipher, permutations, tokens, rows, .. } = self;
+        EvaluateLoop { gates, cipher, permutations, tokens, rows, doubling, style: PhantomData }
     }
 }
 
 /// The registers of an evaluator, in addition to [`Walk`].
-pub(super) struct Evaluator<'a, V: Vector, D: Double> {
+pub(super) struct EvaluatorRegisters<'a, V: Vector, D: Double> {
     walk: Walk<'a, V, D, 1>,
     rows: [*const u128; 4],
 }
@@ -43,17 +43,17 @@ pub(super) trait EvaluateStyle {
     /// # Safety
     /// The machine has the features of `V`; the gates are those of a layer of the script.
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        evaluator: &Evaluator<'_, V, D>,
+        evaluator: &EvaluatorRegisters<'_, V, D>,
         ands: &[And; N],
         first: usize,
     );
 }
 
-impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
+impl<D: Double, S: EvaluateStyle> VectorLoop for EvaluateLoop<'_, D, S> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: _ } = self;
+        let EvaluateLoop { gates, cipher, permutations, tokens, rows, doubling, style: _ } = self;
         // The rows are prefetched, because they are read in an order that the machine does not foresee, and
         // may not be in the cache.
         let fetch = |gate: usize| {
@@ -62,7 +62,7 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
         // SAFETY: as in `Garble`.
         unsafe {
             let walk = Walk::<V, D, 1>::new(gates, cipher, doubling, tokens, permutations);
-            let evaluator = Evaluator { walk, rows };
+            let evaluator = EvaluatorRegisters { walk, rows };
             for section in 0..gates.script.sections() {
                 let first = section * SECTION;
                 let ands = gates.script.section_ands(section);
@@ -96,13 +96,13 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
 }
 
 /// Evaluates Ga and GaX, and with one row less GaXR.
-pub(super) struct Rows<const REDUCED: bool>;
+pub(super) struct EvaluatedRows<const REDUCED: bool>;
 
-impl<const REDUCED: bool> EvaluateStyle for Rows<REDUCED> {
+impl<const REDUCED: bool> EvaluateStyle for EvaluatedRows<REDUCED> {
     const ROWS: usize = 4 - REDUCED as usize;
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        evaluator: &Evaluator<'_, V, D>,
+        evaluator: &EvaluatorRegisters<'_, V, D>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -128,11 +128,11 @@ impl<const REDUCED: bool> EvaluateStyle for Rows<REDUCED> {
     }
 }
 
-impl EvaluateStyle for HalfGates {
+impl EvaluateStyle for HalfGatesRows {
     const ROWS: usize = 2;
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        evaluator: &Evaluator<'_, V, D>,
+        evaluator: &EvaluatorRegisters<'_, V, D>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -161,7 +161,7 @@ impl EvaluateStyle for PrivacyFree {
     const ROWS: usize = 1;
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        evaluator: &Evaluator<'_, V, D>,
+        evaluator: &EvaluatorRegisters<'_, V, D>,
         ands: &[And; N],
         first: usize,
     ) {

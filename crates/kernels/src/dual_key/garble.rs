@@ -2,16 +2,16 @@
 
 use std::marker::PhantomData;
 
-use super::cipher::{DualKey, Gates};
+use super::cipher::{DualKey, LoopGates};
 use super::double::Double;
 use super::walk::{Walk, negations, take};
 use crate::Aes128;
 use crate::garble;
 use crate::script::{And, ONE, SECTION};
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 
-pub(super) struct Garble<'a, D, S, const EACH: usize> {
-    pub gates: Gates<'a>,
+pub(super) struct GarbleLoop<'a, D, S, const EACH: usize> {
+    pub gates: LoopGates<'a>,
     pub cipher: DualKey,
     pub permutations: [&'a Aes128; 4],
     pub draws: [&'a Aes128; 4],
@@ -21,16 +21,20 @@ pub(super) struct Garble<'a, D, S, const EACH: usize> {
     pub style: PhantomData<S>,
 }
 
-impl<'a> Garble<'a, (), (), 0> {
+impl<'a> GarbleLoop<'a, (), (), 0> {
     /// Returns the same walk for a doubling and a style.
-    pub fn of<D, S: GarbleStyle<EACH>, const EACH: usize>(self, doubling: D, _: S) -> Garble<'a, D, S, EACH> {
-        let Garble { gates, cipher, permutations, draws, tokens, rows, .. } = self;
-        Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: PhantomData }
+    pub fn of<D, S: GarbleStyle<EACH>, const EACH: usize>(
+        self,
+        doubling: D,
+        _: S,
+    ) -> GarbleLoop<'a, D, S, EACH> {
+        let GarbleLoop { gates, cipher, permutations, draws, tokens, rows, .. } = self;
+        GarbleLoop { gates, cipher, permutations, draws, tokens, rows, doubling, style: PhantomData }
     }
 }
 
 /// The registers of a garbler, in addition to [`Walk`].
-pub(super) struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
+pub(super) struct GarblerRegisters<'a, V: Vector, D: Double, const EACH: usize> {
     walk: Walk<'a, V, D, EACH>,
     /// The round keys for drawing tokens.
     draws: V::Keys,
@@ -42,7 +46,7 @@ pub(super) struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
     /// The offset, doubled once and twice.
     doubled: V,
     quadrupled: V,
-    /// [`Garbler::offsets`], each plus the offset doubled once, and twice.
+    /// [`GarblerRegisters::offsets`], each plus the offset doubled once, and twice.
     with_doubled: [V; 2],
     with_quadrupled: [V; 2],
 }
@@ -55,19 +59,23 @@ pub(super) trait GarbleStyle<const EACH: usize> {
     /// # Safety
     /// The machine has the features of `V`; the gates are those of a layer of the script.
     #[inline(always)]
-    unsafe fn draw<V: Vector, D: Double>(_: &Garbler<'_, V, D, EACH>, _: &[And], _: usize) {}
+    unsafe fn draw<V: Vector, D: Double>(_: &GarblerRegisters<'_, V, D, EACH>, _: &[And], _: usize) {}
     /// Garbles gates of a layer: as many as have four keys together, or twice as many.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
-    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, EACH>, ands: &[And], first: usize);
+    unsafe fn garble<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, EACH>,
+        ands: &[And],
+        first: usize,
+    );
 }
 
-impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, S, EACH> {
+impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> VectorLoop for GarbleLoop<'_, D, S, EACH> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: _ } = self;
+        let GarbleLoop { gates, cipher, permutations, draws, tokens, rows, doubling, style: _ } = self;
         // SAFETY: the caller guarantees the features of `V`. Slot `ONE` exists in every script, and its
         // tokens are set.
         unsafe {
@@ -77,7 +85,7 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
             let offset = one.xor(one.and(walk.last)).xor(walk.last);
             let (doubled, quadrupled) =
                 (D::double(&walk.doubling, offset), D::quadruple(&walk.doubling, offset));
-            let garbler = Garbler {
+            let garbler = GarblerRegisters {
                 walk,
                 draws: V::keys_of_blocks(|block| draws[block].round_keys()),
                 rows,
@@ -102,7 +110,7 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
     }
 }
 
-impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
+impl<V: Vector, D: Double, const EACH: usize> GarblerRegisters<'_, V, D, EACH> {
     /// Draws the tokens of gates into their slots. The tokens of gate T are the blocks `EACH`·T, `EACH`·T +
     /// 1, … of counter mode.
     ///
@@ -152,13 +160,21 @@ pub(super) struct Ga;
 
 impl GarbleStyle<2> for Ga {
     #[inline(always)]
-    unsafe fn draw<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 2>, ands: &[And], first: usize) {
+    unsafe fn draw<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, 2>,
+        ands: &[And],
+        first: usize,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe { garbler.draw(ands, first) }
     }
 
     #[inline(always)]
-    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 2>, ands: &[And], first: usize) {
+    unsafe fn garble<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, 2>,
+        ands: &[And],
+        first: usize,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
@@ -181,7 +197,7 @@ impl Ga {
     /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D, 2>,
+        garbler: &GarblerRegisters<'_, V, D, 2>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -233,7 +249,11 @@ pub(super) struct Free<const REDUCED: bool>;
 
 impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
     #[inline(always)]
-    unsafe fn draw<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
+    unsafe fn draw<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, 1>,
+        ands: &[And],
+        first: usize,
+    ) {
         if !REDUCED {
             // SAFETY: guaranteed by the caller.
             unsafe { garbler.draw(ands, first) }
@@ -241,7 +261,11 @@ impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
     }
 
     #[inline(always)]
-    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
+    unsafe fn garble<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, 1>,
+        ands: &[And],
+        first: usize,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
@@ -264,7 +288,7 @@ impl<const REDUCED: bool> Free<REDUCED> {
     /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D, 1>,
+        garbler: &GarblerRegisters<'_, V, D, 1>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -323,11 +347,15 @@ impl<const REDUCED: bool> Free<REDUCED> {
     }
 }
 
-pub(super) struct HalfGates;
+pub(super) struct HalfGatesRows;
 
-impl GarbleStyle<1> for HalfGates {
+impl GarbleStyle<1> for HalfGatesRows {
     #[inline(always)]
-    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
+    unsafe fn garble<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, 1>,
+        ands: &[And],
+        first: usize,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
@@ -343,12 +371,12 @@ impl GarbleStyle<1> for HalfGates {
     }
 }
 
-impl HalfGates {
+impl HalfGatesRows {
     /// # Safety
     /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D, 1>,
+        garbler: &GarblerRegisters<'_, V, D, 1>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -387,7 +415,11 @@ pub(super) struct PrivacyFree;
 impl GarbleStyle<1> for PrivacyFree {
     const FOUR: usize = 2;
     #[inline(always)]
-    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
+    unsafe fn garble<V: Vector, D: Double>(
+        garbler: &GarblerRegisters<'_, V, D, 1>,
+        ands: &[And],
+        first: usize,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut rest = ands;
@@ -415,7 +447,7 @@ impl PrivacyFree {
     /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D, 1>,
+        garbler: &GarblerRegisters<'_, V, D, 1>,
         ands: &[And; N],
         first: usize,
     ) {

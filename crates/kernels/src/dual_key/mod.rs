@@ -18,14 +18,14 @@ mod walk;
 
 use std::marker::PhantomData;
 
-use crate::lines::Lines;
+use crate::lines::AlignedBlocks;
 use crate::script::GateList;
-use crate::vector::{Task, Vector};
+use crate::vector::{Vector, VectorLoop};
 use crate::{Aes128, Kernel};
-pub use cipher::{Carry, CopyKeys, Doubling, DualKey, Gates, Style};
-use double::{HalvesRight, Left, Right, Same};
-use evaluate::{Evaluate, Rows};
-use garble::{Free, Ga, Garble, HalfGates, PrivacyFree};
+pub use cipher::{Carry, CopyKeys, Doubling, DualKey, LoopGates, Style};
+use double::{HalvesRight, LeftDoubling, Right, Same};
+use evaluate::{EvaluateLoop, EvaluatedRows};
+use garble::{Free, Ga, GarbleLoop, HalfGatesRows, PrivacyFree};
 
 /// The tokens of a few copies during a walk through a [`GateList`], erased when dropped.
 pub struct Tokens {
@@ -33,7 +33,7 @@ pub struct Tokens {
     style: Style,
     cipher: DualKey,
     /// The tokens of all lanes, slot after slot. For [`Style::Ga`], the tokens for 0 come before those for 1.
-    lines: Lines,
+    lines: AlignedBlocks,
     slots: usize,
     lanes: usize,
     /// The number of tokens of a slot and a lane.
@@ -61,7 +61,7 @@ impl Tokens {
         let is_known = cipher.bits == 128 || cipher.bits == 80 && cipher.doubling != Doubling::HalvesRight;
         assert!(is_known, "tokens cannot have {} bits", cipher.bits);
         let lanes = kernel.run(Lanes);
-        let lines = Lines::new(script.slots() * each * lanes);
+        let lines = AlignedBlocks::new(script.slots() * each * lanes);
         Tokens { kernel, style, cipher, lines, slots: script.slots(), lanes, each }
     }
 
@@ -109,7 +109,7 @@ impl Tokens {
     ///
     /// # Panics
     /// If the numbers of slots, tweaks, functions, keys or rows do not fit the script.
-    pub fn garble(&mut self, gates: Gates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
+    pub fn garble(&mut self, gates: LoopGates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
         assert_eq!(
             self.each,
@@ -118,7 +118,7 @@ impl Tokens {
         );
         self.check(gates, keys.len(), lengths, true);
         let of_lane = |lane: usize| if lane < keys.len() { lane } else { 0 };
-        let task = Garble {
+        let task = GarbleLoop {
             gates,
             cipher: self.cipher,
             permutations: std::array::from_fn(|lane| &keys[of_lane(lane)].permutation),
@@ -131,17 +131,25 @@ impl Tokens {
         match (self.cipher.doubling, self.style) {
             (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, Ga)),
             (Doubling::HalvesRight, Style::Ga) => self.kernel.run(task.of(HalvesRight, Ga)),
-            (Doubling::Left(carry), Style::Ga) => self.kernel.run(task.of(Left(carry), Ga)),
+            (Doubling::Left(carry), Style::Ga) => self.kernel.run(task.of(LeftDoubling(carry), Ga)),
             (Doubling::Right(carry), Style::Ga) => self.kernel.run(task.of(Right(carry), Ga)),
             (Doubling::None, _) => panic!("a cipher that adds its keys is insecure with an offset"),
             (Doubling::HalvesRight, Style::GaX) => self.kernel.run(task.of(HalvesRight, Free::<false>)),
-            (Doubling::Left(carry), Style::GaX) => self.kernel.run(task.of(Left(carry), Free::<false>)),
+            (Doubling::Left(carry), Style::GaX) => {
+                self.kernel.run(task.of(LeftDoubling(carry), Free::<false>))
+            }
             (Doubling::Right(carry), Style::GaX) => self.kernel.run(task.of(Right(carry), Free::<false>)),
             (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Free::<true>)),
-            (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Free::<true>)),
+            (Doubling::Left(carry), Style::GaXR) => {
+                self.kernel.run(task.of(LeftDoubling(carry), Free::<true>))
+            }
             (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Free::<true>)),
-            (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
-            (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
+            (Doubling::Left(carry), Style::HalfGates) => {
+                self.kernel.run(task.of(LeftDoubling(carry), HalfGatesRows))
+            }
+            (Doubling::Left(carry), Style::PrivacyFree) => {
+                self.kernel.run(task.of(LeftDoubling(carry), PrivacyFree))
+            }
             (_, Style::HalfGates | Style::PrivacyFree) => {
                 panic!("half-gates need a doubling by multiplication in the field")
             }
@@ -153,12 +161,12 @@ impl Tokens {
     ///
     /// # Panics
     /// As [`Tokens::garble`], but functions exist only without privacy.
-    pub fn evaluate(&mut self, gates: Gates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
+    pub fn evaluate(&mut self, gates: LoopGates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
         assert_eq!(self.each, 1, "an evaluator's array must have one token for each slot");
         self.check(gates, permutations.len(), lengths, self.style == Style::PrivacyFree);
         let of_lane = |lane: usize| if lane < permutations.len() { lane } else { 0 };
-        let task = Evaluate {
+        let task = EvaluateLoop {
             gates,
             cipher: self.cipher,
             permutations: std::array::from_fn(|lane| permutations[of_lane(lane)]),
@@ -168,22 +176,32 @@ impl Tokens {
             style: PhantomData::<()>,
         };
         match (self.cipher.doubling, self.style) {
-            (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, Rows::<false>)),
+            (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, EvaluatedRows::<false>)),
             (Doubling::HalvesRight, Style::Ga | Style::GaX) => {
-                self.kernel.run(task.of(HalvesRight, Rows::<false>))
+                self.kernel.run(task.of(HalvesRight, EvaluatedRows::<false>))
             }
             (Doubling::Left(carry), Style::Ga | Style::GaX) => {
-                self.kernel.run(task.of(Left(carry), Rows::<false>))
+                self.kernel.run(task.of(LeftDoubling(carry), EvaluatedRows::<false>))
             }
             (Doubling::Right(carry), Style::Ga | Style::GaX) => {
-                self.kernel.run(task.of(Right(carry), Rows::<false>))
+                self.kernel.run(task.of(Right(carry), EvaluatedRows::<false>))
             }
             (Doubling::None, _) => panic!("a cipher that adds its keys is insecure with an offset"),
-            (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Rows::<true>)),
-            (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Rows::<true>)),
-            (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Rows::<true>)),
-            (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
-            (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
+            (Doubling::HalvesRight, Style::GaXR) => {
+                self.kernel.run(task.of(HalvesRight, EvaluatedRows::<true>))
+            }
+            (Doubling::Left(carry), Style::GaXR) => {
+                self.kernel.run(task.of(LeftDoubling(carry), EvaluatedRows::<true>))
+            }
+            (Doubling::Right(carry), Style::GaXR) => {
+                self.kernel.run(task.of(Right(carry), EvaluatedRows::<true>))
+            }
+            (Doubling::Left(carry), Style::HalfGates) => {
+                self.kernel.run(task.of(LeftDoubling(carry), HalfGatesRows))
+            }
+            (Doubling::Left(carry), Style::PrivacyFree) => {
+                self.kernel.run(task.of(LeftDoubling(carry), PrivacyFree))
+            }
             (_, Style::HalfGates | Style::PrivacyFree) => {
                 panic!("half-gates need a doubling by multiplication in the field")
             }
@@ -193,7 +211,7 @@ impl Tokens {
     /// Checks all preconditions of the loops other than the invariant of [`GateList`].
     fn check(
         &self,
-        gates: Gates<'_>,
+        gates: LoopGates<'_>,
         copies: usize,
         mut rows: impl ExactSizeIterator<Item = usize>,
         has_functions: bool,
@@ -219,7 +237,7 @@ impl Tokens {
 /// Returns the number of blocks of a register.
 struct Lanes;
 
-impl Task for Lanes {
+impl VectorLoop for Lanes {
     type Output = usize;
     #[inline(always)]
     unsafe fn run<V: Vector>(self) -> usize {

@@ -1,6 +1,6 @@
 //! The common part of both parties' walks through a circuit.
 
-use super::cipher::{DualKey, Gates};
+use super::cipher::{DualKey, LoopGates};
 use super::double::Double;
 use crate::Aes128;
 use crate::garble::Hash;
@@ -11,7 +11,7 @@ use crate::vector::Vector;
 /// registers.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
-    pub gates: Gates<'a>,
+    pub gates: LoopGates<'a>,
     pub tokens: *mut u128,
     /// The round keys of π. Each block of a register has its own copy's key.
     pub permutations: V::Keys,
@@ -30,7 +30,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
     /// The machine has the features of `V`. This holds for all methods.
     #[inline(always)]
     pub unsafe fn new(
-        gates: Gates<'a>,
+        gates: LoopGates<'a>,
         cipher: DualKey,
         doubling: D,
         tokens: *mut u128,

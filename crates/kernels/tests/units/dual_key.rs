@@ -86,7 +86,7 @@ proptest! {
         for (bits, style) in [80, 128].into_iter().flat_map(|bits| STYLES.map(|style| (bits, style))) {
             let linear_too = any_function && !matches!(style, Style::HalfGates | Style::PrivacyFree);
             let functions = if linear_too { &of_any } else { &not_linear };
-            let walked = Gates { script: &script, tweaks: &tweaks, functions };
+            let walked = LoopGates { script: &script, tweaks: &tweaks, functions };
             for doubling in doublings(bits).into_iter().filter(|&doubling| go_together(style, doubling)) {
                 let cipher = DualKey { doubling, bits };
                 let of = |kernel| walks(kernel, style, cipher, walked, &keys, &tokens);
@@ -104,7 +104,7 @@ fn walks(
     kernel: Kernel,
     style: Style,
     cipher: DualKey,
-    gates: Gates<'_>,
+    gates: LoopGates<'_>,
     keys: &[[u128; 2]],
     tokens: &[u128],
 ) -> Vec<(Vec<u128>, Vec<u128>)> {
@@ -158,9 +158,9 @@ fn walks_that_do_not_fit_are_refused() {
     };
     let (one, other) = (script(5, &[(0, 2)], &mut pick), script(7, &[(0, 2)], &mut pick));
     let cipher = DualKey { doubling: doublings(128)[1], bits: 128 };
-    let good = Gates { script: &one, tweaks: &[6, 7], functions: &[8, 14] };
+    let good = LoopGates { script: &one, tweaks: &[6, 7], functions: &[8, 14] };
     let keys = || CopyKeys { permutation: Aes128::new(1), tokens: Aes128::new(2) };
-    let garble = |gates: Gates<'_>, copies: usize, rows: &[usize]| {
+    let garble = |gates: LoopGates<'_>, copies: usize, rows: &[usize]| {
         let rows = rows.to_vec();
         std::panic::catch_unwind(move || {
             let mut tokens = Tokens::of_garbler(Kernel::PORTABLE, Style::GaXR, cipher, &script_of(5));
@@ -171,9 +171,9 @@ fn walks_that_do_not_fit_are_refused() {
         .is_ok()
     };
     assert!(garble(good, 1, &[6]));
-    assert!(!garble(Gates { script: &other, ..good }, 1, &[6]), "another script");
-    assert!(!garble(Gates { tweaks: &[6], ..good }, 1, &[6]), "a tweak is missing");
-    assert!(!garble(Gates { functions: &[8], ..good }, 1, &[6]), "a function is missing");
+    assert!(!garble(LoopGates { script: &other, ..good }, 1, &[6]), "another script");
+    assert!(!garble(LoopGates { tweaks: &[6], ..good }, 1, &[6]), "a tweak is missing");
+    assert!(!garble(LoopGates { functions: &[8], ..good }, 1, &[6]), "a function is missing");
     assert!(!garble(good, 1, &[5]), "a row is missing");
     assert!(!garble(good, 1, &[6, 6]), "rows of a copy that is not there");
     assert!(!garble(good, 0, &[]), "no copy");
@@ -194,7 +194,7 @@ fn ciphers_that_are_none_are_refused() {
             let mut tokens = Tokens::of_garbler(Kernel::PORTABLE, style, DualKey { doubling, bits }, script);
             let keys = [CopyKeys { permutation: Aes128::new(1), tokens: Aes128::new(2) }];
             let mut rows = vec![0; 2 * style.rows()];
-            let gates = Gates { script, tweaks: &[6, 7], functions: &[8, 14] };
+            let gates = LoopGates { script, tweaks: &[6, 7], functions: &[8, 14] };
             tokens.garble(gates, &keys, &mut [&mut rows]);
         })
         .is_ok()

@@ -128,7 +128,7 @@ proptest! {
         sums in 0usize..6, chunk in 1usize..5, blocks in 0usize..200, seed: u128,
     ) {
         let (of, chunk) = (factors(seed), 4 * chunk);
-        let scale = Scale::new(|c| of(usize::from(c), 3));
+        let scale = SymbolFactors::new(|c| of(usize::from(c), 3));
         let data = random(seed, blocks);
         let coefficients: Vec<Vec<u8>> = (0..sums)
             .map(|v| bytes(&random(seed ^ (v as u128 + 9), blocks))[..blocks.div_ceil(chunk)].to_vec())
@@ -164,7 +164,7 @@ fn sizes_that_do_not_fit_are_refused() {
         let call = || words_of_rows(&vec![0; rows], row_blocks, &mut vec![0; words]);
         assert!(std::panic::catch_unwind(call).is_err(), "{rows} {row_blocks} {words}");
     }
-    let scale = Scale::new(|_| Factor::default());
+    let scale = SymbolFactors::new(|_| Factor::default());
     for (lists, data, chunk, sums) in [(1, 4, 4, 8), (2, 9, 4, 4), (1, 4, 3, 3), (1, 4, 0, 0)] {
         let call = || add_scaled(&scale, &[vec![0; lists]], &vec![0; data], chunk, &mut vec![0; sums]);
         assert!(std::panic::catch_unwind(call).is_err(), "{lists} {data} {chunk} {sums}");

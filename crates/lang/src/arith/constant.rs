@@ -1,18 +1,18 @@
 //! Multiplication by constants: a chain of shifts, additions and subtractions.
 
 use super::{add, sub};
-use crate::graph::{Bit, Graph};
-use crate::multiples::{Chain, Make, length};
+use crate::graph::{Graph, GraphBit};
+use crate::multiples::{Make, MultiplesChain, length};
 
 /// Builds the multiple of `x` that the chain computes, modulo `2^width`.
-fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
+fn build(chain: &MultiplesChain, g: &mut Graph, x: &[GraphBit], width: usize) -> Vec<GraphBit> {
     // All intermediate multiples are positive and fit into this many bits, so higher bits are zero and need
     // no carries.
     let fits = (x.len() + length(chain.factor) as usize).min(width);
-    let shifted = |bits: &[Bit], k: u32| {
-        let mut out = vec![Bit::ZERO; (k as usize).min(fits)];
+    let shifted = |bits: &[GraphBit], k: u32| {
+        let mut out = vec![GraphBit::ZERO; (k as usize).min(fits)];
         out.extend_from_slice(&bits[..bits.len().min(fits - out.len())]);
-        out.resize(fits, Bit::ZERO);
+        out.resize(fits, GraphBit::ZERO);
         out
     };
     let bits = match &chain.make {
@@ -23,7 +23,7 @@ fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
         }
         Make::PlusOne(p) => {
             let p = build(p, g, x, fits);
-            add(g, &shifted(&p, 0), &shifted(x, 0), Bit::ZERO)
+            add(g, &shifted(&p, 0), &shifted(x, 0), GraphBit::ZERO)
         }
         Make::MinusOne(p) => {
             let p = build(p, g, x, fits);
@@ -31,7 +31,7 @@ fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
         }
         Make::TimesPlus(p, k) => {
             let p = build(p, g, x, fits);
-            add(g, &shifted(&p, *k), &shifted(&p, 0), Bit::ZERO)
+            add(g, &shifted(&p, *k), &shifted(&p, 0), GraphBit::ZERO)
         }
         Make::TimesMinus(p, k) => {
             let p = build(p, g, x, fits);
@@ -42,10 +42,10 @@ fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
 }
 
 /// Returns `x * m` modulo `2^width`.
-pub fn multiply(g: &mut Graph, x: &[Bit], m: u128, width: usize) -> Vec<Bit> {
+pub fn multiply(g: &mut Graph, x: &[GraphBit], m: u128, width: usize) -> Vec<GraphBit> {
     let m = if width < 128 { m & ((1 << width) - 1) } else { m };
     if m == 0 || x.is_empty() {
-        return vec![Bit::ZERO; width];
+        return vec![GraphBit::ZERO; width];
     }
     let chain = g.chains.chain(m);
     let bits = x.len() as u32;

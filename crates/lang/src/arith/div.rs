@@ -1,7 +1,7 @@
 //! Quotients and remainders.
 
 use super::{absolute, add, all, constant, extend, known, mask, negate_if, sub, sub_borrow, trimmed};
-use crate::graph::{Bit, Graph};
+use crate::graph::{Graph, GraphBit};
 
 /// The wanted result of a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +14,19 @@ pub enum Want {
 
 /// Returns `a / b` or `a % b`; both have the same width. If `b` is zero, the quotient has all bits set, which
 /// is -1 in a signed type, and the remainder is `a`. Signed quotients are rounded towards zero.
-pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
+pub fn divide(g: &mut Graph, a: &[GraphBit], b: &[GraphBit], signed: bool, remainder: bool) -> Vec<GraphBit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))
 }
 
 /// Returns `a // b` or `a %% b`. The quotient must fit into the width of `b`, which is half the width of `a`.
-pub fn wide_divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
+pub fn wide_divide(
+    g: &mut Graph,
+    a: &[GraphBit],
+    b: &[GraphBit],
+    signed: bool,
+    remainder: bool,
+) -> Vec<GraphBit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| {
         let start = a[b.len()..].to_vec();
@@ -32,16 +38,16 @@ pub fn wide_divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder:
 
 fn with_signs(
     g: &mut Graph,
-    a: &[Bit],
-    b: &[Bit],
+    a: &[GraphBit],
+    b: &[GraphBit],
     signed: bool,
     want: Want,
-    divide: impl FnOnce(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>,
-) -> Vec<Bit> {
+    divide: impl FnOnce(&mut Graph, &[GraphBit], &[GraphBit]) -> Vec<GraphBit>,
+) -> Vec<GraphBit> {
     // A result that cannot fit into the limit is refused early, as in multiplications.
     let (n, d) = (a.len() as u64, trimmed(b).len() as u64);
     if n > 1000 && !g.reserve(n.saturating_mul(d) / 4) {
-        return vec![Bit::ZERO; b.len()];
+        return vec![GraphBit::ZERO; b.len()];
     }
     if !signed {
         return divide(g, a, b);
@@ -55,15 +61,15 @@ fn with_signs(
             let differ = g.xor(sign_a, sign_b);
             // Only a division by zero sets both the highest and the lowest bit of |a| / |b|, because |a| is
             // at most a power of two. This quotient has all bits set already, and must not be negated.
-            let may_be = a.len() == b.len() && a.len() > 1 && !b.contains(&Bit::ONE);
-            let by_zero = if may_be { g.and(result[a.len() - 1], result[0]) } else { Bit::ZERO };
+            let may_be = a.len() == b.len() && a.len() > 1 && !b.contains(&GraphBit::ONE);
+            let by_zero = if may_be { g.and(result[a.len() - 1], result[0]) } else { GraphBit::ZERO };
             g.and(differ, !by_zero)
         }
     };
     negate_if(g, sign, &result)
 }
 
-fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
+fn unsigned(g: &mut Graph, a: &[GraphBit], b: &[GraphBit], want: Want) -> Vec<GraphBit> {
     let n = a.len();
     if let Some(d) = known(b) {
         return by_constant(g, a, d, want);
@@ -71,7 +77,7 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     // Zeros at the top of the divisor make the rows of the division shorter. But a remainder fits into a
     // shorter row only if the divisor is not zero, and a division by zero has a defined result.
     let short = trimmed(b);
-    if short.len() == n || short.contains(&Bit::ONE) {
+    if short.len() == n || short.contains(&GraphBit::ONE) {
         let result = rows(g, a, short, Vec::new(), want);
         return extend(&result, n);
     }
@@ -80,7 +86,7 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
     }
     let zero = all(g, short.iter().map(|b| !*b).collect());
     let result = extend(&rows(g, a, short, Vec::new(), want), n);
-    let by_zero = if want == Want::Quotient { vec![Bit::ONE; n] } else { a.to_vec() };
+    let by_zero = if want == Want::Quotient { vec![GraphBit::ONE; n] } else { a.to_vec() };
     by_zero.into_iter().zip(result).map(|(x, y)| g.mux(zero, x, y)).collect()
 }
 
@@ -88,11 +94,11 @@ fn unsigned(g: &mut Graph, a: &[Bit], b: &[Bit], want: Want) -> Vec<Bit> {
 /// the partial remainder is shorter than half the divisor, each row subtracts and then selects. Later rows
 /// add or subtract, by the sign of the previous row (non-restoring division), at one AND per bit of the
 /// divisor.
-fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> Vec<Bit> {
+fn rows(g: &mut Graph, a: &[GraphBit], d: &[GraphBit], mut rest: Vec<GraphBit>, want: Want) -> Vec<GraphBit> {
     let length = d.len();
-    let mut quotient = vec![Bit::ZERO; a.len()];
+    let mut quotient = vec![GraphBit::ZERO; a.len()];
     // above[k] is set if the divisor has a set bit at position k or higher.
-    let mut above = vec![Bit::ZERO; length + 1];
+    let mut above = vec![GraphBit::ZERO; length + 1];
     for k in (0..length).rev() {
         above[k] = g.or(d[k], above[k + 1]);
     }
@@ -122,38 +128,38 @@ fn rows(g: &mut Graph, a: &[Bit], d: &[Bit], mut rest: Vec<Bit>, want: Want) -> 
         s.pop();
         s.insert(0, a[i]);
         // A subtraction adds the inverted divisor and one.
-        let term: Vec<Bit> = d.iter().map(|&x| g.xor(x, !negative)).collect();
-        s = if negative == Bit::ZERO { sub(g, &s, &d) } else { add(g, &s, &term, !negative) };
+        let term: Vec<GraphBit> = d.iter().map(|&x| g.xor(x, !negative)).collect();
+        s = if negative == GraphBit::ZERO { sub(g, &s, &d) } else { add(g, &s, &term, !negative) };
         quotient[i] = !s[length];
     }
     if want == Want::Quotient {
         return quotient;
     }
     let back = mask(g, s[length], &d[..length]);
-    add(g, &s[..length], &back, Bit::ZERO)
+    add(g, &s[..length], &back, GraphBit::ZERO)
 }
 
 /// Returns whether a row that subtracts and selects is cheaper than one that adds or subtracts. It costs
 /// twice the length of the remainder, and known bits at the top of the dividend are free.
-fn cheap(rest: &[Bit], length: usize) -> bool {
+fn cheap(rest: &[GraphBit], length: usize) -> bool {
     let unknown = rest.iter().filter(|b| b.known().is_none()).count();
     2 * unknown + 4 < length
 }
 
-fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
+fn by_constant(g: &mut Graph, a: &[GraphBit], d: u128, want: Want) -> Vec<GraphBit> {
     let n = a.len();
     if d == 0 {
-        return if want == Want::Quotient { vec![Bit::ONE; n] } else { a.to_vec() };
+        return if want == Want::Quotient { vec![GraphBit::ONE; n] } else { a.to_vec() };
     }
     let zeros = d.trailing_zeros() as usize;
     let bits = 128 - d.leading_zeros() as usize;
     if bits > trimmed(a).len() {
-        return if want == Want::Quotient { vec![Bit::ZERO; n] } else { a.to_vec() };
+        return if want == Want::Quotient { vec![GraphBit::ZERO; n] } else { a.to_vec() };
     }
     // Here a = high 2^zeros + low and d = odd 2^zeros.
     let odd = d >> zeros;
     let high = trimmed(&a[zeros..]).to_vec();
-    let divisor: Vec<Bit> = (0..bits - zeros).map(|i| Bit::constant(odd >> i & 1 == 1)).collect();
+    let divisor: Vec<GraphBit> = (0..bits - zeros).map(|i| GraphBit::constant(odd >> i & 1 == 1)).collect();
     let quotient = if odd == 1 { Some(high.clone()) } else { reciprocal(g, &high, odd, want) };
     let result = match (quotient, want) {
         (Some(quotient), Want::Quotient) => quotient,
@@ -175,7 +181,7 @@ fn by_constant(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Vec<Bit> {
 
 /// Returns the quotient by an odd constant: the upper bits of a product with its reciprocal (Granlund and
 /// Montgomery). Returns none if a long division is cheaper.
-fn reciprocal(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Option<Vec<Bit>> {
+fn reciprocal(g: &mut Graph, a: &[GraphBit], d: u128, want: Want) -> Option<Vec<GraphBit>> {
     let n = a.len() as u32;
     let length = 128 - d.leading_zeros();
     if n > 62 || length > n {

@@ -1,7 +1,7 @@
 //! Multiplication.
 
 use super::{add, add_carry, all_known, constant, extend, known, mask, sub, trimmed};
-use crate::graph::{Bit, Graph};
+use crate::graph::{Graph, GraphBit};
 
 /// Returns the cost of the full product of two numbers of `n` bits by rows: one row of partial products for
 /// each bit of a factor. That is n^2 products, and n (n - 1) adders for single bits.
@@ -34,19 +34,19 @@ fn karatsuba_cost(n: u64, square: bool) -> u64 {
 }
 
 /// Returns `a * b` modulo `2^width`, both unsigned.
-pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
+pub fn multiply(g: &mut Graph, a: &[GraphBit], b: &[GraphBit], width: usize) -> Vec<GraphBit> {
     // Zeros at both ends cost nothing. The operands are sorted, so that `x * y` and `y * x` share their
     // gates.
     let (a, b) = (trimmed(a), trimmed(b));
     let (a, b) = if b < a { (b, a) } else { (a, b) };
     if a.is_empty() || b.is_empty() {
-        return vec![Bit::ZERO; width];
+        return vec![GraphBit::ZERO; width];
     }
-    let zeros = |x: &[Bit]| x.iter().take_while(|b| **b == Bit::ZERO).count();
+    let zeros = |x: &[GraphBit]| x.iter().take_while(|b| **b == GraphBit::ZERO).count();
     let (za, zb) = (zeros(a), zeros(b));
     if za + zb > 0 {
         let shift = (za + zb).min(width);
-        let mut out = vec![Bit::ZERO; shift];
+        let mut out = vec![GraphBit::ZERO; shift];
         out.extend(multiply(g, &a[za..], &b[zb..], width - shift));
         return out;
     }
@@ -62,7 +62,7 @@ pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
     // An early refusal saves the work of a product of a million bits that does not fit.
     let rough = if la.max(lb) > 1000 { full_cost(la.max(lb), a == b) / 4 } else { 0 };
     if !g.reserve(rough) {
-        return vec![Bit::ZERO; width];
+        return vec![GraphBit::ZERO; width];
     }
     if width >= a.len() + b.len() {
         let full = full(g, a, b);
@@ -76,8 +76,8 @@ pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
         let low = full(g, &a[..n - h], &b[..n - h]);
         let m1 = multiply(g, &a[..h], &b[n - h..], h);
         let m2 = multiply(g, &a[n - h..], &b[..h], h);
-        let sum = add(g, &m1, &m2, Bit::ZERO);
-        let high = add(g, &extend(&low[n - h..], h), &sum, Bit::ZERO);
+        let sum = add(g, &m1, &m2, GraphBit::ZERO);
+        let high = add(g, &extend(&low[n - h..], h), &sum, GraphBit::ZERO);
         let mut out = low[..n - h].to_vec();
         out.extend(high);
         return out;
@@ -98,7 +98,7 @@ fn low_split_cost(n: u64) -> u64 {
 }
 
 /// Returns all bits of the product.
-fn full(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
+fn full(g: &mut Graph, a: &[GraphBit], b: &[GraphBit]) -> Vec<GraphBit> {
     let (la, lb) = (a.len(), b.len());
     let n = la.max(lb) as u64;
     let square = a == b;
@@ -110,38 +110,41 @@ fn full(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
 }
 
 /// Computes `(a1 a0) (b1 b0)` from `a1 b1`, `a0 b0` and `(a1 + a0)(b1 + b0)`.
-fn karatsuba(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
+fn karatsuba(g: &mut Graph, a: &[GraphBit], b: &[GraphBit]) -> Vec<GraphBit> {
     let n = a.len();
     let h = n / 2;
     let square = a == b;
     let low = multiply(g, &a[..h], &b[..h], 2 * h);
     let high = multiply(g, &a[h..], &b[h..], 2 * (n - h));
-    let sum_a = add_carry(g, &extend(&a[..h], n - h), &a[h..], Bit::ZERO, true);
-    let sum_b =
-        if square { sum_a.clone() } else { add_carry(g, &extend(&b[..h], n - h), &b[h..], Bit::ZERO, true) };
+    let sum_a = add_carry(g, &extend(&a[..h], n - h), &a[h..], GraphBit::ZERO, true);
+    let sum_b = if square {
+        sum_a.clone()
+    } else {
+        add_carry(g, &extend(&b[..h], n - h), &b[h..], GraphBit::ZERO, true)
+    };
     // The middle product is at most 2 a b with a and b below 2^(n - h), which is one bit more than a product.
     let width = 2 * (n - h) + 1;
     let middle = multiply(g, &sum_a, &sum_b, width + 1);
-    let outer = add(g, &extend(&low, width), &extend(&high, width), Bit::ZERO);
+    let outer = add(g, &extend(&low, width), &extend(&high, width), GraphBit::ZERO);
     let middle = sub(g, &middle[..width], &outer);
     let mut out = low[..h].to_vec();
     let mut rest = low[h..].to_vec();
     rest.extend(high);
     let length = rest.len();
-    out.extend(add(g, &rest, &extend(&middle, length), Bit::ZERO));
+    out.extend(add(g, &rest, &extend(&middle, length), GraphBit::ZERO));
     out
 }
 
 /// Adds `row` to `sum` from bit `at` on. The bits of `sum` above the row are still zero.
-fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
+fn accumulate(g: &mut Graph, sum: &mut [GraphBit], at: usize, row: &[GraphBit]) {
     let end = (at + row.len()).min(sum.len());
     if at >= end {
         return;
     }
     let carry_out = end < sum.len();
-    let new = add_carry(g, &sum[at..end], &row[..end - at], Bit::ZERO, carry_out);
+    let new = add_carry(g, &sum[at..end], &row[..end - at], GraphBit::ZERO, carry_out);
     // Bits above the row may be set already, so the carry continues through them.
-    let mut carry = Bit::ZERO;
+    let mut carry = GraphBit::ZERO;
     for (k, bit) in new.into_iter().enumerate() {
         if at + k < end {
             sum[at + k] = bit;
@@ -150,20 +153,20 @@ fn accumulate(g: &mut Graph, sum: &mut [Bit], at: usize, row: &[Bit]) {
         }
     }
     let mut k = end;
-    while carry != Bit::ZERO && k < sum.len() {
+    while carry != GraphBit::ZERO && k < sum.len() {
         let old = sum[k];
         sum[k] = g.xor(old, carry);
-        carry = if k + 1 < sum.len() { g.and(old, carry) } else { Bit::ZERO };
+        carry = if k + 1 < sum.len() { g.and(old, carry) } else { GraphBit::ZERO };
         k += 1;
     }
 }
 
-fn by_rows(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
+fn by_rows(g: &mut Graph, a: &[GraphBit], b: &[GraphBit], width: usize) -> Vec<GraphBit> {
     // A row for a known bit is zero or a copy. So the rows are taken from the operand with more known bits,
     // or else from the shorter one.
-    let knows = |x: &[Bit]| x.iter().filter(|b| b.known().is_some()).count();
+    let knows = |x: &[GraphBit]| x.iter().filter(|b| b.known().is_some()).count();
     let (a, b) = if (knows(a), b.len()) > (knows(b), a.len()) { (b, a) } else { (a, b) };
-    let mut sum = vec![Bit::ZERO; width];
+    let mut sum = vec![GraphBit::ZERO; width];
     for (j, &bit) in b.iter().enumerate() {
         if g.full() || j >= width {
             break;
@@ -180,13 +183,13 @@ fn by_rows(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
 
 /// Squares a number by rows. Each product of two different bits occurs twice, so it is added once, one
 /// position higher.
-fn square_rows(g: &mut Graph, a: &[Bit], width: usize) -> Vec<Bit> {
-    let mut sum = vec![Bit::ZERO; width];
+fn square_rows(g: &mut Graph, a: &[GraphBit], width: usize) -> Vec<GraphBit> {
+    let mut sum = vec![GraphBit::ZERO; width];
     for (i, &bit) in a.iter().enumerate() {
         if g.full() || 2 * i >= width {
             break;
         }
-        let mut row = vec![bit, Bit::ZERO];
+        let mut row = vec![bit, GraphBit::ZERO];
         row.extend(mask(g, bit, &a[i + 1..]));
         row.truncate(width - 2 * i);
         if a.len() == i + 1 {
@@ -198,7 +201,7 @@ fn square_rows(g: &mut Graph, a: &[Bit], width: usize) -> Vec<Bit> {
 }
 
 /// Returns `a ** b`: all bits of the product of two numbers of the same width.
-pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<Bit> {
+pub fn wide_multiply(g: &mut Graph, a: &[GraphBit], b: &[GraphBit], signed: bool) -> Vec<GraphBit> {
     let n = a.len();
     let (a, b) = if b < a { (b, a) } else { (a, b) };
     if !signed {
@@ -206,7 +209,7 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
     }
     if n == 1 {
         // With one bit, -1 times -1 is 1.
-        return vec![g.and(a[0], b[0]), Bit::ZERO];
+        return vec![g.and(a[0], b[0]), GraphBit::ZERO];
     }
     let by_correction = all_known(a)
         || all_known(b)
@@ -229,9 +232,9 @@ pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<B
 
 /// Computes a signed product by rows: the products with one sign bit are inverted, and ones are added at bits
 /// n and 2n - 1 (Baugh and Wooley).
-fn baugh_wooley(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
+fn baugh_wooley(g: &mut Graph, a: &[GraphBit], b: &[GraphBit]) -> Vec<GraphBit> {
     let n = a.len();
-    let mut sum = vec![Bit::ZERO; 2 * n];
+    let mut sum = vec![GraphBit::ZERO; 2 * n];
     for (j, &bit) in b.iter().enumerate() {
         if g.full() {
             break;
@@ -244,7 +247,7 @@ fn baugh_wooley(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
         }
         if j == 0 {
             sum[..n].copy_from_slice(&row);
-            sum[n] = Bit::ONE;
+            sum[n] = GraphBit::ONE;
         } else {
             accumulate(g, &mut sum, j, &row);
         }

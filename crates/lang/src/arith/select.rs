@@ -1,17 +1,17 @@
 //! Selection of array elements by secret indexes, and shifts by secret amounts.
 
 use super::{divide, extend, less, significant};
-use crate::graph::{Bit, Graph};
+use crate::graph::{Graph, GraphBit};
 
-fn constant(value: usize, width: usize) -> Vec<Bit> {
-    (0..width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect()
+fn constant(value: usize, width: usize) -> Vec<GraphBit> {
+    (0..width).map(|i| GraphBit::constant(i < 64 && value >> i & 1 == 1)).collect()
 }
 
 /// Returns whether an index is less than `count`.
-fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
+fn below(g: &mut Graph, index: &[GraphBit], count: usize) -> GraphBit {
     let index = &index[..significant(index)];
     if index.len() < usize::BITS as usize && count >> index.len() != 0 {
-        return Bit::ONE;
+        return GraphBit::ONE;
     }
     let count = constant(count, index.len());
     less(g, index, &count, false)
@@ -19,7 +19,7 @@ fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
 
 /// Returns the item at `index`, or zeros if there is none. It is a tree of choices. It costs one AND per bit
 /// of all items except one, and one more per bit if the index can be too large.
-pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit> {
+pub fn choose(g: &mut Graph, index: &[GraphBit], mut items: Vec<Vec<GraphBit>>) -> Vec<GraphBit> {
     let inside = below(g, index, items.len());
     // An index with this many bits cannot select any further item.
     items.truncate(1usize.checked_shl(index.len() as u32).unwrap_or(usize::MAX));
@@ -29,7 +29,7 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
         }
         // If an item has no partner, it is chosen for both values of the bit, because the other value makes
         // the index too large.
-        let pair = |pair: &[Vec<Bit>]| match pair {
+        let pair = |pair: &[Vec<GraphBit>]| match pair {
             [low, high] => low.iter().zip(high).map(|(&low, &high)| g.mux(bit, high, low)).collect(),
             _ => pair[0].clone(),
         };
@@ -42,7 +42,11 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
 /// Returns a bit for every combination of indexes below their counts, which is set if these are the indexes
 /// and `enabled` is set. Each output except the first costs one AND. Detecting an index that is too large
 /// costs more.
-pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> Vec<(Vec<usize>, Bit)> {
+pub fn decode(
+    g: &mut Graph,
+    choices: &[(&[GraphBit], usize)],
+    mut enabled: GraphBit,
+) -> Vec<(Vec<usize>, GraphBit)> {
     for (index, count) in choices {
         let inside = below(g, index, *count);
         enabled = g.and(enabled, inside);
@@ -54,7 +58,7 @@ pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> V
             // From the highest bit of the index down, each output is split in two.
             let mut blocks = vec![(0, line)];
             for bit in (0..usize::BITS - (count - 1).leading_zeros()).rev() {
-                let condition = index.get(bit as usize).copied().unwrap_or(Bit::ZERO);
+                let condition = index.get(bit as usize).copied().unwrap_or(GraphBit::ZERO);
                 let mut halves = Vec::with_capacity(2 * blocks.len());
                 for (start, line) in blocks {
                     let middle = start + (1 << bit);
@@ -78,9 +82,9 @@ pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> V
 
 /// Returns the bits shifted by a secret amount, with zeros coming in. Each bit costs one AND for each
 /// relevant bit of the amount, and one more if the amount can be too large.
-pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<Bit> {
+pub fn shift_by(g: &mut Graph, bits: &[GraphBit], amount: &[GraphBit], left: bool) -> Vec<GraphBit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
-    let mut far = Bit::ZERO;
+    let mut far = GraphBit::ZERO;
     for (i, &bit) in amount.iter().enumerate() {
         let by = if i < usize::BITS as usize - 1 { 1usize << i } else { usize::MAX };
         if by >= width {
@@ -89,7 +93,7 @@ pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<
         }
         let moved = |at: usize| {
             let from = if left { at.checked_sub(by) } else { at.checked_add(by) };
-            from.and_then(|from| bits.get(from).copied()).unwrap_or(Bit::ZERO)
+            from.and_then(|from| bits.get(from).copied()).unwrap_or(GraphBit::ZERO)
         };
         bits = (0..width).map(|at| g.mux(bit, moved(at), bits[at])).collect();
     }
@@ -99,7 +103,7 @@ pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<
 /// Returns the bits rotated to the left by a secret amount. Each bit costs one AND for each bit of the
 /// amount, or half an AND if the rotation exchanges halves. If the width is not a power of two, the amount is
 /// reduced first.
-pub fn rotate_by(g: &mut Graph, bits: &[Bit], amount: &[Bit]) -> Vec<Bit> {
+pub fn rotate_by(g: &mut Graph, bits: &[GraphBit], amount: &[GraphBit]) -> Vec<GraphBit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
     if width <= 1 {
         return bits;

@@ -4,11 +4,11 @@
 use super::*;
 use crate::graph::Template;
 
-type Op = fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>;
+type Op = fn(&mut Graph, &[GraphBit], &[GraphBit]) -> Vec<GraphBit>;
 /// An operator and its AND gates at n bits.
 type Cost = (&'static str, Op, fn(i64) -> i64);
 
-fn build(wa: u32, wb: u32, op: impl Fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>) -> Template {
+fn build(wa: u32, wb: u32, op: impl Fn(&mut Graph, &[GraphBit], &[GraphBit]) -> Vec<GraphBit>) -> Template {
     let mut g = Graph::new(1 << 28);
     let (a, b) = (g.leaves(wa), g.leaves(wb));
     let out = op(&mut g, &a, &b);
@@ -16,10 +16,15 @@ fn build(wa: u32, wb: u32, op: impl Fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>) 
 }
 
 /// Builds an operator whose right operand is known.
-fn build_known(w: u32, b: u64, wb: u32, op: impl Fn(&mut Graph, &[Bit], &[Bit]) -> Vec<Bit>) -> Template {
+fn build_known(
+    w: u32,
+    b: u64,
+    wb: u32,
+    op: impl Fn(&mut Graph, &[GraphBit], &[GraphBit]) -> Vec<GraphBit>,
+) -> Template {
     let mut g = Graph::new(1 << 28);
     let a = g.leaves(w);
-    let b: Vec<Bit> = (0..wb).map(|i| Bit::constant(b >> i & 1 == 1)).collect();
+    let b: Vec<GraphBit> = (0..wb).map(|i| GraphBit::constant(b >> i & 1 == 1)).collect();
     let out = op(&mut g, &a, &b);
     g.finish(w, &out)
 }
@@ -86,7 +91,7 @@ fn quotient(a: u64, b: u64, w: u32, is_signed: bool, remainder: bool) -> u128 {
 
 fn operators() -> Vec<(&'static str, Op, Model)> {
     vec![
-        ("+", |g, a, b| add(g, a, b, Bit::ZERO), |a, b, w| fit(i128::from(a) + i128::from(b), w)),
+        ("+", |g, a, b| add(g, a, b, GraphBit::ZERO), |a, b, w| fit(i128::from(a) + i128::from(b), w)),
         ("-", sub, |a, b, w| fit(i128::from(a) - i128::from(b), w)),
         ("neg", |g, a, _| negate(g, a), |a, _, w| fit(-i128::from(a), w)),
         ("<", |g, a, b| vec![less(g, a, b, false)], |a, b, _| (a < b).into()),
@@ -216,11 +221,11 @@ fn wide_division() {
 #[test]
 fn costs_meet_the_reference() {
     let costs: [Cost; 17] = [
-        ("+", |g, a, b| add(g, a, b, Bit::ZERO), |n| n - 1),
+        ("+", |g, a, b| add(g, a, b, GraphBit::ZERO), |n| n - 1),
         ("-", sub, |n| n - 1),
         ("neg", |g, a, _| negate(g, a), |n| n - 1),
-        ("++", |g, a, _| add(g, a, &extend(&[Bit::ONE], a.len()), Bit::ZERO), |n| n - 1),
-        ("--", |g, a, _| sub(g, a, &extend(&[Bit::ONE], a.len())), |n| n - 1),
+        ("++", |g, a, _| add(g, a, &extend(&[GraphBit::ONE], a.len()), GraphBit::ZERO), |n| n - 1),
+        ("--", |g, a, _| sub(g, a, &extend(&[GraphBit::ONE], a.len())), |n| n - 1),
         ("<", |g, a, b| vec![less(g, a, b, false)], |n| n),
         ("< signed", |g, a, b| vec![less(g, a, b, true)], |n| n),
         ("==", |g, a, b| vec![equal(g, a, b)], |n| n - 1),
@@ -294,9 +299,9 @@ fn operators_agree_with_known_bits() {
             let values = [random.bits(w), random.bits(w)];
             let mut g = Graph::new(1 << 24);
             let leaves = g.leaves(2 * w);
-            let operand = |k: usize| -> Vec<Bit> {
+            let operand = |k: usize| -> Vec<GraphBit> {
                 let bit = |i: u32| match masks[k] >> i & 1 == 1 {
-                    true => Bit::constant(values[k] >> i & 1 == 1),
+                    true => GraphBit::constant(values[k] >> i & 1 == 1),
                     false => leaves[(k as u32 * w + i) as usize],
                 };
                 (0..w).map(bit).collect()

@@ -6,8 +6,8 @@ use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{Circuit, Gate};
 
-use super::order::Order;
-use crate::graph::{Bit, NodeKind, Template};
+use super::order::GateOrder;
+use crate::graph::{GraphBit, NodeKind, Template};
 
 /// Returns the circuit of a template. Its gates are in an order that needs few labels at a time. An inverted
 /// operand gets an INV gate, and each wire needs at most one.
@@ -15,17 +15,17 @@ use crate::graph::{Bit, NodeKind, Template};
 /// # Errors
 /// If it has too many wires, or constant outputs without an input to derive them from.
 pub fn circuit(template: &Template) -> Result<Circuit, Error> {
-    ordered(template, &Order::best(template))
+    ordered(template, &GateOrder::best(template))
 }
 
-fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
+fn ordered(template: &Template, order: &GateOrder) -> Result<Circuit, Error> {
     let inputs = template.inputs;
     // All wires are numbered before the gates are made, because a circuit reads its gates as a stream.
     let mut wires: Vec<u32> = vec![u32::MAX; template.gates() + inputs as usize + 1];
     (0..inputs).for_each(|input| wires[input as usize + 1] = input);
     let mut inverted: HashMap<u32, u32> = HashMap::new();
     let mut next = inputs;
-    let mut invert = |bit: Bit, next: &mut u32| {
+    let mut invert = |bit: GraphBit, next: &mut u32| {
         *inverted.entry(bit.node()).or_insert_with(|| {
             *next += 1;
             *next - 1
@@ -71,7 +71,7 @@ fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
     let mut position = inputs;
     let gates = order.gates(template).flat_map(|gate| {
         let mut gates = [None; 3];
-        let mut operand = |bit: Bit, gate: &mut Option<Gate>| {
+        let mut operand = |bit: GraphBit, gate: &mut Option<Gate>| {
             let wire = wires[bit.node() as usize];
             if !bit.inverted() {
                 return wire;
@@ -103,23 +103,23 @@ mod tests {
     use brickwork::garbling::Schedule;
 
     use super::*;
-    use crate::{Options, SourceMap, generate};
+    use crate::{CompileOptions, SourceMap, generate};
 
     /// Compiles a program into one circuit. Returns how many labels garbling keeps at a time, in the
     /// program's order and in the chosen order.
     fn labels(source: &str) -> [usize; 2] {
         let (mut sources, mut sink) = (SourceMap::default(), crate::Sink::default());
         let items = crate::expand::load("test.wir", source, &crate::NoFiles, &mut sources, &mut sink);
-        let root = crate::Span { file: 0, start: 0, end: 0 };
+        let root = crate::SourceSpan { file: 0, start: 0, end: 0 };
         let module = crate::check::check(items, &sources, root, false, &mut sink).unwrap();
-        let options = Options { inline: ["*".to_string()].into(), ..Options::default() };
+        let options = CompileOptions { inline: ["*".to_string()].into(), ..CompileOptions::default() };
         let cx = generate::templates(&module, &options, &mut sink);
         let mut trace = generate::main(&cx, &mut sink).unwrap();
         let template = trace.graph.take().unwrap().finish(trace.inputs, &trace.outputs.concat());
         let best = circuit(&template).unwrap();
         let inputs: Vec<bool> = (0..template.inputs).map(|i| i * i % 7 < 3).collect();
         assert_eq!(best.evaluate(&inputs), template.evaluate(&inputs));
-        [&ordered(&template, &Order::Program).unwrap(), &best]
+        [&ordered(&template, &GateOrder::Program).unwrap(), &best]
             .map(|circuit| Schedule::new(circuit).working_set())
     }
 

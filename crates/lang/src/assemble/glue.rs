@@ -6,11 +6,11 @@ use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
 
-use super::kinds::Kinds;
+use super::kinds::CallComponents;
 use super::live::Liveness;
-use super::wires::{Wires, add};
-use crate::generate::{Context, Trace};
-use crate::graph::{Bit, Graph, NodeKind, Template};
+use super::wires::{GlobalWires, add};
+use crate::generate::{ExecutionData, Trace};
+use crate::graph::{Graph, GraphBit, NodeKind, Template};
 
 /// A glue component that has no slot yet.
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Group {
     gates: Vec<u32>,
     /// The results that are used outside the group. Inverted leaves belong to the group that makes the
     /// inversion.
-    outputs: BTreeSet<Bit>,
+    outputs: BTreeSet<GraphBit>,
 }
 
 /// All glue components, and the layers of the calls.
@@ -57,7 +57,7 @@ impl Union {
 
 impl Glue {
     /// Groups the live gates.
-    pub fn find(graph: &Graph, trace: &Trace, live: &Liveness, kinds: &Kinds) -> Glue {
+    pub fn find(graph: &Graph, trace: &Trace, live: &Liveness, kinds: &CallComponents) -> Glue {
         let count = graph.len();
         let mut level = vec![0u32; count as usize];
         let mut union = Union((0..count).collect());
@@ -87,7 +87,7 @@ impl Glue {
             if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node) {
                 let own = level[a.node() as usize].max(level[b.node() as usize]);
                 level[node as usize] = own;
-                for operand in [a, b].map(Bit::node) {
+                for operand in [a, b].map(GraphBit::node) {
                     if level[operand as usize] == own && graph.kind(operand) != NodeKind::Leaf {
                         union.join(operand, node);
                     }
@@ -97,10 +97,10 @@ impl Glue {
         }
 
         // This finds the wires from a group to slots, outputs and other groups.
-        let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
+        let leaf = |bit: GraphBit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
         let mut not: HashMap<u32, u32> = HashMap::new();
-        let mut crossing: Vec<(u32, Bit)> = Vec::new();
-        let mut cross = |union: &mut Union, bit: Bit, statement: u32| {
+        let mut crossing: Vec<(u32, GraphBit)> = Vec::new();
+        let mut cross = |union: &mut Union, bit: GraphBit, statement: u32| {
             if !leaf(bit) {
                 crossing.push((bit.node(), bit));
             } else if bit.known().is_none() && bit.inverted() {
@@ -120,7 +120,7 @@ impl Glue {
         }
         for node in looking(1..count).filter(|n| live.nodes[*n as usize]) {
             if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node) {
-                for operand in [a, b].map(|b| Bit::of(b.node())) {
+                for operand in [a, b].map(|b| GraphBit::of(b.node())) {
                     if !leaf(operand) && level[operand.node() as usize] != level[node as usize] {
                         crossing.push((operand.node(), operand));
                     }
@@ -153,13 +153,13 @@ impl Glue {
     #[allow(clippy::too_many_arguments)]
     pub fn emit(
         mut self,
-        cx: &Context<'_>,
+        cx: &ExecutionData<'_>,
         graph: &Graph,
         trace: &Trace,
         live: &Liveness,
-        kinds: &Kinds,
+        kinds: &CallComponents,
         program: &mut ProgramBuilder,
-        wires: &mut Wires,
+        wires: &mut GlobalWires,
     ) -> Result<(), Error> {
         let mut calls: Vec<(u32, usize)> =
             self.levels.iter().copied().zip(live.calls.iter().copied()).collect();
@@ -199,7 +199,7 @@ impl Glue {
                 };
                 inputs.clear();
                 for node in reads {
-                    inputs.push(wires.get(Bit::of(node))?);
+                    inputs.push(wires.get(GraphBit::of(node))?);
                 }
                 let first = program.slot(id, &inputs)?;
                 for (wire, bit) in (first..).zip(&group.outputs) {
@@ -251,7 +251,7 @@ impl Glue {
 
 /// Returns the names of the components. Glue is numbered without gaps, because some glue components have been
 /// merged with others.
-pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
+pub fn numbered(cx: &ExecutionData<'_>, program: &Program) -> Vec<String> {
     let function = |name: &str| {
         cx.module.functions.iter().any(|f| *f.base_name() == *name.split('.').next().unwrap_or_default())
     };
@@ -267,7 +267,7 @@ pub fn numbered(cx: &Context<'_>, program: &Program) -> Vec<String> {
 }
 
 /// Returns a name for a generated component that no function has.
-fn free(cx: &Context<'_>, mut name: String) -> String {
+fn free(cx: &ExecutionData<'_>, mut name: String) -> String {
     while cx.module.functions.iter().any(|f| *f.name == *name) {
         name.push('_');
     }
@@ -278,7 +278,7 @@ impl Group {
     /// Returns the circuit of the group, and the nodes that its inputs read, in the order of first use. So
     /// equal groups have equal circuits.
     fn template(&self, graph: &Graph) -> (Template, Vec<u32>) {
-        let mut inside: HashMap<u32, Bit> = self.gates.iter().map(|g| (*g, Bit::ZERO)).collect();
+        let mut inside: HashMap<u32, GraphBit> = self.gates.iter().map(|g| (*g, GraphBit::ZERO)).collect();
         let mut reads = Vec::new();
         let mut number: HashMap<u32, u32> = HashMap::new();
         let mut read = |node: u32| {
@@ -298,19 +298,19 @@ impl Group {
         self.outputs.iter().for_each(|b| read(b.node()));
         let mut own = Graph::new(usize::MAX);
         own.leaves(reads.len() as u32);
-        let find = |inside: &HashMap<u32, Bit>, bit: Bit| {
-            let plain = number.get(&bit.node()).map_or_else(|| inside[&bit.node()], |n| Bit::of(*n));
+        let find = |inside: &HashMap<u32, GraphBit>, bit: GraphBit| {
+            let plain = number.get(&bit.node()).map_or_else(|| inside[&bit.node()], |n| GraphBit::of(*n));
             plain.flip(bit.inverted())
         };
         for gate in &self.gates {
             let bit = match graph.kind(*gate) {
                 NodeKind::Xor(a, b) => own.xor(find(&inside, a), find(&inside, b)),
                 NodeKind::And(a, b) => own.and(find(&inside, a), find(&inside, b)),
-                NodeKind::Leaf => Bit::ZERO,
+                NodeKind::Leaf => GraphBit::ZERO,
             };
             inside.insert(*gate, bit);
         }
-        let outputs: Vec<Bit> = self.outputs.iter().map(|b| find(&inside, *b)).collect();
+        let outputs: Vec<GraphBit> = self.outputs.iter().map(|b| find(&inside, *b)).collect();
         (own.finish(reads.len() as u32, &outputs), reads)
     }
 }

@@ -8,8 +8,8 @@ use brickwork_circuit::{Port, Type};
 
 use super::live::Liveness;
 use crate::diagnostic::Sink;
-use crate::generate::{Context, Trace, specialise};
-use crate::graph::{Bit, Template};
+use crate::generate::{ExecutionData, Trace, specialise};
+use crate::graph::{GraphBit, Template};
 
 /// A function for which some parameter bits are known.
 pub struct Variant {
@@ -22,7 +22,7 @@ pub struct Variant {
 }
 
 /// The component of each call.
-pub struct Kinds {
+pub struct CallComponents {
     pub variants: Vec<Variant>,
     /// For each call that uses a variant, the index of the variant.
     chosen: HashMap<usize, usize>,
@@ -54,10 +54,10 @@ fn cost(template: &Template, slots: u64) -> u64 {
     slots * copies(slots) * one
 }
 
-impl Kinds {
+impl CallComponents {
     /// Chooses a variant if it saves more than it costs that fewer slots then share the common component.
-    pub fn choose(cx: &Context<'_>, trace: &Trace, live: &Liveness, sink: &mut Sink) -> Kinds {
-        let mut kinds = Kinds { variants: Vec::new(), chosen: HashMap::new() };
+    pub fn choose(cx: &ExecutionData<'_>, trace: &Trace, live: &Liveness, sink: &mut Sink) -> CallComponents {
+        let mut kinds = CallComponents { variants: Vec::new(), chosen: HashMap::new() };
         let mut slots: HashMap<usize, u64> = HashMap::new();
         let mut patterns: HashMap<(usize, Vec<Option<bool>>), Vec<usize>> = HashMap::new();
         for &call in looking(&live.calls) {
@@ -98,7 +98,7 @@ impl Kinds {
 
     /// Names the variants. A variant that replaces its function has the function's name, and others are
     /// numbered in the order of the program.
-    fn name(&mut self, cx: &Context<'_>, slots: &HashMap<usize, u64>) {
+    fn name(&mut self, cx: &ExecutionData<'_>, slots: &HashMap<usize, u64>) {
         let mut first: Vec<usize> = vec![usize::MAX; self.variants.len()];
         self.chosen.iter().for_each(|(call, variant)| first[*variant] = first[*variant].min(*call));
         let mut order: Vec<usize> = (0..self.variants.len()).collect();
@@ -124,7 +124,7 @@ impl Kinds {
     }
 
     /// Returns the input bits of the call's component.
-    pub fn args<'t>(&self, call: usize, trace: &'t Trace) -> impl Iterator<Item = Bit> + 't {
+    pub fn args<'t>(&self, call: usize, trace: &'t Trace) -> impl Iterator<Item = GraphBit> + 't {
         let skip = self.variant(call).is_some();
         trace.args(call).iter().copied().filter(move |b| !skip || b.known().is_none())
     }
@@ -132,7 +132,7 @@ impl Kinds {
 
 impl Variant {
     /// Returns the input ports of the variant: the parameters without their known bits.
-    pub fn ports(&self, cx: &Context<'_>) -> Vec<Port> {
+    pub fn ports(&self, cx: &ExecutionData<'_>) -> Vec<Port> {
         let mut ports = Vec::new();
         let mut rest = &self.pattern[..];
         for (name, ty) in &cx.module.functions[self.function].params {

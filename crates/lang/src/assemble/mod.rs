@@ -20,19 +20,24 @@ use brickwork_circuit::Error;
 use brickwork_circuit::{Component, Port, Program, ProgramBuilder, Recipient, Type};
 
 use crate::diagnostic::Sink;
-use crate::generate::{Context, Trace};
-use crate::graph::{Bit, Graph};
+use crate::generate::{ExecutionData, Trace};
+use crate::graph::{Graph, GraphBit};
 use circuit::circuit;
 use glue::Glue;
-use kinds::Kinds;
+use kinds::CallComponents;
 use live::Liveness;
-use wires::{Wires, add};
+use wires::{GlobalWires, add};
 
 /// Returns the program that computes the same as `main`.
 ///
 /// # Errors
 /// If it is larger than a program can be, or computes constants without any input.
-pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink) -> Result<Program, Error> {
+pub fn assemble(
+    cx: &ExecutionData<'_>,
+    mut trace: Trace,
+    name: &str,
+    sink: &mut Sink,
+) -> Result<Program, Error> {
     let module = cx.module;
     let port =
         |io: &crate::ir::Io, what: &str| Port::new(format!("{what}{}", io.party), module.types.port(&io.ty));
@@ -47,13 +52,13 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
     let output_wires = if live.calls.is_empty() {
         flat(cx, graph, &trace, &mut program)?
     } else {
-        let mut wires = Wires {
+        let mut wires = GlobalWires {
             plain: vec![u32::MAX; graph.len() as usize],
             inverted: HashMap::new(),
             constants: [None; 2],
         };
         (1..=trace.inputs).for_each(|node| wires.plain[node as usize] = node - 1);
-        let kinds = Kinds::choose(cx, &trace, &live, sink);
+        let kinds = CallComponents::choose(cx, &trace, &live, sink);
         constants(&mut program, &mut wires, &trace, &live, &kinds)?;
         Glue::find(&graph, &trace, &live, &kinds).emit(
             cx,
@@ -100,14 +105,15 @@ const CONSTANTS: &str = "constants";
 
 /// Returns the program if `main` has no calls: a single component, or none if its outputs are inputs.
 fn flat(
-    cx: &Context<'_>,
+    cx: &ExecutionData<'_>,
     graph: Graph,
     trace: &Trace,
     program: &mut ProgramBuilder,
 ) -> Result<Vec<Vec<u32>>, Error> {
     let types = &cx.module.types;
-    let wiring =
-        |b: &Bit| (b.known().is_none() && b.node() <= trace.inputs && !b.inverted()).then(|| b.node() - 1);
+    let wiring = |b: &GraphBit| {
+        (b.known().is_none() && b.node() <= trace.inputs && !b.inverted()).then(|| b.node() - 1)
+    };
     let direct: Option<Vec<Vec<u32>>> =
         trace.outputs.iter().map(|bits| bits.iter().map(wiring).collect()).collect();
     if let Some(direct) = direct {
@@ -148,14 +154,14 @@ fn flat(
 /// Makes a component for the constants that slots and outputs read.
 fn constants(
     program: &mut ProgramBuilder,
-    wires: &mut Wires,
+    wires: &mut GlobalWires,
     trace: &Trace,
     live: &Liveness,
-    kinds: &Kinds,
+    kinds: &CallComponents,
 ) -> Result<(), Error> {
     let mut needed = [false; 2];
     let args = live.calls.iter().flat_map(|call| kinds.args(*call, trace));
-    for value in args.chain(trace.outputs.iter().flatten().copied()).filter_map(Bit::known) {
+    for value in args.chain(trace.outputs.iter().flatten().copied()).filter_map(GraphBit::known) {
         needed[usize::from(value)] = true;
     }
     let values: Vec<bool> = [false, true].into_iter().filter(|v| needed[usize::from(*v)]).collect();
@@ -167,7 +173,7 @@ fn constants(
         graph.leaf();
         graph
     };
-    let bits: Vec<Bit> = values.iter().map(|v| Bit::constant(*v)).collect();
+    let bits: Vec<GraphBit> = values.iter().map(|v| GraphBit::constant(*v)).collect();
     let id = add(
         program,
         CONSTANTS,

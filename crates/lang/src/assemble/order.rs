@@ -10,29 +10,29 @@ use brickwork_base::stop::looking;
 use crate::graph::{NodeKind, Template};
 
 /// An order of the gates of a template.
-pub enum Order {
+pub enum GateOrder {
     /// The order of the program.
     Program,
     /// The order of these gate numbers.
     Demand(Vec<u32>),
 }
 
-impl Order {
+impl GateOrder {
     /// Returns the order that keeps fewer labels at a time.
-    pub fn best(template: &Template) -> Order {
-        let demand = Order::Demand(demand(template));
-        if demand.working_set(template) < Order::Program.working_set(template) {
+    pub fn best(template: &Template) -> GateOrder {
+        let demand = GateOrder::Demand(demand(template));
+        if demand.working_set(template) < GateOrder::Program.working_set(template) {
             demand
         } else {
-            Order::Program
+            GateOrder::Program
         }
     }
 
     /// Returns the numbers of the gates.
     pub fn gates<'a>(&'a self, template: &'a Template) -> impl Iterator<Item = u32> + 'a {
         let (all, some) = match self {
-            Order::Program => (0..template.gates() as u32, &[][..]),
-            Order::Demand(order) => (0..0, &order[..]),
+            GateOrder::Program => (0..template.gates() as u32, &[][..]),
+            GateOrder::Demand(order) => (0..0, &order[..]),
         };
         all.chain(some.iter().copied())
     }
@@ -104,7 +104,7 @@ fn demand(template: &Template) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Bit, Graph};
+    use crate::graph::{Graph, GraphBit};
 
     /// In this circuit, all values are computed before the first one is read.
     #[test]
@@ -123,9 +123,9 @@ mod tests {
             sum = g.and(sum, inputs[3]);
         }
         let template = g.finish(16, &[sum]);
-        let best = Order::best(&template);
-        assert!(matches!(best, Order::Demand(_)));
-        assert!(Order::Program.working_set(&template) >= 120);
+        let best = GateOrder::best(&template);
+        assert!(matches!(best, GateOrder::Demand(_)));
+        assert!(GateOrder::Program.working_set(&template) >= 120);
         assert!(best.working_set(&template) <= 20, "{}", best.working_set(&template));
     }
 
@@ -139,7 +139,7 @@ mod tests {
         };
         for _ in 0..200 {
             let mut g = Graph::new(1 << 20);
-            let mut bits: Vec<Bit> = g.leaves(5);
+            let mut bits: Vec<GraphBit> = g.leaves(5);
             for _ in 0..60 {
                 let (a, b) = (
                     bits[random(bits.len())].flip(random(2) == 1),
@@ -147,7 +147,7 @@ mod tests {
                 );
                 bits.push(if random(2) == 1 { g.xor(a, b) } else { g.and(a, b) });
             }
-            let outputs: Vec<Bit> = (0..4).map(|_| bits[random(bits.len())]).collect();
+            let outputs: Vec<GraphBit> = (0..4).map(|_| bits[random(bits.len())]).collect();
             let template = g.finish(5, &outputs);
             let order = demand(&template);
             assert_eq!(order.len(), template.gates());

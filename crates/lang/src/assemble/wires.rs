@@ -7,18 +7,18 @@ use brickwork_circuit::Error;
 use brickwork_circuit::{Component, ComponentId, Port, ProgramBuilder, Type};
 
 use super::circuit::circuit;
-use crate::graph::{Bit, Template};
+use crate::graph::{GraphBit, Template};
 
 /// The global wires of the values of `main`.
-pub struct Wires {
+pub struct GlobalWires {
     /// The wire of each node, or `u32::MAX`.
     pub plain: Vec<u32>,
     pub inverted: HashMap<u32, u32>,
     pub constants: [Option<u32>; 2],
 }
 
-impl Wires {
-    pub fn get(&self, bit: Bit) -> Result<u32, Error> {
+impl GlobalWires {
+    pub fn get(&self, bit: GraphBit) -> Result<u32, Error> {
         let wire = match bit.known() {
             Some(value) => self.constants[usize::from(value)],
             None if bit.inverted() => self.inverted.get(&bit.node()).copied(),
@@ -27,7 +27,7 @@ impl Wires {
         wire.ok_or_else(|| Error::Input("a value of `main` has no wire".into()))
     }
 
-    pub fn set(&mut self, bit: Bit, wire: u32) {
+    pub fn set(&mut self, bit: GraphBit, wire: u32) {
         if bit.inverted() {
             self.inverted.insert(bit.node(), wire);
         } else {

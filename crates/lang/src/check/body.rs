@@ -7,9 +7,9 @@ use super::checker::Checker;
 use super::depends::mark_open_shifts;
 use crate::ast::{self, Init, Stmt};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Ex, ExKind, Func, Part, Place, St};
-use crate::source::Span;
-use crate::types::{ArrayType, Compatible, Type};
+use crate::ir::{Ex, ExKind, Func, PartStep, St, VariablePart};
+use crate::source::SourceSpan;
+use crate::types::{ArrayType, Compatible, ExprType};
 
 /// The largest number of bits of all variables of a function together.
 const MAX_FRAME: u64 = 1 << 27;
@@ -19,15 +19,15 @@ pub(super) struct Body<'c, 's> {
     pub(super) is_main: bool,
     /// For each variable its type, and the place of its declaration; parameters, inputs and outputs have
     /// none.
-    pub(super) vars: Vec<(Type, Option<Span>)>,
+    pub(super) vars: Vec<(ExprType, Option<SourceSpan>)>,
     frame: u64,
     /// The current meaning of each name.
     names: HashMap<Rc<str>, u32>,
     /// The names that each open scope declares, which are forgotten at its end.
     scopes: Vec<Vec<Rc<str>>>,
-    pub(super) calls: Vec<(usize, Span)>,
+    pub(super) calls: Vec<(usize, SourceSpan)>,
     /// The place where the outermost macro under check is used.
-    pub(super) macro_use: Option<Span>,
+    pub(super) macro_use: Option<SourceSpan>,
     /// True if the current expression changes a variable.
     pub(super) changes: bool,
     /// The variables that are assigned to.
@@ -35,19 +35,19 @@ pub(super) struct Body<'c, 's> {
     /// The variables that occur in an expression.
     pub(super) named: HashSet<u32>,
     name: Rc<str>,
-    span: Span,
-    ret: Type,
+    span: SourceSpan,
+    ret: ExprType,
     /// True if the body contains a `return`.
     returns: bool,
-    made_for: Option<(Span, String)>,
+    made_for: Option<(SourceSpan, String)>,
 }
 
 /// An input or output, which is a variable of `main`.
 pub(super) struct Predeclared {
     pub(super) name: Rc<str>,
-    pub(super) ty: Type,
+    pub(super) ty: ExprType,
     /// The place of the declaration.
-    pub(super) at: Span,
+    pub(super) at: SourceSpan,
     /// True for an output, to which `main` should assign a value. An input should be read.
     pub(super) is_output: bool,
 }
@@ -109,7 +109,7 @@ pub(super) fn check(
     }
     let list: Vec<St> = f.body.iter().filter_map(|s| body.stmt(s)).collect();
     // An empty body is allowed and returns zeros.
-    if !matches!(ret, Type::Void | Type::Broken) && !f.body.is_empty() && !returns(&f.body) {
+    if !matches!(ret, ExprType::Void | ExprType::Broken) && !f.body.is_empty() && !returns(&f.body) {
         let always = if body.returns { "always " } else { "" };
         body.error(
             Diagnostic::error("function::return", span, format!("`{name}` does not {always}return a value"))
@@ -160,7 +160,7 @@ impl Body<'_, '_> {
         self.cx.sink.push(diagnostic);
     }
 
-    fn add(&mut self, name: &Rc<str>, ty: Type, declared: Option<Span>, at: Span) -> u32 {
+    fn add(&mut self, name: &Rc<str>, ty: ExprType, declared: Option<SourceSpan>, at: SourceSpan) -> u32 {
         self.frame += u64::from(self.cx.types.width(&ty));
         if self.frame > MAX_FRAME {
             self.error(
@@ -219,13 +219,13 @@ impl Body<'_, '_> {
         }
     }
 
-    fn return_stmt(&mut self, value: Option<&ast::Expr>, span: Span) -> St {
+    fn return_stmt(&mut self, value: Option<&ast::Expr>, span: SourceSpan) -> St {
         self.returns = true;
         let (ret, name) = (self.ret.clone(), Rc::clone(&self.name));
         let value = value.map(|value| self.statement_expr(value));
         match (&ret, &value) {
-            (Type::Broken, _) | (Type::Void, None) => {}
-            (Type::Void, Some(value)) => self.error(
+            (ExprType::Broken, _) | (ExprType::Void, None) => {}
+            (ExprType::Void, Some(value)) => self.error(
                 Diagnostic::error(
                     "function::return",
                     value.span,
@@ -253,8 +253,8 @@ impl Body<'_, '_> {
     fn condition(&mut self, e: &ast::Expr) -> Ex {
         let cond = self.statement_expr(e);
         match &cond.ty {
-            Type::Broken | Type::Untyped => {}
-            Type::Int(int) if int.width == 1 => {}
+            ExprType::Broken | ExprType::Untyped => {}
+            ExprType::Int(int) if int.width == 1 => {}
             other => {
                 let found = self.cx.types.show(other);
                 self.error(
@@ -276,7 +276,7 @@ impl Body<'_, '_> {
             let mut values = Vec::new();
             match (&var.init, &ty) {
                 (None, _) => {}
-                (Some(init), Type::Array(array)) => {
+                (Some(init), ExprType::Array(array)) => {
                     let (dims, base) = (array.dims.clone(), array.base.clone());
                     self.array_init(init, &dims, &base, &mut values);
                     self.same_kind(&values);
@@ -286,7 +286,7 @@ impl Body<'_, '_> {
                     self.assignable(ty, &value, "init::type", "the initialiser");
                     values.push((value, self.cx.types.width(ty)));
                 }
-                (Some(init), _) => self.array_init(init, &[], &Type::Broken, &mut Vec::new()),
+                (Some(init), _) => self.array_init(init, &[], &ExprType::Broken, &mut Vec::new()),
             }
             if let Some(first) = self.lookup(&var.name.name) {
                 let declared = self.vars[first as usize].1;
@@ -312,7 +312,7 @@ impl Body<'_, '_> {
 
     /// Checks the initial values of an array with these dimensions, and adds each with the width of an
     /// element.
-    fn array_init(&mut self, init: &Init, dims: &[u32], base: &Type, values: &mut Vec<(Ex, u32)>) {
+    fn array_init(&mut self, init: &Init, dims: &[u32], base: &ExprType, values: &mut Vec<(Ex, u32)>) {
         match (init, dims) {
             (Init::Expr(e), []) => {
                 let value = self.statement_expr(e);
@@ -333,23 +333,24 @@ impl Body<'_, '_> {
                 items.iter().for_each(|item| self.array_init(item, inner, base, values));
             }
             (Init::List(items, span), []) => {
-                if *base != Type::Broken {
+                if *base != ExprType::Broken {
                     self.error(
                         Diagnostic::error("init::shape", *span, "one value is expected here, not a list")
                             .hint("remove the braces; lists are nested once for each dimension of the array"),
                     );
                 }
-                items.iter().for_each(|item| self.array_init(item, &[], &Type::Broken, values));
+                items.iter().for_each(|item| self.array_init(item, &[], &ExprType::Broken, values));
             }
             (Init::Expr(e), _) => {
                 let value = self.statement_expr(e);
                 match value.ty {
-                    Type::Array(_) => {
-                        let ty = Type::Array(Rc::new(ArrayType { dims: dims.to_vec(), base: base.clone() }));
+                    ExprType::Array(_) => {
+                        let ty =
+                            ExprType::Array(Rc::new(ArrayType { dims: dims.to_vec(), base: base.clone() }));
                         self.assignable(&ty, &value, "init::type", "this array");
                         values.push((value, self.cx.types.width(&ty)));
                     }
-                    Type::Broken => {}
+                    ExprType::Broken => {}
                     _ => self.error(
                         Diagnostic::error(
                             "init::shape",
@@ -368,11 +369,11 @@ impl Body<'_, '_> {
 
     /// Checks that the elements of an initial array have compatible types.
     fn same_kind(&mut self, values: &[(Ex, u32)]) {
-        let base = |ty: &Type| if let Type::Array(a) = ty { a.base.clone() } else { ty.clone() };
-        let kinds: Vec<(Type, Span)> = values
+        let base = |ty: &ExprType| if let ExprType::Array(a) = ty { a.base.clone() } else { ty.clone() };
+        let kinds: Vec<(ExprType, SourceSpan)> = values
             .iter()
             .map(|(v, _)| (base(&v.ty), v.span))
-            .filter(|(ty, _)| !matches!(ty, Type::Untyped | Type::Broken))
+            .filter(|(ty, _)| !matches!(ty, ExprType::Untyped | ExprType::Broken))
             .collect();
         let Some((first, first_span)) = kinds.first() else { return };
         for (ty, span) in &kinds {
@@ -390,7 +391,7 @@ impl Body<'_, '_> {
     }
 
     /// Checks that `value` can be assigned to the type `ty`.
-    pub(super) fn assignable(&mut self, ty: &Type, value: &Ex, code: &'static str, what: &str) {
+    pub(super) fn assignable(&mut self, ty: &ExprType, value: &Ex, code: &'static str, what: &str) {
         let (wanted, found) = (self.cx.types.show(ty), self.cx.types.show(&value.ty));
         match self.cx.types.compatible(ty, &value.ty) {
             Compatible::Yes => {}
@@ -408,23 +409,23 @@ impl Body<'_, '_> {
             ),
             Compatible::No => {
                 let hint = match (ty, &value.ty) {
-                    (Type::Int(to), Type::Int(from)) if from.width < to.width => {
+                    (ExprType::Int(to), ExprType::Int(from)) if from.width < to.width => {
                         format!(
                             "types are never converted implicitly; widen through a variable: `wide{{0:{}}} \
                              = narrow;`",
                             from.width
                         )
                     }
-                    (Type::Int(to), Type::Int(_)) => {
+                    (ExprType::Int(to), ExprType::Int(_)) => {
                         format!(
                             "types are never converted implicitly; take the lowest bits: `(…){{0:{}}}`",
                             to.width
                         )
                     }
-                    (Type::Struct(_), _) => {
+                    (ExprType::Struct(_), _) => {
                         "fill a variable of that type field by field, `s.field = …;`, and give that".into()
                     }
-                    (Type::Array(_), _) => {
+                    (ExprType::Array(_), _) => {
                         "fill a variable of that type element by element, `a[0] = …;`, and give that".into()
                     }
                     (_, other) => other.number_in().into(),
@@ -470,24 +471,24 @@ impl Body<'_, '_> {
 #[derive(Default)]
 struct Uses {
     count: HashMap<u32, u32>,
-    changed: Vec<(u32, Span)>,
+    changed: Vec<(u32, SourceSpan)>,
 }
 
 impl Uses {
     /// Visits a place. At the root of a statement, no other part can see the change.
-    fn place(&mut self, place: &Place, root: bool) {
+    fn place(&mut self, place: &VariablePart, root: bool) {
         *self.count.entry(place.var).or_default() += 1;
-        if !root && place.parts.iter().any(|part| matches!(part, Part::Step { .. })) {
+        if !root && place.parts.iter().any(|part| matches!(part, PartStep::Step { .. })) {
             self.changed.push((place.var, place.span));
         }
         self.parts(&place.parts);
     }
 
-    fn parts(&mut self, parts: &[Part]) {
+    fn parts(&mut self, parts: &[PartStep]) {
         for part in parts {
             match part {
-                Part::Index { index: e, .. } | Part::Wires { base: e, .. } => self.ex(e, false),
-                Part::Field { .. } | Part::Step { .. } => {}
+                PartStep::Index { index: e, .. } | PartStep::Wires { base: e, .. } => self.ex(e, false),
+                PartStep::Field { .. } | PartStep::Step { .. } => {}
             }
         }
     }

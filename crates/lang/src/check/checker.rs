@@ -8,20 +8,20 @@ use brickwork_circuit::Rule;
 use crate::ast::{self, Item, TypeName, TypeRef};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::parser::habits::type_of_c;
-use crate::source::{SourceMap, Span};
-use crate::types::{ArrayType, Field, IntType, MAX_WIDTH, StructType, Type, Types};
+use crate::source::{SourceMap, SourceSpan};
+use crate::types::{ArrayType, ExprType, IntType, MAX_WIDTH, StructField, StructType, Types};
 
 /// The meaning of a global name.
 #[derive(Clone)]
 pub(super) enum Global {
-    Type(Type, Span),
-    Function(usize, Span),
+    Type(ExprType, SourceSpan),
+    Function(usize, SourceSpan),
     /// A generic function, with the place of its declaration.
-    Generic(usize, Span),
+    Generic(usize, SourceSpan),
 }
 
 impl Global {
-    pub(super) fn span(&self) -> Span {
+    pub(super) fn span(&self) -> SourceSpan {
         let (Global::Type(_, span) | Global::Function(_, span) | Global::Generic(_, span)) = self;
         *span
     }
@@ -29,7 +29,7 @@ impl Global {
     /// Returns whether both are the same integer type.
     pub(super) fn is_the_same_integer(&self, other: &Global) -> bool {
         let integer = |global: &Global| match global {
-            Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width, ty.point)),
+            Global::Type(ExprType::Int(ty), _) => Some((ty.signed, ty.width, ty.point)),
             _ => None,
         };
         integer(self).is_some() && integer(self) == integer(other)
@@ -39,19 +39,19 @@ impl Global {
 /// The types of a function, which callers need.
 pub(super) struct Signature {
     pub(super) name: Rc<str>,
-    pub(super) params: Vec<(Rc<str>, Type, Span)>,
-    pub(super) ret: Type,
-    pub(super) span: Span,
+    pub(super) params: Vec<(Rc<str>, ExprType, SourceSpan)>,
+    pub(super) ret: ExprType,
+    pub(super) span: SourceSpan,
     /// For an instance of a generic function: the call that needs it, and the types and sizes of that call.
-    pub(super) made_for: Option<(Span, String)>,
+    pub(super) made_for: Option<(SourceSpan, String)>,
 }
 
 /// An `#input` or `#output`.
-pub(super) struct Port {
+pub(super) struct PortDirective {
     pub(super) party: u32,
-    pub(super) ty: Type,
+    pub(super) ty: ExprType,
     pub(super) rules: Vec<Rule>,
-    pub(super) span: Span,
+    pub(super) span: SourceSpan,
 }
 
 pub(super) struct Checker<'s> {
@@ -68,7 +68,7 @@ pub(super) struct Checker<'s> {
 
 /// The type or size that a call chooses for a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Choice {
+pub(super) enum CallChoice {
     /// A type, by a name that [`Checker::globals`] has.
     Type(Rc<str>),
     /// A number of bits or elements.
@@ -79,7 +79,7 @@ pub(super) enum Choice {
 pub(super) struct Generic {
     pub(super) function: Rc<ast::Function>,
     /// The instances of the function, by their choices.
-    pub(super) made: HashMap<Vec<Choice>, usize>,
+    pub(super) made: HashMap<Vec<CallChoice>, usize>,
 }
 
 impl Checker<'_> {
@@ -120,8 +120,9 @@ impl Checker<'_> {
                     });
                     self.types.int_names.push(Rc::clone(&name.name));
                     let typedef = Some(self.types.int_names.len() as u32 - 1);
-                    let ty = width
-                        .map_or(Type::Broken, |width| Type::Int(IntType { signed, width, point, typedef }));
+                    let ty = width.map_or(ExprType::Broken, |width| {
+                        ExprType::Int(IntType { signed, width, point, typedef })
+                    });
                     self.declare(name, Global::Type(ty, name.span));
                 }
                 Item::StructType { name, fields } => {
@@ -133,14 +134,14 @@ impl Checker<'_> {
                         width: 0,
                     };
                     self.types.structs.push(ty);
-                    self.declare(name, Global::Type(Type::Struct(number), name.span));
+                    self.declare(name, Global::Type(ExprType::Struct(number), name.span));
                     structs.push(fields);
                 }
                 _ => {}
             }
         }
         for (number, declarations) in structs.into_iter().enumerate() {
-            let mut fields: Vec<(Field, Span)> = Vec::new();
+            let mut fields: Vec<(StructField, SourceSpan)> = Vec::new();
             for declaration in declarations {
                 for (name, dims) in &declaration.names {
                     let base = self.type_named(&declaration.ty);
@@ -157,7 +158,7 @@ impl Checker<'_> {
                         );
                         continue;
                     }
-                    fields.push((Field { name: Rc::clone(&name.name), ty, offset: 0 }, name.span));
+                    fields.push((StructField { name: Rc::clone(&name.name), ty, offset: 0 }, name.span));
                 }
             }
             self.types.structs[number].fields = fields.into_iter().map(|(f, _)| f).collect();
@@ -179,10 +180,10 @@ impl Checker<'_> {
             while let Some((at, next)) = path.last_mut() {
                 let (at, field) = (*at, *next);
                 *next += 1;
-                let base = |ty: &Type| match ty {
-                    Type::Struct(s) => Some(*s as usize),
-                    Type::Array(a) => {
-                        if let Type::Struct(s) = a.base {
+                let base = |ty: &ExprType| match ty {
+                    ExprType::Struct(s) => Some(*s as usize),
+                    ExprType::Array(a) => {
+                        if let ExprType::Struct(s) = a.base {
                             Some(s as usize)
                         } else {
                             None
@@ -209,7 +210,7 @@ impl Checker<'_> {
                                  that index it",
                             ),
                         );
-                        self.types.structs[at].fields[field].ty = Type::Broken;
+                        self.types.structs[at].fields[field].ty = ExprType::Broken;
                     }
                     Some(_) => {}
                     None => {
@@ -236,7 +237,7 @@ impl Checker<'_> {
                 )
                 .hint("use shorter arrays or narrower numbers in its fields"),
             );
-            s.fields.iter_mut().for_each(|f| f.ty = Type::Broken);
+            s.fields.iter_mut().for_each(|f| f.ty = ExprType::Broken);
             return;
         }
         let mut offset = 0;
@@ -249,12 +250,13 @@ impl Checker<'_> {
         s.width = total as u32;
     }
 
-    pub(super) fn type_named(&mut self, name: &TypeName) -> Type {
+    pub(super) fn type_named(&mut self, name: &TypeName) -> ExprType {
         let name = match name {
             TypeName::Named(name) => name,
             TypeName::Int { signed, width, .. } => {
                 let width = self.positive(width, "a width");
-                return width.map_or(Type::Broken, |width| Type::Int(IntType::of_compiler(*signed, width)));
+                return width
+                    .map_or(ExprType::Broken, |width| ExprType::Int(IntType::of_compiler(*signed, width)));
             }
         };
         match self.globals.get(&name.name) {
@@ -270,7 +272,7 @@ impl Checker<'_> {
                     .also(first, "declared here")
                     .hint("write the name of a type here; is the type of a declaration missing?"),
                 );
-                Type::Broken
+                ExprType::Broken
             }
             None => {
                 let hint = match &*name.name {
@@ -294,21 +296,21 @@ impl Checker<'_> {
                     )
                     .hint(hint),
                 );
-                Type::Broken
+                ExprType::Broken
             }
         }
     }
 
-    pub(super) fn array_of(&mut self, base: Type, dims: &[ast::Expr]) -> Type {
+    pub(super) fn array_of(&mut self, base: ExprType, dims: &[ast::Expr]) -> ExprType {
         if dims.is_empty() {
             return base;
         }
         let sizes: Vec<Option<u32>> = dims.iter().map(|d| self.positive(d, "an array dimension")).collect();
-        let Some(sizes) = sizes.into_iter().collect::<Option<Vec<u32>>>() else { return Type::Broken };
+        let Some(sizes) = sizes.into_iter().collect::<Option<Vec<u32>>>() else { return ExprType::Broken };
         let (sizes, base) = match base {
-            Type::Broken => return base,
+            ExprType::Broken => return base,
             // A type parameter may be an array type.
-            Type::Array(inner) => ([&sizes[..], &inner.dims].concat(), inner.base.clone()),
+            ExprType::Array(inner) => ([&sizes[..], &inner.dims].concat(), inner.base.clone()),
             base => (sizes, base),
         };
         let bits = sizes
@@ -320,17 +322,17 @@ impl Checker<'_> {
                 Diagnostic::error("type::size", span, format!("this array has more than {MAX_WIDTH} bits"))
                     .hint("use fewer elements, or narrower ones"),
             );
-            return Type::Broken;
+            return ExprType::Broken;
         }
-        Type::Array(Rc::new(ArrayType { dims: sizes, base }))
+        ExprType::Array(Rc::new(ArrayType { dims: sizes, base }))
     }
 
-    pub(super) fn type_ref(&mut self, ty: &TypeRef) -> Type {
+    pub(super) fn type_ref(&mut self, ty: &TypeRef) -> ExprType {
         let base = self.type_named(&ty.name);
         self.array_of(base, &ty.dims)
     }
 
-    pub(super) fn parties(&mut self, parties: Option<(u64, Span)>, root: Span) -> u32 {
+    pub(super) fn parties(&mut self, parties: Option<(u64, SourceSpan)>, root: SourceSpan) -> u32 {
         match parties {
             None => {
                 self.sink.push(
@@ -359,8 +361,8 @@ impl Checker<'_> {
     }
 
     /// Returns the inputs and outputs of the parties.
-    pub(super) fn io(&mut self, list: Vec<Item>, parties: u32) -> (Vec<Port>, Vec<Port>) {
-        let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
+    pub(super) fn io(&mut self, list: Vec<Item>, parties: u32) -> (Vec<PortDirective>, Vec<PortDirective>) {
+        let mut found: [Vec<PortDirective>; 2] = [Vec::new(), Vec::new()];
         for item in list {
             let Item::Io { input, party, party_span, ty, rules, span } = item else { continue };
             let ty = self.type_ref(&ty);
@@ -373,7 +375,8 @@ impl Checker<'_> {
                 continue;
             }
             let slot = &mut found[usize::from(!input)];
-            if let Some(Port { span: first, .. }) = slot.iter().find(|p| u64::from(p.party) == party) {
+            if let Some(PortDirective { span: first, .. }) = slot.iter().find(|p| u64::from(p.party) == party)
+            {
                 self.sink.push(
                     Diagnostic::error("io::twice", span, format!("party {party} has two {what}s"))
                         .also(*first, "the first one is here")
@@ -384,7 +387,7 @@ impl Checker<'_> {
             let name = format!("input{party}");
             let fitting = |(rule, span)| self.fitting(rule, span, &ty, &name);
             let rules = rules.into_iter().filter_map(fitting).collect();
-            slot.push(Port { party: party as u32, ty, rules, span });
+            slot.push(PortDirective { party: party as u32, ty, rules, span });
         }
         let [mut inputs, mut outputs] = found;
         inputs.sort_by_key(|p| p.party);
@@ -393,8 +396,8 @@ impl Checker<'_> {
     }
 
     /// Returns the rule if values of this type have its field.
-    fn fitting(&mut self, rule: Rule, span: Span, ty: &Type, name: &str) -> Option<Rule> {
-        let numbers = matches!(ty, Type::Int(_) | Type::Array(_) | Type::Struct(_));
+    fn fitting(&mut self, rule: Rule, span: SourceSpan, ty: &ExprType, name: &str) -> Option<Rule> {
+        let numbers = matches!(ty, ExprType::Int(_) | ExprType::Array(_) | ExprType::Struct(_));
         if numbers && !rule.fits(&self.types.port(ty), name) {
             let message =
                 format!("`{}` is not the name of one field of numbers in a table of `{name}`", rule.field);
@@ -422,11 +425,11 @@ impl Checker<'_> {
                         .hint("remove the dimensions, or name the type of the elements"),
                 );
             }
-            Type::Void
+            ExprType::Void
         } else {
             self.type_ref(&f.ret)
         };
-        let mut params: Vec<(Rc<str>, Type, Span)> = Vec::new();
+        let mut params: Vec<(Rc<str>, ExprType, SourceSpan)> = Vec::new();
         for p in &f.params {
             let ty = self.type_ref(&p.ty);
             if let Some((.., first)) = params.iter().find(|(name, ..)| *name == p.name.name) {
@@ -445,7 +448,7 @@ impl Checker<'_> {
         Signature { name: Rc::clone(&f.name.name), params, ret, span: f.name.span, made_for: None }
     }
 
-    pub(super) fn main(&mut self, root: Span) -> Option<usize> {
+    pub(super) fn main(&mut self, root: SourceSpan) -> Option<usize> {
         let Some(Global::Function(main, _)) = self.globals.get("main") else {
             self.sink.push(
                 Diagnostic::error("main::missing", root, "there is no function `main`")
@@ -455,7 +458,7 @@ impl Checker<'_> {
         };
         let main = *main;
         let Signature { params, ret, span, .. } = &self.signatures[main];
-        if !matches!(ret, Type::Void | Type::Broken) {
+        if !matches!(ret, ExprType::Void | ExprType::Broken) {
             self.sink.push(
                 Diagnostic::error("main::return", *span, "`main` must return `void`")
                     .hint("write `function void main()`, and assign results to `output1` and `output2`"),

@@ -5,7 +5,7 @@
 //! shifted value can depend on known values. So shift amounts that may come from a parameter are marked, even
 //! if they are known.
 
-use crate::ir::{Ex, ExKind, Func, Part, Place, St};
+use crate::ir::{Ex, ExKind, Func, PartStep, St, VariablePart};
 
 /// Marks the shifts of a function whose amounts may depend on its parameters. Such an amount contains a call,
 /// whose result is not always known, or a variable that a parameter may have changed, directly or through an
@@ -30,7 +30,7 @@ struct Open {
 }
 
 impl Open {
-    fn change(&mut self, place: &Place, depends: bool) {
+    fn change(&mut self, place: &VariablePart, depends: bool) {
         let var = &mut self.vars[place.var as usize];
         self.found |= depends && !*var;
         *var |= depends;
@@ -64,20 +64,22 @@ impl Open {
         }
     }
 
-    fn place(&mut self, place: &mut Place, under: bool) -> bool {
+    fn place(&mut self, place: &mut VariablePart, under: bool) -> bool {
         let depends = self.parts(&mut place.parts, under);
-        if place.parts.iter().any(|part| matches!(part, Part::Step { .. })) {
+        if place.parts.iter().any(|part| matches!(part, PartStep::Step { .. })) {
             self.change(place, depends || under);
         }
         depends || self.vars[place.var as usize]
     }
 
-    fn parts(&mut self, parts: &mut [Part], under: bool) -> bool {
+    fn parts(&mut self, parts: &mut [PartStep], under: bool) -> bool {
         let mut depends = false;
         for part in parts {
             match part {
-                Part::Index { index: e, .. } | Part::Wires { base: e, .. } => depends |= self.ex(e, under),
-                Part::Field { .. } | Part::Step { .. } => {}
+                PartStep::Index { index: e, .. } | PartStep::Wires { base: e, .. } => {
+                    depends |= self.ex(e, under)
+                }
+                PartStep::Field { .. } | PartStep::Step { .. } => {}
             }
         }
         depends

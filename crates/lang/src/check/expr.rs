@@ -6,26 +6,26 @@ use super::body::Body;
 use super::checker::Global;
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident, UnaryOp};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Ex, ExKind, Part, Place};
-use crate::source::Span;
+use crate::ir::{Ex, ExKind, PartStep, VariablePart};
+use crate::source::SourceSpan;
 use crate::stdlib;
-use crate::types::{Compatible, IntType, Type};
+use crate::types::{Compatible, ExprType, IntType};
 
 /// A place, as long as a part of it may still be selected, or a value.
 enum Operand {
-    Place(Place, Type),
+    Place(VariablePart, ExprType),
     Value(Ex),
 }
 
 impl Operand {
-    fn ty(&self) -> &Type {
+    fn ty(&self) -> &ExprType {
         match self {
             Operand::Place(_, ty) => ty,
             Operand::Value(ex) => &ex.ty,
         }
     }
 
-    fn part(self, part: Part, ty: Type, span: Span) -> Operand {
+    fn part(self, part: PartStep, ty: ExprType, span: SourceSpan) -> Operand {
         match self {
             Operand::Place(mut place, _) => {
                 place.parts.push(part);
@@ -43,8 +43,8 @@ impl Operand {
     }
 }
 
-fn broken(span: Span) -> Ex {
-    Ex { kind: ExKind::Broken, ty: Type::Broken, span }
+fn broken(span: SourceSpan) -> Ex {
+    Ex { kind: ExKind::Broken, ty: ExprType::Broken, span }
 }
 
 impl Body<'_, '_> {
@@ -60,7 +60,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn show(&self, ty: &Type) -> String {
+    fn show(&self, ty: &ExprType) -> String {
         self.cx.types.show(ty)
     }
 
@@ -69,7 +69,7 @@ impl Body<'_, '_> {
             ExprKind::Ident(name) => match self.lookup(name) {
                 Some(var) => {
                     self.named.insert(var);
-                    let place = Place { var, parts: Vec::new(), span: e.span };
+                    let place = VariablePart { var, parts: Vec::new(), span: e.span };
                     Operand::Place(place, self.vars[var as usize].0.clone())
                 }
                 None => {
@@ -83,7 +83,7 @@ impl Body<'_, '_> {
                 let mut operand = self.operand(body);
                 self.macro_use = outer;
                 match &mut operand {
-                    Operand::Place(Place { span, .. }, _) | Operand::Value(Ex { span, .. }) => {
+                    Operand::Place(VariablePart { span, .. }, _) | Operand::Value(Ex { span, .. }) => {
                         *span = outer.unwrap_or(e.span)
                     }
                 }
@@ -97,7 +97,7 @@ impl Body<'_, '_> {
                 match self.step(e.span, *increment, operand) {
                     // The result is the variable itself, which can be changed again.
                     Some((mut place, ty)) => {
-                        place.parts.push(Part::Step { increment: *increment });
+                        place.parts.push(PartStep::Step { increment: *increment });
                         place.span = e.span;
                         Operand::Place(place, ty)
                     }
@@ -108,7 +108,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn undefined(&mut self, name: &Rc<str>, span: Span) {
+    fn undefined(&mut self, name: &Rc<str>, span: SourceSpan) {
         let port = |prefix: &str| name.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
         let missing = format!("there is no variable `{name}`");
         let (message, hint) = match self.cx.globals.get(name) {
@@ -142,7 +142,7 @@ impl Body<'_, '_> {
         let array = self.operand(array);
         let index = self.expr(index);
         match &index.ty {
-            Type::Int(int) if int.signed => self.error(
+            ExprType::Int(int) if int.signed => self.error(
                 Diagnostic::warning("index::signed", index.span, "this index is a signed number")
                     .hint("use an unsigned type (`uint_t`): a negative index is an error"),
             ),
@@ -156,8 +156,8 @@ impl Body<'_, '_> {
                 );
             }
         }
-        let Type::Array(kind) = array.ty() else {
-            if *array.ty() != Type::Broken {
+        let ExprType::Array(kind) = array.ty() else {
+            if *array.ty() != ExprType::Broken {
                 let found = self.show(array.ty());
                 self.error(
                     Diagnostic::error("index::array", e.span, "only arrays have elements")
@@ -171,13 +171,13 @@ impl Body<'_, '_> {
         };
         let (count, ty) = (kind.dims[0], self.cx.types.element(kind));
         let width = self.cx.types.width(&ty);
-        array.part(Part::Index { index, count, width }, ty, e.span)
+        array.part(PartStep::Index { index, count, width }, ty, e.span)
     }
 
     fn field(&mut self, e: &Expr, value: &Expr, name: &Ident) -> Operand {
         let value = self.operand(value);
-        let Type::Struct(number) = *value.ty() else {
-            if *value.ty() != Type::Broken {
+        let ExprType::Struct(number) = *value.ty() else {
+            if *value.ty() != ExprType::Broken {
                 let found = self.show(value.ty());
                 self.error(
                     Diagnostic::error("field::struct", e.span, "only structs have fields")
@@ -204,7 +204,7 @@ impl Body<'_, '_> {
         };
         let (offset, ty) = (field.offset, field.ty.clone());
         let width = self.cx.types.width(&ty);
-        value.part(Part::Field { offset, width }, ty, e.span)
+        value.part(PartStep::Field { offset, width }, ty, e.span)
     }
 
     fn wires(&mut self, e: &Expr, value: &Expr, base: &Expr, length: Option<&Expr>) -> Operand {
@@ -232,23 +232,23 @@ impl Body<'_, '_> {
             return Operand::Value(broken(e.span));
         }
         let Some(width) = width else { return Operand::Value(broken(e.span)) };
-        if *value.ty() == Type::Broken {
+        if *value.ty() == ExprType::Broken {
             return Operand::Value(broken(e.span));
         }
-        value.part(Part::Wires { base, width, span: e.span }, Type::uint(width), e.span)
+        value.part(PartStep::Wires { base, width, span: e.span }, ExprType::uint(width), e.span)
     }
 
     /// Checks that an expression is a place that can be written.
-    fn target(&mut self, e: &Expr, what: &str) -> Option<(Place, Type)> {
+    fn target(&mut self, e: &Expr, what: &str) -> Option<(VariablePart, ExprType)> {
         match self.operand(e) {
             Operand::Place(place, ty) => {
                 self.assigned.insert(place.var);
                 Some((place, ty))
             }
-            Operand::Value(Ex { ty: Type::Broken, .. }) => None,
+            Operand::Value(Ex { ty: ExprType::Broken, .. }) => None,
             Operand::Value(ex) => {
                 let (code, kind) = match ex.ty {
-                    Type::Untyped => ("assign::constant", "a constant"),
+                    ExprType::Untyped => ("assign::constant", "a constant"),
                     _ => ("assign::target", "the value of an expression"),
                 };
                 self.error(Diagnostic::error(code, e.span, format!("{what} cannot change {kind}")).hint(
@@ -266,7 +266,7 @@ impl Body<'_, '_> {
             ExprKind::Number(value) => {
                 // The width has one bit more than the value needs, and at least two bits.
                 let width = (64 - value.leading_zeros()).max(1) + 1;
-                Ex { kind: ExKind::Const { value: *value, width }, ty: Type::Untyped, span }
+                Ex { kind: ExKind::Const { value: *value, width }, ty: ExprType::Untyped, span }
             }
             ExprKind::Literal { value, signed, width } => {
                 let Some(width) = self.cx.positive(width, "the width of a literal") else {
@@ -283,7 +283,7 @@ impl Body<'_, '_> {
                         .hint("give it more bits behind the `#`, or write the smaller number"),
                     );
                 }
-                let ty = Type::Int(IntType::of_compiler(*signed, width));
+                let ty = ExprType::Int(IntType::of_compiler(*signed, width));
                 Ex { kind: ExKind::Const { value: *value, width }, ty, span }
             }
             ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl | BinaryOp::Sar), l, r) => {
@@ -324,11 +324,16 @@ impl Body<'_, '_> {
     }
 
     /// Returns the place that `++` or `--` changes.
-    fn step(&mut self, span: Span, increment: bool, operand: &Expr) -> Option<(Place, Type)> {
+    fn step(
+        &mut self,
+        span: SourceSpan,
+        increment: bool,
+        operand: &Expr,
+    ) -> Option<(VariablePart, ExprType)> {
         self.changes = true;
         let name = if increment { "`++`" } else { "`--`" };
         let (place, ty) = self.target(operand, name)?;
-        if matches!(place.parts.last(), Some(Part::Wires { .. })) {
+        if matches!(place.parts.last(), Some(PartStep::Wires { .. })) {
             self.error(
                 Diagnostic::error("step::slice", span, format!("{name} cannot change a slice"))
                     .hint("write the addition out: `x{0:4} = x{0:4} + 1`"),
@@ -336,8 +341,8 @@ impl Body<'_, '_> {
             return None;
         }
         match ty {
-            Type::Int(_) => Some((place, ty)),
-            Type::Broken => None,
+            ExprType::Int(_) => Some((place, ty)),
+            ExprType::Broken => None,
             other => {
                 let found = self.show(&other);
                 self.error(
@@ -350,7 +355,14 @@ impl Body<'_, '_> {
         }
     }
 
-    fn wrong_count(&mut self, name: &str, span: Span, wanted: usize, given: usize, declared: Span) {
+    fn wrong_count(
+        &mut self,
+        name: &str,
+        span: SourceSpan,
+        wanted: usize,
+        given: usize,
+        declared: SourceSpan,
+    ) {
         self.error(
             Diagnostic::error("call::count", span, format!("`{name}` takes {wanted} arguments, not {given}"))
                 .also(declared, "declared here")
@@ -358,11 +370,11 @@ impl Body<'_, '_> {
         );
     }
 
-    fn unary(&mut self, span: Span, op: UnaryOp, a: Ex) -> Ex {
+    fn unary(&mut self, span: SourceSpan, op: UnaryOp, a: Ex) -> Ex {
         let symbol = if op == UnaryOp::Neg { "-" } else { "~" };
         match (&a.ty, op) {
-            (Type::Broken, _) => return broken(span),
-            (Type::Untyped, UnaryOp::Not) => {
+            (ExprType::Broken, _) => return broken(span),
+            (ExprType::Untyped, UnaryOp::Not) => {
                 self.error(
                     Diagnostic::error(
                         "unary::untyped",
@@ -373,7 +385,7 @@ impl Body<'_, '_> {
                 );
                 return broken(span);
             }
-            (Type::Untyped, UnaryOp::Neg) => self.error(
+            (ExprType::Untyped, UnaryOp::Neg) => self.error(
                 Diagnostic::warning(
                     "constant::minus",
                     span,
@@ -381,7 +393,7 @@ impl Body<'_, '_> {
                 )
                 .hint("give it a width: `-1#8` is minus one in 8 bits"),
             ),
-            (Type::Int(_), _) => {}
+            (ExprType::Int(_), _) => {}
             (other, _) => {
                 let found = self.show(other);
                 self.error(
@@ -397,12 +409,12 @@ impl Body<'_, '_> {
         Ex { kind, ty, span }
     }
 
-    fn shift(&mut self, span: Span, op: BinaryOp, l: &Expr, r: &Expr) -> Ex {
+    fn shift(&mut self, span: SourceSpan, op: BinaryOp, l: &Expr, r: &Expr) -> Ex {
         let left = self.operand(l);
         let (keep, left) = match left {
             Operand::Place(place, ty) => {
                 // A slice is a new value. A variable, an element or a field keeps its width.
-                let keep = !matches!(place.parts.last(), Some(Part::Wires { .. }));
+                let keep = !matches!(place.parts.last(), Some(PartStep::Wires { .. }));
                 (keep, Ex { span: place.span, kind: ExKind::Read(place), ty })
             }
             Operand::Value(ex) => (false, ex),
@@ -420,10 +432,10 @@ impl Body<'_, '_> {
                 return broken(span);
             }
         }
-        if left.ty == Type::Broken || right.ty == Type::Broken {
+        if left.ty == ExprType::Broken || right.ty == ExprType::Broken {
             return broken(span);
         }
-        if let (BinaryOp::Shr, Type::Int(IntType { signed: true, width, .. })) = (op, &left.ty) {
+        if let (BinaryOp::Shr, ExprType::Int(IntType { signed: true, width, .. })) = (op, &left.ty) {
             let [value, by] = [l.span, r.span].map(|span| self.cx.sources.on_one_line(span));
             let name = matches!(l.kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..));
             let bits = if name { &value } else { "(…)" };
@@ -440,21 +452,21 @@ impl Body<'_, '_> {
         // the result is compatible with every number. Rotations and `>>>` keep width and type.
         let ty = match (op, &left.ty, &right.ty) {
             (BinaryOp::Rotl | BinaryOp::Sar, ty, _) => ty.clone(),
-            (_, Type::Int(a), Type::Int(b)) if a.width == b.width => right.ty.clone(),
-            _ => Type::Untyped,
+            (_, ExprType::Int(a), ExprType::Int(b)) if a.width == b.width => right.ty.clone(),
+            _ => ExprType::Untyped,
         };
         Ex { kind: ExKind::Shift { op, keep, open: false, operands: Box::new((left, right)) }, ty, span }
     }
 
-    fn binary(&mut self, span: Span, op: BinaryOp, l: Ex, r: Ex) -> Ex {
+    fn binary(&mut self, span: SourceSpan, op: BinaryOp, l: Ex, r: Ex) -> Ex {
         use BinaryOp::*;
-        if l.ty == Type::Broken || r.ty == Type::Broken {
+        if l.ty == ExprType::Broken || r.ty == ExprType::Broken {
             return broken(span);
         }
         let symbol = op.symbol();
         let equality = matches!(op, Eq | Ne);
         for side in [&l, &r] {
-            if !side.ty.is_number() && (!equality || side.ty == Type::Void) {
+            if !side.ty.is_number() && (!equality || side.ty == ExprType::Void) {
                 let found = self.show(&side.ty);
                 let at = side.span;
                 self.error(
@@ -498,26 +510,26 @@ impl Body<'_, '_> {
             }
         }
         let common = match (&l.ty, &r.ty) {
-            (Type::Untyped, _) => r.ty.clone(),
-            (Type::Int(a), Type::Int(b)) if a.signed && !b.signed => r.ty.clone(),
+            (ExprType::Untyped, _) => r.ty.clone(),
+            (ExprType::Int(a), ExprType::Int(b)) if a.signed && !b.signed => r.ty.clone(),
             _ => l.ty.clone(),
         };
-        let width = if common == Type::Untyped { None } else { Some(self.cx.types.width(&common)) };
-        let mut signed = matches!(common, Type::Int(IntType { signed: true, .. }));
+        let width = if common == ExprType::Untyped { None } else { Some(self.cx.types.width(&common)) };
+        let mut signed = matches!(common, ExprType::Int(IntType { signed: true, .. }));
         let ty = match op {
             Eq | Ne | Lt | Gt | Le | Ge => {
                 // With a single bit the comparator cannot handle a sign.
                 signed &= width != Some(1);
-                Type::uint(1)
+                ExprType::uint(1)
             }
             _ => common,
         };
         Ex { kind: ExKind::Binary { op, signed, width, operands: Box::new((l, r)) }, ty, span }
     }
 
-    fn wide(&mut self, span: Span, op: BinaryOp, l: Ex, r: Ex) -> Ex {
+    fn wide(&mut self, span: SourceSpan, op: BinaryOp, l: Ex, r: Ex) -> Ex {
         let symbol = op.symbol();
-        let (Type::Int(a), Type::Int(b)) = (&l.ty, &r.ty) else {
+        let (ExprType::Int(a), ExprType::Int(b)) = (&l.ty, &r.ty) else {
             self.error(
                 Diagnostic::error("wide::untyped", span, format!("`{symbol}` needs operands with a width"))
                     .hint("give constants a width: `5##8` is unsigned, `5#8` signed"),
@@ -561,11 +573,11 @@ impl Body<'_, '_> {
             );
             return broken(span);
         }
-        let ty = Type::Int(IntType::of_compiler(signed, width as u32));
+        let ty = ExprType::Int(IntType::of_compiler(signed, width as u32));
         Ex { kind: ExKind::Wide { op, signed, operands: Box::new((l, r)) }, ty, span }
     }
 
-    fn call(&mut self, span: Span, callee: &Expr, args: &[Expr]) -> Ex {
+    fn call(&mut self, span: SourceSpan, callee: &Expr, args: &[Expr]) -> Ex {
         let mut name = callee;
         while let ExprKind::Macro(inner) = &name.kind {
             name = inner;
@@ -635,7 +647,7 @@ impl Body<'_, '_> {
         self.calls.push((number, span));
         let signature = &self.cx.signatures[number];
         let (declared, ret) = (signature.span, signature.ret.clone());
-        let params: Vec<Type> = signature.params.iter().map(|(_, ty, _)| ty.clone()).collect();
+        let params: Vec<ExprType> = signature.params.iter().map(|(_, ty, _)| ty.clone()).collect();
         if params.len() != args.len() {
             self.wrong_count(name, span, params.len(), args.len(), declared);
             return Ex { kind: ExKind::Broken, ty: ret, span };

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::checker::{Checker, Choice, Generic, Global};
+use super::checker::{CallChoice, Checker, Generic, Global};
 use crate::ast::{self, Expr, ExprKind, Ident, TypeName};
 use crate::diagnostic::Diagnostic;
 use crate::expand;
 use crate::ir::Ex;
-use crate::source::Span;
-use crate::types::{Compatible, Type};
+use crate::source::SourceSpan;
+use crate::types::{Compatible, ExprType};
 
 /// The largest number of functions. It stops a generic function that calls itself with ever larger sizes.
 const MAX_FUNCTIONS: usize = 10_000;
 
 /// The choice for a name so far, with the type and the place of the argument that made it.
-type Chosen = (Choice, Type, Span);
+type Chosen = (CallChoice, ExprType, SourceSpan);
 
 /// Returns the name, if an expression is only a name.
 fn name_of(e: &Expr) -> Option<&Rc<str>> {
@@ -59,13 +59,13 @@ impl Checker<'_> {
     }
 
     /// Returns the number of parameters of a generic function, and the place of its declaration.
-    pub(super) fn generic_shape(&self, number: usize) -> (usize, Span) {
+    pub(super) fn generic_shape(&self, number: usize) -> (usize, SourceSpan) {
         let f = &self.generics[number].function;
         (f.params.len(), f.name.span)
     }
 
     /// Returns the function for a call with these arguments. Their number is that of the parameters.
-    pub(super) fn made_for(&mut self, number: usize, span: Span, args: &[Ex]) -> Option<usize> {
+    pub(super) fn made_for(&mut self, number: usize, span: SourceSpan, args: &[Ex]) -> Option<usize> {
         let f = Rc::clone(&self.generics[number].function);
         let choices = self.choose(&f, span, args)?;
         if let Some(made) = self.generics[number].made.get(&choices) {
@@ -83,8 +83,8 @@ impl Checker<'_> {
         let (mut name, mut text) = (f.name.name.to_string(), Vec::new());
         let values = f.generics.iter().zip(&choices).map(|(ident, choice)| {
             let (shown, kind) = match choice {
-                Choice::Type(ty) => (ty.to_string(), ExprKind::Ident(Rc::clone(ty))),
-                Choice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n))),
+                CallChoice::Type(ty) => (ty.to_string(), ExprKind::Ident(Rc::clone(ty))),
+                CallChoice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n))),
             };
             let plain = shown.replace("_t ", "").replace('[', "x").replace(']', "");
             name.push_str(&format!(".{plain}"));
@@ -104,32 +104,33 @@ impl Checker<'_> {
     }
 
     /// Returns the choices of a call for all names, in order.
-    fn choose(&mut self, f: &ast::Function, span: Span, args: &[Ex]) -> Option<Vec<Choice>> {
+    fn choose(&mut self, f: &ast::Function, span: SourceSpan, args: &[Ex]) -> Option<Vec<CallChoice>> {
         let mut chosen: HashMap<&str, Chosen> = HashMap::new();
         for (param, arg) in f.params.iter().zip(args) {
             let (mut base, mut sizes) = (arg.ty.clone(), Vec::new());
             for dim in &param.ty.dims {
-                let Type::Array(array) = &base else { break };
+                let ExprType::Array(array) = &base else { break };
                 sizes.push((dim, array.dims[0]));
                 base = self.types.element(array);
             }
-            if base == Type::Broken {
+            if base == ExprType::Broken {
                 return None;
             }
             if sizes.len() < param.ty.dims.len() {
                 // This argument already makes the call invalid.
                 continue;
             }
-            let mut choices: Vec<(&Rc<str>, Choice, Type)> = sizes
+            let mut choices: Vec<(&Rc<str>, CallChoice, ExprType)> = sizes
                 .into_iter()
-                .filter_map(|(dim, size)| Some((name_of(dim)?, Choice::Size(size), Type::Untyped)))
+                .filter_map(|(dim, size)| Some((name_of(dim)?, CallChoice::Size(size), ExprType::Untyped)))
                 .collect();
             match (&param.ty.name, &base) {
-                (TypeName::Named(ty), Type::Int(_) | Type::Struct(_) | Type::Array(_)) => {
-                    choices.push((&ty.name, Choice::Type(self.name_of_type(&base)), base.clone()));
+                (TypeName::Named(ty), ExprType::Int(_) | ExprType::Struct(_) | ExprType::Array(_)) => {
+                    choices.push((&ty.name, CallChoice::Type(self.name_of_type(&base)), base.clone()));
                 }
-                (TypeName::Int { width, .. }, Type::Int(int)) => {
-                    choices.extend(name_of(width).map(|w| (w, Choice::Size(int.width), Type::Untyped)));
+                (TypeName::Int { width, .. }, ExprType::Int(int)) => {
+                    choices
+                        .extend(name_of(width).map(|w| (w, CallChoice::Size(int.width), ExprType::Untyped)));
                 }
                 _ => {}
             }
@@ -169,17 +170,17 @@ impl Checker<'_> {
             chosen.insert(name, (choice, ty, at));
             return Some(());
         };
-        let sign = |ty: &Type| if let Type::Int(int) = ty { Some(int.signed) } else { None };
+        let sign = |ty: &ExprType| if let ExprType::Int(int) = ty { Some(int.signed) } else { None };
         let same = match (first, &choice) {
-            (Choice::Size(a), Choice::Size(b)) => a == b,
+            (CallChoice::Size(a), CallChoice::Size(b)) => a == b,
             _ => self.types.compatible(first_ty, &ty) != Compatible::No && sign(first_ty) == sign(&ty),
         };
         if same {
             return Some(());
         }
-        let show = |choice: &Choice| match choice {
-            Choice::Type(ty) => format!("`{ty}`"),
-            Choice::Size(n) => n.to_string(),
+        let show = |choice: &CallChoice| match choice {
+            CallChoice::Type(ty) => format!("`{ty}`"),
+            CallChoice::Size(n) => n.to_string(),
         };
         self.sink.push(
             Diagnostic::error(
@@ -198,20 +199,20 @@ impl Checker<'_> {
     }
 
     /// Returns a name for this type. A type without a name gets one that no source can contain.
-    fn name_of_type(&mut self, ty: &Type) -> Rc<str> {
+    fn name_of_type(&mut self, ty: &ExprType) -> Rc<str> {
         let name: Rc<str> = match ty {
-            Type::Int(int) => match int.typedef {
+            ExprType::Int(int) => match int.typedef {
                 Some(n) => return Rc::clone(&self.types.int_names[n as usize]),
                 None => format!("{} {}", if int.signed { "int_t" } else { "uint_t" }, int.width).into(),
             },
-            Type::Struct(s) => return Rc::clone(&self.types.structs[*s as usize].name),
-            Type::Array(a) => {
+            ExprType::Struct(s) => return Rc::clone(&self.types.structs[*s as usize].name),
+            ExprType::Array(a) => {
                 let dims: String = a.dims.iter().map(|d| format!("[{d}]")).collect();
                 format!("{}{dims}", self.name_of_type(&a.base)).into()
             }
-            Type::Broken | Type::Untyped | Type::Void => "void".into(),
+            ExprType::Broken | ExprType::Untyped | ExprType::Void => "void".into(),
         };
-        let nowhere = Span { file: 0, start: 0, end: 0 };
+        let nowhere = SourceSpan { file: 0, start: 0, end: 0 };
         self.globals.entry(Rc::clone(&name)).or_insert_with(|| Global::Type(ty.clone(), nowhere));
         name
     }

@@ -12,15 +12,15 @@ use std::collections::{HashMap, VecDeque};
 use crate::ast::Item;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::ir::{Func, Io, Module};
-use crate::source::{SourceMap, Span};
+use crate::source::{SourceMap, SourceSpan};
 use crate::types::Types;
-use checker::{Checker, Port};
+use checker::{Checker, PortDirective};
 
 /// Checks a program. Returns nothing if there are too many errors to continue.
 pub fn check(
     items: Vec<Item>,
     sources: &SourceMap,
-    root: Span,
+    root: SourceSpan,
     reverse_structs: bool,
     sink: &mut Sink,
 ) -> Option<Module> {
@@ -61,9 +61,9 @@ pub fn check(
     functions.iter().for_each(|f| cx.signature(f));
     let main = cx.main(root);
     let mut vars_of_main: Vec<body::Predeclared> = Vec::new();
-    let mut ports = |list: Vec<Port>, what: &str| -> Vec<Io> {
+    let mut ports = |list: Vec<PortDirective>, what: &str| -> Vec<Io> {
         list.into_iter()
-            .map(|Port { party, ty, rules, span }| {
+            .map(|PortDirective { party, ty, rules, span }| {
                 let (name, is_output) = (format!("{what}{party}").into(), what == "output");
                 vars_of_main.push(body::Predeclared { name, ty: ty.clone(), at: span, is_output });
                 Io { party, ty, rules, var: vars_of_main.len() as u32 - 1 }

@@ -1,12 +1,12 @@
 //! The context in which bodies are executed.
 
-use crate::Options;
+use crate::CompileOptions;
 use crate::ast::FunctionPragma;
 use crate::graph::Template;
 use crate::ir::Module;
 
 /// The error after a limit was exceeded and reported, so that execution ends.
-pub struct Stop;
+pub struct LimitExceeded;
 
 /// The treatment of calls of a function from `main`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,15 +19,15 @@ pub struct Placement {
 }
 
 /// The data with which bodies are executed.
-pub(crate) struct Context<'m> {
+pub(crate) struct ExecutionData<'m> {
     pub(crate) module: &'m Module,
-    pub(crate) options: &'m Options,
+    pub(crate) options: &'m CompileOptions,
     /// The circuits of the functions, with secret parameters.
     pub(crate) templates: Vec<Option<Template>>,
     pub(crate) placements: Vec<Placement>,
 }
 
-impl Context<'_> {
+impl ExecutionData<'_> {
     /// Returns whether all functions could be compiled, so that `main` can call them.
     pub fn complete(&self) -> bool {
         (0..self.templates.len()).all(|f| f == self.module.main || self.templates[f].is_some())
@@ -35,7 +35,7 @@ impl Context<'_> {
 }
 
 /// Returns the name of the built-in circuit that replaces a function, if there is one.
-pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
+pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a CompileOptions) -> Option<&'a str> {
     let f = &module.functions[function];
     let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
     let asked = f
@@ -51,6 +51,6 @@ pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Option
 }
 
 /// Returns whether a built-in circuit replaces a function.
-pub fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
+pub fn is_builtin(module: &Module, function: usize, options: &CompileOptions) -> bool {
     builtin_name(module, function, options).is_some()
 }

@@ -2,13 +2,13 @@
 
 use brickwork_base::stop::look;
 
-use super::context::{Context, Stop, is_builtin};
-use super::trace::{Call, Trace};
+use super::context::{ExecutionData, LimitExceeded, is_builtin};
+use super::trace::{SlotCall, Trace};
 use crate::arith;
 use crate::diagnostic::{Diagnostic, Sink};
-use crate::graph::{Bit, Graph};
-use crate::ir::{Ex, ExKind, Func, Place, St};
-use crate::source::Span;
+use crate::graph::{Graph, GraphBit};
+use crate::ir::{Ex, ExKind, Func, St, VariablePart};
+use crate::source::SourceSpan;
 
 /// The depth of calls to which bodies are executed again for known arguments. Deeper calls append a
 /// function's circuit, which folds almost as well and keeps the work bounded.
@@ -19,7 +19,7 @@ const MAX_OPEN: u32 = 200;
 /// A variable.
 #[derive(Default)]
 pub(super) struct Var {
-    pub(super) bits: Vec<Bit>,
+    pub(super) bits: Vec<GraphBit>,
     /// The number of open secret conditions at its declaration. Later conditions guard the writes to it.
     depth: usize,
 }
@@ -29,7 +29,7 @@ pub(super) struct Frame<'m> {
     widths: &'m [u32],
     pub(super) vars: Vec<Var>,
     /// The open secret conditions. Each one includes the earlier ones.
-    conditions: Vec<Bit>,
+    conditions: Vec<GraphBit>,
     /// True if calls become slots: in `main`, or in a function that is executed as part of it.
     pub(super) top: bool,
     /// True for `main`, which writes outputs, so that nothing may follow a `return`.
@@ -38,7 +38,7 @@ pub(super) struct Frame<'m> {
     width: usize,
     /// The returned values, each with its condition. The first one whose condition holds counts. Nothing else
     /// of a function is visible outside, so statements after a `return` need no condition.
-    returned: Vec<(Bit, Vec<Bit>)>,
+    returned: Vec<(GraphBit, Vec<GraphBit>)>,
 }
 
 /// The way in which a statement ends.
@@ -66,7 +66,7 @@ pub(super) struct Spot {
     /// The position of its first bit, if all secret indexes are 0.
     pub(super) offset: usize,
     /// The secret indexes.
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<SecretIndex>,
     /// The width in bits.
     pub(super) width: usize,
     /// True if an error was reported.
@@ -74,8 +74,8 @@ pub(super) struct Spot {
 }
 
 /// A secret index into an array.
-pub(super) struct Choice {
-    pub(super) index: Vec<Bit>,
+pub(super) struct SecretIndex {
+    pub(super) index: Vec<GraphBit>,
     /// The number of elements.
     pub(super) count: usize,
     /// The number of bits from one element to the next.
@@ -97,7 +97,7 @@ impl<'m> Frame<'m> {
 }
 
 pub(super) struct Exec<'c, 'm, 's> {
-    pub(super) cx: &'c Context<'m>,
+    pub(super) cx: &'c ExecutionData<'m>,
     pub(super) graph: Graph,
     pub(super) sink: &'s mut Sink,
     pub(super) trace: Trace,
@@ -109,7 +109,7 @@ pub(super) struct Exec<'c, 'm, 's> {
 }
 
 impl<'c, 'm, 's> Exec<'c, 'm, 's> {
-    pub(super) fn new(cx: &'c Context<'m>, sink: &'s mut Sink) -> Self {
+    pub(super) fn new(cx: &'c ExecutionData<'m>, sink: &'s mut Sink) -> Self {
         let limit = usize::try_from(cx.options.max_gates).unwrap_or(usize::MAX);
         Exec {
             cx,
@@ -123,7 +123,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Stops if the circuit or the number of steps has become too large.
-    fn check(&mut self, span: Span) -> Result<(), Stop> {
+    fn check(&mut self, span: SourceSpan) -> Result<(), LimitExceeded> {
         look();
         self.steps += 1;
         if self.graph.full() {
@@ -139,7 +139,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                      `Options::max_gates` sets the limit)",
                 ),
             );
-            return Err(Stop);
+            return Err(LimitExceeded);
         }
         if self.steps > self.cx.options.max_steps {
             self.sink.push(
@@ -154,12 +154,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                      `Options::max_steps` sets the limit)",
                 ),
             );
-            return Err(Stop);
+            return Err(LimitExceeded);
         }
         Ok(())
     }
 
-    pub(super) fn statements(&mut self, f: &mut Frame<'_>, list: &[St]) -> Result<Flow, Stop> {
+    pub(super) fn statements(&mut self, f: &mut Frame<'_>, list: &[St]) -> Result<Flow, LimitExceeded> {
         for s in list {
             if self.statement(f, s)? == Flow::Returned {
                 return Ok(Flow::Returned);
@@ -168,7 +168,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(Flow::Next)
     }
 
-    fn statement(&mut self, f: &mut Frame<'_>, statement: &St) -> Result<Flow, Stop> {
+    fn statement(&mut self, f: &mut Frame<'_>, statement: &St) -> Result<Flow, LimitExceeded> {
         match statement {
             St::Expr(Ex { kind: ExKind::Assign(place, value), span, .. }) => {
                 self.mark(f);
@@ -184,7 +184,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                     let value = self.whole(f, e)?;
                     bits.extend(self.fit(e, value, *width as usize));
                 }
-                bits.resize(f.widths[*var as usize] as usize, Bit::ZERO);
+                bits.resize(f.widths[*var as usize] as usize, GraphBit::ZERO);
                 f.vars[*var as usize] = Var { bits, depth: f.conditions.len() };
             }
             St::Block(list) => return self.statements(f, list),
@@ -196,7 +196,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                     && !returns(body)
                 {
                     self.sink.push(limits.endless(*span, cond.span));
-                    return Err(Stop);
+                    return Err(LimitExceeded);
                 }
                 let mut rounds = 0;
                 loop {
@@ -240,7 +240,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                                  limit)",
                             ),
                         );
-                        return Err(Stop);
+                        return Err(LimitExceeded);
                     }
                     if self.statement(f, body)? == Flow::Returned {
                         return Ok(Flow::Returned);
@@ -272,7 +272,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         Ok(Flow::Next)
     }
 
-    fn return_now(&mut self, f: &mut Frame<'_>, value: Option<&Ex>, span: Span) -> Result<(), Stop> {
+    fn return_now(
+        &mut self,
+        f: &mut Frame<'_>,
+        value: Option<&Ex>,
+        span: SourceSpan,
+    ) -> Result<(), LimitExceeded> {
         if f.is_main && !f.conditions.is_empty() {
             self.sink.push(
                 Diagnostic::error("known::return", span, "`main` cannot return under a secret condition")
@@ -285,12 +290,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         if let Some(value) = value {
             let bits = self.whole(f, value)?;
             let bits = self.fit(value, bits, f.width);
-            f.returned.push((f.conditions.last().copied().unwrap_or(Bit::ONE), bits));
+            f.returned.push((f.conditions.last().copied().unwrap_or(GraphBit::ONE), bits));
         }
         Ok(())
     }
 
-    fn guarded(&mut self, f: &mut Frame<'_>, condition: Bit, body: &St) -> Result<Flow, Stop> {
+    fn guarded(&mut self, f: &mut Frame<'_>, condition: GraphBit, body: &St) -> Result<Flow, LimitExceeded> {
         let all = match f.conditions.last() {
             Some(&outer) => self.graph.and(outer, condition),
             None => condition,
@@ -309,7 +314,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Executes an expression that is not part of another expression.
-    pub(super) fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
+    pub(super) fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<GraphBit>, LimitExceeded> {
         self.mark(f);
         let bits = self.ex(f, e)?;
         self.check(e.span)?;
@@ -317,14 +322,20 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Reads a part of these bits.
-    pub(super) fn read(&mut self, bits: &[Bit], spot: &Spot) -> Vec<Bit> {
+    pub(super) fn read(&mut self, bits: &[GraphBit], spot: &Spot) -> Vec<GraphBit> {
         if spot.broken {
-            return vec![Bit::ZERO; spot.width];
+            return vec![GraphBit::ZERO; spot.width];
         }
         self.read_choices(bits, spot.offset, &spot.choices, spot.width)
     }
 
-    fn read_choices(&mut self, bits: &[Bit], offset: usize, choices: &[Choice], width: usize) -> Vec<Bit> {
+    fn read_choices(
+        &mut self,
+        bits: &[GraphBit],
+        offset: usize,
+        choices: &[SecretIndex],
+        width: usize,
+    ) -> Vec<GraphBit> {
         let Some((choice, rest)) = choices.split_first() else {
             return bits[offset..offset + width].to_vec();
         };
@@ -335,7 +346,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Writes a part of a variable, if the secret conditions since its declaration hold.
-    pub(super) fn write(&mut self, f: &mut Frame<'_>, place: &Place, spot: &Spot, bits: &[Bit]) {
+    pub(super) fn write(&mut self, f: &mut Frame<'_>, place: &VariablePart, spot: &Spot, bits: &[GraphBit]) {
         if spot.broken {
             return;
         }
@@ -343,14 +354,15 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         let var = &mut vars[place.var as usize];
         let enabled = match conditions.last() {
             Some(&condition) if conditions.len() > var.depth => condition,
-            _ => Bit::ONE,
+            _ => GraphBit::ONE,
         };
-        let choices: Vec<(&[Bit], usize)> = spot.choices.iter().map(|c| (&c.index[..], c.count)).collect();
+        let choices: Vec<(&[GraphBit], usize)> =
+            spot.choices.iter().map(|c| (&c.index[..], c.count)).collect();
         let lines = arith::decode(&mut self.graph, &choices, enabled);
         for (indexes, line) in lines {
             let from = indexes.iter().zip(&spot.choices).fold(spot.offset, |at, (i, c)| at + i * c.stride);
             let old = &mut var.bits[from..from + bits.len()];
-            if line == Bit::ONE {
+            if line == GraphBit::ONE {
                 old.copy_from_slice(bits);
                 continue;
             }
@@ -361,7 +373,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Assigns a value, and returns its place.
-    pub(super) fn assign(&mut self, f: &mut Frame<'_>, place: &Place, value: &Ex) -> Result<Spot, Stop> {
+    pub(super) fn assign(
+        &mut self,
+        f: &mut Frame<'_>,
+        place: &VariablePart,
+        value: &Ex,
+    ) -> Result<Spot, LimitExceeded> {
         let spot = self.place(f, place)?;
         let bits = self.ex(f, value)?;
         let bits = self.fit(value, bits, spot.width);
@@ -373,14 +390,14 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     pub(super) fn step(
         &mut self,
         f: &mut Frame<'_>,
-        place: &Place,
+        place: &VariablePart,
         spot: &Spot,
         increment: bool,
-    ) -> Vec<Bit> {
+    ) -> Vec<GraphBit> {
         let old = self.read(&f.vars[place.var as usize].bits, spot);
-        let one = arith::extend(&[Bit::ONE], old.len());
+        let one = arith::extend(&[GraphBit::ONE], old.len());
         let new = if increment {
-            arith::add(&mut self.graph, &old, &one, Bit::ZERO)
+            arith::add(&mut self.graph, &old, &one, GraphBit::ZERO)
         } else {
             arith::sub(&mut self.graph, &old, &one)
         };
@@ -392,9 +409,9 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     pub(super) fn call_body(
         &mut self,
         function: usize,
-        args: Vec<Vec<Bit>>,
+        args: Vec<Vec<GraphBit>>,
         top: bool,
-    ) -> Result<Vec<Bit>, Stop> {
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
         let cx = self.cx;
         let callee = &cx.module.functions[function];
         let width = cx.module.types.width(&callee.ret) as usize;
@@ -404,7 +421,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
         self.statements(&mut frame, &callee.body)?;
         // Every path ends with a `return`, so the last value counts if no other condition holds.
-        let Some((_, mut result)) = frame.returned.pop() else { return Ok(vec![Bit::ZERO; width]) };
+        let Some((_, mut result)) = frame.returned.pop() else { return Ok(vec![GraphBit::ZERO; width]) };
         for (condition, value) in frame.returned.iter().rev() {
             for (bit, value) in result.iter_mut().zip(value) {
                 *bit = self.graph.mux(*condition, *value, *bit);
@@ -414,7 +431,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Executes a function's body, in which arguments may be known.
-    fn call_known(&mut self, function: usize, args: Vec<Vec<Bit>>, top: bool) -> Result<Vec<Bit>, Stop> {
+    fn call_known(
+        &mut self,
+        function: usize,
+        args: Vec<Vec<GraphBit>>,
+        top: bool,
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
         self.depth += 1;
         let outer = std::mem::replace(&mut self.parameters_known, true);
         let result = self.call_body(function, args, top);
@@ -427,12 +449,12 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     pub(super) fn call(
         &mut self,
         f: &Frame<'_>,
-        span: Span,
+        span: SourceSpan,
         function: usize,
-        args: Vec<Vec<Bit>>,
-    ) -> Result<Vec<Bit>, Stop> {
+        args: Vec<Vec<GraphBit>>,
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
         let cx = self.cx;
-        let Some(template) = &cx.templates[function] else { return Err(Stop) };
+        let Some(template) = &cx.templates[function] else { return Err(LimitExceeded) };
         let callee = &cx.module.functions[function];
         let builtin = is_builtin(cx.module, function, cx.options);
         let placement = cx.placements[function];
@@ -455,7 +477,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                     )
                     .hint("put `/*@ component */` before one of the functions between"),
                 );
-                return Err(Stop);
+                return Err(LimitExceeded);
             }
             if !callee.calls.is_empty() || (some_known && !builtin) {
                 return self.call_known(function, args, true);
@@ -467,14 +489,14 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Makes a slot for a call, unless the result is known or consists of wires of the arguments.
-    fn slot(&mut self, function: usize, args: &[Bit]) -> Vec<Bit> {
+    fn slot(&mut self, function: usize, args: &[GraphBit]) -> Vec<GraphBit> {
         let Some(template) = &self.cx.templates[function] else { return Vec::new() };
-        let through = |o: &Bit| match o.known() {
+        let through = |o: &GraphBit| match o.known() {
             Some(_) => Some(*o),
             None if o.node() <= template.inputs && !o.inverted() => Some(args[o.node() as usize - 1]),
             None => None,
         };
-        let direct: Vec<Option<Bit>> = template.outputs.iter().map(through).collect();
+        let direct: Vec<Option<GraphBit>> = template.outputs.iter().map(through).collect();
         let forced = self.cx.placements[function].component
             && !args.is_empty()
             && template.outputs.iter().any(|o| o.known().is_none());
@@ -483,7 +505,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
         let first = self.graph.len();
         let results = self.graph.leaves(template.outputs.len() as u32);
-        self.trace.calls.push(Call {
+        self.trace.calls.push(SlotCall {
             function: function as u32,
             args: self.trace.args.len(),
             inputs: args.len() as u32,
@@ -499,11 +521,11 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Returns the value of the expression `e`, brought to `width` bits. Warns if this changes a constant.
-    pub(super) fn fit(&mut self, e: &Ex, bits: Vec<Bit>, width: usize) -> Vec<Bit> {
+    pub(super) fn fit(&mut self, e: &Ex, bits: Vec<GraphBit>, width: usize) -> Vec<GraphBit> {
         if bits.len() > width
-            && e.ty == crate::types::Type::Untyped
+            && e.ty == crate::types::ExprType::Untyped
             && arith::all_known(&bits)
-            && bits[width..].contains(&Bit::ONE)
+            && bits[width..].contains(&GraphBit::ONE)
         {
             let (before, after) = (arith::known(&bits), arith::known(&bits[..width]).unwrap_or(0));
             let before = before.map_or("this constant".into(), |v| v.to_string());

@@ -1,20 +1,20 @@
 //! Executes expressions.
 
-use super::context::Stop;
-use super::exec::{Choice, Exec, Frame, Spot};
+use super::context::LimitExceeded;
+use super::exec::{Exec, Frame, SecretIndex, Spot};
 use crate::arith;
 use crate::ast::BinaryOp;
 use crate::diagnostic::Diagnostic;
-use crate::graph::Bit;
-use crate::ir::{Ex, ExKind, Part, Place};
-use crate::source::Span;
-use crate::types::{MAX_WIDTH, Type};
+use crate::graph::GraphBit;
+use crate::ir::{Ex, ExKind, PartStep, VariablePart};
+use crate::source::SourceSpan;
+use crate::types::{ExprType, MAX_WIDTH};
 
 /// A number that selects a part of a value.
 enum Number {
     Known(u64),
     /// A secret number, as unsigned bits.
-    Secret(Vec<Bit>),
+    Secret(Vec<GraphBit>),
     /// An invalid number, which was reported.
     Wrong,
 }
@@ -29,10 +29,10 @@ fn all_ones(bits: usize) -> u64 {
 const MAX_SECRET_SHIFT: u64 = 1 << 16;
 
 impl Exec<'_, '_, '_> {
-    pub(super) fn ex(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
+    pub(super) fn ex(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<GraphBit>, LimitExceeded> {
         Ok(match &e.kind {
             ExKind::Const { value, width } => {
-                (0..*width).map(|i| Bit::constant(i < 64 && value >> i & 1 == 1)).collect()
+                (0..*width).map(|i| GraphBit::constant(i < 64 && value >> i & 1 == 1)).collect()
             }
             ExKind::Read(place) => {
                 let spot = self.place(f, place)?;
@@ -59,13 +59,13 @@ impl Exec<'_, '_, '_> {
                 use BinaryOp::{Div, Ge, Gt, Le, Lt, Rem};
                 if *signed
                     && matches!(op, Lt | Gt | Le | Ge | Div | Rem)
-                    && (l.ty == Type::Untyped) != (r.ty == Type::Untyped)
+                    && (l.ty == ExprType::Untyped) != (r.ty == ExprType::Untyped)
                 {
-                    let (constant, bits) = if l.ty == Type::Untyped { (l, &a) } else { (r, &b) };
+                    let (constant, bits) = if l.ty == ExprType::Untyped { (l, &a) } else { (r, &b) };
                     self.lint_sign(constant, bits);
                 }
                 let result = self.binary(*op, *signed, &a, &b);
-                if l.ty == Type::Untyped && r.ty == Type::Untyped {
+                if l.ty == ExprType::Untyped && r.ty == ExprType::Untyped {
                     self.lint(e.span, *op, &a, &b, &result);
                 }
                 result
@@ -106,7 +106,7 @@ impl Exec<'_, '_, '_> {
                 self.call(f, e.span, *function, values)?
             }
             // Programs with errors are not executed.
-            ExKind::Broken => return Err(Stop),
+            ExKind::Broken => return Err(LimitExceeded),
         })
     }
 
@@ -116,9 +116,9 @@ impl Exec<'_, '_, '_> {
         f: &mut Frame<'_>,
         op: BinaryOp,
         keep: bool,
-        bits: Vec<Bit>,
+        bits: Vec<GraphBit>,
         by: &Ex,
-    ) -> Result<Vec<Bit>, Stop> {
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
         let amount = match self.number(f, by, "the amount of a shift")? {
             Number::Wrong => return Ok(bits),
             Number::Known(amount) => Err(amount),
@@ -152,12 +152,16 @@ impl Exec<'_, '_, '_> {
 
     /// Computes `>>>`, which keeps the type and the width. The sign bit is XORed to all bits before a logical
     /// shift and again after it, so copies of it come in. Both XORs are free.
-    fn shift_with_sign(&mut self, f: &mut Frame<'_>, (value, by): &(Ex, Ex)) -> Result<Vec<Bit>, Stop> {
+    fn shift_with_sign(
+        &mut self,
+        f: &mut Frame<'_>,
+        (value, by): &(Ex, Ex),
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
         let mut bits = self.ex(f, value)?;
-        let mut sign = Bit::ZERO;
-        if let Type::Int(int) = value.ty {
+        let mut sign = GraphBit::ZERO;
+        if let ExprType::Int(int) = value.ty {
             bits = arith::extend(&bits, int.width as usize);
-            sign = bits.last().copied().filter(|_| int.signed).unwrap_or(Bit::ZERO);
+            sign = bits.last().copied().filter(|_| int.signed).unwrap_or(GraphBit::ZERO);
         }
         bits.iter_mut().for_each(|bit| *bit = self.graph.xor(*bit, sign));
         let mut bits = self.shift(f, BinaryOp::Shr, true, bits, by)?;
@@ -171,9 +175,9 @@ impl Exec<'_, '_, '_> {
         &mut self,
         f: &mut Frame<'_>,
         op: BinaryOp,
-        bits: Vec<Bit>,
+        bits: Vec<GraphBit>,
         by: &Ex,
-    ) -> Result<Vec<Bit>, Stop> {
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
         let amount = self.ex(f, by)?;
         let left = op == BinaryOp::Shl;
         let grows = if left { all_ones(amount.len()) } else { 0 };
@@ -185,7 +189,7 @@ impl Exec<'_, '_, '_> {
         Ok(arith::shift_by(&mut self.graph, &bits, &amount, left))
     }
 
-    fn too_wide(&mut self, span: Span, by: u64) {
+    fn too_wide(&mut self, span: SourceSpan, by: u64) {
         self.sink.push(
             Diagnostic::error(
                 "shift::amount",
@@ -196,7 +200,7 @@ impl Exec<'_, '_, '_> {
         );
     }
 
-    fn binary(&mut self, op: BinaryOp, signed: bool, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
+    fn binary(&mut self, op: BinaryOp, signed: bool, a: &[GraphBit], b: &[GraphBit]) -> Vec<GraphBit> {
         use BinaryOp::*;
         let g = &mut self.graph;
         let pairs = || a.iter().zip(b).map(|(x, y)| (*x, *y));
@@ -210,7 +214,7 @@ impl Exec<'_, '_, '_> {
             Gt => vec![arith::less(g, b, a, signed)],
             Le => vec![!arith::less(g, b, a, signed)],
             Ge => vec![!arith::less(g, a, b, signed)],
-            Add => arith::add(g, a, b, Bit::ZERO),
+            Add => arith::add(g, a, b, GraphBit::ZERO),
             Sub => arith::sub(g, a, b),
             Mul => arith::multiply(g, a, b, a.len()),
             Div | Rem => arith::divide(g, a, b, signed, op == Rem),
@@ -221,9 +225,9 @@ impl Exec<'_, '_, '_> {
     }
 
     /// Warns if an untyped constant becomes negative because the other operand is signed.
-    fn lint_sign(&mut self, e: &Ex, bits: &[Bit]) {
+    fn lint_sign(&mut self, e: &Ex, bits: &[GraphBit]) {
         if bits.len() > 1
-            && bits.last() == Some(&Bit::ONE)
+            && bits.last() == Some(&GraphBit::ONE)
             && let Some(value) = arith::known(bits).and_then(|v| i128::try_from(v).ok())
             && let Some(power) = 1i128.checked_shl(bits.len() as u32).filter(|power| *power > 0)
         {
@@ -240,7 +244,7 @@ impl Exec<'_, '_, '_> {
     }
 
     /// Warns if the small width of untyped constants changes a result.
-    fn lint(&mut self, span: Span, op: BinaryOp, a: &[Bit], b: &[Bit], result: &[Bit]) {
+    fn lint(&mut self, span: SourceSpan, op: BinaryOp, a: &[GraphBit], b: &[GraphBit], result: &[GraphBit]) {
         let (Some(x), Some(y), Some(got)) = (arith::known(a), arith::known(b), arith::known(result)) else {
             return;
         };
@@ -267,16 +271,16 @@ impl Exec<'_, '_, '_> {
 
     /// Returns an index, the amount of a shift, or the first wire of a slice. A known number must not be
     /// negative.
-    fn number(&mut self, f: &mut Frame<'_>, e: &Ex, what: &str) -> Result<Number, Stop> {
+    fn number(&mut self, f: &mut Frame<'_>, e: &Ex, what: &str) -> Result<Number, LimitExceeded> {
         let bits = self.ex(f, e)?;
         if !arith::all_known(&bits) {
             return Ok(Number::Secret(bits));
         }
         let (low, high) = bits.split_at(bits.len().min(64));
         let value = arith::known(low).unwrap_or(0) as u64;
-        let signed = matches!(e.ty, Type::Int(int) if int.signed);
-        let negative = value >> 63 == 1 || (signed && bits.last() == Some(&Bit::ONE));
-        if self.parameters_known && (negative || high.contains(&Bit::ONE)) {
+        let signed = matches!(e.ty, ExprType::Int(int) if int.signed);
+        let negative = value >> 63 == 1 || (signed && bits.last() == Some(&GraphBit::ONE));
+        if self.parameters_known && (negative || high.contains(&GraphBit::ONE)) {
             return Ok(Number::Secret(bits));
         }
         if negative {
@@ -290,7 +294,7 @@ impl Exec<'_, '_, '_> {
     }
 
     /// Returns the part of a variable that a place selects, after a `++` or `--` before it was executed.
-    pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<Spot, Stop> {
+    pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &VariablePart) -> Result<Spot, LimitExceeded> {
         let whole = f.vars[place.var as usize].bits.len();
         self.parts(f, Some(place), &place.parts, whole)
     }
@@ -299,23 +303,23 @@ impl Exec<'_, '_, '_> {
     fn parts(
         &mut self,
         f: &mut Frame<'_>,
-        place: Option<&Place>,
-        parts: &[Part],
+        place: Option<&VariablePart>,
+        parts: &[PartStep],
         whole: usize,
-    ) -> Result<Spot, Stop> {
+    ) -> Result<Spot, LimitExceeded> {
         let mut spot = Spot { offset: 0, choices: Vec::new(), width: whole, broken: false };
         for part in parts {
             match part {
-                Part::Field { offset, width } => {
+                PartStep::Field { offset, width } => {
                     spot.offset += *offset as usize;
                     spot.width = *width as usize;
                 }
-                Part::Step { increment } => {
+                PartStep::Step { increment } => {
                     if let Some(place) = place {
                         self.step(f, place, &spot, *increment);
                     }
                 }
-                Part::Index { index, count, width } => {
+                PartStep::Index { index, count, width } => {
                     let (count, stride) = (*count as usize, *width as usize);
                     match self.number(f, index, "an index")? {
                         Number::Known(at) if at < count as u64 => spot.offset += at as usize * stride,
@@ -331,15 +335,15 @@ impl Exec<'_, '_, '_> {
                             );
                         }
                         Number::Known(at) => {
-                            let index = (0..64).map(|i| Bit::constant(at >> i & 1 == 1)).collect();
-                            spot.choices.push(Choice { index, count, stride });
+                            let index = (0..64).map(|i| GraphBit::constant(at >> i & 1 == 1)).collect();
+                            spot.choices.push(SecretIndex { index, count, stride });
                         }
-                        Number::Secret(index) => spot.choices.push(Choice { index, count, stride }),
+                        Number::Secret(index) => spot.choices.push(SecretIndex { index, count, stride }),
                         Number::Wrong => spot.broken = true,
                     }
                     spot.width = stride;
                 }
-                Part::Wires { base, width: w, span } => {
+                PartStep::Wires { base, width: w, span } => {
                     let (width, w) = (spot.width, *w as usize);
                     let first = match self.number(f, base, "the first wire of a slice")? {
                         Number::Known(first) => Some(first),
@@ -388,7 +392,7 @@ impl Exec<'_, '_, '_> {
 
 /// Shifts are logical. A variable keeps its width. Other values become wider to the left and narrower to the
 /// right.
-fn shift(op: BinaryOp, keep: bool, mut bits: Vec<Bit>, amount: u64) -> Vec<Bit> {
+fn shift(op: BinaryOp, keep: bool, mut bits: Vec<GraphBit>, amount: u64) -> Vec<GraphBit> {
     let width = bits.len();
     let cut = usize::try_from(amount).unwrap_or(usize::MAX).min(width);
     match (op, keep) {
@@ -400,23 +404,23 @@ fn shift(op: BinaryOp, keep: bool, mut bits: Vec<Bit>, amount: u64) -> Vec<Bit> 
         }
         (BinaryOp::Shl, true) => {
             bits.rotate_right(cut);
-            bits[..cut].fill(Bit::ZERO);
+            bits[..cut].fill(GraphBit::ZERO);
             bits
         }
         (BinaryOp::Shl, false) => {
-            let mut out = vec![Bit::ZERO; amount as usize];
+            let mut out = vec![GraphBit::ZERO; amount as usize];
             out.extend(bits);
             out
         }
         (_, true) => {
             bits.drain(..cut);
-            bits.resize(width, Bit::ZERO);
+            bits.resize(width, GraphBit::ZERO);
             bits
         }
         (_, false) => {
             bits.drain(..cut);
             if bits.is_empty() {
-                bits.push(Bit::ZERO);
+                bits.push(GraphBit::ZERO);
             }
             bits
         }

@@ -1,15 +1,15 @@
 //! Finds loops whose counter is too narrow for their condition.
 
-use super::context::Stop;
+use super::context::LimitExceeded;
 use super::exec::{Exec, Frame};
 use crate::arith;
 use crate::ast::BinaryOp;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Ex, ExKind};
-use crate::source::Span;
+use crate::source::SourceSpan;
 
 /// A condition that compares a counter with a constant.
-pub(super) struct Limits {
+pub(super) struct CounterCondition {
     /// The comparison, with the counter on the left.
     op: BinaryOp,
     signed: bool,
@@ -33,7 +33,11 @@ fn is_constant(e: &Ex) -> bool {
 
 impl Exec<'_, '_, '_> {
     /// Returns the two sides of a loop's condition, if one is a variable and the other a constant.
-    pub(super) fn limits(&mut self, f: &mut Frame<'_>, cond: &Ex) -> Result<Option<Limits>, Stop> {
+    pub(super) fn limits(
+        &mut self,
+        f: &mut Frame<'_>,
+        cond: &Ex,
+    ) -> Result<Option<CounterCondition>, LimitExceeded> {
         use BinaryOp::{Ge, Gt, Le, Lt, Ne};
         let ExKind::Binary { op, signed, width: Some(width), operands } = &cond.kind else { return Ok(None) };
         let is_counter = |e: &Ex| matches!(&e.kind, ExKind::Read(place) if place.parts.is_empty());
@@ -64,11 +68,11 @@ impl Exec<'_, '_, '_> {
         let (Ok(low), true) = (i128::try_from(low), *width < 127) else { return Ok(None) };
         let negative = *signed && low >> (width - 1) & 1 == 1;
         let value = if negative { low - (1 << width) } else { low };
-        Ok(Some(Limits { op, signed: *signed, width: *width, written, value }))
+        Ok(Some(CounterCondition { op, signed: *signed, width: *width, written, value }))
     }
 }
 
-impl Limits {
+impl CounterCondition {
     fn least(&self) -> i128 {
         if self.signed { -(1 << (self.width - 1)) } else { 0 }
     }
@@ -97,7 +101,7 @@ impl Limits {
     }
 
     /// Returns the error about a loop whose condition is always true.
-    pub(super) fn endless(&self, at: Span, cond: Span) -> Diagnostic {
+    pub(super) fn endless(&self, at: SourceSpan, cond: SourceSpan) -> Diagnostic {
         let kind = self.kind(self.width);
         let (reason, hint) = if self.op == BinaryOp::Le {
             let wider = self.kind(self.needed().max(self.width + 1));
@@ -134,7 +138,7 @@ impl Limits {
     }
 
     /// Returns the warning about a loop that never runs because of its counter's range.
-    pub(super) fn never(&self, at: Span, cond: Span) -> Option<Diagnostic> {
+    pub(super) fn never(&self, at: SourceSpan, cond: SourceSpan) -> Option<Diagnostic> {
         let cut = self.written >> self.width != 0;
         let impossible = match self.op {
             BinaryOp::Lt => self.value == self.least(),

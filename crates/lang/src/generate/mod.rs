@@ -12,23 +12,23 @@ mod trace;
 
 use std::collections::HashSet;
 
-pub(crate) use context::Context;
+pub(crate) use context::ExecutionData;
 pub use context::Placement;
 pub use trace::Trace;
 
-use crate::Options;
+use crate::CompileOptions;
 use crate::ast::FunctionPragma;
 use crate::diagnostic::{Diagnostic, Sink};
-use crate::graph::{Bit, Graph, Template};
+use crate::graph::{Graph, GraphBit, Template};
 use crate::ir::Module;
 use context::{builtin_name, is_builtin};
 use exec::{Exec, Frame};
 
 /// Makes the circuits of all functions.
-pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) -> Context<'m> {
+pub fn templates<'m>(module: &'m Module, options: &'m CompileOptions, sink: &mut Sink) -> ExecutionData<'m> {
     let placements = placements(module, options, sink);
     let count = module.functions.len();
-    let mut cx = Context { module, options, templates: (0..count).map(|_| None).collect(), placements };
+    let mut cx = ExecutionData { module, options, templates: (0..count).map(|_| None).collect(), placements };
     for function in callees_first(module) {
         if function == module.main {
             continue;
@@ -47,7 +47,7 @@ pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) 
     cx
 }
 
-fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Template> {
+fn generic(cx: &ExecutionData<'_>, function: usize, sink: &mut Sink) -> Option<Template> {
     let f = &cx.module.functions[function];
     let mut exec = Exec::new(cx, sink);
     let mut inputs = 0;
@@ -66,7 +66,7 @@ fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Templat
 
 /// Returns the circuit of a function for which some parameter bits are known. Its inputs are the other bits.
 pub fn specialise(
-    cx: &Context<'_>,
+    cx: &ExecutionData<'_>,
     function: usize,
     pattern: &[Option<bool>],
     sink: &mut Sink,
@@ -74,7 +74,8 @@ pub fn specialise(
     let f = &cx.module.functions[function];
     let mut exec = Exec::new(cx, sink);
     exec.parameters_known = true;
-    let bits: Vec<Bit> = pattern.iter().map(|b| b.map_or_else(|| exec.graph.leaf(), Bit::constant)).collect();
+    let bits: Vec<GraphBit> =
+        pattern.iter().map(|b| b.map_or_else(|| exec.graph.leaf(), GraphBit::constant)).collect();
     let inputs = exec.graph.len() - 1;
     let result = if is_builtin(cx.module, function, cx.options) {
         exec.graph.append(cx.templates[function].as_ref()?, &bits)
@@ -92,7 +93,7 @@ pub fn specialise(
 }
 
 /// Executes `main`.
-pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
+pub fn main(cx: &ExecutionData<'_>, sink: &mut Sink) -> Option<Trace> {
     let main = &cx.module.functions[cx.module.main];
     let mut exec = Exec::new(cx, sink);
     let mut frame = Frame::new(main, 0, true);
@@ -101,7 +102,8 @@ pub fn main(cx: &Context<'_>, sink: &mut Sink) -> Option<Trace> {
         frame.vars[input.var as usize].bits = exec.graph.leaves(cx.module.types.width(&input.ty));
     }
     for output in &cx.module.outputs {
-        frame.vars[output.var as usize].bits = vec![Bit::ZERO; cx.module.types.width(&output.ty) as usize];
+        frame.vars[output.var as usize].bits =
+            vec![GraphBit::ZERO; cx.module.types.width(&output.ty) as usize];
     }
     exec.trace.inputs = exec.graph.len() - 1;
     exec.statements(&mut frame, &main.body).ok()?;
@@ -141,7 +143,7 @@ fn callees_first(module: &Module) -> Vec<usize> {
     order
 }
 
-fn placements(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Placement> {
+fn placements(module: &Module, options: &CompileOptions, sink: &mut Sink) -> Vec<Placement> {
     let known: HashSet<&str> = module.functions.iter().map(|f| f.base_name()).collect();
     let root = module.functions[module.main].span;
     for name in options.inline.iter().chain(&options.component).chain(options.builtins.keys()) {
@@ -182,7 +184,7 @@ fn placements(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Placem
     placements
 }
 
-fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink) -> Option<Template> {
+fn builtin(module: &Module, function: usize, options: &CompileOptions, sink: &mut Sink) -> Option<Template> {
     let f = &module.functions[function];
     let name = builtin_name(module, function, options)?;
     if name != "aes_sbox" {

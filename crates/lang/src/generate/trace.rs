@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::graph::{Bit, Graph};
+use crate::graph::{Graph, GraphBit};
 
 /// A call from `main` that became a slot.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct SlotCall {
     /// The number of the function.
     pub function: u32,
     /// The index of its first argument bit in [`Trace::args`].
@@ -27,26 +27,26 @@ pub struct Trace {
     /// The number of inputs, which are the first leaves.
     pub inputs: u32,
     /// The calls, in order.
-    pub calls: Vec<Call>,
+    pub calls: Vec<SlotCall>,
     /// The argument bits of all calls.
-    pub args: Vec<Bit>,
+    pub args: Vec<GraphBit>,
     /// For each executed statement, the first node after its beginning. This tells which gates belong
     /// together.
     pub marks: Vec<u32>,
     /// The bits of the outputs.
-    pub outputs: Vec<Vec<Bit>>,
+    pub outputs: Vec<Vec<GraphBit>>,
 }
 
 impl Trace {
     /// Returns the arguments of a call.
-    pub fn args(&self, call: usize) -> &[Bit] {
-        let Call { args, inputs, .. } = self.calls[call];
+    pub fn args(&self, call: usize) -> &[GraphBit] {
+        let SlotCall { args, inputs, .. } = self.calls[call];
         &self.args[args..args + inputs as usize]
     }
 
     /// Returns the leaves of a call's results.
     pub fn results(&self, call: usize) -> Range<u32> {
-        let Call { first, results, .. } = self.calls[call];
+        let SlotCall { first, results, .. } = self.calls[call];
         first..first + results
     }
 }

@@ -6,7 +6,7 @@ use super::{Lost, Parsed, Parser};
 use crate::ast::*;
 use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
-use crate::source::Span;
+use crate::source::SourceSpan;
 
 /// The largest height of an expression's tree. A chain like `a + b + c + …` is as high as it is long.
 const MAX_HEIGHT: u32 = 2500;
@@ -36,7 +36,7 @@ impl Parser<'_> {
     }
 
     /// Makes a node above others.
-    fn node(&mut self, kind: ExprKind, span: Span) -> Parsed<Expr> {
+    fn node(&mut self, kind: ExprKind, span: SourceSpan) -> Parsed<Expr> {
         let expr = Expr::new(kind, span);
         if expr.height > MAX_HEIGHT {
             self.sink.push(

@@ -3,7 +3,7 @@
 use super::{Lost, Parsed, Parser};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
-use crate::source::Span;
+use crate::source::SourceSpan;
 
 /// Returns a replacement for a type that C or a similar language has.
 pub(crate) fn type_of_c(name: &str) -> Option<String> {
@@ -69,7 +69,7 @@ impl Parser<'_> {
         if let Tok::Sym(symbol) = self.peek_at(ahead) { symbol } else { "" }
     }
 
-    fn refuse(&mut self, code: &'static str, span: Span, message: String, hint: String) -> Parsed<()> {
+    fn refuse(&mut self, code: &'static str, span: SourceSpan, message: String, hint: String) -> Parsed<()> {
         self.sink.push(Diagnostic::error(code, span, message).hint(hint));
         Err(Lost)
     }

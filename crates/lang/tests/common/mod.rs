@@ -2,14 +2,14 @@
 #![allow(dead_code)]
 
 use brickwork::circuit::{Party, Program};
-use brickwork_lang::{Compiled, Diagnostics, NoFiles, Options, Resolver, compile};
+use brickwork_lang::{CompileOptions, Compiled, Diagnostics, NoFiles, Resolver, compile};
 
-pub fn options(inline: &[&str], component: &[&str]) -> Options {
+pub fn options(inline: &[&str], component: &[&str]) -> CompileOptions {
     let set = |names: &[&str]| names.iter().map(|n| (*n).to_string()).collect();
-    Options { inline: set(inline), component: set(component), ..Options::default() }
+    CompileOptions { inline: set(inline), component: set(component), ..CompileOptions::default() }
 }
 
-pub fn build_with(source: &str, options: &Options) -> Result<Compiled, Diagnostics> {
+pub fn build_with(source: &str, options: &CompileOptions) -> Result<Compiled, Diagnostics> {
     build_files("test.wir", source, &NoFiles, options)
 }
 
@@ -18,7 +18,7 @@ pub fn build_files(
     name: &str,
     source: &str,
     files: &dyn Resolver,
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<Compiled, Diagnostics> {
     let result = compile(name, source, files, options);
     assert_advice(result.as_ref().map_or_else(|errors| errors, |compiled| &compiled.warnings));
@@ -44,12 +44,12 @@ fn assert_advice(diagnostics: &Diagnostics) {
 
 /// Compiles a source that must be correct.
 pub fn build(source: &str) -> Compiled {
-    build_with(source, &Options::default()).unwrap_or_else(|e| panic!("{}\n{source}", e.render(false)))
+    build_with(source, &CompileOptions::default()).unwrap_or_else(|e| panic!("{}\n{source}", e.render(false)))
 }
 
 /// Returns the errors of a source that must not compile.
 pub fn refuse(source: &str) -> Diagnostics {
-    match build_with(source, &Options::default()) {
+    match build_with(source, &CompileOptions::default()) {
         Ok(_) => panic!("this compiles:\n{source}"),
         Err(e) => e,
     }

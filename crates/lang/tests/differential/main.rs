@@ -11,9 +11,9 @@ use std::sync::Arc;
 use brickwork::circuit::Party;
 use brickwork::circuit::Program;
 use brickwork::circuit::formats::{bristol, duplo, load};
-use brickwork::session::{Job, Unobserved};
+use brickwork::session::{AgreedJob, Unobserved};
 use brickwork::wire::memory_pair;
-use brickwork_lang::{NoFiles, Options, Sink, SourceMap, expand};
+use brickwork_lang::{CompileOptions, NoFiles, Sink, SourceMap, expand};
 use common::{build_with, options, simulate_bits};
 use generator::{Generator, Random};
 use interpreter::Interpreter;
@@ -38,7 +38,7 @@ impl Case {
         Case { seed, interpreter: Interpreter::new(&items), functions: generator.functions(), source }
     }
 
-    fn compile(&self, cut: &Options) -> Program {
+    fn compile(&self, cut: &CompileOptions) -> Program {
         match build_with(&self.source, cut) {
             Ok(compiled) => compiled.program,
             Err(e) => panic!("seed {}: {}\n{}", self.seed, e.render(false), self.source),
@@ -135,7 +135,7 @@ fn random_programs_use_the_whole_language() {
 
 /// Runs both parties of the DUPLO protocol, in two threads.
 fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
-    let job = Job::new(Arc::new(program), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(Arc::new(program), 40, [[1; 32], [2; 32]]);
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, x, Unobserved));

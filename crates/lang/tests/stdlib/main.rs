@@ -9,14 +9,14 @@ mod common;
 mod numbers;
 
 use brickwork::circuit::{Party, Program, value};
-use brickwork_lang::{NoFiles, Options, Sample, StdFile, compile, std_library};
+use brickwork_lang::{CompileOptions, NoFiles, Sample, StdFile, compile, std_library};
 use common::{build, number};
 use serde_json::{Value, json};
 
 /// Compiles a program of the library, which must cause no warning.
 fn load(name: &str) -> (Program, &'static StdFile) {
     let file = std_library().iter().find(|f| f.name == name).expect("a file of the library");
-    let compiled = compile(name, file.text, &NoFiles, &Options::default())
+    let compiled = compile(name, file.text, &NoFiles, &CompileOptions::default())
         .unwrap_or_else(|e| panic!("{}", e.render(false)));
     assert_eq!(compiled.warnings.render(false), "", "{name}");
     (compiled.program, file)

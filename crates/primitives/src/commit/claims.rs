@@ -5,7 +5,7 @@ use std::ops::Range;
 use brickwork_kernels as kernels;
 
 use super::Cheat;
-use super::proof::{Claimed, Name};
+use super::proof::{Claimed, UnverifiedName};
 use super::row::Committed;
 use super::rows::{BLOCK, Column, DIMENSION};
 use super::shares::Shares;
@@ -25,7 +25,7 @@ pub(super) type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 /// Claims in the order of a row of commitments: one for each wire of each item, `[item][wire]`. A commitment
 /// may be part of the claim with the same number. So a proof can process the commitments in the order in
 /// which they were made.
-pub struct Each<'a> {
+pub struct EachClaim<'a> {
     items: usize,
     wires: usize,
     pub(super) values: Option<Values<'a>>,
@@ -33,10 +33,10 @@ pub struct Each<'a> {
     pub(super) one: Option<(&'a Shares, Coefficient<'a>)>,
 }
 
-impl<'a> Each<'a> {
+impl<'a> EachClaim<'a> {
     /// Makes a claim for each wire of each item: the sum is zero, unless [`Each::are`] sets its value.
     pub fn new(items: usize, wires: usize) -> Self {
-        Each { items, wires, values: None, terms: Vec::new(), one: None }
+        EachClaim { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
     /// Sets the values of the sums. `values` gets an item, a range of its wires, and zeros to overwrite with
@@ -110,16 +110,16 @@ impl<'a> Each<'a> {
 }
 
 /// Claims of the kind "this sum of commitments is this value".
-pub(super) enum Known<'a> {
+pub(super) enum KnownSums<'a> {
     Sums(usize, Claim<'a>),
-    Each(Each<'a>),
+    Each(EachClaim<'a>),
 }
 
-impl Known<'_> {
+impl KnownSums<'_> {
     pub(super) fn count(&self) -> usize {
         match self {
-            Known::Sums(count, _) => *count,
-            Known::Each(each) => each.count(),
+            KnownSums::Sums(count, _) => *count,
+            KnownSums::Each(each) => each.count(),
         }
     }
 }
@@ -142,12 +142,12 @@ type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + S
 /// an order other than that of the claims ([`Claims::values`]), each with the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
-    pub(super) known: Vec<Known<'a>>,
+    pub(super) known: Vec<KnownSums<'a>>,
     pub(super) bits: Vec<(usize, Claim<'a>)>,
     pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
     pub(super) values: Vec<(usize, GiveValues<'a>)>,
     /// The names of the openings that depend on the claims.
-    pub(super) about: Vec<Name>,
+    pub(super) about: Vec<UnverifiedName>,
 }
 
 /// The claims that one call has added.
@@ -202,12 +202,12 @@ impl<'a> Claims<'a> {
 
     /// Adds `count` claims: this sum of commitments has this value.
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
-        self.known.push(Known::Sums(count, Box::new(claim)));
+        self.known.push(KnownSums::Sums(count, Box::new(claim)));
     }
 
     /// Adds claims in the order of a row of commitments.
-    pub fn each(&mut self, each: Each<'a>) -> ClaimGroup {
-        self.known.push(Known::Each(each));
+    pub fn each(&mut self, each: EachClaim<'a>) -> ClaimGroup {
+        self.known.push(KnownSums::Each(each));
         ClaimGroup(self.known.len() - 1)
     }
 
@@ -243,7 +243,7 @@ impl<'a> Claims<'a> {
 
     /// Returns the names of the openings that depend on these claims, for the [`Proof`](super::Proof) that
     /// verifies them.
-    pub fn names(&self) -> &[Name] {
+    pub fn names(&self) -> &[UnverifiedName] {
         &self.about
     }
 
@@ -268,7 +268,7 @@ impl<'a> Claims<'a> {
     /// Returns whether a claimed value is wrong. The weights are `x^k` for claim k of one block, and 0 for
     /// all other claims. So bit k of each total is the error of claim k of this block.
     fn has_wrong_values(&self, value_of: impl Fn(&Column) -> u128) -> bool {
-        let counts: Vec<usize> = self.known.iter().map(Known::count).collect();
+        let counts: Vec<usize> = self.known.iter().map(KnownSums::count).collect();
         let blocks =
             counts.iter().enumerate().flat_map(|(g, count)| (0..count.div_ceil(BLOCK)).map(move |b| (g, b)));
         blocks.into_iter().any(|(group, block)| {
@@ -285,8 +285,8 @@ impl<'a> Claims<'a> {
             for k in block * BLOCK..counts[group].min((block + 1) * BLOCK) {
                 let mut sum = Column::default();
                 let claimed = match &self.known[group] {
-                    Known::Sums(_, claim) => claim(k, &mut sum),
-                    Known::Each(each) => each.claim(k, &mut sum),
+                    KnownSums::Sums(_, claim) => claim(k, &mut sum),
+                    KnownSums::Each(each) => each.claim(k, &mut sum),
                 };
                 add(value_of(&sum) ^ claimed.bits(), 1 << (k % BLOCK));
             }

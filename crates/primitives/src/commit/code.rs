@@ -12,19 +12,19 @@ pub use super::rows::DIMENSION;
 
 /// A systematic binary code: a codeword is the 128 message bits followed by the parity bits.
 #[derive(Debug)]
-pub struct Code {
+pub struct BinaryCode {
     distance: u32,
     /// For each parity bit, the message bits of which it is the sum.
     parity: Vec<u128>,
 }
 
-impl Code {
+impl BinaryCode {
     /// Returns the code for `s` bits of statistical security: `[275, 128, 42]` for 40, `[399, 128, 74]` for
     /// 64, `[429, 128, 84]` for 80. Returns `None` for any other `s`.
-    pub fn for_security(s: u32) -> Option<&'static Code> {
-        static S40: OnceLock<Code> = OnceLock::new();
-        static S64: OnceLock<Code> = OnceLock::new();
-        static S80: OnceLock<Code> = OnceLock::new();
+    pub fn for_security(s: u32) -> Option<&'static BinaryCode> {
+        static S40: OnceLock<BinaryCode> = OnceLock::new();
+        static S64: OnceLock<BinaryCode> = OnceLock::new();
+        static S80: OnceLock<BinaryCode> = OnceLock::new();
         match s {
             40 => Some(S40.get_or_init(construction_x3)),
             64 => Some(S64.get_or_init(|| shortened_bch(9, 36))),
@@ -149,7 +149,7 @@ fn extended_rows(m: u32, g: &[bool], count: usize) -> Vec<Word> {
 
 /// Returns the extended BCH code of length 2^m that corrects `t` errors, shortened. The distance is 2t + 2,
 /// which shortening does not reduce.
-fn shortened_bch(m: u32, t: usize) -> Code {
+fn shortened_bch(m: u32, t: usize) -> BinaryCode {
     let g = generator(m, t);
     let dimension = (1 << m) - g.len();
     systematic(extended_rows(m, &g, dimension), 2 * t as u32 + 2)
@@ -158,7 +158,7 @@ fn shortened_bch(m: u32, t: usize) -> Code {
 /// Construction X3 on the extended BCH codes `[256, 131, 38]` ⊃ `[256, 123, 40]` ⊃ `[256, 115, 44]` with
 /// tails `[13, 8, 4]` and `[9, 8, 2]`. The tail adds 4 to the weight of a word outside the middle code, and 2
 /// to that of a word of the middle code outside the inner one.
-fn construction_x3() -> Code {
+fn construction_x3() -> BinaryCode {
     let (outer, middle, inner) = (generator(8, 18), generator(8, 19), generator(8, 21));
     let mut rows = Vec::new();
     let mut add = |words: Vec<Word>, tail: &dyn Fn(usize) -> Word| {
@@ -191,7 +191,7 @@ fn hamming_tail(i: usize) -> Word {
 
 /// Brings a generator matrix into systematic form. Keeps 128 of its rows, by shortening at the pivots of the
 /// other rows, and moves the kept pivots to the front.
-fn systematic(mut rows: Vec<Word>, distance: u32) -> Code {
+fn systematic(mut rows: Vec<Word>, distance: u32) -> BinaryCode {
     let length = rows[0].len();
     let mut pivots: Vec<usize> = Vec::new();
     for column in 0..length {
@@ -211,14 +211,14 @@ fn systematic(mut rows: Vec<Word>, distance: u32) -> Code {
         .filter(|column| !pivots.contains(column))
         .map(|column| (0..DIMENSION).fold(0u128, |mask, row| mask | (u128::from(rows[row][column]) << row)))
         .collect();
-    Code { distance, parity }
+    BinaryCode { distance, parity }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code_word(code: &Code, message: u128) -> u32 {
+    fn code_word(code: &BinaryCode, message: u128) -> u32 {
         message.count_ones() + code.parity.iter().map(|m| (m & message).count_ones() % 2).sum::<u32>()
     }
 
@@ -304,7 +304,7 @@ mod tests {
         let two = minimum_weight(&(0..8).map(parity_tail).collect::<Vec<_>>());
         assert_eq!((four, two), (4, 2));
         let distance = (38 + four).min(40 + two).min(44);
-        let code = Code::for_security(40).unwrap();
+        let code = BinaryCode::for_security(40).unwrap();
         assert_eq!((code.length(), code.distance()), (275, distance as u32));
         assert!(code.distance() >= 42);
     }
@@ -313,11 +313,11 @@ mod tests {
     fn distance_for_64_and_80_by_the_bch_bound() {
         for (s, t, length, dimension) in [(64, 36, 399, 241), (80, 41, 429, 211)] {
             let (k, d) = extended_distance(9, t);
-            let code = Code::for_security(s).unwrap();
+            let code = BinaryCode::for_security(s).unwrap();
             assert_eq!((k, code.length(), code.distance() as usize), (dimension, length, d));
             assert!(code.distance() >= s + 2);
         }
-        assert!(Code::for_security(41).is_none());
+        assert!(BinaryCode::for_security(41).is_none());
     }
 
     /// The systematic code consists of sums of the matrix's rows, so the systematic form does not change its
@@ -338,7 +338,7 @@ mod tests {
         ];
         let bch = |t: usize, count: usize| extended_rows(9, &generator(9, t), count);
         for (s, n, mut rows) in [(40, 255, x3.concat()), (64, 511, bch(36, 241)), (80, 511, bch(41, 211))] {
-            let code = Code::for_security(s).unwrap();
+            let code = BinaryCode::for_security(s).unwrap();
             // Each row ends at another position before its overall parity bit. So eliminating from the end
             // reduces a word of the code to zero.
             let end = |row: &Word| row[..n].iter().rposition(|bit| *bit).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn no_light_word_among_many() {
         for s in [40, 64, 80] {
-            let code = Code::for_security(s).unwrap();
+            let code = BinaryCode::for_security(s).unwrap();
             let mut lightest = u32::MAX;
             for i in 0..128u32 {
                 for j in 0..=i {
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn rows_encode_like_single_words() {
         for s in [40, 64, 80] {
-            let code = Code::for_security(s).unwrap();
+            let code = BinaryCode::for_security(s).unwrap();
             let blocks = 2;
             let message: Vec<u128> = (0..DIMENSION * blocks)
                 .map(|i| {

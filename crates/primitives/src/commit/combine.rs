@@ -5,9 +5,9 @@ use brickwork_kernels as kernels;
 use kernels::Aes128;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::claims::{Claim, Claims, Coefficient, Each, Known, Weights};
+use super::claims::{Claim, Claims, Coefficient, EachClaim, KnownSums, Weights};
 use super::row::{New, NewValues};
-use super::rows::{BLOCK, CHUNK, CHUNK_BLOCKS, COLUMN_WORDS, Column, DIMENSION, Room, values_to_rows};
+use super::rows::{BLOCK, CHUNK, CHUNK_BLOCKS, COLUMN_WORDS, Column, DIMENSION, RowBuffers, values_to_rows};
 use super::shares::Shares;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
@@ -38,7 +38,7 @@ impl Sums {
 /// The commitments to combine: claims, or new commitments with the values that their sender knows.
 pub(super) enum Group<'a> {
     Claims(usize, &'a Claim<'a>),
-    Each(&'a Each<'a>),
+    Each(&'a EachClaim<'a>),
     New(&'a Shares, Option<NewValues<'a>>),
 }
 
@@ -48,10 +48,10 @@ impl<'a> Group<'a> {
         Group::New(new.shares, Some(new.values))
     }
 
-    fn of(known: &'a Known<'a>) -> Self {
+    fn of(known: &'a KnownSums<'a>) -> Self {
         match known {
-            Known::Sums(count, claim) => Group::Claims(*count, claim),
-            Known::Each(each) => Group::Each(each),
+            KnownSums::Sums(count, claim) => Group::Claims(*count, claim),
+            KnownSums::Each(each) => Group::Each(each),
         }
     }
 
@@ -73,7 +73,7 @@ struct Accumulator {
     columns: Vec<Column>,
     labels: Vec<Label>,
     rows: Vec<u128>,
-    room: Room,
+    room: RowBuffers,
 }
 
 /// The number of blocks of claims whose random elements are computed in one call.
@@ -93,7 +93,7 @@ pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Cl
 /// Adds the commitments that are weighted for the known claims, and the values that were listed for these
 /// claims.
 fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums) {
-    let weights = &draw_weights(seed, claims.known.iter().map(Known::count));
+    let weights = &draw_weights(seed, claims.known.iter().map(KnownSums::count));
     let lists: Vec<_> = claims
         .weighted
         .iter()
@@ -163,7 +163,7 @@ pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, grou
         columns: vec![[0; _]; BLOCK],
         labels: vec![Label::ZERO; BLOCK],
         rows: vec![0; n * CHUNK_BLOCKS],
-        room: Room::default(),
+        room: RowBuffers::default(),
     };
     let mut first = (part as u128) << 64;
     let mut total = zero();
@@ -181,7 +181,7 @@ pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, grou
             a
         });
         total.merge(&sum);
-        if let Group::Each(Each { one: Some((shares, _)), .. }) = group {
+        if let Group::Each(EachClaim { one: Some((shares, _)), .. }) = group {
             let mut column = Column::default();
             shares.add(0, &mut column);
             total.add_one(&column);
@@ -273,7 +273,7 @@ impl Accumulator {
     }
 
     /// Adds the claims about one chunk of commitments.
-    fn add_each(&mut self, each: &Each, chunk: usize, elements: &[u128]) {
+    fn add_each(&mut self, each: &EachClaim, chunk: usize, elements: &[u128]) {
         let blocks = elements.len();
         let claims = chunk * CHUNK..each.count().min((chunk + 1) * CHUNK);
         let mut parts = [0; CHUNK_BLOCKS];

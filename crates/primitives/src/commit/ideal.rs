@@ -13,8 +13,8 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{
-    self, Cheat, Claimed, Claims, Column, Committed, DIMENSION, Level, Lsb, Names, New, Pending, Proof, Row,
-    Scheme, Shares,
+    self, Cheat, Claimed, Claims, Column, CommitmentLevel, CommitmentRow, CommitmentScheme, Committed,
+    DIMENSION, Lsb, Names, New, Pending, Proof, Shares,
 };
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_primitives::spill::Fault;
@@ -26,15 +26,15 @@ const VALUES: Tag = Tag(230);
 /// The ideal scheme.
 pub struct Ideal;
 
-impl Scheme for Ideal {
+impl CommitmentScheme for Ideal {
     const NAME: &'static str = "ideal";
 
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn level(_: u32) -> Option<Level> {
+    fn level(_: u32) -> Option<CommitmentLevel> {
         let (binding_log2, misses) = (f64::NEG_INFINITY, 0.0);
-        Some(Level {
+        Some(CommitmentLevel {
             code: [DIMENSION, DIMENSION, 1],
             ots: 0,
             random_bits: DIMENSION,
@@ -171,7 +171,7 @@ impl commit::Sender for Sender {
         Ok(committed)
     }
 
-    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
+    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<CommitmentRow, Error> {
         Ok(self.commit_random(channel, count, lsb)?.into())
     }
 
@@ -189,7 +189,7 @@ impl commit::Sender for Sender {
         Ok(())
     }
 
-    fn finish(&self, row: Committing) -> Row {
+    fn finish(&self, row: Committing) -> CommitmentRow {
         assert_eq!(row.values.len(), row.count, "each commitment must have a value");
         Committed { shares: shares(&row.values), values: row.values }.into()
     }

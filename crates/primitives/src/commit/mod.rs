@@ -1,7 +1,7 @@
 //! XOR-homomorphic commitments: the garbler commits, and the evaluator checks later openings against the
 //! commitments.
 //!
-//! A [`Scheme`] promises the following, whatever its construction. [`Split`](split::Split) is the scheme that
+//! A [`CommitmentScheme`] promises the following, whatever its construction. [`Split`](split::Split) is the scheme that
 //! `duplo` uses.
 //!
 //! * [`Sender::commit_random`] commits to random values, [`Sender::commit`] to values of the sender's choice.
@@ -31,12 +31,12 @@ mod tests;
 
 use brickwork_base::cheats;
 
-pub use claims::{ClaimGroup, Claims, Each, Weights};
+pub use claims::{ClaimGroup, Claims, EachClaim, Weights};
 pub use places::Places;
-pub use proof::{Claimed, Name, Names, Pending, Proof};
-pub use row::{Committed, New, Row};
+pub use proof::{Claimed, Names, Pending, Proof, UnverifiedName};
+pub use row::{CommitmentRow, Committed, New};
 pub use rows::{COLUMN_WORDS, Column, DIMENSION};
-pub use scheme::{Level, Receiver, Scheme, Sender};
+pub use scheme::{CommitmentLevel, CommitmentScheme, Receiver, Sender};
 pub use shares::{FEW_COLUMNS, Selection, Shares, keep_columns};
 
 cheats! {

@@ -6,7 +6,7 @@ use super::shares::Shares;
 
 /// A name for something that one receiver has not yet verified. The name is unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct UnverifiedName {
     receiver: u64,
     number: u64,
 }
@@ -15,17 +15,17 @@ pub struct Name {
 /// accepts as proven. No message influences a name, or the choice of a proof for a claim. So a mismatch is an
 /// error of this program that no peer can cause.
 #[derive(Debug)]
-pub struct Names(Name);
+pub struct Names(UnverifiedName);
 
 impl Default for Names {
     fn default() -> Self {
         static RECEIVERS: AtomicU64 = AtomicU64::new(0);
-        Names(Name { receiver: RECEIVERS.fetch_add(1, Ordering::Relaxed), number: 0 })
+        Names(UnverifiedName { receiver: RECEIVERS.fetch_add(1, Ordering::Relaxed), number: 0 })
     }
 }
 
 impl Names {
-    fn draw(&mut self) -> Name {
+    fn draw(&mut self) -> UnverifiedName {
         self.0.number += 1;
         self.0
     }
@@ -40,8 +40,8 @@ impl Names {
     ///
     /// # Panics
     /// If a name belongs to another receiver, because these shares do not verify its claims.
-    pub fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
-        let covered: Vec<Name> =
+    pub fn proof(&self, new: &[&Pending], about: &[UnverifiedName]) -> Proof {
+        let covered: Vec<UnverifiedName> =
             new.iter().map(|pending| pending.name).chain(about.iter().copied()).collect();
         assert!(
             covered.iter().all(|name| name.receiver == self.0.receiver),
@@ -58,7 +58,7 @@ impl Names {
 
 /// A receiver's shares of commitments that the sender has not yet proven to be valid.
 pub struct Pending {
-    name: Name,
+    name: UnverifiedName,
     shares: Shares,
 }
 
@@ -68,11 +68,11 @@ pub struct Pending {
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());
 /// ```
-pub struct Proof(Vec<Name>);
+pub struct Proof(Vec<UnverifiedName>);
 
 impl Pending {
     #[cfg(test)]
-    pub(super) fn name(&self) -> Name {
+    pub(super) fn name(&self) -> UnverifiedName {
         self.name
     }
 
@@ -110,12 +110,12 @@ impl Pending {
 /// ```
 #[must_use = "claims must be proven"]
 pub struct Claimed<T> {
-    name: Name,
+    name: UnverifiedName,
     received: T,
 }
 
 impl<T> Claimed<T> {
-    pub(super) fn name(&self) -> Name {
+    pub(super) fn name(&self) -> UnverifiedName {
         self.name
     }
 

@@ -4,12 +4,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 
 use super::rows::{CHUNK, CHUNKS_IN_HAND, ValueRows};
 use super::shares::{Selection, Shares};
 use crate::Labels;
-use crate::spill::Held;
+use crate::spill::HeldBudget;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
@@ -44,7 +44,7 @@ impl<'a> From<&'a Committed> for New<'a> {
 
 impl Drop for Committed {
     fn drop(&mut self) {
-        drop(Secrets::new(std::mem::take(&mut self.values)));
+        drop(SecretBlocks::new(std::mem::take(&mut self.values)));
     }
 }
 
@@ -65,7 +65,7 @@ impl Committed {
 }
 
 /// A row of commitments, or a selection of one. A row keeps little or nothing of each commitment.
-pub struct Row {
+pub struct CommitmentRow {
     values: Storage,
     shares: Shares,
 }
@@ -80,23 +80,23 @@ enum Storage {
 /// Values in memory, with the part of the memory budget that they take.
 struct Memory(
     Labels,
-    #[expect(dead_code, reason = "the memory returns to the budget with the values")] Option<Held>,
+    #[expect(dead_code, reason = "the memory returns to the budget with the values")] Option<HeldBudget>,
 );
 
-impl Default for Row {
+impl Default for CommitmentRow {
     fn default() -> Self {
         Committed::default().into()
     }
 }
 
-impl From<Committed> for Row {
+impl From<Committed> for CommitmentRow {
     fn from(committed: Committed) -> Self {
-        Row::held_in(None, committed)
+        CommitmentRow::held_in(None, committed)
     }
 }
 
-impl<'a> From<&'a Row> for New<'a> {
-    fn from(row: &'a Row) -> Self {
+impl<'a> From<&'a CommitmentRow> for New<'a> {
+    fn from(row: &'a CommitmentRow) -> Self {
         let values = match &row.values {
             Storage::Held(memory) => NewValues::Held(&memory.0),
             Storage::Again(origin) | Storage::Picked(origin, _) => NewValues::Again(&**origin),
@@ -105,16 +105,16 @@ impl<'a> From<&'a Row> for New<'a> {
     }
 }
 
-impl Row {
+impl CommitmentRow {
     /// Returns a row with all values in memory. `budget` is their part of the memory budget.
-    pub(super) fn held_in(budget: Option<Held>, mut committed: Committed) -> Self {
+    pub(super) fn held_in(budget: Option<HeldBudget>, mut committed: Committed) -> Self {
         let (values, shares) = (std::mem::take(&mut committed.values), std::mem::take(&mut committed.shares));
-        Row { values: Storage::Held(Memory(values.into(), budget)), shares }
+        CommitmentRow { values: Storage::Held(Memory(values.into(), budget)), shares }
     }
 
     /// Returns a row whose values are recomputed whenever they are needed.
     pub(super) fn made_again(values: Arc<dyn ValueRows>, shares: Shares) -> Self {
-        Row { values: Storage::Again(values), shares }
+        CommitmentRow { values: Storage::Again(values), shares }
     }
 
     /// Returns the source that recomputes the values, if there is one.
@@ -185,7 +185,7 @@ impl Row {
     /// Returns all values.
     ///
     /// # Errors
-    /// As [`Row::fill`].
+    /// As [`CommitmentRow::fill`].
     pub fn values(&self) -> Result<Labels, Error> {
         let mut values = Labels::new(vec![Label::ZERO; self.len()]);
         match &self.values {
@@ -204,7 +204,7 @@ impl Row {
     /// `wanted`.
     ///
     /// # Errors
-    /// As [`Row::fill`].
+    /// As [`CommitmentRow::fill`].
     pub fn scatter(
         &self,
         each: usize,
@@ -236,7 +236,7 @@ impl Row {
     }
 
     /// Returns a selection of this row. Values that are not in memory stay to be recomputed.
-    pub fn pick(&self, selection: &Arc<Selection>) -> Row {
+    pub fn pick(&self, selection: &Arc<Selection>) -> CommitmentRow {
         let values = match &self.values {
             Storage::Again(origin) => Storage::Picked(origin.clone(), selection.clone()),
             Storage::Held(memory) => {
@@ -246,26 +246,29 @@ impl Row {
             }
             Storage::Picked(..) => unreachable!("nobody selects from a selection"),
         };
-        Row { values, shares: self.shares.pick(selection) }
+        CommitmentRow { values, shares: self.shares.pick(selection) }
     }
 
     /// Returns the row with all values in memory and all shares as columns, for quick access to single
     /// commitments.
     ///
     /// # Errors
-    /// As [`Row::fill`].
-    pub fn gathered(self) -> Result<Row, Error> {
-        Ok(Row { values: Storage::Held(Memory(self.values()?, None)), shares: self.shares.gathered() })
+    /// As [`CommitmentRow::fill`].
+    pub fn gathered(self) -> Result<CommitmentRow, Error> {
+        Ok(CommitmentRow {
+            values: Storage::Held(Memory(self.values()?, None)),
+            shares: self.shares.gathered(),
+        })
     }
 
     /// Returns the first `count` commitments.
     ///
     /// # Errors
-    /// As [`Row::fill`].
-    pub fn first(&self, count: usize) -> Result<Row, Error> {
+    /// As [`CommitmentRow::fill`].
+    pub fn first(&self, count: usize) -> Result<CommitmentRow, Error> {
         let mut values = Labels::new(vec![Label::ZERO; count]);
         self.fill(0, &mut values)?;
-        Ok(Row { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(0..count) })
+        Ok(CommitmentRow { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(0..count) })
     }
 
     /// Returns the values of a [gathered](Row::gathered) row.
@@ -283,15 +286,15 @@ impl Row {
 
     /// Returns the commitments of a gathered row that belong to a range of items. The row has the same number
     /// of commitments for each of `all` items.
-    pub fn of_items(&self, all: usize, items: Range<usize>) -> Row {
+    pub fn of_items(&self, all: usize, items: Range<usize>) -> CommitmentRow {
         let each = self.len().checked_div(all).unwrap_or(0);
         let places = items.start * each..items.end * each;
         let values = Labels::new(self.held()[places.clone()].to_vec());
-        Row { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(places) }
+        CommitmentRow { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(places) }
     }
 
     /// Appends the commitments of another gathered row.
-    pub fn append(&mut self, others: &Row) {
+    pub fn append(&mut self, others: &CommitmentRow) {
         let mut values = Labels::new(Vec::with_capacity(self.len() + others.len()));
         values.extend(self.held().iter().chain(others.held()));
         self.values = Storage::Held(Memory(values, None));
@@ -299,8 +302,8 @@ impl Row {
     }
 
     /// Returns the row with these shares instead of its own.
-    pub fn with_shares(self, shares: Shares) -> Row {
-        Row { shares, ..self }
+    pub fn with_shares(self, shares: Shares) -> CommitmentRow {
+        CommitmentRow { shares, ..self }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) const CHUNK: usize = CHUNK_BLOCKS * BLOCK;
 pub(super) const CHUNKS_IN_HAND: usize = 16;
 
 /// A party's shares of a row of commitments, recomputed whenever they are needed.
-pub(super) trait Rows: Send + Sync {
+pub(super) trait RowShares: Send + Sync {
     fn count(&self) -> usize;
 
     fn coordinates(&self) -> usize;
@@ -57,7 +57,7 @@ pub(super) trait Rows: Send + Sync {
         blocks(self.count(), chunk)
     }
 
-    /// Does the same as [`Rows::rows`], and clears the bits after the last commitment.
+    /// Does the same as [`RowShares::rows`], and clears the bits after the last commitment.
     fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
         self.rows(chunk, rows);
         clear_behind_the_last(self.count(), chunk, rows);
@@ -84,7 +84,7 @@ pub(super) trait ValueRows: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Resource`] if a file with corrections cannot be read.
-    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error>;
+    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut RowBuffers) -> Result<(), Error>;
 
     /// Returns the fault that records read errors while claims are combined.
     fn fault(&self) -> &Fault;
@@ -95,7 +95,7 @@ pub(super) trait ValueRows: Send + Sync {
 
     /// Does the same as [`ValueRows::message`] for a whole chunk, and clears the bits after the last
     /// commitment. A read error is recorded in [`ValueRows::fault`].
-    fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
+    fn rows_to_the_last(&self, chunk: usize, room: &mut RowBuffers) {
         let blocks = blocks(self.count(), chunk);
         self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault().note(error));
         clear_behind_the_last(self.count(), chunk, &mut room.message);
@@ -106,7 +106,7 @@ pub(super) trait ValueRows: Send + Sync {
     /// # Errors
     /// As [`ValueRows::message`].
     fn fill(&self, first: usize, values: &mut [Label]) -> Result<(), Error> {
-        let (mut room, end) = (Room::default(), first + values.len());
+        let (mut room, end) = (RowBuffers::default(), first + values.len());
         let mut rest = values;
         let mut place = first;
         while place < end {
@@ -125,7 +125,7 @@ pub(super) trait ValueRows: Send + Sync {
 
 /// Buffers for rows and values, erased at the end.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct RowBuffers {
     /// The rows of value bits.
     pub message: Zeroizing<Vec<u128>>,
     /// The rows of the values' other shares, for the code that computes the values.

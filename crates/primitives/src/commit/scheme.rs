@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 use super::Lsb;
 use super::claims::Claims;
 use super::proof::{Claimed, Pending, Proof};
-use super::row::{Committed, New, Row};
+use super::row::{CommitmentRow, Committed, New};
 use super::shares::Shares;
 use crate::ot::{CotReceiver, CotSender};
 use crate::spill::Fault;
@@ -21,7 +21,7 @@ use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
 /// A homomorphic commitment scheme.
-pub trait Scheme: Sized + Send + Sync + 'static {
+pub trait CommitmentScheme: Sized + Send + Sync + 'static {
     /// The name of the scheme, as users see it.
     const NAME: &'static str;
 
@@ -32,12 +32,12 @@ pub trait Scheme: Sized + Send + Sync + 'static {
 
     /// Returns the level for `security` bits of statistical security, or `None` if the scheme does not offer
     /// it.
-    fn level(security: u32) -> Option<Level>;
+    fn level(security: u32) -> Option<CommitmentLevel>;
 }
 
 /// A security level of a scheme, and its costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Level {
+pub struct CommitmentLevel {
     /// Length, dimension and distance of the code, in bits. A scheme without a code sends the values
     /// themselves.
     pub code: [usize; 3],
@@ -117,7 +117,7 @@ pub trait Sender: Sized + Send {
     ///
     /// # Errors
     /// As [`Sender::commit_random`].
-    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error>;
+    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<CommitmentRow, Error>;
 
     /// Begins a row of `count` commitments, whose values are given to [`Sender::push`].
     ///
@@ -140,7 +140,7 @@ pub trait Sender: Sized + Send {
     ///
     /// # Panics
     /// If values are missing.
-    fn finish(&self, row: Self::Committing) -> Row;
+    fn finish(&self, row: Self::Committing) -> CommitmentRow;
 
     /// Recomputes random commitments: those with these numbers in the row that began at `row`. The numbers
     /// are public.

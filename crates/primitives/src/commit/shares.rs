@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use brickwork_kernels::{self as kernels, Secrets};
+use brickwork_kernels::{self as kernels, SecretBlocks};
 use rayon::prelude::*;
 use zeroize::Zeroize;
 
-use super::rows::{BLOCK, CHUNK, CHUNKS_IN_HAND, COLUMN_WORDS, Column, Rows};
+use super::rows::{BLOCK, CHUNK, CHUNKS_IN_HAND, COLUMN_WORDS, Column, RowShares};
 use brickwork_base::pool;
 
 /// The default limit for the bytes of columns that are kept instead of recomputed.
@@ -37,9 +37,9 @@ enum Form {
         words: usize,
         columns: Vec<u64>,
     },
-    Recipe(Arc<dyn Rows>),
+    Recipe(Arc<dyn RowShares>),
     /// A selection from the commitments of a recipe.
-    Picked(Arc<dyn Rows>, Arc<Selection>),
+    Picked(Arc<dyn RowShares>, Arc<Selection>),
 }
 
 /// A selection of a row's items, in any order. All items have the same number of commitments.
@@ -106,7 +106,7 @@ impl Default for Form {
 impl Drop for Form {
     fn drop(&mut self) {
         if let Form::Columns { columns, .. } = self {
-            drop(Secrets::new(std::mem::take(columns)));
+            drop(SecretBlocks::new(std::mem::take(columns)));
         }
     }
 }
@@ -128,7 +128,7 @@ impl Shares {
     }
 
     /// Returns shares that a recipe computes. A short list is computed at once.
-    pub(super) fn of_recipe(recipe: Arc<dyn Rows>) -> Shares {
+    pub(super) fn of_recipe(recipe: Arc<dyn RowShares>) -> Shares {
         if recipe.count() > CHUNK {
             return Shares(Form::Recipe(recipe));
         }
@@ -141,7 +141,7 @@ impl Shares {
     }
 
     /// Returns the recipe, if there are no columns.
-    pub(super) fn recipe(&self) -> Option<&dyn Rows> {
+    pub(super) fn recipe(&self) -> Option<&dyn RowShares> {
         match &self.0 {
             Form::Recipe(recipe) => Some(&**recipe),
             Form::Columns { .. } | Form::Picked(..) => None,
@@ -572,11 +572,11 @@ const SELECT_EACH: [SelectEach; COLUMN_WORDS] = [
 ];
 
 /// [`Shares::select_each`] for a recipe.
-type SelectEach = fn(&dyn Rows, &[&[usize]]) -> Vec<Shares>;
+type SelectEach = fn(&dyn RowShares, &[&[usize]]) -> Vec<Shares>;
 
 /// Implements [`SelectEach`]: copies the columns of one group of chunks to their places while it computes the
 /// next group.
-fn select_each<const WORDS: usize>(recipe: &dyn Rows, lists: &[&[usize]]) -> Vec<Shares> {
+fn select_each<const WORDS: usize>(recipe: &dyn RowShares, lists: &[&[usize]]) -> Vec<Shares> {
     let wanted: usize = lists.iter().map(|list| list.len()).sum();
     assert!(wanted < NOT_WANTED as usize, "there are fewer than 2^32 places");
     let mut places = vec![NOT_WANTED; recipe.count()];

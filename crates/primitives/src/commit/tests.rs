@@ -17,7 +17,7 @@ use brickwork_wire::{Channel, Tag, Tamper, memory_pair};
 
 /// Sets up both parties of a scheme with ideal OTs. Each party keeps at most `memory` bytes of values or
 /// corrections in memory.
-fn begin<S: Scheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
+fn begin<S: CommitmentScheme>(security: u32, memory: u64) -> (S::Sender, S::Receiver) {
     let (mut left, mut right) = memory_pair();
     let (mut sender, mut receiver) = ots::deal();
     thread::scope(|scope| {
@@ -63,7 +63,7 @@ impl Script {
         split
     }
 
-    pub(super) fn against<S: Scheme>(self) -> Result<Vec<Label>, Error> {
+    pub(super) fn against<S: CommitmentScheme>(self) -> Result<Vec<Label>, Error> {
         let (sender, receiver) = begin::<S>(self.security, u64::MAX);
         self.with(sender, receiver)
     }
@@ -193,7 +193,7 @@ fn row_07_wrong_indicator_bit() {
 #[test]
 fn claims_are_counted_item_after_item() {
     for wires in [1, 2, 3, 128, CHUNK + 1] {
-        let each = Each::new(4 * CHUNK, wires);
+        let each = EachClaim::new(4 * CHUNK, wires);
         for claims in [0..1, 5..7, 0..CHUNK, CHUNK..CHUNK + 1, CHUNK..2 * CHUNK, 3 * CHUNK..3 * CHUNK + 776] {
             let expected = || claims.clone().map(|k| (k / wires, k % wires));
             assert!(each.places(claims.clone()).eq(expected()), "{wires} {claims:?}");
@@ -240,7 +240,7 @@ pub(super) fn two_ways<'a>(
             .for_each(|(received, k)| *received = values[k]);
     };
     let group = each.each(
-        Each::new(count / 3, 3)
+        EachClaim::new(count / 3, 3)
             .are(even)
             .with(wires, move |item, wire| part(3 * item + wire))
             .with(offsets, move |item, wire| flip(3 * item + wire))
@@ -290,7 +290,7 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
     let foreign = another.claimed(value);
     let about = |of: &[&Claimed<Label>],
                  new: &[&Pending],
-                 receiver: &mut <Ideal as Scheme>::Receiver,
+                 receiver: &mut <Ideal as CommitmentScheme>::Receiver,
                  right: &mut Channel| {
         let mut claims = Claims::new();
         for claimed in of {
@@ -326,7 +326,7 @@ fn a_proof_proves_what_it_covers_and_nothing_else() {
 
 /// Claims in the order of commitments, with weighted commitments and values in another order, are accepted if
 /// they are true. Each wrong claim is detected.
-fn claims_that_follow<S: Scheme>(count: usize, lies: &[usize]) {
+fn claims_that_follow<S: CommitmentScheme>(count: usize, lies: &[usize]) {
     let (mut sender, mut receiver) = begin::<S>(40, 0);
     let (mut left, mut right) = memory_pair();
     let heads: Vec<usize> = (0..count).step_by(7).collect();
@@ -394,11 +394,11 @@ fn words(shares: &Shares) -> Vec<u64> {
 }
 
 /// Checks the values that a sender computes again.
-type MadeAgain<S> = Box<dyn Fn(&<S as Scheme>::Sender)>;
+type MadeAgain<S> = Box<dyn Fn(&<S as CommitmentScheme>::Sender)>;
 
 /// A row contains the same commitments as those sent at its place in the stream. The values of a row can be
 /// read in any way, and recomputed from the state that a stock keeps.
-fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
+fn rows_are_made_again<S: CommitmentScheme>(count: usize, memory: u64) {
     let (mut sender, mut receiver) = begin::<S>(40, memory);
     let (mut left, mut right) = memory_pair();
     let mut rng = Rng::replayable("test rows");
@@ -462,10 +462,10 @@ fn rows_are_made_again<S: Scheme>(count: usize, memory: u64) {
 }
 
 /// The received commitments open to the sender's values, and to no others.
-fn agree<S: Scheme>(
+fn agree<S: CommitmentScheme>(
     (sender, left): (&mut S::Sender, &mut Channel),
     (receiver, right): (&mut S::Receiver, &mut Channel),
-    row: &Row,
+    row: &CommitmentRow,
     got: &Pending,
 ) {
     let values = row.values().unwrap();
@@ -477,7 +477,7 @@ fn agree<S: Scheme>(
         }
         let claim = |shares: &Shares, values: &[Label], prove: &mut dyn FnMut(&Claims)| {
             let mut claims = Claims::new();
-            let each = Each::new(values.len(), 1).are(|k, _, value| value[0] = values[k]);
+            let each = EachClaim::new(values.len(), 1).are(|k, _, value| value[0] = values[k]);
             claims.each(each.with(shares, |_, _| 1));
             prove(&claims);
         };

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::work::*;
 use crate::authenticator::{AuthenticatorKind, Hasher};
-use crate::commit::code::Code;
+use crate::commit::code::BinaryCode;
 use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
-use crate::cut_and_choose::{Bucketing, Challenge};
-use crate::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
+use crate::cut_and_choose::{BatchChallenge, Bucketing};
+use crate::garbling::{GarblingKeys, GarblingScheme as _, HalfGates, Schedule, TableSink, table_hash};
 use crate::ot::{Cot, CotReceiver as _, CotSender as _, Direction, Series, base, chosen, extension, pcg};
 use crate::solder::{GarblerWire, Soldering};
 use brickwork_base::Error;
@@ -17,18 +17,18 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate};
-use brickwork_plan::{Measure, Measured, REPEATS, Work, fastest, thread_seconds};
+use brickwork_plan::{Measure, MeasuredWork, REPEATS, WorkKind, fastest, thread_seconds};
 use brickwork_wire::memory_pair;
 
 /// All kinds of work of the primitives.
 pub struct Primitives;
 
 impl Measure for Primitives {
-    fn kinds(&self) -> &'static [&'static Work] {
+    fn kinds(&self) -> &'static [&'static WorkKind] {
         ALL
     }
 
-    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+    fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error> {
         base_ots(measured)?;
         extended_ots(measured)?;
         random_cots(measured)?;
@@ -52,7 +52,7 @@ fn rng() -> Result<Rng, Error> {
     Rng::new("brickwork calibration")
 }
 
-fn base_ots(measured: &mut Measured) -> Result<(), Error> {
+fn base_ots(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 64;
     let mut rng = rng()?;
     let instance = base::Instance::new(&[0; 32], base::Direction::GarblerSends);
@@ -78,7 +78,7 @@ fn base_ots(measured: &mut Measured) -> Result<(), Error> {
 }
 
 /// Both ends run in one thread: each message is sent before it is read.
-fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
+fn extended_ots(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let seed = Seed::from_bytes([1; 16]);
     let series = Series::new(&[0; 32], Direction::GarblerSends);
@@ -100,7 +100,7 @@ fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-fn random_cots(measured: &mut Measured) -> Result<(), Error> {
+fn random_cots(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
     let delta = rng.delta();
@@ -130,7 +130,7 @@ fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-fn iterations(measured: &mut Measured) -> Result<(), Error> {
+fn iterations(measured: &mut MeasuredWork) -> Result<(), Error> {
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
     let delta = rng.delta();
     let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
@@ -162,9 +162,9 @@ fn iterations(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-fn commitments(measured: &mut Measured) -> Result<(), Error> {
+fn commitments(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
-    let code = Code::for_security(40).ok_or_else(|| Error::Resource("no code".into()))?;
+    let code = BinaryCode::for_security(40).ok_or_else(|| Error::Resource("no code".into()))?;
     let n = code.length();
     let seed = |i: usize| Seed::from_bytes((i as u128).to_le_bytes());
     let mut sender = Sender::new(code, &(0..n).map(|i| [seed(i), seed(i)]).collect::<Vec<_>>(), u64::MAX);
@@ -223,7 +223,7 @@ fn garbled(circuit: &Circuit, copies: usize) -> Result<[f64; 2], Error> {
 }
 
 /// An AES circuit has XORs besides ANDs, so a circuit of XORs alone is measured to separate the two.
-fn garbling(measured: &mut Measured) -> Result<(), Error> {
+fn garbling(measured: &mut MeasuredWork) -> Result<(), Error> {
     let aes = aes::aes_128_component()?.circuit;
     let xors = Arc::new(Circuit::new(256, (0..30_000).map(|k| Gate::Xor(k, k + 131)), vec![30_255])?);
     let ands = aes.and_gates() as f64;
@@ -254,7 +254,7 @@ fn garbling(measured: &mut Measured) -> Result<(), Error> {
     Ok(())
 }
 
-fn labels(measured: &mut Measured) -> Result<(), Error> {
+fn labels(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 4096;
     let mut rng = rng()?;
     let hasher = Hasher::new(&[0; 32], AuthenticatorKind::Plain);
@@ -273,7 +273,7 @@ fn labels(measured: &mut Measured) -> Result<(), Error> {
     measured.set(&SOLDER, solder);
     let cut = Bucketing { slots: 256, bucket: 15, opened: 256 };
     let draw = fastest(cut.copies() as f64, || {
-        black_box(Challenge::draw(&mut rng, &cut));
+        black_box(BatchChallenge::draw(&mut rng, &cut));
         Ok(())
     })?;
     measured.set(&DRAW, draw);

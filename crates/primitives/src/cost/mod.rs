@@ -7,7 +7,7 @@ pub mod work;
 use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_plan::{SLICES, Script, TOUCH, share};
 
-use crate::commit::Level;
+use crate::commit::CommitmentLevel;
 use crate::ot::Cot;
 use crate::ot::pcg::PARAMETERS;
 use brickwork_stock::PAIR_BYTES;
@@ -182,7 +182,7 @@ pub struct CommitmentCost {
 
 impl CommitmentCost {
     /// Returns the cost for this level.
-    pub fn of(level: &Level) -> Self {
+    pub fn of(level: &CommitmentLevel) -> Self {
         CommitmentCost { n: level.code[0] as u64 }
     }
 

@@ -27,19 +27,19 @@
 //! `estimate`) only guesses the position of the maximum; a wrong guess costs time or copies, never security.
 
 use super::Upper;
-use super::bucketing::{Bucketing, Detection, Rule, most_bad};
-use super::estimate::Estimate;
+use super::bucketing::{BucketRule, Bucketing, Detection, most_bad};
+use super::estimate::BucketEstimate;
 
 impl Bucketing {
     /// Returns the largest probability with which a garbler succeeds, for any number of bad copies; 1 for a
     /// bucketing that the rule does not allow. The result exceeds the formula's maximum by a factor of less
     /// than `1 + 2^-33`. The exception is a maximum that floating point cannot find, far below every limit in
     /// use.
-    pub fn bound(&self, rule: Rule) -> Upper {
+    pub fn bound(&self, rule: BucketRule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;
         }
-        let peak = Estimate::new(rule, self.slots, self.bucket).peak(self.opened);
+        let peak = BucketEstimate::new(rule, self.slots, self.bucket).peak(self.opened);
         let mut game = Game::new(*self, rule);
         let mut limit = peak.rounded_up();
         if game.is_bounded_by(limit) {
@@ -55,13 +55,13 @@ impl Bucketing {
     }
 
     /// Returns whether a garbler succeeds with at most this probability, for any number of bad copies.
-    pub fn is_bounded_by(&self, rule: Rule, limit: Upper) -> bool {
+    pub fn is_bounded_by(&self, rule: BucketRule, limit: Upper) -> bool {
         rule.allows(self.bucket) && Game::new(*self, rule).is_bounded_by(limit)
     }
 
     /// Returns whether a garbler that makes `t` copies bad may succeed with more than this probability, by
     /// the formula.
-    pub(super) fn is_broken_by(&self, rule: Rule, limit: Upper, t: u64) -> bool {
+    pub(super) fn is_broken_by(&self, rule: BucketRule, limit: Upper, t: u64) -> bool {
         !rule.allows(self.bucket)
             || (1..=Game::last(self, rule)).contains(&t)
                 && Game::new(*self, rule).outcome(t, 0).success > limit
@@ -77,7 +77,7 @@ struct Outcome {
 /// The sums for one bucketing, with the tables from which they are computed.
 struct Game {
     bucketing: Bucketing,
-    rule: Rule,
+    rule: BucketRule,
     /// `N · C(B,k) / (N·B)^(B)` for k = 0, …, B.
     weights: Vec<Upper>,
     /// `1 / C(L, t)` for t = 0, 1, ….
@@ -91,7 +91,7 @@ struct Game {
 }
 
 impl Game {
-    fn new(bucketing: Bucketing, rule: Rule) -> Self {
+    fn new(bucketing: Bucketing, rule: BucketRule) -> Self {
         let (kept, bucket) = (bucketing.kept(), u64::from(bucketing.bucket));
         let first = (0..bucket.min(kept))
             .fold(Upper::integer(bucketing.slots.into()), |weight, a| weight * Upper::ratio(1, kept - a));
@@ -105,7 +105,7 @@ impl Game {
     }
 
     /// Returns the greatest number of bad copies that is examined.
-    fn last(bucketing: &Bucketing, rule: Rule) -> u64 {
+    fn last(bucketing: &Bucketing, rule: BucketRule) -> u64 {
         most_bad(rule).min(bucketing.copies())
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brickwork_base::promise::{Batch, ItemKind};
+use brickwork_base::promise::{BatchPromise, ItemKind};
 use serde::{Deserialize, Serialize};
 
 /// The probability that an opened bad copy is detected.
@@ -16,20 +16,20 @@ pub enum Detection {
 
 /// When a bad copy is detected, and how many bad copies ruin a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Rule {
+pub struct BucketRule {
     /// The probability that an opened bad copy is detected.
     pub detection: Detection,
     /// True if the majority of a bucket must be good. If not, one good copy is enough.
     pub majority: bool,
 }
 
-impl Rule {
+impl BucketRule {
     /// Components: an opened copy is garbled again, and one good copy in a bucket is enough.
-    pub const COMPONENT: Rule = Rule { detection: Detection::Full, majority: false };
+    pub const COMPONENT: BucketRule = BucketRule { detection: Detection::Full, majority: false };
     /// Key authenticators: opening shows one of the two hashes, and the majority decides.
-    pub const KEY_AUTHENTICATOR: Rule = Rule { detection: Detection::Half, majority: true };
+    pub const KEY_AUTHENTICATOR: BucketRule = BucketRule { detection: Detection::Half, majority: true };
     /// Input authenticators: opened completely, and the majority decides.
-    pub const INPUT_AUTHENTICATOR: Rule = Rule { detection: Detection::Full, majority: true };
+    pub const INPUT_AUTHENTICATOR: BucketRule = BucketRule { detection: Detection::Full, majority: true };
 
     /// Returns the number of bad copies that ruin a bucket of this size.
     pub(super) fn ruinous(self, bucket: u64) -> u64 {
@@ -60,8 +60,8 @@ impl Bucketing {
     }
 
     /// Returns the sizes in the form of a promise, for items of this kind and name.
-    pub fn batch(&self, kind: ItemKind, name: impl Into<Cow<'static, str>>) -> Batch {
-        Batch {
+    pub fn batch(&self, kind: ItemKind, name: impl Into<Cow<'static, str>>) -> BatchPromise {
+        BatchPromise {
             kind,
             name: name.into(),
             slots: self.slots.into(),
@@ -79,7 +79,7 @@ impl Bucketing {
 
 /// Returns the greatest number of bad copies that is examined. A bucketing that needs more has too few opened
 /// copies to be useful, and a peer that proposes it must not cause much work.
-pub(super) fn most_bad(rule: Rule) -> u64 {
+pub(super) fn most_bad(rule: BucketRule) -> u64 {
     match rule.detection {
         Detection::Full => 1 << 16,
         Detection::Half => 1 << 13,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::search::is_sensible;
-use super::{Bucketing, Rule, Upper, cheapest};
+use super::{BucketRule, Bucketing, Upper, cheapest};
 use brickwork_base::{Error, Security, at_most};
 
 /// The kind of item that a batch consists of.
@@ -19,11 +19,11 @@ pub enum BatchKind {
 
 impl BatchKind {
     /// Returns the rule by which a batch of this kind is checked and used.
-    pub fn rule(self) -> Rule {
+    pub fn rule(self) -> BucketRule {
         match self {
-            BatchKind::Component => Rule::COMPONENT,
-            BatchKind::KeyAuthenticator => Rule::KEY_AUTHENTICATOR,
-            BatchKind::InputAuthenticator => Rule::INPUT_AUTHENTICATOR,
+            BatchKind::Component => BucketRule::COMPONENT,
+            BatchKind::KeyAuthenticator => BucketRule::KEY_AUTHENTICATOR,
+            BatchKind::InputAuthenticator => BucketRule::INPUT_AUTHENTICATOR,
         }
     }
 

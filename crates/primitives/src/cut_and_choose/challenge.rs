@@ -10,13 +10,13 @@ use brickwork_base::stop::looking;
 /// Both parties draw it from the same public stream, so the peer sends no counts or indices that could be
 /// wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Challenge {
+pub struct BatchChallenge {
     opened: Vec<u32>,
     kept: Vec<u32>,
     bucket: usize,
 }
 
-impl Challenge {
+impl BatchChallenge {
     /// Draws the challenge for a batch with this bucketing. `rng` is [`Rng::expand`]ed from a seed that the
     /// evaluator draws after the garbler is bound to all copies.
     ///
@@ -34,7 +34,7 @@ impl Challenge {
         order.shrink_to_fit();
         // The order of the opened copies carries no information; sorted, they can be read from front to back.
         order.sort_unstable();
-        Challenge { opened: order, kept, bucket: bucketing.bucket as usize }
+        BatchChallenge { opened: order, kept, bucket: bucketing.bucket as usize }
     }
 
     /// Returns the opened copies, in ascending order.
@@ -58,8 +58,8 @@ mod tests {
     use super::*;
     use brickwork_base::random::Seed;
 
-    fn draw(seed: u8, bucketing: &Bucketing) -> Challenge {
-        Challenge::draw(&mut Rng::expand(&Seed::from_bytes([seed; 16]), "test"), bucketing)
+    fn draw(seed: u8, bucketing: &Bucketing) -> BatchChallenge {
+        BatchChallenge::draw(&mut Rng::expand(&Seed::from_bytes([seed; 16]), "test"), bucketing)
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
         let trials = 70_000;
         let mut counts = [[0_u32; 3]; 7];
         for _ in 0..trials {
-            let challenge = Challenge::draw(&mut rng, &bucketing);
+            let challenge = BatchChallenge::draw(&mut rng, &bucketing);
             challenge.opened().iter().for_each(|&copy| counts[copy as usize][0] += 1);
             for (slot, copies) in challenge.buckets().enumerate() {
                 copies.iter().for_each(|&copy| counts[copy as usize][1 + slot] += 1);

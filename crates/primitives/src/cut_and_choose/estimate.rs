@@ -4,7 +4,7 @@
 //! on any machine.
 
 use super::Upper;
-use super::bucketing::{Bucketing, Detection, Rule, most_bad};
+use super::bucketing::{BucketRule, Bucketing, Detection, most_bad};
 
 /// The success of an adversary with `t` bad copies.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +22,8 @@ impl Peak {
 }
 
 /// The success of bad copies for one bucket size, and for all numbers of opened copies.
-pub struct Estimate {
-    rule: Rule,
+pub struct BucketEstimate {
+    rule: BucketRule,
     slots: u32,
     bucket: u32,
     kept: f64,
@@ -35,8 +35,8 @@ pub struct Estimate {
     hint: Option<u64>,
 }
 
-impl Estimate {
-    pub fn new(rule: Rule, slots: u32, bucket: u32) -> Self {
+impl BucketEstimate {
+    pub fn new(rule: BucketRule, slots: u32, bucket: u32) -> Self {
         let (kept, b) = (f64::from(slots) * f64::from(bucket), f64::from(bucket));
         let orders = (0..bucket)
             .map(f64::from)
@@ -45,7 +45,7 @@ impl Estimate {
         let weights = (0..=bucket).map(f64::from).scan(f64::from(slots) * orders, |weight, k| {
             Some(std::mem::replace(weight, *weight * ((b - k) / (k + 1.0))))
         });
-        Estimate { rule, slots, bucket, kept, weights: weights.collect(), wins: vec![0.0], hint: None }
+        BucketEstimate { rule, slots, bucket, kept, weights: weights.collect(), wins: vec![0.0], hint: None }
     }
 
     fn bucketing(&self, opened: u32) -> Bucketing {

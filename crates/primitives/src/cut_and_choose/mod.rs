@@ -4,7 +4,7 @@
 //! The evaluator's challenge shuffles a batch of `L = N·B + c` copies. `c` copies are opened and checked, and
 //! the others fill `N` buckets of `B`, one for each slot (Kolesnikov et al. 2017, section 4).
 //! [`Bucketing::bound`] bounds the probability that a garbler succeeds with bad copies. [`Budget`] chooses
-//! the bucketings of a session so that all failures together stay below `2^-s`. [`Challenge`] makes the
+//! the bucketings of a session so that all failures together stay below `2^-s`. [`BatchChallenge`] makes the
 //! random choice.
 
 mod bound;
@@ -16,9 +16,9 @@ mod known;
 mod search;
 mod upper;
 
-pub use bucketing::{Bucketing, Detection, Rule};
+pub use bucketing::{BucketRule, Bucketing, Detection};
 pub use budget::{Allocation, BatchKind, BatchSpec, Budget};
-pub use challenge::Challenge;
+pub use challenge::BatchChallenge;
 pub use known::KnownBounds;
 pub use search::{alternatives, cheapest, fewest_copies};
 pub use upper::Upper;

@@ -3,8 +3,8 @@
 //! The search uses estimates. Then it verifies the number of opened copies exactly, and that one copy less
 //! would not be enough.
 
-use super::estimate::Estimate;
-use super::{Bucketing, Rule, Upper};
+use super::estimate::BucketEstimate;
+use super::{BucketRule, Bucketing, Upper};
 
 /// The largest useful bucket: larger buckets would contain a good copy with probability `1 - 2^-127` by
 /// themselves.
@@ -12,7 +12,7 @@ const GREATEST_BUCKET: u32 = 255;
 
 /// Returns whether a batch may have this bucketing, whose sizes somebody might choose. All copies must have
 /// 32-bit numbers.
-pub fn is_sensible(rule: Rule, bucketing: &Bucketing) -> bool {
+pub fn is_sensible(rule: BucketRule, bucketing: &Bucketing) -> bool {
     rule.allows(bucketing.bucket)
         && bucketing.bucket <= GREATEST_BUCKET
         && most_opened(bucketing.slots, bucketing.bucket).is_some_and(|most| bucketing.opened <= most)
@@ -42,7 +42,7 @@ fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
 
 /// Returns the bucketing with the fewest opened copies, by estimate, for each useful bucket size. The last
 /// bucketing has the fewest copies.
-fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
+fn estimates(rule: BucketRule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     let limit = limit.to_float();
     let mut bucketings: Vec<Bucketing> = Vec::new();
     for bucket in (1..=GREATEST_BUCKET).filter(|&bucket| rule.allows(bucket)) {
@@ -53,7 +53,7 @@ fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
             Some(best) if kept < best.copies() => most.min((best.copies() - kept) as u32 - 1),
             Some(_) => break,
         };
-        let mut estimate = Estimate::new(rule, slots, bucket);
+        let mut estimate = BucketEstimate::new(rule, slots, bucket);
         bucketings.extend(
             least(most, |opened| estimate.is_bounded_by(opened, limit)).map(|opened| Bucketing {
                 slots,
@@ -66,10 +66,10 @@ fn estimates(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
 }
 
 /// Returns the exact bucketing with the fewest opened copies for this bucket size, given its estimate.
-fn exact(rule: Rule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
+fn exact(rule: BucketRule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
     let bucketing = |opened| Bucketing { opened, ..estimate };
     let broken = |opened: u32| {
-        let peak = Estimate::new(rule, estimate.slots, estimate.bucket).peak(opened);
+        let peak = BucketEstimate::new(rule, estimate.slots, estimate.bucket).peak(opened);
         bucketing(opened).is_broken_by(rule, limit, peak.t)
     };
     let fewer = estimate.opened.checked_sub(1);
@@ -83,14 +83,14 @@ fn exact(rule: Rule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
 
 /// Returns the bucketing with the fewest copies whose bound is at most `limit`. Returns `None` if no sensible
 /// bucketing reaches the limit.
-pub fn fewest_copies(rule: Rule, slots: u32, limit: Upper) -> Option<Bucketing> {
+pub fn fewest_copies(rule: BucketRule, slots: u32, limit: Upper) -> Option<Bucketing> {
     cheapest(rule, slots, limit, |bucketing| bucketing.copies() as f64)
 }
 
 /// Returns, for each useful bucket size from that of [`fewest_copies`] downwards, the bucketing with the
 /// fewest opened copies. Smaller buckets reduce traffic, because opened copies are not sent, and increase
 /// work.
-pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
+pub fn alternatives(rule: BucketRule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     estimates(rule, slots, limit)
         .into_iter()
         .rev()
@@ -100,7 +100,12 @@ pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
 
 /// Returns the cheapest of [`alternatives`] whose bound is at most `limit`. Among equally cheap bucketings,
 /// it takes the one with larger buckets. Returns `None` if no sensible bucketing reaches the limit.
-pub fn cheapest(rule: Rule, slots: u32, limit: Upper, cost: impl Fn(&Bucketing) -> f64) -> Option<Bucketing> {
+pub fn cheapest(
+    rule: BucketRule,
+    slots: u32,
+    limit: Upper,
+    cost: impl Fn(&Bucketing) -> f64,
+) -> Option<Bucketing> {
     let bucketings = estimates(rule, slots, limit);
     let best = bucketings.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
     exact(rule, best, limit)

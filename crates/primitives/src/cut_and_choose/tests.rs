@@ -22,7 +22,7 @@ fn choose(n: u64, k: u64) -> BigInt {
 }
 
 /// Computes the formula of the module `bound` in exact arithmetic for all t.
-fn exact_bound(bucketing: &Bucketing, rule: Rule) -> BigRational {
+fn exact_bound(bucketing: &Bucketing, rule: BucketRule) -> BigRational {
     let (slots, bucket, opened) =
         (u64::from(bucketing.slots), u64::from(bucketing.bucket), u64::from(bucketing.opened));
     let kept = slots * bucket;
@@ -50,7 +50,7 @@ fn exact_bound(bucketing: &Bucketing, rule: Rule) -> BigRational {
 
 /// Computes exactly, without a union bound, the probability that `t` bad copies survive and ruin a bucket.
 /// The function counts the ways to fill the buckets one after the other without ruining any.
-fn exact_success(bucketing: &Bucketing, rule: Rule, t: usize) -> BigRational {
+fn exact_success(bucketing: &Bucketing, rule: BucketRule, t: usize) -> BigRational {
     let (slots, bucket, opened) =
         (bucketing.slots as usize, bucketing.bucket as usize, bucketing.opened as usize);
     let ruinous = if rule.majority { bucket.div_ceil(2) } else { bucket };
@@ -78,12 +78,12 @@ fn exact_success(bucketing: &Bucketing, rule: Rule, t: usize) -> BigRational {
     total / choose((kept + opened) as u64, t as u64)
 }
 
-const MAJORITY: Rule = Rule::INPUT_AUTHENTICATOR;
-const SMALL: [(Bucketing, Rule, &[usize], f64); 4] = [
-    (Bucketing { slots: 4, bucket: 2, opened: 8 }, Rule::COMPONENT, &[3], 0.0429),
-    (Bucketing { slots: 8, bucket: 2, opened: 16 }, Rule::COMPONENT, &[3], 0.0226),
+const MAJORITY: BucketRule = BucketRule::INPUT_AUTHENTICATOR;
+const SMALL: [(Bucketing, BucketRule, &[usize], f64); 4] = [
+    (Bucketing { slots: 4, bucket: 2, opened: 8 }, BucketRule::COMPONENT, &[3], 0.0429),
+    (Bucketing { slots: 8, bucket: 2, opened: 16 }, BucketRule::COMPONENT, &[3], 0.0226),
     (Bucketing { slots: 8, bucket: 3, opened: 24 }, MAJORITY, &[3], 0.0296),
-    (Bucketing { slots: 4, bucket: 3, opened: 12 }, Rule::COMPONENT, &[4, 5], 0.0034),
+    (Bucketing { slots: 4, bucket: 3, opened: 12 }, BucketRule::COMPONENT, &[4, 5], 0.0034),
 ];
 
 #[test]
@@ -111,7 +111,7 @@ fn bounds_are_those_of_exact_arithmetic() {
     bucketings.extend(SMALL.map(|(bucketing, ..)| (bucketing.slots, bucketing.bucket, bucketing.opened)));
     for (slots, bucket, opened) in bucketings {
         let bucketing = Bucketing { slots, bucket, opened };
-        for rule in [Rule::COMPONENT, Rule::KEY_AUTHENTICATOR, Rule::INPUT_AUTHENTICATOR] {
+        for rule in [BucketRule::COMPONENT, BucketRule::KEY_AUTHENTICATOR, BucketRule::INPUT_AUTHENTICATOR] {
             if rule.majority && bucket % 2 == 0 {
                 assert_eq!(bucketing.bound(rule), Upper::ONE);
                 assert!(!bucketing.is_bounded_by(rule, Upper::ONE));
@@ -137,7 +137,7 @@ fn bounds_are_those_of_exact_arithmetic() {
 fn absurd_cuts_are_refused_in_bounded_time() {
     let start = std::time::Instant::now();
     for (slots, bucket, opened) in [(1 << 27, 31, 1), (1 << 27, 3, 1000), (1, 255, 1 << 31)] {
-        for rule in [Rule::COMPONENT, Rule::KEY_AUTHENTICATOR, Rule::INPUT_AUTHENTICATOR] {
+        for rule in [BucketRule::COMPONENT, BucketRule::KEY_AUTHENTICATOR, BucketRule::INPUT_AUTHENTICATOR] {
             let bound = Bucketing { slots, bucket, opened }.bound(rule);
             assert!(
                 bound > Upper::limit(-32.0) || opened >= 1 << 31,
@@ -152,11 +152,12 @@ fn absurd_cuts_are_refused_in_bounded_time() {
 /// twice too large.
 #[test]
 fn a_bound_holds_where_the_estimate_is_wrong() {
-    let (rule, bucketing) = (Rule::KEY_AUTHENTICATOR, Bucketing { slots: 1, bucket: 183, opened: 4011 });
+    let (rule, bucketing) =
+        (BucketRule::KEY_AUTHENTICATOR, Bucketing { slots: 1, bucket: 183, opened: 4011 });
     assert!(
         !bucketing.is_bounded_by(
             rule,
-            super::estimate::Estimate::new(rule, bucketing.slots, bucketing.bucket)
+            super::estimate::BucketEstimate::new(rule, bucketing.slots, bucketing.bucket)
                 .peak(bucketing.opened)
                 .rounded_up()
         )
@@ -187,9 +188,9 @@ fn component_cuts_are_the_published_ones() {
         (1_000_000, &[(4, 4.05), (3, 4.21)]),
     ];
     for (slots, row) in table {
-        let bucketings = alternatives(Rule::COMPONENT, slots, two_to_minus_40());
+        let bucketings = alternatives(BucketRule::COMPONENT, slots, two_to_minus_40());
         assert!(matches(&bucketings[0], row[0].0, row[0].1), "{slots}: {:?}", bucketings[0]);
-        assert_eq!(fewest_copies(Rule::COMPONENT, slots, two_to_minus_40()), Some(bucketings[0]));
+        assert_eq!(fewest_copies(BucketRule::COMPONENT, slots, two_to_minus_40()), Some(bucketings[0]));
         for &(bucket, copies) in row {
             assert!(
                 bucketings.iter().any(|bucketing| matches(bucketing, bucket, copies)),
@@ -197,9 +198,9 @@ fn component_cuts_are_the_published_ones() {
             );
         }
         for bucketing in bucketings {
-            assert!(bucketing.bound(Rule::COMPONENT).log2() <= -40.0);
+            assert!(bucketing.bound(BucketRule::COMPONENT).log2() <= -40.0);
             let fewer = Bucketing { opened: bucketing.opened - 1, ..bucketing };
-            assert!(fewer.bound(Rule::COMPONENT).log2() > -40.0, "{fewer:?} is within the limit too");
+            assert!(fewer.bound(BucketRule::COMPONENT).log2() > -40.0, "{fewer:?} is within the limit too");
         }
     }
 }
@@ -208,11 +209,11 @@ fn component_cuts_are_the_published_ones() {
 fn authenticator_cuts_are_the_published_ones() {
     for (rule, row) in [
         (
-            Rule::KEY_AUTHENTICATOR,
+            BucketRule::KEY_AUTHENTICATOR,
             [(128, 17, 22.84), (16_384, 9, 10.06), (131_072, 7, 8.07), (262_144, 7, 7.64)],
         ),
         (
-            Rule::INPUT_AUTHENTICATOR,
+            BucketRule::INPUT_AUTHENTICATOR,
             [(128, 15, 19.02), (16_384, 9, 9.53), (131_072, 7, 7.54), (262_144, 7, 7.32)],
         ),
     ] {
@@ -228,7 +229,7 @@ fn authenticator_cuts_are_the_published_ones() {
 /// Plays the real challenge millions of times against the adversary's best choice.
 #[test]
 fn sampled_success_is_the_exact_one_from_both_sides() {
-    let half = Rule::KEY_AUTHENTICATOR;
+    let half = BucketRule::KEY_AUTHENTICATOR;
     let games = SMALL
         .map(|(bucketing, rule, best, _)| (bucketing, rule, best[0]))
         .into_iter()
@@ -240,7 +241,7 @@ fn sampled_success_is_the_exact_one_from_both_sides() {
         let trials = 1_000_000;
         let wins = (0..trials)
             .filter(|_| {
-                let challenge = Challenge::draw(&mut rng, &bucketing);
+                let challenge = BatchChallenge::draw(&mut rng, &bucketing);
                 // All sets of bad copies are equivalent, so the first copies are bad.
                 let caught = challenge.opened().iter().filter(|&&copy| copy < bad as u32);
                 let unseen = match rule.detection {
@@ -371,9 +372,9 @@ fn what_cannot_be_reached_is_refused() {
 fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
     // The number of slots is so large that survival falls below the limit near the largest number of bad
     // copies that is examined.
-    let rule = Rule::KEY_AUTHENTICATOR;
+    let rule = BucketRule::KEY_AUTHENTICATOR;
     let bucketing = Bucketing { slots: 1 << 23, bucket: 7, opened: 690_485 };
-    let peak = super::estimate::Estimate::new(rule, bucketing.slots, bucketing.bucket)
+    let peak = super::estimate::BucketEstimate::new(rule, bucketing.slots, bucketing.bucket)
         .peak(bucketing.opened)
         .success
         .log2();

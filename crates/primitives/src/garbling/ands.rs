@@ -196,7 +196,7 @@ fn fresh(blocks: &mut Vec<u128>, count: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::garbling::{HalfGates, Scheme, TableSink, TableSource};
+    use crate::garbling::{GarblingScheme, HalfGates, TableSink, TableSource};
     use brickwork_base::Error;
     use brickwork_base::random::Rng;
     use brickwork_circuit::{Circuit, Gate};

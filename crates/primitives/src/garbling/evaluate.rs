@@ -1,6 +1,6 @@
 //! The evaluator's walk through a circuit.
 
-use brickwork_kernels::Wires;
+use brickwork_kernels::WalkLabels;
 
 use super::keys::GarblingKeys;
 use super::lanes::{LaneGroup, Lockstep, by_group, lane_groups};
@@ -32,7 +32,7 @@ pub(super) fn evaluate<S: Lockstep>(
     let groups = lane_groups(schedule.kernel, &order, copies, keys);
     let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
     let script = &schedule.script;
-    let mut wires = Wires::new(script, lanes);
+    let mut wires = WalkLabels::new(script, lanes);
     let mut hash_keys = keys.of_group(schedule.kernel, groups[0].group);
     for LaneGroup { group, members, lanes } in groups {
         if group != hash_keys.group() {

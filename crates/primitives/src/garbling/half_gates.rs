@@ -1,13 +1,13 @@
 //! Half-gates (Zahur, Rosulek, Evans 2015): the garbling scheme of `duplo` and `semi-honest`.
 
-use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
+use brickwork_kernels::{GateList, HashKeys, Kernel, WalkLabels};
 
 use super::evaluate::evaluate;
 use super::garble::garble;
 use super::keys::{CALLS_PER_GATE, GarblingKeys, MAX_CALLS};
 use super::lanes::Lockstep;
 use super::schedule::Schedule;
-use super::scheme::{Colours, GateBytes, HashUse, Scheme};
+use super::scheme::{Colours, GarblingScheme, GateBytes, HashUse};
 use super::tables::{TableSink, TableSource};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
@@ -21,7 +21,7 @@ pub struct HalfGates;
 impl Lockstep for HalfGates {
     #[inline]
     fn garble_section(
-        wires: &mut Wires,
+        wires: &mut WalkLabels,
         kernel: Kernel,
         script: &GateList,
         section: usize,
@@ -33,7 +33,7 @@ impl Lockstep for HalfGates {
 
     #[inline]
     fn evaluate_section(
-        wires: &mut Wires,
+        wires: &mut WalkLabels,
         kernel: Kernel,
         script: &GateList,
         section: usize,
@@ -44,7 +44,7 @@ impl Lockstep for HalfGates {
     }
 }
 
-impl Scheme for HalfGates {
+impl GarblingScheme for HalfGates {
     const NAME: &'static str = "half-gates";
     /// The table of an AND gate is `T_G ‖ T_E`.
     const TABLE_BYTES: GateBytes = GateBytes { and: 2 * LABEL_BYTES, xor: 0, inv: 0 };

@@ -1,16 +1,16 @@
 //! The copies that are garbled or evaluated in lockstep.
 
-use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
+use brickwork_kernels::{GateList, HashKeys, Kernel, WalkLabels};
 
 use super::keys::{CALLS_PER_GATE, GarblingKeys};
 use super::schedule::Schedule;
-use super::scheme::Scheme;
+use super::scheme::GarblingScheme;
 use brickwork_base::label::{Delta, Label};
 
 /// A scheme with free XOR, whose offset has the lowest bit 1, and whose AND gates the kernels process for
 /// many copies side by side.
 pub(super) trait Lockstep:
-    Scheme<Offset = Delta, Wire = Label, Active = Label, Schedule = Schedule, Keys = GarblingKeys>
+    GarblingScheme<Offset = Delta, Wire = Label, Active = Label, Schedule = Schedule, Keys = GarblingKeys>
 {
     /// Bytes of the table of an AND gate. Other gates have no table. A gate needs at most
     /// [`CALLS_PER_GATE`] calls of the hash.
@@ -22,7 +22,7 @@ pub(super) trait Lockstep:
 
     /// Garbles a section, with the false labels of all lanes, and writes the tables.
     fn garble_section(
-        wires: &mut Wires,
+        wires: &mut WalkLabels,
         kernel: Kernel,
         script: &GateList,
         section: usize,
@@ -32,7 +32,7 @@ pub(super) trait Lockstep:
 
     /// Evaluates a section, with the active labels of all lanes.
     fn evaluate_section(
-        wires: &mut Wires,
+        wires: &mut WalkLabels,
         kernel: Kernel,
         script: &GateList,
         section: usize,

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use brickwork_kernels::{MaskedTables, ONE, SECTION, Wires, erase};
+use brickwork_kernels::{MaskedTables, ONE, SECTION, WalkLabels, erase};
 
 use super::keys::{GarblingKeys, GroupKeys};
 use super::schedule::{Schedule, input_slot};
@@ -38,7 +38,7 @@ fn next_lanes(left: usize) -> (usize, usize) {
 /// A walk of a few copies through a component: copies `copies` of the caller's lists.
 struct Walk<'s> {
     schedule: &'s Schedule,
-    wires: Wires,
+    wires: WalkLabels,
     copies: Range<usize>,
     lanes: usize,
     /// A buffer for the output of idle lanes.
@@ -50,7 +50,7 @@ impl<'s> Walk<'s> {
     fn new(schedule: &'s Schedule, most: usize) -> Self {
         let (_, lanes) = next_lanes(most);
         let idle = 2 * schedule.script.and_gates().min(SECTION);
-        let (wires, idle) = (Wires::new(&schedule.script, lanes), vec![0; idle * (lanes - 1)]);
+        let (wires, idle) = (WalkLabels::new(&schedule.script, lanes), vec![0; idle * (lanes - 1)]);
         Walk { schedule, wires, copies: 0..0, lanes, idle }
     }
 

@@ -1,7 +1,7 @@
-//! Garbling of many copies of a component in lockstep. The interface is [`Scheme`]; the protocols use the
+//! Garbling of many copies of a component in lockstep. The interface is [`GarblingScheme`]; the protocols use the
 //! scheme [`HalfGates`].
 //!
-//! A component has one [`Schedule`], along which [`Scheme::garble`] and [`Scheme::evaluate`] process many
+//! A component has one [`Schedule`], along which [`GarblingScheme::garble`] and [`GarblingScheme::evaluate`] process many
 //! copies side by side. With half-gates (Zahur, Rosulek, Evans 2015), XOR and INV are free, and the table of
 //! an AND gate has 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the order of the
 //! circuit. Tables are passed on section by section. So memory depends on the number of live labels, not on
@@ -38,5 +38,5 @@ pub use half_gates::HalfGates;
 pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;
 pub use schedule::{Schedule, input_slot};
-pub use scheme::{Colours, GateBytes, HashUse, Scheme};
+pub use scheme::{Colours, GarblingScheme, GateBytes, HashUse};
 pub use tables::{Collect, TableSink, TableSource};

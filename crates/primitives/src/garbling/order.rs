@@ -22,7 +22,7 @@ const WINDOW: usize = 1 << 16;
 /// A layer of AND gates, and of XOR and INV gates, each after the gates that it reads. No AND gate of a layer
 /// depends on another gate of the layer, and no gate of the layer depends on it.
 #[derive(Default)]
-pub(super) struct Layer {
+pub(super) struct GateLayer {
     pub free: Vec<FreeGate>,
     pub ands: Vec<AndGate>,
 }
@@ -43,7 +43,7 @@ pub(super) struct AndGate {
 }
 
 /// Schedules all gates of the circuit, and passes them to `emit` layer by layer.
-pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
+pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&GateLayer)) {
     let mut gates = circuit.gates();
     let mut first = circuit.inputs() as Wire;
     let (mut and_gates, mut window) = (0, Vec::new());
@@ -81,7 +81,7 @@ struct Window<'a> {
     done: Vec<bool>,
     /// The depths of the gates in the current layer, and 0 for all other gates.
     depths: Vec<u32>,
-    layer: Layer,
+    layer: GateLayer,
 }
 
 impl<'a> Window<'a> {
@@ -96,7 +96,7 @@ impl<'a> Window<'a> {
             ready: BinaryHeap::new(),
             done: vec![false; gates.len()],
             depths: vec![0; gates.len()],
-            layer: Layer::default(),
+            layer: GateLayer::default(),
         };
         let mut number = and_gates;
         for (k, gate) in gates.iter().enumerate() {
@@ -131,7 +131,7 @@ impl<'a> Window<'a> {
         [Some(a), b].into_iter().flatten().filter_map(move |w| w.checked_sub(first)).map(|w| w as usize)
     }
 
-    fn run(mut self, emit: &mut impl FnMut(&Layer)) {
+    fn run(mut self, emit: &mut impl FnMut(&GateLayer)) {
         let waiting_for_nothing: Vec<u32> =
             (0..self.gates.len() as u32).filter(|&k| self.waits[k as usize] == 0).collect();
         self.now_available(waiting_for_nothing);
@@ -174,7 +174,7 @@ impl<'a> Window<'a> {
         taken
     }
 
-    fn emit_layer(&mut self, emit: &mut impl FnMut(&Layer)) {
+    fn emit_layer(&mut self, emit: &mut impl FnMut(&GateLayer)) {
         if self.layer.free.is_empty() && self.layer.ands.is_empty() {
             return;
         }

@@ -5,7 +5,7 @@ use brickwork_testing::Replayable as _;
 use proptest::prelude::*;
 
 use super::tests::random_circuit;
-use super::{Collect, Colours, GateBytes, HalfGates, HashUse, Scheme, TableSink, TableSource};
+use super::{Collect, Colours, GarblingScheme, GateBytes, HalfGates, HashUse, TableSink, TableSource};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
@@ -32,7 +32,7 @@ fn walk<W: Copy>(circuit: &Circuit, inputs: &[W], mut gate: impl FnMut(usize, Ga
 /// except that exactly one of them ends in 1.
 struct FourRows;
 
-impl Scheme for FourRows {
+impl GarblingScheme for FourRows {
     const NAME: &'static str = "four rows";
     const TABLE_BYTES: GateBytes = GateBytes { and: 4 * LABEL_BYTES, xor: 4 * LABEL_BYTES, inv: 0 };
     const LABEL_BYTES: usize = LABEL_BYTES;
@@ -143,7 +143,7 @@ struct PrivacyFree;
 /// The label of the constant 1, which is public.
 const ONE: u128 = 1;
 
-impl Scheme for PrivacyFree {
+impl GarblingScheme for PrivacyFree {
     const NAME: &'static str = "privacy-free half-gates";
     const TABLE_BYTES: GateBytes = GateBytes { and: LABEL_BYTES, xor: 0, inv: 0 };
     const LABEL_BYTES: usize = LABEL_BYTES;
@@ -242,7 +242,7 @@ impl Scheme for PrivacyFree {
 
 /// Checks a scheme: its evaluation gives the labels of the circuit's result, its tables have the stated size,
 /// and the lowest bit of a label decodes it.
-fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
+fn is_a_scheme<S: GarblingScheme<Active = Label>>(circuit: &Circuit, count: u32) {
     let mut rng = Rng::replayable("test schemes");
     let copies: Vec<u32> = (0..count).collect();
     let schedule = S::schedule(circuit);
@@ -293,7 +293,7 @@ fn is_a_scheme<S: Scheme<Active = Label>>(circuit: &Circuit, count: u32) {
 }
 
 /// If a scheme has random colours, labels of 0 with both colours occur.
-fn has_random_colours<S: Scheme>() {
+fn has_random_colours<S: GarblingScheme>() {
     let mut rng = Rng::replayable("test colours");
     let offset = S::offset(&mut rng);
     let zeros = (0..400).filter(|_| {

@@ -1,15 +1,15 @@
 //! Reed–Solomon codes: a word is a polynomial of degree below ℓ, given by its values at ℓ points. The
 //! codeword has the values at n points, of which the first ℓ are the word itself. The polynomial also has
-//! values at all other points of the field; these are never sent: [`Code::unsent`].
+//! values at all other points of the field; these are never sent: [`SymbolCode::unsent`].
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
-use brickwork_kernels::{Matrix, Picks, Secrets, add_products, add_row_products};
+use brickwork_kernels::{Matrix, Picks, SecretBlocks, add_products, add_row_products};
 use zeroize::Zeroizing;
 
 use super::field::Field;
-use super::parameters::Parameters;
-use super::watch::Watch;
+use super::parameters::HashParameters;
+use super::watch::WatchedSymbols;
 use super::words::{BLOCK, Words, packed_bytes};
 
 /// The number of words that are multiplied between two checks for a stop.
@@ -33,9 +33,9 @@ pub(super) fn multiply(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
 
 /// A code with its field and points. Point `i` is the element `i` of the field.
 #[derive(Clone, Debug)]
-pub struct Code {
+pub struct SymbolCode {
     field: Field,
-    parameters: Parameters,
+    parameters: HashParameters,
     /// For each symbol of a word, the common factor of its Lagrange coefficients: the inverse of the product
     /// of all differences between its point and the other points.
     weights: Vec<u8>,
@@ -43,9 +43,9 @@ pub struct Code {
     parity: Matrix,
 }
 
-impl Code {
+impl SymbolCode {
     /// Returns the code with these parameters.
-    pub fn new(parameters: &Parameters) -> Self {
+    pub fn new(parameters: &HashParameters) -> Self {
         let (field, l, n) = (parameters.field(), parameters.l(), parameters.n());
         let weight = |j: usize| {
             let others = (0..l).filter(|&m| m != j);
@@ -54,11 +54,11 @@ impl Code {
         let weights: Vec<u8> = (0..l).map(weight).collect();
         let rows: Vec<Vec<u8>> = (l..n).map(|point| row_at(field, &weights, point as u8)).collect();
         let parity = Matrix::new(n - l, l, |i, j| field.factor(rows[i][j]));
-        Code { field, parameters: *parameters, weights, parity }
+        SymbolCode { field, parameters: *parameters, weights, parity }
     }
 
     /// Returns the parameters of the code.
-    pub fn parameters(&self) -> &Parameters {
+    pub fn parameters(&self) -> &HashParameters {
         &self.parameters
     }
 
@@ -71,12 +71,12 @@ impl Code {
     ///
     /// # Panics
     /// If the words do not have ℓ symbols.
-    pub fn pack(&self, words: &Words) -> Secrets<u8> {
+    pub fn pack(&self, words: &Words) -> SecretBlocks<u8> {
         assert_eq!(words.symbols(), self.parameters.l(), "each word must have ℓ symbols");
         self.packed(words)
     }
 
-    /// Returns the `count` words that [`Code::pack`] packed into these bytes. Every byte string of the right
+    /// Returns the `count` words that [`SymbolCode::pack`] packed into these bytes. Every byte string of the right
     /// length is valid.
     ///
     /// # Panics
@@ -86,16 +86,16 @@ impl Code {
     }
 
     /// Packs words, or values of words, into the bytes of a message.
-    pub(super) fn packed(&self, words: &Words) -> Secrets<u8> {
+    pub(super) fn packed(&self, words: &Words) -> SecretBlocks<u8> {
         // The capacity includes the spare bytes that packing writes after the last word, so the list never
         // grows.
         let bytes = packed_bytes(words.symbols(), words.count(), self.field.bits());
-        let mut message = Secrets::with_capacity(bytes + BLOCK);
+        let mut message = SecretBlocks::with_capacity(bytes + BLOCK);
         words.pack(self.field.bits(), &mut message);
         message
     }
 
-    /// Reverses [`Code::packed`]: returns `count` words of this many symbols.
+    /// Reverses [`SymbolCode::packed`]: returns `count` words of this many symbols.
     pub(super) fn unpacked(&self, symbols: usize, count: usize, packed: &[u8]) -> Words {
         let bits = self.field.bits();
         assert_eq!(
@@ -186,7 +186,7 @@ impl Code {
 
     /// Returns two maps: from a word to the watched symbols of its codeword, and from its parity symbols to
     /// the watched ones among them. Takes constant time.
-    pub(super) fn watched(&self, watch: &Watch, coefficients: &[u8]) -> (Matrix, Picks) {
+    pub(super) fn watched(&self, watch: &WatchedSymbols, coefficients: &[u8]) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
         // A watched symbol of the word itself gives a number here that no parity symbol has.
         let parity = |o: usize| watch.place(o).wrapping_sub(l as u8);
@@ -208,7 +208,7 @@ impl Code {
 
     /// Returns, for each watched symbol, its coefficients in the word. The computation is slow, so the
     /// receiver keeps the result. Takes constant time.
-    pub(super) fn watched_coefficients(&self, watch: &Watch) -> Zeroizing<Vec<u8>> {
+    pub(super) fn watched_coefficients(&self, watch: &WatchedSymbols) -> Zeroizing<Vec<u8>> {
         let (l, n, w) = (self.parameters.l(), self.parameters.n(), self.parameters.w());
         let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
         let mut coefficients = Zeroizing::new(vec![0; w * l]);
@@ -236,7 +236,7 @@ impl Code {
     ///
     /// # Panics
     /// If `unsent` does not have ℓ − w points.
-    pub(super) fn completion(&self, watch: &Watch, unsent: &Unsent) -> [Matrix; 2] {
+    pub(super) fn completion(&self, watch: &WatchedSymbols, unsent: &Unsent) -> [Matrix; 2] {
         let (field, l, w) = (self.field, self.parameters.l(), self.parameters.w());
         assert_eq!(unsent.points.len(), l - w, "there must be ℓ − w points");
         let mut points = Zeroizing::new(vec![0; w]);

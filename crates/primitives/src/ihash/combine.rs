@@ -2,7 +2,7 @@
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
-use brickwork_kernels::{Scale, add_scaled};
+use brickwork_kernels::{SymbolFactors, add_scaled};
 use zeroize::Zeroizing;
 
 use super::field::Field;
@@ -23,7 +23,7 @@ const REGISTER: usize = 4;
 pub(super) struct Coefficients {
     rng: Rng,
     field: Field,
-    scale: Scale,
+    scale: SymbolFactors,
     number: usize,
 }
 

@@ -2,8 +2,8 @@
 
 use brickwork_kernels::words_of_rows;
 
-use super::code::Code;
-use super::sender::Stream;
+use super::code::SymbolCode;
+use super::sender::SymbolStream;
 use super::words::Words;
 
 /// The sender's corrections of random words: the position of these words in the streams, and the corrections
@@ -24,7 +24,7 @@ impl Corrected {
     }
 
     /// Returns all n symbols of each word. `stream` has the seeds of all symbols.
-    pub(super) fn symbols(&self, code: &Code, stream: &Stream) -> Words {
+    pub(super) fn symbols(&self, code: &SymbolCode, stream: &SymbolStream) -> Words {
         let (l, count) = (code.parameters().l(), self.corrections.count());
         let mut words = Words::zeros(code.parameters().n(), count);
         let each = words.blocks();

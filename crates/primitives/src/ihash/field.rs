@@ -1,7 +1,7 @@
 //! Fields of 4 to 256 elements, in constant time: an element is a byte, whose bits are the coefficients of a
 //! polynomial over F_2.
 
-use brickwork_kernels::{Factor, Scale};
+use brickwork_kernels::{Factor, SymbolFactors};
 
 /// GF(2^bits), for 2 to 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl Field {
     }
 
     /// Returns the multiplication with any element, for the vector kernels.
-    pub(super) fn scale(self) -> Scale {
-        Scale::new(|element| self.factor(element & self.mask()))
+    pub(super) fn scale(self) -> SymbolFactors {
+        SymbolFactors::new(|element| self.factor(element & self.mask()))
     }
 }
 

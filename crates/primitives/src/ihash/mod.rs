@@ -20,7 +20,7 @@
 //!
 //! A commitment hides everything until it is opened. A hash reveals its watched symbols at once, and the
 //! protocol allows for this. So a secret bit is derived from a value at a point that is never sent:
-//! [`Code::evaluation`]. The paper uses the parity of all bits of the word instead. About one of 64 sets of
+//! [`SymbolCode::evaluation`]. The paper uses the parity of all bits of the word instead. About one of 64 sets of
 //! watched symbols determines this parity, and a cheating receiver chooses such a set
 //! (docs/protocols/jimu.md).
 //!
@@ -31,7 +31,7 @@
 //! value fits the hash, so wrong values must be detected in another way. After all openings, the receiver
 //! draws combinations, and the sender answers with the combined words in full. If an opened value is wrong, a
 //! combination of the errors is 0 with probability 2·2^-σ. Otherwise the sender must answer with a word other
-//! than the combined one, and this word fits the hash with the probability of [`Parameters::binding`]. No
+//! than the combined one, and this word fits the hash with the probability of [`HashParameters::binding`]. No
 //! mask is needed, because both parties know all opened values.
 //!
 //! # The purpose of the combinations
@@ -39,10 +39,10 @@
 //! A cheating sender can correct parity symbols so that the result is no codeword. Such a result would pass
 //! for several words, each on another set of symbols. Let A be the symbols in which the sender's answer
 //! agrees with the combinations of the hashed words. The answer passes if all watched symbols are in A. If A
-//! has fewer than ℓ symbols, this has probability [`Parameters::binding`] at most. If A has ℓ or more
+//! has fewer than ℓ symbols, this has probability [`HashParameters::binding`] at most. If A has ℓ or more
 //! symbols, the combined words are codewords on A. For a fixed A on which the hashed words are no codewords,
 //! each combination is a codeword with probability 2·2^-σ at most. There are at most 2^n sets A, which gives
-//! [`Parameters::check`]. So all words are codewords on a set that contains every watched symbol, and the
+//! [`HashParameters::check`]. So all words are codewords on a set that contains every watched symbol, and the
 //! symbols outside the set do not matter. A random word of its own masks each combination, because an
 //! unmasked combination would reveal information about the hashed words.
 //!
@@ -66,15 +66,15 @@ mod tests;
 mod watch;
 mod words;
 
-pub use code::{Code, Unsent};
+pub use code::{SymbolCode, Unsent};
 pub use field::Field;
-pub use parameters::Parameters;
+pub use parameters::HashParameters;
 pub use reading::{PendingReadable, Readable};
-pub use receiver::{Completion, Hashes, Opened, Pending, Receiver, Seen, Sight};
+pub use receiver::{Completion, Hashes, OpenedCombinations, Receiver, SeenWords, Sight, UncheckedHashes};
 pub use seeds::setup_bytes;
-pub use sender::{MORE_WORDS, Masks, Openings, Sender, WORDS};
-pub use watch::Watch;
-pub use words::{Step, Words};
+pub use sender::{HashMasks, MORE_WORDS, Openings, Sender, WORDS};
+pub use watch::WatchedSymbols;
+pub use words::{WordStep, Words};
 
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Malformed, cheats};
@@ -126,28 +126,28 @@ fn messages(count: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Returns the bytes of each message with the corrections of this many random words.
-pub fn correction_bytes(parameters: &Parameters, count: usize) -> impl Iterator<Item = usize> + use<> {
+pub fn correction_bytes(parameters: &HashParameters, count: usize) -> impl Iterator<Item = usize> + use<> {
     let (symbols, bits) = (parameters.n() - parameters.l(), parameters.bits());
     messages(count).map(move |(_, count)| packed_bytes(symbols, count, bits))
 }
 
 /// Returns the bytes of the message with the combined words.
-pub fn answer_bytes(parameters: &Parameters, security: u32) -> usize {
+pub fn answer_bytes(parameters: &HashParameters, security: u32) -> usize {
     chosen_bytes(parameters, parameters.masks(security))
 }
 
 /// Returns the bytes of this many words, or of as many differences.
-pub fn chosen_bytes(parameters: &Parameters, count: usize) -> usize {
+pub fn chosen_bytes(parameters: &HashParameters, count: usize) -> usize {
     packed_bytes(parameters.l(), count, parameters.bits())
 }
 
 /// Returns the bytes of the values that open this many words.
-pub fn opened_bytes(parameters: &Parameters, count: usize) -> usize {
+pub fn opened_bytes(parameters: &HashParameters, count: usize) -> usize {
     packed_bytes(parameters.l() - parameters.w(), count, parameters.bits())
 }
 
 /// Returns the bytes of the message with the combinations of opened words.
-pub fn openings_bytes(parameters: &Parameters, security: u32) -> usize {
+pub fn openings_bytes(parameters: &HashParameters, security: u32) -> usize {
     chosen_bytes(parameters, parameters.openings(security))
 }
 

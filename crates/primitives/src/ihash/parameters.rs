@@ -6,26 +6,31 @@ use crate::cut_and_choose::Upper;
 /// The sizes of an interactive hash: words of ℓ symbols of σ bits, and codewords of n symbols. The receiver
 /// watches w of the n symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
+pub struct HashParameters {
     n: usize,
     l: usize,
     bits: u32,
     w: usize,
 }
 
-impl Parameters {
+impl HashParameters {
     /// The paper's figure 7, s = 40, k = 88: words are labels of 32 bytes.
-    pub const LABELS_88: Parameters = Parameters { n: 86, l: 32, bits: 8, w: 21 };
+    pub const LABELS_88: HashParameters = HashParameters { n: 86, l: 32, bits: 8, w: 21 };
     /// The paper's figure 7, s = 40, k = 127: words are labels of 48 bytes.
-    pub const LABELS_127: Parameters = Parameters { n: 88, l: 48, bits: 8, w: 32 };
+    pub const LABELS_127: HashParameters = HashParameters { n: 88, l: 48, bits: 8, w: 32 };
     /// The paper's figure 7: words are permutation messages.
-    pub const PERMUTATIONS: Parameters = Parameters { n: 44, l: 20, bits: 6, w: 19 };
+    pub const PERMUTATIONS: HashParameters = HashParameters { n: 44, l: 20, bits: 6, w: 19 };
 
     /// Makes parameters of these sizes. Returns `None` unless `1 ≤ w < ℓ < n < 2^σ` and σ is 2 to 8; n is
     /// below 2^σ so that at least one point is never sent.
     pub fn new(n: usize, l: usize, bits: u32, w: usize) -> Option<Self> {
         let field = Field::of_bits(bits)?;
-        (0 < w && w < l && l < n && n <= usize::from(field.mask())).then_some(Parameters { n, l, bits, w })
+        (0 < w && w < l && l < n && n <= usize::from(field.mask())).then_some(HashParameters {
+            n,
+            l,
+            bits,
+            w,
+        })
     }
 
     /// Returns n, the symbols of a codeword.
@@ -105,14 +110,14 @@ impl Parameters {
         limit: Upper,
         hidden: u32,
         unsent: usize,
-        cost: impl Fn(&Parameters) -> usize,
+        cost: impl Fn(&HashParameters) -> usize,
     ) -> Option<Self> {
         let of_field = |bits: u32| {
             let apart = (hidden.div_ceil(bits) as usize).max(1);
             // For each number of watched symbols, take the shortest codewords that reach the limit.
             (1..(1_usize << bits).saturating_sub(apart)).filter_map(move |w| {
                 let longest = (1_usize << bits).checked_sub(unsent.max(1))?;
-                let with = |n: usize| Parameters::new(n, w + apart, bits, w);
+                let with = |n: usize| HashParameters::new(n, w + apart, bits, w);
                 let binds = |n: usize| with(n).is_some_and(|parameters| parameters.binding() <= limit);
                 let (mut too_short, mut enough) = (w + apart, longest);
                 if enough <= too_short || !binds(enough) {

@@ -19,19 +19,19 @@ use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::code::{Code, Unsent, multiply};
+use super::code::{SymbolCode, Unsent, multiply};
 use super::combine::Coefficients;
 use super::corrected::Corrected;
-use super::receiver::{Hashes, Pending, Receiver};
-use super::sender::Stream;
-use super::watch::Watch;
+use super::receiver::{Hashes, Receiver, UncheckedHashes};
+use super::sender::SymbolStream;
+use super::watch::WatchedSymbols;
 use super::words::Words;
 
 /// Received random words with their masks, before their hashes are checked.
 #[must_use = "hashes must be checked"]
 pub struct PendingReadable {
-    words: (Pending, Corrected),
-    masks: (Pending, Corrected),
+    words: (UncheckedHashes, Corrected),
+    masks: (UncheckedHashes, Corrected),
 }
 
 /// Random words that a party with the seeds of all symbols can read.
@@ -44,7 +44,7 @@ pub struct Readable {
 
 impl Readable {
     /// Returns an empty list of words.
-    pub fn none(code: &Code) -> Self {
+    pub fn none(code: &SymbolCode) -> Self {
         let none = |symbols: usize| Corrected::new(0, Words::zeros(symbols, 0));
         let parity = code.parameters().n() - code.parameters().l();
         let answer = Words::zeros(code.parameters().l(), 0);
@@ -64,7 +64,7 @@ impl Readable {
     pub fn read(&self, receiver: &Receiver, seeds: &[Seed], unsent: &Unsent) -> Words {
         let code = receiver.code();
         assert_eq!(seeds.len(), code.parameters().n(), "each symbol must have a seed");
-        let stream = Stream::of_seeds(code, seeds);
+        let stream = SymbolStream::of_seeds(code, seeds);
         let words = self.words.symbols(code, &stream);
         let mut sums = self.masks.symbols(code, &stream);
         Coefficients::expand(&self.seed, code.field(), sums.count()).combine(&words, &mut sums, None);
@@ -84,14 +84,14 @@ impl Readable {
 /// Returns the map from a codeword to its values at these points. The map uses the watched symbols and the
 /// first ℓ − w other symbols that agree; `agree` has a 1 for each of the n symbols that does. Takes constant
 /// time.
-fn values_of(code: &Code, watch: &Watch, agree: &[u8], unsent: &Unsent) -> Matrix {
+fn values_of(code: &SymbolCode, watch: &WatchedSymbols, agree: &[u8], unsent: &Unsent) -> Matrix {
     let (field, l, n, w) =
         (code.field(), code.parameters().l(), code.parameters().n(), code.parameters().w());
     let mut places = Zeroizing::new(Vec::with_capacity(l));
     places.extend((0..w).map(|o| watch.place(o)));
     // The first symbols that agree and are not watched.
     let others = agree.iter().zip(watch.choices()).map(|(agree, watched)| agree & (1 ^ watched));
-    let others = Watch::of(others.collect());
+    let others = WatchedSymbols::of(others.collect());
     places.extend((0..l - w).map(|o| others.place(o)));
     let mut coefficients = Zeroizing::new(vec![0; unsent.count() * n]);
     for (row, &x) in coefficients.chunks_exact_mut(n).zip(unsent.points()) {

@@ -9,19 +9,19 @@ use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::code::{Code, Unsent, multiply};
+use super::code::{SymbolCode, Unsent, multiply};
 use super::combine::Coefficients;
 use super::corrected::Corrected;
-use super::parameters::Parameters;
-use super::sender::{Stream, WORDS};
-use super::watch::Watch;
-use super::words::{BLOCK, Step, Words, packed_bytes};
+use super::parameters::HashParameters;
+use super::sender::{SymbolStream, WORDS};
+use super::watch::WatchedSymbols;
+use super::words::{BLOCK, WordStep, Words, packed_bytes};
 use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seeds};
 
 /// The receiver of an interactive hash.
 pub struct Receiver {
-    code: Code,
-    watch: Watch,
+    code: SymbolCode,
+    watch: WatchedSymbols,
     /// For each watched symbol, its coefficients in the word.
     coefficients: Zeroizing<Vec<u8>>,
     /// Maps from a word to the watched symbols of its codeword, and from its parity symbols to the watched
@@ -29,7 +29,7 @@ pub struct Receiver {
     watched: Matrix,
     watched_parity: Picks,
     seeds: Vec<Seed>,
-    stream: Stream,
+    stream: SymbolStream,
     security: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct Hashes(Words);
 
 /// Received hashes that are not checked yet. A cheating sender may have hashed no word at all.
 #[must_use = "hashes must be checked"]
-pub struct Pending(Words);
+pub struct UncheckedHashes(Words);
 
 /// Makes opened words from their hashes and opening values.
 pub struct Completion([Matrix; 2]);
@@ -48,9 +48,9 @@ pub struct Completion([Matrix; 2]);
 /// then the w symbols of the hash. The views are linear like the words, and the opening values and the hash
 /// of a word can be read directly.
 #[derive(Clone)]
-pub struct Seen(Words);
+pub struct SeenWords(Words);
 
-/// Converts words into the receiver's view, [`Seen`].
+/// Converts words into the receiver's view, [`SeenWords`].
 pub struct Sight {
     matrix: Matrix,
     /// The number of values at unsent points, which precede the symbols of the hash.
@@ -59,14 +59,14 @@ pub struct Sight {
 
 /// Combinations of hashes and of the values that opened them.
 #[must_use = "openings must be checked"]
-pub struct Opened<'a> {
+pub struct OpenedCombinations<'a> {
     receiver: &'a Receiver,
     unsent: &'a Unsent,
     sums: [Words; 2],
     coefficients: Coefficients,
 }
 
-impl Opened<'_> {
+impl OpenedCombinations<'_> {
     /// Adds hashes and their opened values, in the same portions and order in which the sender adds the
     /// words.
     ///
@@ -82,7 +82,7 @@ impl Opened<'_> {
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     pub fn are_right(self, channel: &mut Channel) -> Result<bool, Error> {
-        let Opened { receiver, unsent, sums: [mut hashes, mut values], .. } = self;
+        let OpenedCombinations { receiver, unsent, sums: [mut hashes, mut values], .. } = self;
         let bytes = chosen_bytes(receiver.code.parameters(), hashes.count());
         let packed = channel.receive(msg::OPENINGS, bytes)?;
         let words = receiver.code.unpack(hashes.count(), &packed);
@@ -143,7 +143,7 @@ impl Hashes {
     ///
     /// # Panics
     /// Panics under the conditions of [`Words::follow`].
-    pub fn follow(&self, steps: &[Step]) -> Self {
+    pub fn follow(&self, steps: &[WordStep]) -> Self {
         Hashes(self.0.follow(steps))
     }
 
@@ -204,7 +204,7 @@ impl Hashes {
     }
 }
 
-impl std::ops::Deref for Seen {
+impl std::ops::Deref for SeenWords {
     type Target = Words;
 
     fn deref(&self) -> &Words {
@@ -212,30 +212,30 @@ impl std::ops::Deref for Seen {
     }
 }
 
-impl std::ops::DerefMut for Seen {
+impl std::ops::DerefMut for SeenWords {
     fn deref_mut(&mut self) -> &mut Words {
         &mut self.0
     }
 }
 
-impl Seen {
+impl SeenWords {
     /// Returns the words with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
-        Seen(self.0.select(numbers))
+        SeenWords(self.0.select(numbers))
     }
 }
 
 impl Sight {
     /// Returns the views of this many zero words.
-    pub fn zeros(&self, count: usize) -> Seen {
-        Seen(Words::zeros(self.matrix.outputs(), count))
+    pub fn zeros(&self, count: usize) -> SeenWords {
+        SeenWords(Words::zeros(self.matrix.outputs(), count))
     }
 
     /// Returns the views of words.
     ///
     /// # Panics
     /// If the words do not have ℓ symbols.
-    pub fn of(&self, words: &Words) -> Seen {
+    pub fn of(&self, words: &Words) -> SeenWords {
         assert_eq!(words.symbols(), self.matrix.inputs(), "each word must have ℓ symbols");
         let mut seen = self.zeros(words.count());
         self.add(words.data(), seen.data_mut());
@@ -259,7 +259,7 @@ impl Sight {
         &self,
         parts: impl Iterator<Item = (&'a Words, &'a Hashes)> + Clone,
         step: usize,
-    ) -> Seen {
+    ) -> SeenWords {
         let mut seen = self.zeros(parts.clone().map(|(values, _)| values.count().div_ceil(step)).sum());
         let mut all = seen.0.data_mut().chunks_exact_mut(self.matrix.outputs().div_ceil(BLOCK));
         for (values, hashes) in parts {
@@ -277,7 +277,7 @@ impl Sight {
     }
 
     /// Returns views that contain the hashes, with zeros for the values.
-    pub fn hashes(&self, Hashes(hashes): &Hashes) -> Seen {
+    pub fn hashes(&self, Hashes(hashes): &Hashes) -> SeenWords {
         let mut seen = self.zeros(hashes.count());
         looking(0..hashes.count()).for_each(|k| self.put(hashes.word(k), seen.0.word_mut(k)));
         seen
@@ -323,13 +323,13 @@ impl Completion {
 }
 
 impl Receiver {
-    /// Draws the watched symbols. [`Watch::choices`] are the receiver's choices in n OTs, and
+    /// Draws the watched symbols. [`WatchedSymbols::choices`] are the receiver's choices in n OTs, and
     /// [`Receiver::set_up`] expects the keys of these OTs.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system gives no randomness.
-    pub fn watch(parameters: &Parameters) -> Result<Watch, Error> {
-        Ok(Watch::draw(parameters, &mut Rng::new("brickwork interactive hash: watched symbols")?))
+    pub fn watch(parameters: &HashParameters) -> Result<WatchedSymbols, Error> {
+        Ok(WatchedSymbols::draw(parameters, &mut Rng::new("brickwork interactive hash: watched symbols")?))
     }
 
     /// Sets the receiver up with the keys of n OTs, in which it chose by `watch`.
@@ -341,8 +341,8 @@ impl Receiver {
     /// If the number of keys is not n.
     pub fn set_up(
         channel: &mut Channel,
-        parameters: &Parameters,
-        watch: Watch,
+        parameters: &HashParameters,
+        watch: WatchedSymbols,
         keys: &[Seed],
         security: u32,
     ) -> Result<Self, Error> {
@@ -352,11 +352,17 @@ impl Receiver {
         Ok(Self::of(parameters, watch, seeds, Ranges::of_setup().take(&WORDS)?, security))
     }
 
-    fn of(parameters: &Parameters, watch: Watch, seeds: Vec<Seed>, next: Range, security: u32) -> Self {
-        let code = Code::new(parameters);
+    fn of(
+        parameters: &HashParameters,
+        watch: WatchedSymbols,
+        seeds: Vec<Seed>,
+        next: Range,
+        security: u32,
+    ) -> Self {
+        let code = SymbolCode::new(parameters);
         let coefficients = code.watched_coefficients(&watch);
         let (watched, watched_parity) = code.watched(&watch, &coefficients);
-        let stream = Stream::new(&code, &seeds, next);
+        let stream = SymbolStream::new(&code, &seeds, next);
         Receiver { code, watch, coefficients, watched, watched_parity, seeds, stream, security }
     }
 
@@ -366,12 +372,12 @@ impl Receiver {
     /// # Errors
     /// [`Error::Stock`] unless there are n choices, w of them 1, and w seeds.
     pub fn restored(
-        parameters: &Parameters,
+        parameters: &HashParameters,
         choices: &[u8],
         seeds: Vec<Seed>,
         security: u32,
     ) -> Result<Self, Error> {
-        match Watch::restored(parameters, choices) {
+        match WatchedSymbols::restored(parameters, choices) {
             Some(watch) if seeds.len() == parameters.w() => {
                 Ok(Self::of(parameters, watch, seeds, WORDS.none(), security))
             }
@@ -395,7 +401,7 @@ impl Receiver {
     }
 
     /// Returns the code.
-    pub fn code(&self) -> &Code {
+    pub fn code(&self) -> &SymbolCode {
         &self.code
     }
 
@@ -404,7 +410,7 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the stream's range is used up.
-    pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+    pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<UncheckedHashes, Error> {
         Ok(self.drawn(channel, count, |_| {})?.0)
     }
 
@@ -413,7 +419,7 @@ impl Receiver {
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<(Pending, Corrected), Error> {
+    ) -> Result<(UncheckedHashes, Corrected), Error> {
         let parity = self.code.parameters().n() - self.code.parameters().l();
         let mut all = Words::zeros(parity, 0);
         let (pending, first) = self.drawn(channel, count, |corrections| all.append(corrections))?;
@@ -427,7 +433,7 @@ impl Receiver {
         channel: &mut Channel,
         count: usize,
         mut corrected: impl FnMut(&Words),
-    ) -> Result<(Pending, u64), Error> {
+    ) -> Result<(UncheckedHashes, u64), Error> {
         let parameters = *self.code.parameters();
         let (w, parity) = (parameters.w(), parameters.n() - parameters.l());
         let mut hashes = Words::zeros(w, count);
@@ -443,14 +449,14 @@ impl Receiver {
             add_picked(&self.watched_parity, corrections.data(), here);
             corrected(&corrections);
         }
-        Ok((Pending(hashes), start))
+        Ok((UncheckedHashes(hashes), start))
     }
 
     /// Receives the hashes of the random words that will mask combinations.
     ///
     /// # Errors
     /// Fails like [`Receiver::random`].
-    pub fn masks(&mut self, channel: &mut Channel) -> Result<Pending, Error> {
+    pub fn masks(&mut self, channel: &mut Channel) -> Result<UncheckedHashes, Error> {
         self.random(channel, self.masks_of_combinations())
     }
 
@@ -459,7 +465,7 @@ impl Receiver {
         self.code.parameters().masks(self.security)
     }
 
-    pub(super) fn watched_symbols(&self) -> &Watch {
+    pub(super) fn watched_symbols(&self) -> &WatchedSymbols {
         &self.watch
     }
 
@@ -472,8 +478,8 @@ impl Receiver {
         &self,
         channel: &mut Channel,
         seed: &Seed,
-        lists: Vec<Pending>,
-        masks: Pending,
+        lists: Vec<UncheckedHashes>,
+        masks: UncheckedHashes,
     ) -> Result<Vec<Hashes>, Error> {
         Ok(self.verified(channel, seed, lists, masks)?.0)
     }
@@ -483,14 +489,14 @@ impl Receiver {
         &self,
         channel: &mut Channel,
         seed: &Seed,
-        lists: Vec<Pending>,
-        masks: Pending,
+        lists: Vec<UncheckedHashes>,
+        masks: UncheckedHashes,
     ) -> Result<(Vec<Hashes>, Words), Error> {
-        let Pending(mut sums) = masks;
+        let UncheckedHashes(mut sums) = masks;
         // The combinations are computed before the receiver waits for the answer, because the sender computes
         // the same combinations meanwhile.
         let mut coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
-        lists.iter().for_each(|Pending(words)| coefficients.combine(words, &mut sums, None));
+        lists.iter().for_each(|UncheckedHashes(words)| coefficients.combine(words, &mut sums, None));
         let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
         let answer = self.code.unpack(sums.count(), &packed);
         // The number of differing combinations is secret. But a failing run reveals that some combination
@@ -498,7 +504,7 @@ impl Receiver {
         if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
         }
-        Ok((lists.into_iter().map(|Pending(words)| Hashes(words)).collect(), answer))
+        Ok((lists.into_iter().map(|UncheckedHashes(words)| Hashes(words)).collect(), answer))
     }
 
     /// Receives the differences between `count` chosen words and random words. The [`Receiver::hashes`] of
@@ -512,7 +518,7 @@ impl Receiver {
     }
 
     /// Receives the opening values of `count` hashed words: their values at ℓ − w points that are never sent,
-    /// `[word][point]`. The values may be wrong until [`Opened::are_right`] has returned true.
+    /// `[word][point]`. The values may be wrong until [`OpenedCombinations::are_right`] has returned true.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
@@ -524,21 +530,21 @@ impl Receiver {
 
     /// Begins to check openings at these points. The receiver drew `seed` and sent it after all values had
     /// arrived.
-    pub fn openings<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
+    pub fn openings<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> OpenedCombinations<'a> {
         self.combinations(seed, unsent, self.code.parameters().openings(self.security))
     }
 
     /// Begins to check openings of words that were not proven before the seed was sent, like
     /// [`Sender::openings_unproven`](super::Sender::openings_unproven).
-    pub fn openings_unproven<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
+    pub fn openings_unproven<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> OpenedCombinations<'a> {
         self.combinations(seed, unsent, self.masks_of_combinations())
     }
 
-    fn combinations<'a>(&'a self, seed: &Seed, unsent: &'a Unsent, number: usize) -> Opened<'a> {
+    fn combinations<'a>(&'a self, seed: &Seed, unsent: &'a Unsent, number: usize) -> OpenedCombinations<'a> {
         let parameters = self.code.parameters();
         let sums = [parameters.w(), unsent.count()].map(|symbols| Words::zeros(symbols, number));
         let coefficients = Coefficients::expand(seed, self.code.field(), number);
-        Opened { receiver: self, unsent, sums, coefficients }
+        OpenedCombinations { receiver: self, unsent, sums, coefficients }
     }
 
     /// Returns the matrices that complete words from their hashes and their values at these points.

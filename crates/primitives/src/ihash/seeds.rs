@@ -18,10 +18,10 @@
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::code::Code;
+use super::code::SymbolCode;
 use super::field::Field;
-use super::parameters::Parameters;
-use super::watch::Watch;
+use super::parameters::HashParameters;
+use super::watch::WatchedSymbols;
 use super::words::Words;
 use super::{Cheat, msg};
 use brickwork_base::Error;
@@ -35,15 +35,15 @@ const SECRET: usize = 16;
 const HASH: usize = 32;
 
 /// Returns the bytes of the setup's messages: the sender's and the receiver's.
-pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
+pub fn setup_bytes(parameters: &HashParameters) -> [usize; 2] {
     [SECRET * parameters.n() + HASH, SECRET]
 }
 
 /// Returns the code that shares the secret: any n − w shares determine a codeword.
-fn sharing(parameters: &Parameters) -> Code {
+fn sharing(parameters: &HashParameters) -> SymbolCode {
     let l = parameters.n() - parameters.w();
-    Code::new(
-        &Parameters::new(parameters.n(), l, 8, 1)
+    SymbolCode::new(
+        &HashParameters::new(parameters.n(), l, 8, 1)
             .expect("there is a code over bytes with two or more symbols"),
     )
 }
@@ -69,7 +69,7 @@ fn byte_of_each(words: &Words, i: usize) -> Zeroizing<[u8; SECRET]> {
 /// [`Cheat::Watched`] if the receiver chose more than w seeds, [`Error::Io`] if the connection fails.
 pub(super) fn give(
     channel: &mut Channel,
-    parameters: &Parameters,
+    parameters: &HashParameters,
     keys: Vec<[Seed; 2]>,
     rng: &mut Rng,
 ) -> Result<Vec<Seed>, Error> {
@@ -95,8 +95,8 @@ pub(super) fn give(
 
 /// Computes the secret from the shares of the unwatched symbols.
 fn secret(
-    parameters: &Parameters,
-    watch: &Watch,
+    parameters: &HashParameters,
+    watch: &WatchedSymbols,
     shares: &[Zeroizing<[u8; SECRET]>],
 ) -> Zeroizing<[u8; SECRET]> {
     let field = Field::of_bits(8).expect("bytes");
@@ -123,8 +123,8 @@ fn secret(
 /// connection fails.
 pub(super) fn take(
     channel: &mut Channel,
-    parameters: &Parameters,
-    watch: &Watch,
+    parameters: &HashParameters,
+    watch: &WatchedSymbols,
     keys: &[Seed],
 ) -> Result<Vec<Seed>, Error> {
     let message = channel.receive(msg::SHARES, SECRET * keys.len() + HASH)?;

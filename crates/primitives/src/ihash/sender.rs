@@ -8,9 +8,9 @@ use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 use zeroize::Zeroizing;
 
-use super::code::{Code, Unsent};
+use super::code::{SymbolCode, Unsent};
 use super::combine::Coefficients;
-use super::parameters::Parameters;
+use super::parameters::HashParameters;
 use super::words::{BLOCK, Words};
 use super::{MESSAGE, msg, seeds};
 
@@ -25,20 +25,20 @@ const ROWS: usize = 512;
 
 /// The sender of an interactive hash.
 pub struct Sender {
-    code: Code,
+    code: SymbolCode,
     seeds: Vec<Seed>,
-    stream: Stream,
+    stream: SymbolStream,
     security: u32,
 }
 
 /// The random words that will mask combinations, one for each combination.
 #[must_use = "send the combinations, because the receiver waits for them"]
-pub struct Masks(Words);
+pub struct HashMasks(Words);
 
 /// The sums with which the sender proves opened words.
 #[must_use = "send the combinations, because the receiver waits for them"]
 pub struct Openings<'a> {
-    code: &'a Code,
+    code: &'a SymbolCode,
     sums: Words,
     coefficients: Coefficients,
 }
@@ -60,21 +60,21 @@ impl Openings<'_> {
 }
 
 /// The symbols of consecutive words, expanded from a seed for each symbol.
-pub(super) struct Stream {
+pub(super) struct SymbolStream {
     keys: Vec<Aes128>,
     field_mask: u128,
     next: Range,
 }
 
-impl Stream {
-    pub(super) fn new(code: &Code, seeds: &[Seed], next: Range) -> Self {
+impl SymbolStream {
+    pub(super) fn new(code: &SymbolCode, seeds: &[Seed], next: Range) -> Self {
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
         let field_mask = u128::MAX / 0xff * u128::from(code.field().mask());
-        Stream { keys, field_mask, next: next.of(&WORDS) }
+        SymbolStream { keys, field_mask, next: next.of(&WORDS) }
     }
 
-    /// Returns a stream that draws no new words, and only recomputes earlier words with [`Stream::rows`].
-    pub(super) fn of_seeds(code: &Code, seeds: &[Seed]) -> Self {
+    /// Returns a stream that draws no new words, and only recomputes earlier words with [`SymbolStream::rows`].
+    pub(super) fn of_seeds(code: &SymbolCode, seeds: &[Seed]) -> Self {
         Self::new(code, seeds, WORDS.none())
     }
 
@@ -95,7 +95,7 @@ impl Stream {
         Ok(start)
     }
 
-    /// Recomputes words from the position that [`Stream::draw`] returned.
+    /// Recomputes words from the position that [`SymbolStream::draw`] returned.
     pub(super) fn rows(
         &self,
         start: u64,
@@ -142,16 +142,16 @@ impl Sender {
     /// If the number of key pairs is not n.
     pub fn set_up(
         channel: &mut Channel,
-        parameters: &Parameters,
+        parameters: &HashParameters,
         keys: Vec<[Seed; 2]>,
         security: u32,
     ) -> Result<Self, Error> {
         assert_eq!(keys.len(), parameters.n(), "each symbol must have an OT");
         let seeds =
             seeds::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
-        let code = Code::new(parameters);
+        let code = SymbolCode::new(parameters);
         let next = Ranges::of_setup().take(&WORDS)?;
-        Ok(Sender { stream: Stream::new(&code, &seeds, next), code, seeds, security })
+        Ok(Sender { stream: SymbolStream::new(&code, &seeds, next), code, seeds, security })
     }
 
     /// Restores a sender from its [`Sender::seeds`]. The restored sender can draw nothing before
@@ -159,12 +159,12 @@ impl Sender {
     ///
     /// # Errors
     /// [`Error::Stock`] if the number of seeds is not n.
-    pub fn restored(parameters: &Parameters, seeds: Vec<Seed>, security: u32) -> Result<Self, Error> {
+    pub fn restored(parameters: &HashParameters, seeds: Vec<Seed>, security: u32) -> Result<Self, Error> {
         if seeds.len() != parameters.n() {
             return Err(Error::Stock("the stored seeds of an interactive hash are malformed".into()));
         }
-        let code = Code::new(parameters);
-        Ok(Sender { stream: Stream::new(&code, &seeds, WORDS.none()), code, seeds, security })
+        let code = SymbolCode::new(parameters);
+        Ok(Sender { stream: SymbolStream::new(&code, &seeds, WORDS.none()), code, seeds, security })
     }
 
     /// Returns the state for a stock: the seeds of all symbols.
@@ -173,7 +173,7 @@ impl Sender {
     }
 
     /// Returns the code.
-    pub fn code(&self) -> &Code {
+    pub fn code(&self) -> &SymbolCode {
         &self.code
     }
 
@@ -210,9 +210,9 @@ impl Sender {
     ///
     /// # Errors
     /// Fails like [`Sender::random`].
-    pub fn masks(&mut self, channel: &mut Channel) -> Result<Masks, Error> {
+    pub fn masks(&mut self, channel: &mut Channel) -> Result<HashMasks, Error> {
         let count = self.code.parameters().masks(self.security);
-        self.random(channel, count).map(Masks)
+        self.random(channel, count).map(HashMasks)
     }
 
     /// Answers the receiver's seed with combinations of all words of these lists (section 4.2, Hash, step 2).
@@ -224,9 +224,9 @@ impl Sender {
         channel: &mut Channel,
         seed: &Seed,
         lists: &[&Words],
-        masks: Masks,
+        masks: HashMasks,
     ) -> Result<(), Error> {
-        let Masks(mut sums) = masks;
+        let HashMasks(mut sums) = masks;
         let mut coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
         lists.iter().for_each(|words| coefficients.combine(words, &mut sums, None));
         channel.send(msg::ANSWER, &self.code.pack(&sums))
@@ -272,7 +272,7 @@ impl Sender {
 
     /// Begins to answer the receiver's seed with combinations of opened words that were not proven before the
     /// seed was sent. The sender may still choose the symbols for which it answers, so the number of
-    /// combinations is that of a proof ([`Parameters::check`]).
+    /// combinations is that of a proof ([`HashParameters::check`]).
     pub fn openings_unproven(&self, seed: &Seed) -> Openings<'_> {
         let parameters = self.code.parameters();
         let sums = Words::zeros(parameters.l(), parameters.masks(self.security));

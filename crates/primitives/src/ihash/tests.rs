@@ -25,12 +25,12 @@ struct Ends {
     receiver: (Receiver, Channel),
 }
 
-fn ends(parameters: &Parameters, choices: Vec<u8>, security: u32) -> Ends {
+fn ends(parameters: &HashParameters, choices: Vec<u8>, security: u32) -> Ends {
     let (mut left, mut right) = memory_pair();
     let (pairs, chosen) = dealt(&choices, &mut Rng::replayable("test dealer"));
     thread::scope(|scope| {
         let receiver = scope.spawn(move || {
-            let watch = Watch::of(choices);
+            let watch = WatchedSymbols::of(choices);
             (Receiver::set_up(&mut right, parameters, watch, &chosen, security).unwrap(), right)
         });
         let sender = (Sender::set_up(&mut left, parameters, pairs, security).unwrap(), left);
@@ -38,11 +38,11 @@ fn ends(parameters: &Parameters, choices: Vec<u8>, security: u32) -> Ends {
     })
 }
 
-fn some_watch(parameters: &Parameters) -> Vec<u8> {
-    Watch::draw(parameters, &mut Rng::replayable("test watch")).choices().to_vec()
+fn some_watch(parameters: &HashParameters) -> Vec<u8> {
+    WatchedSymbols::draw(parameters, &mut Rng::replayable("test watch")).choices().to_vec()
 }
 
-fn all_watches(parameters: &Parameters) -> Vec<Vec<u8>> {
+fn all_watches(parameters: &HashParameters) -> Vec<Vec<u8>> {
     (0_u32..1 << parameters.n())
         .filter(|set| set.count_ones() as usize == parameters.w())
         .map(|set| (0..parameters.n()).map(|i| (set >> i & 1) as u8).collect())
@@ -98,11 +98,11 @@ impl Ends {
     }
 }
 
-fn small() -> Parameters {
-    Parameters::new(6, 3, 3, 2).unwrap()
+fn small() -> HashParameters {
+    HashParameters::new(6, 3, 3, 2).unwrap()
 }
 
-fn random_words(parameters: &Parameters, count: usize, rng: &mut Rng) -> Words {
+fn random_words(parameters: &HashParameters, count: usize, rng: &mut Rng) -> Words {
     let mut words = Words::random(parameters.l(), count, rng);
     for k in 0..count {
         words.symbols_mut(k).iter_mut().for_each(|symbol| *symbol &= parameters.field().mask());
@@ -129,7 +129,8 @@ fn interpolated(field: Field, values: &[(u8, u8)], at: u8) -> u8 {
 #[test]
 fn hashes_are_of_the_words_and_add_up() {
     let mut rng = Rng::replayable("test words");
-    let every = [small(), Parameters::LABELS_88, Parameters::LABELS_127, Parameters::PERMUTATIONS];
+    let every =
+        [small(), HashParameters::LABELS_88, HashParameters::LABELS_127, HashParameters::PERMUTATIONS];
     for parameters in every {
         let mut ends = ends(&parameters, some_watch(&parameters), SECURITY);
         for count in [0, 1, 15, 16, 17, 64, 65, 200, 600, 8192] {
@@ -158,7 +159,7 @@ fn hashes_are_of_the_words_and_add_up() {
 
 #[test]
 fn random_words_are_fresh_and_full() {
-    let parameters = Parameters::PERMUTATIONS;
+    let parameters = HashParameters::PERMUTATIONS;
     let mut ends = ends(&parameters, some_watch(&parameters), SECURITY);
     let (first, second) = (ends.random(100).0, ends.random(100).0);
     for t in 0..100 {
@@ -201,11 +202,11 @@ fn row_11_another_word_passes_as_often_as_the_bound_says() {
     assert!((parameters.binding().log2() + 15_f64.log2()).abs() < 1e-8);
 }
 
-/// A combination of words of which one is no codeword is a codeword as often as `Parameters::check` allows.
+/// A combination of words of which one is no codeword is a codeword as often as `HashParameters::check` allows.
 #[test]
 fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
-    let parameters = Parameters::new(12, 5, 4, 3).unwrap();
-    let (code, mut rng) = (Code::new(&parameters), Rng::replayable("test"));
+    let parameters = HashParameters::new(12, 5, 4, 3).unwrap();
+    let (code, mut rng) = (SymbolCode::new(&parameters), Rng::replayable("test"));
     let (trials, count) = (6000, 130);
     let mut hidden = 0;
     for trial in 0..trials {
@@ -226,7 +227,7 @@ fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
 /// Sends the corrections of 33 words, of 67 words and of the masks, changed by a hook. Returns the receiver's
 /// result.
 fn corrected(
-    parameters: &Parameters,
+    parameters: &HashParameters,
     watch: Vec<u8>,
     alter: fn(usize, &mut Vec<u8>),
 ) -> Result<Hashes, Error> {
@@ -250,7 +251,7 @@ fn corrected(
 
 #[test]
 fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
-    let parameters = Parameters::LABELS_88;
+    let parameters = HashParameters::LABELS_88;
     // All 54 parity symbols of word 7, of 86 symbols, are wrong. Some of them are watched, except with
     // probability 2^-40.
     let refused = corrected(&parameters, some_watch(&parameters), |nth, bytes| {
@@ -275,7 +276,7 @@ fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
 /// A wrong symbol that is not watched changes nothing: the other symbols determine the hashed word.
 #[test]
 fn what_survives_is_bound_by_the_other_symbols() {
-    let parameters = Parameters::PERMUTATIONS;
+    let parameters = HashParameters::PERMUTATIONS;
     let mut watch = vec![0; 44];
     watch[..19].fill(1);
     // Changes the last symbol of each word: six bits of 144.
@@ -289,7 +290,7 @@ fn what_survives_is_bound_by_the_other_symbols() {
 /// sender's words, the values that the receiver reads with all seeds and with other seeds, and the expected
 /// values.
 fn read(
-    parameters: &Parameters,
+    parameters: &HashParameters,
     watch: Vec<u8>,
     count: usize,
     alter: fn(usize, &mut Vec<u8>),
@@ -300,7 +301,7 @@ fn read(
 /// Does the same as [`read`], with a sender that uses other seeds for the symbols of `other_streams` than it
 /// gave the receiver.
 fn read_from(
-    parameters: &Parameters,
+    parameters: &HashParameters,
     watch: Vec<u8>,
     count: usize,
     other_streams: &[usize],
@@ -349,7 +350,7 @@ fn read_from(
 #[test]
 fn who_knows_all_seeds_reads_what_is_hidden() {
     let in_use = [(49, 31, 6, 30), (75, 48, 7, 47), (102, 48, 8, 31)];
-    let in_use = in_use.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).unwrap());
+    let in_use = in_use.map(|(n, l, bits, w)| HashParameters::new(n, l, bits, w).unwrap());
     for parameters in in_use {
         for count in [1, 16, 700] {
             let (_, end, expected) = read(&parameters, some_watch(&parameters), count, |_, _| {});
@@ -366,7 +367,7 @@ fn who_knows_all_seeds_reads_what_is_hidden() {
 /// symbol is watched, the hashes are refused.
 #[test]
 fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
-    let parameters = Parameters::new(49, 31, 6, 30).unwrap();
+    let parameters = HashParameters::new(49, 31, 6, 30).unwrap();
     // The receiver watches the first 30 symbols, or the last 30.
     let (mut first, mut last) = (vec![0; 49], vec![0; 49]);
     first[..30].fill(1);
@@ -396,7 +397,7 @@ fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
 /// together, and reads the words from the symbols that agree, even if only one of them is unwatched.
 #[test]
 fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
-    let parameters = Parameters::new(49, 31, 6, 30).unwrap();
+    let parameters = HashParameters::new(49, 31, 6, 30).unwrap();
     let mut watch = vec![0; 49];
     watch[..29].fill(1);
     watch[40] = 1;
@@ -420,7 +421,7 @@ fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
 
 #[test]
 fn row_02_whoever_takes_too_many_seeds_is_found_out() {
-    let parameters = Parameters::PERMUTATIONS;
+    let parameters = HashParameters::PERMUTATIONS;
     let mut choices = some_watch(&parameters);
     let unwatched = choices.iter().position(|&choice| choice == 0).unwrap();
     choices[unwatched] = 1;
@@ -445,7 +446,8 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     let (pairs, _) = dealt(&choices, &mut Rng::replayable("test dealer"));
     thread::scope(|scope| {
         scope.spawn(move || Sender::set_up(&mut left, &parameters, pairs, SECURITY).map(|_| ()));
-        let refused = Receiver::set_up(&mut right, &parameters, Watch::of(choices), &chosen, SECURITY);
+        let refused =
+            Receiver::set_up(&mut right, &parameters, WatchedSymbols::of(choices), &chosen, SECURITY);
         assert!(refused.map(|_| ()).is_err_and(|error| error.is_cheat(Cheat::Shares)));
         drop(right);
     });
@@ -455,7 +457,7 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
 /// were wrong.
 #[test]
 fn row_12_shares_of_another_secret_are_refused_before_an_answer() {
-    let parameters = Parameters::PERMUTATIONS;
+    let parameters = HashParameters::PERMUTATIONS;
     for (wrong, caught) in [(0, false), (43, true)] {
         let mut watch = vec![0; 44];
         watch[..19].fill(1);
@@ -469,7 +471,7 @@ fn row_12_shares_of_another_secret_are_refused_before_an_answer() {
         thread::scope(|scope| {
             let sender =
                 scope.spawn(move || Sender::set_up(&mut left, &parameters, pairs, SECURITY).map(|_| ()));
-            let end = Receiver::set_up(&mut right, &parameters, Watch::of(watch), &chosen, SECURITY);
+            let end = Receiver::set_up(&mut right, &parameters, WatchedSymbols::of(watch), &chosen, SECURITY);
             assert_eq!(end.map(|_| ()).is_err_and(|error| error.is_cheat(Cheat::Shares)), caught);
             assert_eq!(right.sent_bytes() == 0, caught);
             drop(right);
@@ -480,11 +482,11 @@ fn row_12_shares_of_another_secret_are_refused_before_an_answer() {
 
 #[test]
 fn as_many_symbols_are_watched_as_said_and_each_as_often() {
-    let parameters = Parameters::PERMUTATIONS;
+    let parameters = HashParameters::PERMUTATIONS;
     let mut rng = Rng::replayable("test");
     let mut counts = vec![0_i64; 44];
     for _ in 0..4400 {
-        let watch = Watch::draw(&parameters, &mut rng);
+        let watch = WatchedSymbols::draw(&parameters, &mut rng);
         assert_eq!(watch.choices().iter().filter(|&&choice| choice == 1).count(), 19);
         counts.iter_mut().zip(watch.choices()).for_each(|(count, &choice)| *count += i64::from(choice));
     }
@@ -496,8 +498,8 @@ fn as_many_symbols_are_watched_as_said_and_each_as_often() {
 /// frequent.
 #[test]
 fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
-    let parameters = Parameters::new(5, 3, 3, 1).unwrap();
-    let code = Code::new(&parameters);
+    let parameters = HashParameters::new(5, 3, 3, 1).unwrap();
+    let code = SymbolCode::new(&parameters);
     assert_eq!(code.unsent(), [5, 6, 7]);
     let all: Vec<[u8; 3]> = (0_u16..512).map(|k| [k & 7, k >> 3 & 7, k >> 6].map(|x| x as u8)).collect();
     let words = words_of(&all.iter().map(|word| word.to_vec()).collect::<Vec<_>>());
@@ -523,9 +525,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");
     let in_use = [(102, 48, 8, 31), (130, 64, 8, 47), (157, 64, 8, 47)];
-    let in_use = in_use.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).unwrap());
-    for parameters in [Parameters::LABELS_88, Parameters::LABELS_127].into_iter().chain(in_use) {
-        let code = Code::new(&parameters);
+    let in_use = in_use.map(|(n, l, bits, w)| HashParameters::new(n, l, bits, w).unwrap());
+    for parameters in [HashParameters::LABELS_88, HashParameters::LABELS_127].into_iter().chain(in_use) {
+        let code = SymbolCode::new(&parameters);
         let (n, l) = (parameters.n(), parameters.l());
         let points = code.seeded_evaluation(&rng.seed(), 16);
         let unit = |i: usize| (0..l).map(|j| u8::from(i == j)).collect::<Vec<u8>>();
@@ -533,8 +535,8 @@ fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
         let (sent, compressed) = (code.encode(&units), code.at(&points, &units));
         let row = |words: &Words, i: usize| (0..l).map(|j| words.symbols_of(j)[i]).collect::<Vec<u8>>();
         let first: Vec<u8> = (0..n).map(|i| u8::from(i < parameters.w())).collect();
-        let drawn = (0..20).map(|_| Watch::draw(&parameters, &mut rng)).collect::<Vec<_>>();
-        for watch in drawn.into_iter().chain([Watch::of(first)]) {
+        let drawn = (0..20).map(|_| WatchedSymbols::draw(&parameters, &mut rng)).collect::<Vec<_>>();
+        for watch in drawn.into_iter().chain([WatchedSymbols::of(first)]) {
             let watched = (0..parameters.n()).filter(|&i| watch.choices()[i] == 1).map(|i| row(&sent, i));
             let rows: Vec<Vec<u8>> = watched.chain((0..16).map(|i| row(&compressed, i))).collect();
             assert_eq!(rank(code.field(), rows), l.min(parameters.w() + 16));
@@ -561,7 +563,7 @@ fn rank(field: Field, mut rows: Vec<Vec<u8>>) -> usize {
 #[test]
 #[should_panic]
 fn a_point_that_is_sent_hides_nothing() {
-    Code::new(&small()).evaluation(&[5]);
+    SymbolCode::new(&small()).evaluation(&[5]);
 }
 
 /// Returns the parity of all bits of a word, which is the permutation bit in the paper (section 5.1, step 1).
@@ -581,8 +583,8 @@ fn guess(field: Field, watched: &[(u8, u8)], spare: u8) -> Vec<u8> {
 /// bit at a point that is never sent with probability 1/2.
 #[test]
 fn the_printed_permutation_bit_is_read_and_ours_is_not() {
-    let parameters = Parameters::PERMUTATIONS;
-    let (field, code, mut rng) = (parameters.field(), Code::new(&parameters), Rng::replayable("test"));
+    let parameters = HashParameters::PERMUTATIONS;
+    let (field, code, mut rng) = (parameters.field(), SymbolCode::new(&parameters), Rng::replayable("test"));
     // The printed bit follows from the watched symbols if the polynomial that vanishes there has the sum 0
     // over the word's points.
     let sum = |watch: &[u8]| {
@@ -593,7 +595,7 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
     };
     let trials = 12_800;
     let bad: Vec<Vec<u8>> = (0..trials)
-        .map(|_| Watch::draw(&parameters, &mut rng).choices().to_vec())
+        .map(|_| WatchedSymbols::draw(&parameters, &mut rng).choices().to_vec())
         .filter(|watch| sum(watch) == 0)
         .collect();
     // The mean is 200 and the standard deviation 14.
@@ -628,7 +630,9 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
 
 #[test]
 fn what_is_sent_is_as_long_as_said() {
-    for parameters in [small(), Parameters::LABELS_88, Parameters::LABELS_127, Parameters::PERMUTATIONS] {
+    for parameters in
+        [small(), HashParameters::LABELS_88, HashParameters::LABELS_127, HashParameters::PERMUTATIONS]
+    {
         let mut ends = ends(&parameters, some_watch(&parameters), SECURITY);
         let before = (ends.sender.1.sent_bytes(), ends.receiver.1.sent_bytes());
         assert_eq!(before, (5 + 16 * parameters.n() as u64 + 32, 5 + 16));
@@ -649,9 +653,9 @@ fn what_is_sent_is_as_long_as_said() {
             assert_eq!(ends.receiver.1.sent_bytes() - before.1, header as u64 + 16);
         }
     }
-    assert_eq!(Parameters::LABELS_88.correction_bits(), 54 * 8);
-    assert_eq!(Parameters::LABELS_127.correction_bits(), 40 * 8);
-    assert_eq!(Parameters::PERMUTATIONS.correction_bits(), 24 * 6);
+    assert_eq!(HashParameters::LABELS_88.correction_bits(), 54 * 8);
+    assert_eq!(HashParameters::LABELS_127.correction_bits(), 40 * 8);
+    assert_eq!(HashParameters::PERMUTATIONS.correction_bits(), 24 * 6);
 }
 
 /// Opens words by values at points that are never sent: the receiver completes the words and detects wrong
@@ -664,7 +668,7 @@ struct Opening {
 }
 
 impl Opening {
-    fn new(parameters: &Parameters, watch: Vec<u8>, count: usize, rng: &mut Rng) -> Self {
+    fn new(parameters: &HashParameters, watch: Vec<u8>, count: usize, rng: &mut Rng) -> Self {
         let mut ends = ends(parameters, watch, SECURITY);
         let (words, hashes) = ends.random(count);
         let unsent = ends.sender.0.code().seeded_evaluation(&rng.seed(), parameters.l() - parameters.w());
@@ -712,8 +716,8 @@ impl Opening {
 #[test]
 fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
     let mut rng = Rng::replayable("test openings");
-    let labels = Parameters::new(102, 48, 8, 31).unwrap();
-    for parameters in [labels, Parameters::PERMUTATIONS, Parameters::LABELS_88] {
+    let labels = HashParameters::new(102, 48, 8, 31).unwrap();
+    for parameters in [labels, HashParameters::PERMUTATIONS, HashParameters::LABELS_88] {
         for count in [1, 2, 70, 500] {
             let mut opening = Opening::new(&parameters, some_watch(&parameters), count, &mut rng);
             let before = opening.ends.sender.1.sent_bytes();
@@ -738,8 +742,8 @@ fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     let mut rng = Rng::replayable("test sight");
     // The values end within a block, or at the end of one.
     let lengths = [(102, 48, 8, 31), (60, 40, 8, 24), (6, 3, 3, 2)];
-    let lengths = lengths.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).unwrap());
-    for parameters in lengths.into_iter().chain([Parameters::PERMUTATIONS, Parameters::LABELS_88]) {
+    let lengths = lengths.map(|(n, l, bits, w)| HashParameters::new(n, l, bits, w).unwrap());
+    for parameters in lengths.into_iter().chain([HashParameters::PERMUTATIONS, HashParameters::LABELS_88]) {
         let receiver = ends(&parameters, some_watch(&parameters), SECURITY).receiver.0;
         let hidden = parameters.l() - parameters.w();
         let unsent = receiver.code().seeded_evaluation(&rng.seed(), hidden);
@@ -792,7 +796,7 @@ fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     // In the field of 8 elements, each of 20 combinations misses an error with probability at most 15/64.
     assert_eq!(parameters.openings(SECURITY), 20);
     assert!((parameters.opening(20).log2() + 40.0).abs() < 1e-6);
-    let code = Code::new(&parameters);
+    let code = SymbolCode::new(&parameters);
     let (trials, mut missed) = (4000, 0);
     for trial in 0..trials {
         let mut errors = Words::zeros(1, 200);
@@ -809,7 +813,7 @@ fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
 #[test]
 fn hashes_are_the_watched_symbols_in_order() {
     let mut rng = Rng::replayable("test");
-    for parameters in [small(), Parameters::PERMUTATIONS, Parameters::LABELS_127] {
+    for parameters in [small(), HashParameters::PERMUTATIONS, HashParameters::LABELS_127] {
         let watch = some_watch(&parameters);
         let mut ends = ends(&parameters, watch.clone(), SECURITY);
         let chosen = random_words(&parameters, 9, &mut rng);
@@ -833,9 +837,9 @@ fn binomial(n: u64, k: u64) -> BigUint {
 #[test]
 fn the_papers_parameters_bind_and_hide_as_printed() {
     for (parameters, log2, hidden) in [
-        (Parameters::LABELS_88, -40.2376, 88),
-        (Parameters::LABELS_127, -40.2627, 128),
-        (Parameters::PERMUTATIONS, -40.3576, 6),
+        (HashParameters::LABELS_88, -40.2376, 88),
+        (HashParameters::LABELS_127, -40.2627, 128),
+        (HashParameters::PERMUTATIONS, -40.3576, 6),
     ] {
         let exact = BigRational::new(
             binomial(parameters.l() as u64 - 1, parameters.w() as u64).into(),
@@ -847,8 +851,8 @@ fn the_papers_parameters_bind_and_hide_as_printed() {
         assert!((binding.log2() - log2).abs() < 1e-4, "{} is {}", log2, binding.log2());
         assert_eq!(parameters.hidden_bits(), hidden);
     }
-    assert!(Parameters::LABELS_127.check(Parameters::LABELS_127.masks(40)).log2() <= -40.0);
-    assert_eq!((Parameters::LABELS_127.masks(40), Parameters::PERMUTATIONS.masks(40)), (19, 17));
+    assert!(HashParameters::LABELS_127.check(HashParameters::LABELS_127.masks(40)).log2() <= -40.0);
+    assert_eq!((HashParameters::LABELS_127.masks(40), HashParameters::PERMUTATIONS.masks(40)), (19, 17));
 }
 
 #[test]
@@ -856,15 +860,15 @@ fn parameters_that_make_no_sense_are_none() {
     for (n, l, bits, w) in
         [(8, 3, 3, 2), (3, 3, 3, 2), (6, 3, 3, 3), (6, 3, 3, 0), (6, 3, 9, 2), (6, 3, 1, 2)]
     {
-        assert_eq!(Parameters::new(n, l, bits, w), None, "{n} {l} {bits} {w}");
+        assert_eq!(HashParameters::new(n, l, bits, w), None, "{n} {l} {bits} {w}");
     }
-    assert!(Parameters::new(7, 3, 3, 2).is_some());
+    assert!(HashParameters::new(7, 3, 3, 2).is_some());
 }
 
 /// Compares the solver with an exhaustive search, for fields of at most 16 elements.
 #[test]
 fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
-    let costs: [fn(&Parameters) -> usize; 2] =
+    let costs: [fn(&HashParameters) -> usize; 2] =
         [|p| p.correction_bits(), |p| p.n() * p.l() + 3 * p.correction_bits()];
     for (limit, hidden, cost) in
         [(8, 3, costs[0]), (8, 3, costs[1]), (6, 8, costs[0]), (6, 8, costs[1]), (10, 1, costs[0])]
@@ -874,23 +878,23 @@ fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
         let every = every.flat_map(|(bits, n)| (1..n).map(move |l| (bits, n, l)));
         let every = every.flat_map(|(bits, n, l)| (1..l).map(move |w| (bits, n, l, w)));
         let least = every
-            .filter_map(|(bits, n, l, w)| Parameters::new(n, l, bits, w))
+            .filter_map(|(bits, n, l, w)| HashParameters::new(n, l, bits, w))
             .filter(|p| p.binding() <= limit && p.hidden_bits() >= hidden)
             .map(|p| cost(&p))
             .min();
-        let found = Parameters::cheapest(limit, hidden, 1, cost).unwrap();
+        let found = HashParameters::cheapest(limit, hidden, 1, cost).unwrap();
         assert!(found.binding() <= limit && found.hidden_bits() >= hidden);
         assert!(least.is_some_and(|least| cost(&found) <= least), "{found:?}");
     }
-    assert_eq!(Parameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
+    assert_eq!(HashParameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
 }
 
 /// A task that is asked to stop does not process all words first.
 #[test]
 fn what_computes_with_words_looks_whether_to_stop() {
-    let parameters = Parameters::new(40, 20, 6, 19).unwrap();
+    let parameters = HashParameters::new(40, 20, 6, 19).unwrap();
     let mut rng = Rng::replayable("test stop");
-    let (code, words) = (Code::new(&parameters), Words::zeros(20, 3));
+    let (code, words) = (SymbolCode::new(&parameters), Words::zeros(20, 3));
     let point = code.seeded_evaluation(&rng.seed(), 1);
     let Ends { receiver: (receiver, _), .. } = ends(&parameters, some_watch(&parameters), SECURITY);
     let hashes = receiver.hashes(&words);
@@ -910,7 +914,7 @@ fn what_computes_with_words_looks_whether_to_stop() {
         }),
         ("some words", &|| drop(words.select([1, 2].into_iter()))),
         ("sums of pairs", &|| drop(words.pair_sums(&[1], &words, &[0]))),
-        ("sums", &|| drop(words.follow(&[Step::Given(0), Step::Sum(0, 0)]))),
+        ("sums", &|| drop(words.follow(&[WordStep::Given(0), WordStep::Sum(0, 0)]))),
         ("packed words", &|| drop(code.pack(&words))),
     ];
     for (name, work) in ends {

@@ -4,20 +4,20 @@ use brickwork_base::random::{Rng, Seed};
 use subtle::{ConstantTimeEq, ConstantTimeLess};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::parameters::Parameters;
+use super::parameters::HashParameters;
 
 /// The symbols that a receiver watches.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub struct Watch {
+pub struct WatchedSymbols {
     /// One element for each symbol: 1 if it is watched, 0 if not.
     choices: Vec<u8>,
     /// For each symbol, the number of watched symbols before it.
     numbers: Vec<u8>,
 }
 
-impl Watch {
+impl WatchedSymbols {
     /// Draws a uniform set of w of n symbols: the positions of the w smallest of n random numbers.
-    pub fn draw(parameters: &Parameters, rng: &mut Rng) -> Self {
+    pub fn draw(parameters: &HashParameters, rng: &mut Rng) -> Self {
         let numbers: Zeroizing<Vec<u128>> =
             Zeroizing::new((0..parameters.n()).map(|_| rng.block()).collect());
         let watched = |i: usize| {
@@ -31,7 +31,7 @@ impl Watch {
 
     /// Restores the watched symbols of a session. Returns `None` unless `choices` are w of n. Takes constant
     /// time.
-    pub(super) fn restored(parameters: &Parameters, choices: &[u8]) -> Option<Self> {
+    pub(super) fn restored(parameters: &HashParameters, choices: &[u8]) -> Option<Self> {
         let bits = choices.iter().fold(0, |all, choice| all | choice) <= 1;
         let watched = choices.iter().map(|&choice| usize::from(choice)).sum::<usize>();
         let fits = bits && (choices.len(), watched) == (parameters.n(), parameters.w());
@@ -46,7 +46,7 @@ impl Watch {
             Some(number)
         };
         let numbers = choices.iter().scan(0, number).collect();
-        Watch { choices, numbers }
+        WatchedSymbols { choices, numbers }
     }
 
     /// Returns the choices in the OTs of the seeds: 1 where a symbol is watched.

@@ -3,7 +3,7 @@
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
-use brickwork_kernels::{Secrets, prefetch};
+use brickwork_kernels::{SecretBlocks, prefetch};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
 
@@ -11,7 +11,7 @@ pub(super) const BLOCK: usize = 16;
 
 /// A step that makes a word from others ([`Words::follow`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WordStep {
     /// The word is the given word with this number.
     Given(u32),
     /// The word is the sum of the results of these two earlier steps.
@@ -24,13 +24,13 @@ pub enum Step {
 pub struct Words {
     symbols: usize,
     count: usize,
-    data: Secrets<u128>,
+    data: SecretBlocks<u128>,
 }
 
 impl Words {
     /// Returns `count` words of zeros.
     pub fn zeros(symbols: usize, count: usize) -> Self {
-        let data = Secrets::zeros(symbols.div_ceil(BLOCK) * count);
+        let data = SecretBlocks::zeros(symbols.div_ceil(BLOCK) * count);
         Words { symbols, count, data }
     }
 
@@ -47,7 +47,7 @@ impl Words {
     /// [`Error::Stock`] if the data is no whole number of words, or has bytes other than 0 behind the last
     /// symbol of a word.
     pub fn stored(symbols: usize, data: Vec<u128>) -> Result<Self, Error> {
-        let data = Secrets::new(data);
+        let data = SecretBlocks::new(data);
         let blocks = symbols.div_ceil(BLOCK).max(1);
         let words = Words { symbols, count: data.len() / blocks, data };
         let behind = symbols % BLOCK;
@@ -149,7 +149,7 @@ impl Words {
             3 => select::<3>(&self.data, numbers),
             4 => select::<4>(&self.data, numbers),
             blocks => {
-                let mut data = Secrets::with_capacity(count * blocks);
+                let mut data = SecretBlocks::with_capacity(count * blocks);
                 looking(numbers).for_each(|k| data.extend_from_slice(self.word(k)));
                 data
             }
@@ -176,7 +176,7 @@ impl Words {
             3 => pair_sums::<3>(&self.data, &others.data, pairs, soon),
             4 => pair_sums::<4>(&self.data, &others.data, pairs, soon),
             blocks => {
-                let mut data = Secrets::with_capacity(numbers.len() * blocks);
+                let mut data = SecretBlocks::with_capacity(numbers.len() * blocks);
                 for (a, b) in looking(pairs) {
                     data.extend(self.word(a).iter().zip(others.word(b)).map(|(a, b)| a ^ b));
                 }
@@ -193,7 +193,7 @@ impl Words {
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         let blocks = self.blocks();
         let data = self.data[range.start * blocks..range.end * blocks].to_vec();
-        Words { symbols: self.symbols, count: range.len(), data: Secrets::new(data) }
+        Words { symbols: self.symbols, count: range.len(), data: SecretBlocks::new(data) }
     }
 
     /// Returns the words of all lists, one after the other.
@@ -205,20 +205,20 @@ impl Words {
         assert!(all.iter().all(|one| one.symbols == symbols), "all words must have the same length");
         let mut data = Vec::with_capacity(all.iter().map(|one| one.data.len()).sum());
         all.iter().for_each(|one| data.extend_from_slice(&one.data));
-        Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Secrets::new(data) }
+        Words { symbols, count: all.iter().map(|one| one.count).sum(), data: SecretBlocks::new(data) }
     }
 
     /// Returns the words that the steps make from these words, one for each step.
     ///
     /// # Panics
     /// If a step names a word that does not exist, or a result of a later step.
-    pub fn follow(&self, steps: &[Step]) -> Self {
+    pub fn follow(&self, steps: &[WordStep]) -> Self {
         let blocks = self.blocks();
-        let mut data = Secrets::with_capacity(steps.len() * blocks);
+        let mut data = SecretBlocks::with_capacity(steps.len() * blocks);
         for step in looking(steps) {
             match *step {
-                Step::Given(word) => data.extend_from_slice(self.word(word as usize)),
-                Step::Sum(a, b) => {
+                WordStep::Given(word) => data.extend_from_slice(self.word(word as usize)),
+                WordStep::Sum(a, b) => {
                     for block in 0..blocks {
                         let sum = data[a as usize * blocks + block] ^ data[b as usize * blocks + block];
                         data.push(sum);
@@ -238,7 +238,7 @@ impl Words {
         assert_eq!(self.symbols, others.symbols, "all words must have the same length");
         let needed = self.data.len() + others.data.len();
         if self.data.capacity() < needed {
-            let mut larger = Secrets::with_capacity(2 * needed);
+            let mut larger = SecretBlocks::with_capacity(2 * needed);
             larger.extend_from_slice(&self.data);
             self.data = larger;
         }
@@ -347,7 +347,8 @@ impl Words {
         if bits == 8 {
             return self.put_together(message);
         }
-        let mut symbols = Secrets::with_capacity((self.symbols * self.count).next_multiple_of(8) + BLOCK);
+        let mut symbols =
+            SecretBlocks::with_capacity((self.symbols * self.count).next_multiple_of(8) + BLOCK);
         self.put_together(&mut symbols);
         let padded = symbols.len().next_multiple_of(8);
         symbols.resize(padded, 0);
@@ -386,7 +387,7 @@ impl Words {
             return Self::taken_apart(symbols, count, packed);
         }
         let eights = (symbols * count).div_ceil(8);
-        let mut all = Secrets::<u8>::zeros(8 * eights);
+        let mut all = SecretBlocks::<u8>::zeros(8 * eights);
         for (k, to) in looking(all.as_chunks_mut::<8>().0.iter_mut().enumerate()) {
             // `unpack8` ignores the bits after the eighth symbol.
             let eight = u64::from_le_bytes(bytes_at(packed, k * bits as usize));
@@ -429,9 +430,12 @@ impl Zeroize for Words {
     }
 }
 
-fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = usize>) -> Secrets<u128> {
+fn select<const N: usize>(
+    data: &[u128],
+    numbers: impl ExactSizeIterator<Item = usize>,
+) -> SecretBlocks<u128> {
     let words = data.as_chunks::<N>().0;
-    let mut selected = Secrets::zeros(N * numbers.len());
+    let mut selected = SecretBlocks::zeros(N * numbers.len());
     let places = selected.as_chunks_mut::<N>().0;
     looking(places.iter_mut().zip(numbers)).for_each(|(to, k)| *to = words[k]);
     selected
@@ -445,9 +449,9 @@ fn pair_sums<const N: usize>(
     others: &[u128],
     pairs: impl ExactSizeIterator<Item = (usize, usize)>,
     mut soon: impl Iterator<Item = (usize, usize)>,
-) -> Secrets<u128> {
+) -> SecretBlocks<u128> {
     let (words, others) = (data.as_chunks::<N>().0, others.as_chunks::<N>().0);
-    let mut sums = Secrets::zeros(N * pairs.len());
+    let mut sums = SecretBlocks::zeros(N * pairs.len());
     // A word of three or more blocks may cross the end of a cache line.
     let fetch = |word: *const [u128; N]| {
         prefetch(word.cast());
@@ -557,7 +561,8 @@ mod tests {
         assert_eq!((sums.count(), sums.symbols_of(0)), (3, &expected[..]));
         let joined = Words::join(&[&chosen, &words.range(1..3)]);
         assert_eq!((joined.count(), joined.symbols_of(4)), (5, words.symbols_of(2)));
-        let followed = words.follow(&[Step::Given(3), Step::Given(1), Step::Sum(0, 1), Step::Sum(2, 1)]);
+        let followed =
+            words.follow(&[WordStep::Given(3), WordStep::Given(1), WordStep::Sum(0, 1), WordStep::Sum(2, 1)]);
         assert_eq!(followed.symbols_of(3), words.symbols_of(3));
         let mut sums = words.clone();
         sums.add(&words);

@@ -19,7 +19,7 @@ use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
@@ -197,8 +197,8 @@ pub trait CotReceiver: Sized + Send {
         channel: &mut Channel,
         rng: &mut Rng,
         count: usize,
-    ) -> Result<(Secrets<u8>, Labels), Error> {
-        let mut choices = Secrets::<u8>::zeros(count);
+    ) -> Result<(SecretBlocks<u8>, Labels), Error> {
+        let mut choices = SecretBlocks::<u8>::zeros(count);
         rng.fill(&mut choices);
         choices.iter_mut().for_each(|bit| *bit &= 1);
         let labels = self.extend(channel, &choices)?;
@@ -286,7 +286,7 @@ mod tests {
                         true => receiver.random(&mut right, &mut Rng::replayable("test"), count),
                         false => {
                             let labels = receiver.extend(&mut right, &given)?;
-                            Ok((Secrets::new(given.clone()), labels))
+                            Ok((SecretBlocks::new(given.clone()), labels))
                         }
                     });
                     let sent = match random {

@@ -47,10 +47,10 @@
 //! rows so far, and its input is the OT's number and label. Labels must not be used as keys without this
 //! hash.
 
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide, sound};
+use super::rows::{ChunkCorrections, Flavour, ROWS, ReceiverSide, SenderSide, sound};
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -162,7 +162,7 @@ impl Receiver {
         &mut self,
         channel: &mut Channel,
         choices: &[u8],
-        alter: impl FnMut(&mut Corrections),
+        alter: impl FnMut(&mut ChunkCorrections),
     ) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(choices.len());
         let mut x = self.side.row(choices);
@@ -197,7 +197,7 @@ impl CotReceiver for Receiver {
     }
 
     fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
-        let mut choices = Secrets::<u8>::zeros(macs.len());
+        let mut choices = SecretBlocks::<u8>::zeros(macs.len());
         rng.fill(&mut choices);
         let mut x = self.side.row(&choices);
         self.side.call(channel, &mut x, macs, Flavour { random: false, last_bits: true }, |_| {})
@@ -249,7 +249,7 @@ mod tests {
         sender: &mut Sender,
         receiver: &mut Receiver,
         choices: &[u8],
-        alter: impl FnMut(&mut Corrections) + Send,
+        alter: impl FnMut(&mut ChunkCorrections) + Send,
         tamper: Option<Tamper>,
     ) -> (Made, Made) {
         let (mut left, mut right) = memory_pair();
@@ -316,7 +316,7 @@ mod tests {
                     let (mut sender, mut receiver, delta) = deal();
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
                     let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
-                    let alter = |u: &mut Corrections| {
+                    let alter = |u: &mut ChunkCorrections| {
                         // Changes the last block: it is added to the hash unchanged, so the answer can be
                         // adapted to a bit of 1.
                         rows.iter().for_each(|&i| *u.at(i, 2).unwrap() ^= lie);
@@ -375,7 +375,7 @@ mod tests {
         for position in (0..blocks_for(count)).step_by(17) {
             let (mut sender, mut receiver, _) = deal();
             // The offset's lowest bit is 1, so every change of row 0 must be noticed.
-            let alter = |u: &mut Corrections| {
+            let alter = |u: &mut ChunkCorrections| {
                 u.at(0, position).into_iter().for_each(|u| *u ^= 1);
             };
             assert!(

@@ -39,7 +39,7 @@ pub struct Lpn {
 
 /// The cost of an attack.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct AttackCost {
     /// The name of the attack.
     pub attack: &'static str,
     /// Base-2 logarithm of the operations.
@@ -178,7 +178,7 @@ impl Lpn {
     }
 
     /// Lists the costs of the attacks.
-    pub fn attacks(&self) -> Vec<Cost> {
+    pub fn attacks(&self) -> Vec<AttackCost> {
         let exact = self.exact();
         let gauss = exact.pooled_gauss();
         [
@@ -195,7 +195,7 @@ impl Lpn {
             ("algebraic", self.algebraic()),
             ("hybrid", self.hybrid()),
         ]
-        .map(|(attack, bits)| Cost { attack, bits })
+        .map(|(attack, bits)| AttackCost { attack, bits })
         .into()
     }
 
@@ -354,7 +354,7 @@ mod tests {
         {
             let lpn = Lpn { dimension: 1 << log_k, blocks: t, block: 1 << depth, ones: Some(10) };
             assert!((cost(&lpn, "hybrid") - bits).abs() < 0.1, "{lpn:?}");
-            for Cost { attack, bits } in lpn.attacks().into_iter().skip(2) {
+            for AttackCost { attack, bits } in lpn.attacks().into_iter().skip(2) {
                 assert!(bits > 128.0 && bits >= cost(&lpn, "hybrid"), "{lpn:?}: {attack} {bits}");
             }
             let more = Lpn { blocks: t * 11 / 10, ..lpn };

@@ -12,7 +12,7 @@
 use std::ops::Range as Span;
 
 use brickwork_kernels::{
-    Kernel, Secrets, TILE_BLOCKS, Tile, TileRow, Trees, erase, gf128_reduce, hash_rows, hash_to_columns,
+    Kernel, SecretBlocks, TILE_BLOCKS, Tile, TileRow, Trees, erase, gf128_reduce, hash_rows, hash_to_columns,
 };
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -225,9 +225,14 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns a buffer for `count` rows of corrections of these tiles.
-    fn corrections<'r>(&self, room: &'r mut [TileRow], count: usize, tiles: &Span<usize>) -> Corrections<'r> {
+    fn corrections<'r>(
+        &self,
+        room: &'r mut [TileRow],
+        count: usize,
+        tiles: &Span<usize>,
+    ) -> ChunkCorrections<'r> {
         let blocks = TILE_BLOCKS * tiles.start..self.blocks.min(TILE_BLOCKS * tiles.end);
-        Corrections { rows: &mut room[..count * tiles.len()], count, blocks }
+        ChunkCorrections { rows: &mut room[..count * tiles.len()], count, blocks }
     }
 
     /// Hashes all rows with the function `h` of this seed, and transposes them into labels. `first_row`
@@ -268,7 +273,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The corrections of a chunk, or a buffer for them.
-pub(super) struct Corrections<'a> {
+pub(super) struct ChunkCorrections<'a> {
     rows: &'a mut [TileRow],
     /// The number of rows in a tile.
     count: usize,
@@ -276,7 +281,7 @@ pub(super) struct Corrections<'a> {
     blocks: Span<usize>,
 }
 
-impl Corrections<'_> {
+impl ChunkCorrections<'_> {
     /// Returns the correction of a row at a block of the call, if the chunk contains this block.
     #[cfg(test)]
     pub fn at(&mut self, row: usize, block: usize) -> Option<&mut u128> {
@@ -301,7 +306,7 @@ impl Corrections<'_> {
         &mut blocks[..start + self.count * width]
     }
 
-    /// Reverses [`Corrections::narrow`], with zeros for the missing blocks.
+    /// Reverses [`ChunkCorrections::narrow`], with zeros for the missing blocks.
     fn widen(&mut self) {
         let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
@@ -538,7 +543,7 @@ impl ReceiverSide {
     }
 
     /// Returns row x for these choices.
-    pub fn row(&mut self, choices: &[u8]) -> Secrets<TileRow> {
+    pub fn row(&mut self, choices: &[u8]) -> SecretBlocks<TileRow> {
         let mut x = empty_row(choices.len());
         let blocks = x.as_flattened_mut();
         for (block, choices) in blocks.iter_mut().zip(choices.chunks(BLOCK)) {
@@ -562,7 +567,7 @@ impl ReceiverSide {
         x: &mut [TileRow],
         labels: &mut [Label],
         flavour: Flavour,
-        mut alter: impl FnMut(&mut Corrections),
+        mut alter: impl FnMut(&mut ChunkCorrections),
     ) -> Result<(), Error> {
         let count = flavour.corrections(&self.streams.trees);
         let mut rows = Rows::of(labels);
@@ -617,14 +622,14 @@ impl ReceiverSide {
 }
 
 /// Returns a buffer for a row x of this many choices.
-pub(super) fn empty_row(count: usize) -> Secrets<TileRow> {
-    Secrets::zeros(blocks_for(count).div_ceil(TILE_BLOCKS))
+pub(super) fn empty_row(count: usize) -> SecretBlocks<TileRow> {
+    SecretBlocks::zeros(blocks_for(count).div_ceil(TILE_BLOCKS))
 }
 
 /// Returns the first choices of row x, 0 or 1 each.
-pub(super) fn choices(x: &[TileRow], count: usize) -> Secrets<u8> {
+pub(super) fn choices(x: &[TileRow], count: usize) -> SecretBlocks<u8> {
     let blocks = x.as_flattened().iter().flat_map(|block| (0..BLOCK).map(move |j| (block >> j) as u8 & 1));
-    let mut choices = Secrets::zeros(count);
+    let mut choices = SecretBlocks::zeros(count);
     choices.iter_mut().zip(blocks).for_each(|(to, choice)| *to = choice);
     choices
 }

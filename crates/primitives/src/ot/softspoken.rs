@@ -38,12 +38,12 @@
 //! proof.
 
 use brickwork_base::cheats;
-use brickwork_kernels::{Secrets, TileRow};
+use brickwork_kernels::{SecretBlocks, TileRow};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide, choices, empty_row, sound};
+use super::rows::{ChunkCorrections, Flavour, ROWS, ReceiverSide, SenderSide, choices, empty_row, sound};
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -351,7 +351,7 @@ impl<const K: usize> Receiver<K> {
         x: &mut [TileRow],
         count: usize,
         flavour: Flavour,
-        alter: impl FnMut(&mut Corrections),
+        alter: impl FnMut(&mut ChunkCorrections),
     ) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
         self.side.call(channel, x, &mut labels, flavour, alter)?;
@@ -393,7 +393,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
         channel: &mut Channel,
         _: &mut Rng,
         count: usize,
-    ) -> Result<(Secrets<u8>, Labels), Error> {
+    ) -> Result<(SecretBlocks<u8>, Labels), Error> {
         let mut x = empty_row(count);
         let labels = self.call(channel, &mut x, count, RANDOM, |_| {})?;
         Ok((choices(&x, count), labels))
@@ -494,7 +494,7 @@ mod tests {
         sender: &mut Sender<K>,
         receiver: &mut Receiver<K>,
         call: Call,
-        alter: impl FnMut(&mut Corrections),
+        alter: impl FnMut(&mut ChunkCorrections),
         tamper: Option<Tamper>,
     ) -> (Result<Labels, Error>, Vec<u8>, Labels) {
         let (mut left, mut right) = memory_pair();
@@ -791,7 +791,7 @@ mod tests {
                 let lie: u128 = 4 << (8 * (trial % 16));
                 // Changes the last block: it is added to the hash unchanged, so the answer can be adapted to
                 // any block.
-                let alter = |c: &mut Corrections| *c.at(tree - usize::from(random), 2).unwrap() ^= lie;
+                let alter = |c: &mut ChunkCorrections| *c.at(tree - usize::from(random), 2).unwrap() ^= lie;
                 let tamper: Tamper = Box::new(move |tag, bytes| {
                     if tag == msg::CHECK {
                         for bit in (0..K).filter(|bit| named >> bit & 1 == 1) {
@@ -821,7 +821,7 @@ mod tests {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(23) {
             let (mut sender, mut receiver, _) = honest::<K>();
-            let alter = |c: &mut Corrections| c.at(0, position).into_iter().for_each(|c| *c ^= 1);
+            let alter = |c: &mut ChunkCorrections| c.at(0, position).into_iter().for_each(|c| *c ^= 1);
             let (sent, ..) = run(&mut sender, &mut receiver, Call::Extend(&vec![0; count]), alter, None);
             assert!(rows_refused(sent), "block {position}");
             let (sent, ..) = run(&mut sender, &mut receiver, Call::Random(1), |_| {}, None);

@@ -5,16 +5,16 @@
 use std::sync::{Arc, Mutex};
 
 pub use crate::hooks::{Hooks, Point};
-pub use crate::parameters::{Level, Pool};
+pub use crate::parameters::{StatisticalLengths, TriplePool};
 use crate::report::Authenticated;
 pub use crate::words::{add_chosen, add_where, add_where_coloured};
 use crate::{Cot, Report, Stocked, evaluator_with, garbler_with, msg};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-pub use brickwork_harness::{Ending, Event};
-use brickwork_harness::{Events, Known, Played, play};
-use brickwork_session::{Job, TABLE_MEMORY, Terms, Unobserved};
+pub use brickwork_harness::{Ending, PartyAction};
+use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
+use brickwork_session::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
@@ -23,7 +23,13 @@ use brickwork_wire::{Channel, Tag};
 ///
 /// # Errors
 /// As [`super::garbler`].
-pub fn garbler(channel: Channel, job: &Job, cot: Cot, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+pub fn garbler(
+    channel: Channel,
+    job: &AgreedJob,
+    cot: Cot,
+    input: &[bool],
+    hooks: Hooks,
+) -> Result<Report, Error> {
     garbler_with(channel, job, cot, input, Box::new(Unobserved), hooks)
 }
 
@@ -33,7 +39,7 @@ pub fn garbler(channel: Channel, job: &Job, cot: Cot, input: &[bool], hooks: Hoo
 /// As [`super::evaluator`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     cot: Cot,
     input: &[bool],
     hooks: Hooks,
@@ -57,9 +63,9 @@ pub fn stocked(
 }
 
 /// How a run ended.
-pub type Outcome = brickwork_harness::Outcome<Authenticated>;
+pub type Outcome = brickwork_harness::JudgedRun<Authenticated>;
 
-impl Played for Authenticated {
+impl JudgedProtocol for Authenticated {
     /// The message by which the garbler gets its outputs: the evaluator's shares of their masks.
     const OUTPUT_LABELS: Tag = msg::OUTPUT_MASKS;
 
@@ -109,8 +115,8 @@ struct Side {
 #[derive(Clone)]
 struct Common {
     program: Arc<Program>,
-    level: Level,
-    pool: Pool,
+    level: StatisticalLengths,
+    pool: TriplePool,
     cot: Cot,
     post_quantum: bool,
     dealer: Option<[u8; 32]>,
@@ -135,8 +141,8 @@ impl Case {
         rng.fill(&mut dealer);
         let common = Common {
             program: program.clone(),
-            level: Level::of(40).expect("a level"),
-            pool: Pool { size: 2, bucket: 3 },
+            level: StatisticalLengths::of(40).expect("a level"),
+            pool: TriplePool { size: 2, bucket: 3 },
             cot: Cot::default(),
             post_quantum: false,
             dealer: Some(dealer),
@@ -257,7 +263,7 @@ impl Side {
             dealer,
             looks_away,
         };
-        let job = Job {
+        let job = AgreedJob {
             program,
             security: 40,
             threads: 1,
@@ -273,9 +279,9 @@ impl Side {
 }
 
 /// Returns the events of both parties in an honest run with these settings.
-fn honest_events(common: &Common) -> [Vec<Event>; 2] {
-    type Key = ([u8; 32], Level, Cot, [bool; 2]);
-    static KNOWN: Known<Key> = Known::new();
+fn honest_events(common: &Common) -> [Vec<PartyAction>; 2] {
+    type Key = ([u8; 32], StatisticalLengths, Cot, [bool; 2]);
+    static KNOWN: HonestActions<Key> = HonestActions::new();
     let how = [common.post_quantum, common.dealer.is_some()];
     KNOWN.of((common.program.digest(), common.level, common.cot, how), || {
         let mut rng = Rng::replayable("test honest run");

@@ -11,24 +11,24 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 
-use crate::leaky::{self, Drawn, Of};
-use crate::parameters::{Draws, Pool};
-use crate::secrets::Secrets;
-use crate::setup::Member;
-use crate::share::{List, View};
+use crate::leaky::{self, DrawnMasks, Of};
+use crate::parameters::{MaskDraws, TriplePool};
+use crate::secrets::SecretBlocks;
+use crate::setup::SessionState;
+use crate::share::{ShareList, ShareView};
 use crate::words::{add, add_chosen};
 
 /// The triples of a lot, in buckets, and the lot's other masks.
 pub(super) struct Triples {
-    drawn: Drawn,
-    pool: Pool,
+    drawn: DrawnMasks,
+    pool: TriplePool,
     /// The number of leaky ANDs in a portion.
     each: usize,
     shifts: Vec<usize>,
 }
 
 /// Draws the shift of each layer from the coin; the first layer has shift 0.
-fn shifts(coin: &Seed, pool: Pool) -> Vec<usize> {
+fn shifts(coin: &Seed, pool: TriplePool) -> Vec<usize> {
     let mut rng = Rng::expand(coin, "brickwork buckets of leaky ANDs");
     (0..pool.bucket).map(|k| if k == 0 { 0 } else { rng.below(pool.size as u64) as usize }).collect()
 }
@@ -38,7 +38,12 @@ impl Triples {
     ///
     /// # Errors
     /// As [`leaky::make`].
-    pub fn make(member: &mut Member, pool: Pool, draws: Draws, mut room: Drawn) -> Result<Self, Error> {
+    pub fn make(
+        member: &mut SessionState,
+        pool: TriplePool,
+        draws: MaskDraws,
+        mut room: DrawnMasks,
+    ) -> Result<Self, Error> {
         let shifts = if pool.size == 0 {
             leaky::others(member, draws, &mut room)?;
             Vec::new()
@@ -49,12 +54,12 @@ impl Triples {
     }
 
     /// Builds triples from these leaky ANDs and shifts, for measuring.
-    pub fn of(drawn: Drawn, each: usize, pool: Pool, shifts: Vec<usize>) -> Self {
+    pub fn of(drawn: DrawnMasks, each: usize, pool: TriplePool, shifts: Vec<usize>) -> Self {
         Triples { drawn, pool, each, shifts }
     }
 
     /// Returns the memory, for the next lot.
-    pub fn room(self) -> Drawn {
+    pub fn room(self) -> DrawnMasks {
         self.drawn
     }
 
@@ -64,7 +69,7 @@ impl Triples {
     }
 
     /// Returns the masks that belong to no leaky AND, in order.
-    pub fn others(&self) -> impl Iterator<Item = View<'_>> {
+    pub fn others(&self) -> impl Iterator<Item = ShareView<'_>> {
         self.drawn.others()
     }
 
@@ -75,7 +80,7 @@ impl Triples {
         of: Of,
         layer: usize,
         buckets: Range<usize>,
-        mut each: impl FnMut(Range<usize>, View<'_>),
+        mut each: impl FnMut(Range<usize>, ShareView<'_>),
     ) {
         let (size, mut done) = (self.pool.size, 0);
         while done < buckets.len() {
@@ -90,17 +95,24 @@ impl Triples {
     }
 
     /// Appends words of a layer's masks to `to`.
-    fn put(&self, of: Of, layer: usize, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+    fn put(
+        &self,
+        of: Of,
+        layer: usize,
+        buckets: Range<usize>,
+        list: ShareList,
+        to: &mut SecretBlocks<Label>,
+    ) {
         self.each(of, layer, buckets, |_, masks| to.extend_from_slice(masks.list(list)));
     }
 
     /// Adds words of a layer's masks to `to`.
-    fn add(&self, of: Of, layer: usize, buckets: Range<usize>, list: List, to: &mut [Label]) {
+    fn add(&self, of: Of, layer: usize, buckets: Range<usize>, list: ShareList, to: &mut [Label]) {
         self.each(of, layer, buckets, |at, masks| add(&mut to[at], masks.list(list)));
     }
 
     /// Appends the sums of the words of all layers to `to`.
-    fn sums(&self, of: Of, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+    fn sums(&self, of: Of, buckets: Range<usize>, list: ShareList, to: &mut SecretBlocks<Label>) {
         if self.layers() > 0 {
             let first = to.len();
             self.put(of, 0, buckets.clone(), list, to);
@@ -109,8 +121,8 @@ impl Triples {
     }
 
     /// Visits the masks to open before layers can be joined: y of the first layer plus y of each other layer.
-    pub fn differences(&self, buckets: Range<usize>, list: List, each: &mut dyn FnMut(&[Label])) {
-        let mut room = Secrets::with_capacity(STRIP);
+    pub fn differences(&self, buckets: Range<usize>, list: ShareList, each: &mut dyn FnMut(&[Label])) {
+        let mut room = SecretBlocks::with_capacity(STRIP);
         for layer in 1..self.layers() {
             for strip in strips(buckets.clone()) {
                 room.clear();
@@ -123,12 +135,12 @@ impl Triples {
 
     /// Appends words of the masks x of some buckets' triples. `to` must have room, here and below. Nothing
     /// needs to be opened for x and y.
-    pub fn x(&self, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+    pub fn x(&self, buckets: Range<usize>, list: ShareList, to: &mut SecretBlocks<Label>) {
         self.sums(Of::X, buckets, list, to);
     }
 
     /// Appends words of the masks y.
-    pub fn y(&self, buckets: Range<usize>, list: List, to: &mut Secrets<Label>) {
+    pub fn y(&self, buckets: Range<usize>, list: ShareList, to: &mut SecretBlocks<Label>) {
         self.put(Of::Y, 0, buckets, list, to);
     }
 
@@ -138,8 +150,8 @@ impl Triples {
         &self,
         buckets: Range<usize>,
         differences: impl Fn(usize) -> &'d [u8],
-        list: List,
-        to: &mut Secrets<Label>,
+        list: ShareList,
+        to: &mut SecretBlocks<Label>,
     ) {
         let first = to.len();
         self.sums(Of::Z, buckets.clone(), list, to);
@@ -178,7 +190,7 @@ mod tests {
             let all = usize::pow(size, bucket as u32 - 1);
             let mut seen = vec![0; all];
             for _ in 0..RUNS {
-                let shifts = shifts(&rng.seed(), Pool { size, bucket });
+                let shifts = shifts(&rng.seed(), TriplePool { size, bucket });
                 assert!(shifts.len() == bucket && shifts[0] == 0);
                 seen[shifts[1..].iter().fold(0, |number, shift| number * size + shift)] += 1;
             }

@@ -16,35 +16,35 @@ use brickwork_circuit::Program;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::components::{Copies, Garbled, Made, Received, Wave};
-use crate::hash::{HASH, Hasher, Purpose};
+use crate::components::{CopiesOf, Garbled, MadeComponents, Received, Wave};
+use crate::hash::{HASH, HashPurpose, RunningHash};
 use crate::hooks::Point;
 use crate::incoming::Incoming;
-use crate::layout::{Layout, Source};
+use crate::layout::{InputSource, Layout};
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::Secrets;
-use crate::setup::Member;
+use crate::secrets::SecretBlocks;
+use crate::setup::SessionState;
 use crate::share::Share;
-use crate::shelf::{Paged, Shelf};
+use crate::shelf::{ListPlace, Paged};
 
 /// A program and its soldered components.
 pub(super) struct Connected<'m, C> {
-    pub made: &'m Made<C>,
+    pub made: &'m MadeComponents<C>,
     pub waves: Vec<Wave>,
     /// The masks of the program's wires.
     pub masks: Paged<Share>,
     /// The place of data about the program's wires and ports.
-    pub shelf: Shelf,
+    pub shelf: ListPlace,
 }
 
-impl<'m, C: Copies> Connected<'m, C> {
+impl<'m, C: CopiesOf> Connected<'m, C> {
     /// Takes the items of the program. Also returns a list that begins with the labels of its inputs, at the
     /// garbler.
     fn new(
-        member: &mut Member,
+        member: &mut SessionState,
         layout: &Layout,
-        made: &'m mut Made<C>,
+        made: &'m mut MadeComponents<C>,
     ) -> Result<(Self, Paged<Label>), Error> {
         let (waves, first) = made.take(layout)?;
         let (wires, is_garbler) = (layout.program.wires(), member.own.role == Party::Garbler);
@@ -54,11 +54,11 @@ impl<'m, C: Copies> Connected<'m, C> {
         let (mut masks, mut labels) = (shelf.paged(wires), shelf.paged(wires));
         for source in layout.sources() {
             let (mask, label) = match source {
-                Source::Fresh(number) if is_garbler => {
+                InputSource::Fresh(number) if is_garbler => {
                     (made.inputs.at(first + number)?, made.input_labels.at(first + number)?)
                 }
-                Source::Fresh(number) => (made.inputs.at(first + number)?, Label::ZERO),
-                Source::Kept(number, k) => {
+                InputSource::Fresh(number) => (made.inputs.at(first + number)?, Label::ZERO),
+                InputSource::Kept(number, k) => {
                     let kept = member.keep.of_number(number)?;
                     (kept.masks.at(k), kept.labels[k])
                 }
@@ -80,11 +80,11 @@ impl<'m, C: Copies> Connected<'m, C> {
 }
 
 /// The evaluator's part of a program whose components are soldered.
-pub(super) struct Soldered {
+pub(super) struct SolderedProgram {
     /// S of each port.
     pub solderings: Paged<Label>,
     /// The masks of the evaluator's inputs.
-    pub masks: Secrets<u8>,
+    pub masks: SecretBlocks<u8>,
 }
 
 /// The most ports whose solderings are in memory before they are sent.
@@ -98,20 +98,20 @@ fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize>
 /// Solders all slots, and sends the garbler's shares of the masks of the evaluator's inputs. Returns the
 /// soldered program, and the labels of masked value 0 of its wires.
 pub(super) fn garbler<'m>(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
-    made: &'m mut Made<Garbled>,
+    made: &'m mut MadeComponents<Garbled>,
 ) -> Result<(Connected<'m, Garbled>, Paged<Label>), Error> {
     member.run.phase("build");
     let (mut connected, mut labels) = Connected::new(member, layout, made)?;
     let made = connected.made;
     let place = member.place()?;
-    let mut hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
-    let Member { run, own, hooks, .. } = member;
+    let mut hash = RunningHash::new(&member.key, HashPurpose::Soldered, place, Party::Garbler);
+    let SessionState { run, own, hooks, .. } = member;
     let mut message = run.channel.message(msg::SOLDERINGS);
     let most = layout.ports.min(IN_HAND);
-    let (mut solderings, mut macs) = (Vec::with_capacity(most), Secrets::<Label>::with_capacity(most));
-    let mut send = |solderings: &mut Vec<Label>, macs: &mut Secrets<Label>| {
+    let (mut solderings, mut macs) = (Vec::with_capacity(most), SecretBlocks::<Label>::with_capacity(most));
+    let mut send = |solderings: &mut Vec<Label>, macs: &mut SecretBlocks<Label>| {
         hooks.alter(Point::Solderings, solderings);
         hash.update(bytemuck::cast_slice(macs));
         message.push(bytemuck::cast_slice(solderings))?;
@@ -151,10 +151,10 @@ pub(super) fn garbler<'m>(
 /// Receives the solderings, checks their last bits, and sends the evaluator's shares of the masks of the
 /// garbler's inputs. Returns the soldered program, the solderings and the masks of the evaluator's inputs.
 pub(super) fn evaluator<'m>(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
-    made: &'m mut Made<Received>,
-) -> Result<(Connected<'m, Received>, Soldered), Error> {
+    made: &'m mut MadeComponents<Received>,
+) -> Result<(Connected<'m, Received>, SolderedProgram), Error> {
     member.run.phase("build");
     let (mut connected, _) = Connected::new(member, layout, made)?;
     let made = connected.made;
@@ -162,12 +162,12 @@ pub(super) fn evaluator<'m>(
     let left = LABEL_BYTES * layout.ports + HASH;
     let mut message = Incoming::new(msg::SOLDERINGS, left);
     let place = member.place()?;
-    let mut hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
+    let mut hash = RunningHash::new(&member.key, HashPurpose::Soldered, place, Party::Garbler);
     for wave in std::mem::take(&mut connected.waves) {
         look();
         let inputs = made.schedule(&wave).inputs();
         let ports = made.of(&wave).ports.read(wave.each(inputs))?;
-        let mut macs = Secrets::<Label>::with_capacity(wave.each(inputs).len());
+        let mut macs = SecretBlocks::<Label>::with_capacity(wave.each(inputs).len());
         for (source, port) in sources(layout.program, &wave).zip(ports.each()) {
             let mask = connected.masks.at(source)? ^ port;
             let word = Label::from_bytes(message.next(&mut member.run.channel)?);
@@ -188,5 +188,5 @@ pub(super) fn evaluator<'m>(
     let own = member.hear(Opening::INPUTS, &mut connected.masks, own, wires)?;
     let wires = layout.input_wires(Party::Garbler);
     member.say(Opening::INPUTS, &mut connected.masks, theirs, wires)?;
-    Ok((connected, Soldered { solderings, masks: own }))
+    Ok((connected, SolderedProgram { solderings, masks: own }))
 }

@@ -10,10 +10,10 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::layout::Layout;
 use crate::share::Share;
-use crate::shelf::{Paged, Shelf, Shelved, ShelvedShares};
+use crate::shelf::{ListPlace, Paged, Shelved, ShelvedShares};
 
 /// Copies of one component, at either party. Lists have the order `[copy][wire]` or `[copy][gate]`.
-pub(super) trait Copies {
+pub(super) trait CopiesOf {
     fn count(&self) -> usize;
     /// Returns the masks of the output wires.
     fn outputs(&self) -> &ShelvedShares;
@@ -49,7 +49,7 @@ pub(super) struct Received {
     pub tags: Shelved<u8>,
 }
 
-impl Copies for Garbled {
+impl CopiesOf for Garbled {
     fn count(&self) -> usize {
         self.count
     }
@@ -59,7 +59,7 @@ impl Copies for Garbled {
     }
 }
 
-impl Copies for Received {
+impl CopiesOf for Received {
     fn count(&self) -> usize {
         self.count
     }
@@ -70,9 +70,9 @@ impl Copies for Received {
 }
 
 /// The material that programs run on.
-pub(super) struct Made<C> {
+pub(super) struct MadeComponents<C> {
     /// The place of the data of copies that wait for their program.
-    pub shelf: Shelf,
+    pub shelf: ListPlace,
     /// The masks of the programs' inputs.
     pub inputs: Paged<Share>,
     /// At the garbler: the labels of masked value 0 of the inputs.
@@ -88,15 +88,15 @@ pub(super) struct Made<C> {
     inputs_used: usize,
 }
 
-impl<C: Copies> Made<C> {
+impl<C: CopiesOf> MadeComponents<C> {
     /// Makes empty lists, with room for this many inputs.
     pub fn new<'c>(
         components: impl Iterator<Item = (&'c Circuit, [u8; 32])>,
         inputs: usize,
-        shelf: Shelf,
+        shelf: ListPlace,
     ) -> Self {
         let (circuits, digests): (Vec<&Circuit>, Vec<[u8; 32]>) = components.unzip();
-        Made {
+        MadeComponents {
             inputs: shelf.paged(inputs),
             input_labels: shelf.paged(inputs),
             shelf,
@@ -141,7 +141,7 @@ impl<C: Copies> Made<C> {
     /// input.
     ///
     /// # Errors
-    /// As [`Made::suffices`].
+    /// As [`MadeComponents::suffices`].
     pub fn take(&mut self, layout: &Layout) -> Result<(Vec<Wave>, usize), Error> {
         self.suffices(layout)?;
         let waves = self.waves(layout);

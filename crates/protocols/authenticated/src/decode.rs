@@ -5,17 +5,17 @@ use brickwork_base::{Error, Party};
 
 use crate::layout::Layout;
 use crate::openings::Opening;
-use crate::secrets::Masked;
-use crate::setup::Member;
+use crate::secrets::MaskedValues;
+use crate::setup::SessionState;
 use crate::share::Share;
 use crate::shelf::Paged;
 
 /// Opens the masks of outputs. Returns this party's outputs.
 pub(super) fn open(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
     masks: &mut Paged<Share>,
-    masked: &Masked,
+    masked: &MaskedValues,
 ) -> Result<Vec<bool>, Error> {
     member.run.phase("decode");
     let both = [Party::Garbler, Party::Evaluator];

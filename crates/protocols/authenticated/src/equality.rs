@@ -14,11 +14,11 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Hasher, Place, Purpose};
+use crate::hash::{HASH, HashNumber, HashPurpose, RunningHash};
 use crate::hooks::Point;
 use crate::msg;
-use crate::setup::Member;
-use crate::share::View;
+use crate::setup::SessionState;
+use crate::share::ShareView;
 use crate::words::short_word;
 
 /// Bytes of a coin: random, so that its hash hides it.
@@ -26,9 +26,13 @@ pub(super) const COIN: usize = SEED_BYTES;
 
 /// Returns the keys of the comparison's OTs. The garbler has the keys of choice 0 and choice 1, the evaluator
 /// the key of its choice and a dummy.
-fn equality_keys(member: &Member, place: Place, masks: View<'_>) -> Vec<[Zeroizing<[u8; HASH]>; 2]> {
+fn equality_keys(
+    member: &SessionState,
+    place: HashNumber,
+    masks: ShareView<'_>,
+) -> Vec<[Zeroizing<[u8; HASH]>; 2]> {
     let key = |i: usize, label: Label| {
-        let mut hash = Hasher::new(&member.key, Purpose::EqualityKey, place, Party::Garbler);
+        let mut hash = RunningHash::new(&member.key, HashPurpose::EqualityKey, place, Party::Garbler);
         hash.update(&(i as u64).to_le_bytes());
         hash.update(&*Zeroizing::new(label.to_bytes()));
         Zeroizing::new(hash.finish())
@@ -42,13 +46,13 @@ fn equality_keys(member: &Member, place: Place, masks: View<'_>) -> Vec<[Zeroizi
 
 /// Hashes one key of each pair: bit i of `asked` selects the key of pair i.
 fn hash_of_keys(
-    member: &Member,
-    purpose: Purpose,
-    place: Place,
+    member: &SessionState,
+    purpose: HashPurpose,
+    place: HashNumber,
     keys: &[[Zeroizing<[u8; HASH]>; 2]],
     asked: u128,
 ) -> [u8; HASH] {
-    let mut hash = Hasher::new(&member.key, purpose, place, Party::Garbler);
+    let mut hash = RunningHash::new(&member.key, purpose, place, Party::Garbler);
     for (i, [zero, one]) in keys.iter().enumerate() {
         let choice = subtle::Choice::from((asked >> i) as u8 & 1);
         let mut key = Zeroizing::new([0; HASH]);
@@ -61,13 +65,13 @@ fn hash_of_keys(
 }
 
 /// Returns the hash by which the evaluator commits to its coin.
-fn announced(member: &Member, place: Place, coin: &[u8]) -> [u8; HASH] {
-    Hasher::new(&member.key, Purpose::Coin, place, Party::Evaluator).of(coin)
+fn announced(member: &SessionState, place: HashNumber, coin: &[u8]) -> [u8; HASH] {
+    RunningHash::new(&member.key, HashPurpose::Coin, place, Party::Evaluator).of(coin)
 }
 
 /// Returns the joint coin of both parties.
-fn coin(member: &Member, place: Place, garblers: &[u8], evaluators: &[u8]) -> Seed {
-    let mut hash = Hasher::new(&member.key, Purpose::Coins, place, Party::Garbler);
+fn coin(member: &SessionState, place: HashNumber, garblers: &[u8], evaluators: &[u8]) -> Seed {
+    let mut hash = RunningHash::new(&member.key, HashPurpose::Coins, place, Party::Garbler);
     hash.update(garblers);
     hash.update(evaluators);
     Seed::from_bytes(*hash.finish().first_chunk().expect("32 bytes"))
@@ -76,10 +80,10 @@ fn coin(member: &Member, place: Place, garblers: &[u8], evaluators: &[u8]) -> Se
 /// Compares digests: a party learns only whether they are equal. Returns a coin that neither party knew
 /// before the compared values were fixed.
 pub(super) fn compare(
-    member: &mut Member,
+    member: &mut SessionState,
     digest: u128,
-    masks: View<'_>,
-    place: Place,
+    masks: ShareView<'_>,
+    place: HashNumber,
 ) -> Result<Seed, Error> {
     let keys = equality_keys(member, place, masks);
     let mut own = [0; COIN];
@@ -89,14 +93,14 @@ pub(super) fn compare(
             let message = member.run.channel.receive(msg::COMPARE, 16 + HASH)?;
             let (masked, promise) = message.split_at(16);
             let asked = digest ^ short_word(masked).bits();
-            let answer = hash_of_keys(member, Purpose::Asked, place, &keys, asked);
+            let answer = hash_of_keys(member, HashPurpose::Asked, place, &keys, asked);
             // After this message the evaluator knows which of its bets it won, and this party does not know
             // it yet.
             member.run.expose()?;
             member.run.channel.send(msg::COMPARED, &[&answer[..], &own].concat())?;
             let message = member.run.channel.receive(msg::COIN, HASH + COIN)?;
             let (told, theirs) = message.split_at(HASH);
-            let known = hash_of_keys(member, Purpose::Known, place, &keys, asked);
+            let known = hash_of_keys(member, HashPurpose::Known, place, &keys, asked);
             member.require(known[..].ct_eq(told), Cheat::Equality)?;
             member.require(announced(member, place, theirs) == promise, Cheat::Coin)?;
             member.run.cover();
@@ -109,9 +113,9 @@ pub(super) fn compare(
             member.run.channel.send(msg::COMPARE, &message)?;
             let message = member.run.channel.receive(msg::COMPARED, HASH + COIN)?;
             let (told, theirs) = message.split_at(HASH);
-            let expected = hash_of_keys(member, Purpose::Asked, place, &keys, 0);
+            let expected = hash_of_keys(member, HashPurpose::Asked, place, &keys, 0);
             member.require(expected[..].ct_eq(told), Cheat::Equality)?;
-            let known = hash_of_keys(member, Purpose::Known, place, &keys, 0);
+            let known = hash_of_keys(member, HashPurpose::Known, place, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
             // After this message the garbler knows which of its bets it won. This party sees that the garbler
             // won them only when the garbler sends its first opening.

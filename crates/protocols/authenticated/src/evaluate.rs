@@ -18,24 +18,24 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::masked::{self, Numbered, walk_bits};
 use subtle::ConstantTimeEq;
 
-use crate::build::{Connected, Soldered};
+use crate::build::{Connected, SolderedProgram};
 use crate::cheat::Cheat;
 use crate::components::{Garbled, Received, Wave};
-use crate::hash::{HASH, Hasher, Purpose};
+use crate::hash::{HASH, HashPurpose, RunningHash};
 use crate::hooks::Point;
 use crate::incoming::Incoming;
-use crate::layout::{Layout, Source};
+use crate::layout::{InputSource, Layout};
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::{Masked, Secrets};
-use crate::setup::Member;
+use crate::secrets::{MaskedValues, SecretBlocks};
+use crate::setup::SessionState;
 use crate::shelf::Paged;
 use crate::words::{SPARE, add_where, put_word, word};
 
 /// Packs the bits of several copies into one word for each place of `each`; the first copy has the lowest
 /// bit.
-fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Secrets<u16> {
-    let mut words = Secrets::zeros(each.len());
+fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> SecretBlocks<u16> {
+    let mut words = SecretBlocks::zeros(each.len());
     for (copy, bits) in bits.chunks_exact(stride).enumerate() {
         let here = &bits[each.clone()];
         words.iter_mut().zip(here).for_each(|(word, &bit)| *word |= u16::from(bit & 1) << copy);
@@ -44,7 +44,7 @@ fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Sec
 }
 
 /// The masked values of the operands of AND gates. A word has the values of several copies.
-struct Operands(Secrets<[u16; 2]>);
+struct Operands(SecretBlocks<[u16; 2]>);
 
 impl Operands {
     /// Returns the operands of a copy's AND gates, in order.
@@ -55,7 +55,7 @@ impl Operands {
 
 /// Computes masked values in the copies of a wave from the reported values `[copy][port, then AND gate]`.
 /// Returns the values of the gates' operands, and of the outputs, `[copy][output]`.
-fn walk(connected: &Connected<'_, Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
+fn walk(connected: &Connected<'_, Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, MaskedValues) {
     let schedule = connected.made.schedule(wave);
     walked(schedule, wave.copies.len(), reported)
 }
@@ -65,17 +65,17 @@ fn walked(
     schedule: &brickwork_primitives::garbling::Schedule,
     copies: usize,
     reported: &[u8],
-) -> (Operands, Masked) {
+) -> (Operands, MaskedValues) {
     let (inputs, ands) = (schedule.inputs(), schedule.and_gates());
     let stride = inputs + ands;
     let ports = side_by_side(reported, stride.max(1), 0..inputs);
     let results = side_by_side(reported, stride.max(1), inputs..stride);
-    let mut operands = Secrets::zeros(ands);
-    let of_outputs = Secrets::new(walk_bits(schedule, &ports, |gate, a, b| {
+    let mut operands = SecretBlocks::zeros(ands);
+    let of_outputs = SecretBlocks::new(walk_bits(schedule, &ports, |gate, a, b| {
         operands[gate] = [a, b];
         results[gate]
     }));
-    let mut outputs = Masked::with_capacity(copies * of_outputs.len());
+    let mut outputs = MaskedValues::with_capacity(copies * of_outputs.len());
     for copy in 0..copies {
         outputs.extend(of_outputs.iter().map(|word| (word >> copy) as u8 & 1));
     }
@@ -88,32 +88,32 @@ const LABELS_AT_ONCE: usize = 1 << 14;
 /// Sends the active labels of all inputs, checks the evaluator's report, and sends the digest of the gates.
 /// Returns the masked values of the program's wires.
 pub(super) fn garbler(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
     connected: &mut Connected<'_, Garbled>,
     labels: &mut Paged<Label>,
     input: &[bool],
-) -> Result<Masked, Error> {
+) -> Result<MaskedValues, Error> {
     member.run.phase("evaluate");
     let [own, theirs] = [Party::Garbler, Party::Evaluator].map(|party| layout.inputs(party));
     let wires = layout.input_wires(Party::Garbler);
     let own = member.hear(Opening::INPUTS, &mut connected.masks, own, wires)?;
     let packed = member.run.channel.receive(msg::MASKED_INPUTS, theirs.div_ceil(8))?;
-    let mut fresh = Masked::with_capacity(layout.all_inputs());
+    let mut fresh = MaskedValues::with_capacity(layout.all_inputs());
     fresh.extend(own.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)));
     fresh.extend(unpack(&packed, theirs)?);
-    let mut masked = Masked::with_capacity(layout.program.wires());
+    let mut masked = MaskedValues::with_capacity(layout.program.wires());
     for source in layout.sources() {
         masked.push(match source {
-            Source::Fresh(number) => fresh[number],
-            Source::Kept(number, k) => member.keep.of_number(number)?.masked[k],
+            InputSource::Fresh(number) => fresh[number],
+            InputSource::Kept(number, k) => member.keep.of_number(number)?.masked[k],
         });
     }
     send_labels(member, layout, labels, &fresh)?;
     let reported = layout.ports + layout.ands;
-    let message = Secrets::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
+    let message = SecretBlocks::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
     let (packed, told) = message.split_at(reported.div_ceil(8));
-    let reported = Masked::new(unpack(packed, reported)?);
+    let reported = MaskedValues::new(unpack(packed, reported)?);
     let hash = labels_of(member, connected, &reported)?;
     member.require(hash[..].ct_eq(told), Cheat::Labels)?;
     let digest = answers(member, connected, &reported, &mut masked)?;
@@ -123,16 +123,16 @@ pub(super) fn garbler(
 
 /// Sends the active labels of all inputs, of which `fresh` are the masked values.
 fn send_labels(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
     labels: &mut Paged<Label>,
     fresh: &[u8],
 ) -> Result<(), Error> {
-    let Member { run, own, hooks, .. } = member;
+    let SessionState { run, own, hooks, .. } = member;
     let mut message = run.channel.message(msg::INPUT_LABELS);
     let mut wires = layout.input_wires(Party::Garbler).chain(layout.input_wires(Party::Evaluator));
     for values in fresh.chunks(LABELS_AT_ONCE) {
-        let mut active = Secrets::with_capacity(values.len());
+        let mut active = SecretBlocks::with_capacity(values.len());
         for wire in wires.by_ref().take(values.len()) {
             active.push(labels.at(wire)?);
         }
@@ -145,20 +145,20 @@ fn send_labels(
 
 /// Hashes the labels of these masked values, of ports and AND gates, slot after slot.
 fn labels_of(
-    member: &mut Member,
+    member: &mut SessionState,
     connected: &Connected<'_, Garbled>,
     mut reported: &[u8],
 ) -> Result<[u8; HASH], Error> {
     let (c, delta) = (member.level.tag, member.own.delta);
     let place = member.place()?;
-    let mut hash = Hasher::new(&member.key, Purpose::Labels, place, Party::Evaluator);
+    let mut hash = RunningHash::new(&member.key, HashPurpose::Labels, place, Party::Evaluator);
     for wave in &connected.waves {
         look();
         let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
         let (inputs, ands) = (schedule.inputs(), schedule.and_gates());
         let kept = copies.labels.read(c * wave.copies.start * ands..c * wave.copies.end * ands + SPARE)?;
         let of_ports = copies.port_labels.read(wave.each(inputs))?;
-        let mut all = Secrets::zeros(c * wave.copies.len() * (inputs + ands) + SPARE);
+        let mut all = SecretBlocks::zeros(c * wave.copies.len() * (inputs + ands) + SPARE);
         let (here, behind) = reported.split_at(wave.copies.len() * (inputs + ands));
         let mut at = 0;
         for k in 0..wave.copies.len() {
@@ -177,14 +177,14 @@ fn labels_of(
 
 /// Computes masked values in all slots. Returns the digest of m_g of all gates.
 fn answers(
-    member: &mut Member,
+    member: &mut SessionState,
     connected: &Connected<'_, Garbled>,
     mut reported: &[u8],
-    masked: &mut Masked,
+    masked: &mut MaskedValues,
 ) -> Result<[u8; HASH], Error> {
     let c = member.level.tag;
     let place = member.place()?;
-    let mut hash = Hasher::new(&member.key, Purpose::Gates, place, Party::Garbler);
+    let mut hash = RunningHash::new(&member.key, HashPurpose::Gates, place, Party::Garbler);
     for wave in &connected.waves {
         look();
         let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
@@ -194,7 +194,7 @@ fn answers(
         masked.extend_from_slice(&outputs);
         let kept = 3 * c * wave.copies.start * ands..3 * c * wave.copies.end * ands + SPARE;
         let macs = copies.macs.read(kept)?;
-        let mut all = Secrets::zeros(c * count * ands + SPARE);
+        let mut all = SecretBlocks::zeros(c * count * ands + SPARE);
         for copy in 0..count {
             for (gate, u) in (copy * ands..).zip(operands.of(copy)) {
                 put_word(&mut all, c, gate, answer(&macs, c, gate, u));
@@ -218,27 +218,27 @@ fn answer(tags: &[u8], c: usize, gate: usize, [u_a, u_b]: [u8; 2]) -> Label {
 /// The results of the slots that have been evaluated so far.
 struct Evaluated {
     /// The masked values of ports and AND gates, slot after slot.
-    reported: Masked,
+    reported: MaskedValues,
     /// The hash of the labels of these wires.
-    labels: Hasher,
+    labels: RunningHash,
     /// The hash of κ of all gates.
-    answers: Hasher,
+    answers: RunningHash,
     /// The active labels of the program's wires, and their masked values.
     active: Paged<Label>,
-    masked: Masked,
+    masked: MaskedValues,
 }
 
 /// Gets the labels of all inputs, evaluates, sends the report, and checks the garbler's digest. Returns the
 /// masked values of the program's wires and their labels.
 pub(super) fn evaluator(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
     connected: &Connected<'_, Received>,
-    Soldered { mut solderings, masks }: Soldered,
+    SolderedProgram { mut solderings, masks }: SolderedProgram,
     input: &[bool],
-) -> Result<(Masked, Paged<Label>), Error> {
+) -> Result<(MaskedValues, Paged<Label>), Error> {
     member.run.phase("evaluate");
-    let own: Masked = masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect();
+    let own: MaskedValues = masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect();
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
     let Evaluated { mut reported, labels, answers, active, masked } =
         evaluate_slots(member, layout, connected, &mut solderings, &own)?;
@@ -262,7 +262,7 @@ impl Evaluated {
 /// Receives the labels of all inputs, and checks those of the evaluator's inputs, whose masked values are
 /// `own`. Then evaluates all slots.
 fn evaluate_slots(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
     connected: &Connected<'_, Received>,
     solderings: &mut Paged<Label>,
@@ -270,22 +270,22 @@ fn evaluate_slots(
 ) -> Result<Evaluated, Error> {
     let [of_labels, of_gates] = [member.place()?, member.place()?];
     let mut done = Evaluated {
-        reported: Masked::with_capacity(layout.ports + layout.ands),
-        labels: Hasher::new(&member.key, Purpose::Labels, of_labels, Party::Evaluator),
-        answers: Hasher::new(&member.key, Purpose::Gates, of_gates, Party::Garbler),
+        reported: MaskedValues::with_capacity(layout.ports + layout.ands),
+        labels: RunningHash::new(&member.key, HashPurpose::Labels, of_labels, Party::Evaluator),
+        answers: RunningHash::new(&member.key, HashPurpose::Gates, of_gates, Party::Garbler),
         active: connected.shelf.paged(layout.program.wires()),
-        masked: Masked::with_capacity(layout.program.wires()),
+        masked: MaskedValues::with_capacity(layout.program.wires()),
     };
     let mut message = Incoming::new(msg::INPUT_LABELS, LABEL_BYTES * layout.all_inputs());
     let (first, mut differ) = (layout.inputs(Party::Garbler), 0);
     for source in layout.sources() {
         done.add(match source {
-            Source::Fresh(number) => {
+            InputSource::Fresh(number) => {
                 let label = Label::from_bytes(message.next(&mut member.run.channel)?);
                 differ |= number.checked_sub(first).map_or(0, |number| label.colour() ^ own[number]);
                 label
             }
-            Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
+            InputSource::Kept(number, k) => member.keep.of_number(number)?.labels[k],
         })?;
     }
     message.end(&mut member.run.channel)?;
@@ -293,7 +293,7 @@ fn evaluate_slots(
     let mut port = 0..;
     for wave in &connected.waves {
         look();
-        let mut ports = Secrets::with_capacity(wave.each(connected.made.schedule(wave).inputs()).len());
+        let mut ports = SecretBlocks::with_capacity(wave.each(connected.made.schedule(wave).inputs()).len());
         for (&wire, port) in
             wave.slots.clone().flat_map(|slot| layout.program.slot(slot).inputs).zip(&mut port)
         {
@@ -305,7 +305,7 @@ fn evaluate_slots(
 }
 
 fn evaluate_wave(
-    member: &mut Member,
+    member: &mut SessionState,
     connected: &Connected<'_, Received>,
     wave: &Wave,
     ports: &[Label],
@@ -314,14 +314,14 @@ fn evaluate_wave(
     let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
     let (count, ands, width) = (wave.copies.len(), schedule.and_gates(), schedule.inputs());
     let tables = copies.tables.read(wave.each(2 * ands))?;
-    let mut results = Secrets::with_capacity(count * ands);
+    let mut results = SecretBlocks::with_capacity(count * ands);
     results.extend_from_slice(&copies.words.read(wave.each(ands))?);
-    let mut outputs = Secrets::zeros(count * schedule.outputs());
+    let mut outputs = SecretBlocks::zeros(count * schedule.outputs());
     let numbered = Numbered { keys: &copies.keys, first: copies.first + wave.copies.start as u32, count };
     masked::evaluate(schedule, numbered, ports, &tables, &mut results, &mut outputs);
     outputs.iter().try_for_each(|&label| done.add(label))?;
     let first = done.reported.len();
-    let mut labels = Secrets::zeros(member.level.tag * count * (width + ands) + SPARE);
+    let mut labels = SecretBlocks::zeros(member.level.tag * count * (width + ands) + SPARE);
     let c = member.level.tag;
     for copy in 0..count {
         let of_copy = ports[copy * width..][..width].iter().chain(&results[copy * ands..][..ands]);
@@ -337,7 +337,7 @@ fn evaluate_wave(
     let (operands, _) = walked(schedule, count, &done.reported[first..]);
     let kept = 3 * c * wave.copies.start * ands..3 * c * wave.copies.end * ands + SPARE;
     let tags = copies.tags.read(kept)?;
-    let mut answers = Secrets::zeros(c * count * ands + SPARE);
+    let mut answers = SecretBlocks::zeros(c * count * ands + SPARE);
     let delta = member.own.delta;
     for copy in 0..count {
         for (gate, u) in (copy * ands..).zip(operands.of(copy)) {

@@ -16,21 +16,21 @@ pub const PLACES: Counter = Counter::new("numbers of hashes", 40);
 
 /// The number of a hash within a session. Hashes for different purposes may share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u64);
+pub struct HashNumber(u64);
 
-impl Place {
+impl HashNumber {
     /// Returns the next place.
     ///
     /// # Errors
     /// [`Error::Limit`] if the counter is used up.
     pub fn next(places: &mut Range) -> Result<Self, Error> {
-        places.draw(1).map(Place)
+        places.draw(1).map(HashNumber)
     }
 }
 
 /// The purpose of a hash, or the bytes that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum HashPurpose {
     /// The compared words of leaky ANDs.
     Compared,
     /// A key of an OT by which digests are compared.
@@ -58,14 +58,14 @@ pub enum Purpose {
 }
 
 /// A running hash, mostly of secrets. Its state is erased when dropped.
-pub struct Hasher(LongHash);
+pub struct RunningHash(LongHash);
 
-impl Hasher {
+impl RunningHash {
     /// Begins a hash that this party sends for this purpose, at this place.
-    pub fn new(key: &[u8; 32], purpose: Purpose, place: Place, from: Party) -> Self {
+    pub fn new(key: &[u8; 32], purpose: HashPurpose, place: HashNumber, from: Party) -> Self {
         let mut hash = LongHash::keyed(key);
         hash.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());
-        Hasher(hash)
+        RunningHash(hash)
     }
 
     pub fn update(&mut self, bytes: &[u8]) {

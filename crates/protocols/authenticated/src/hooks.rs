@@ -51,7 +51,7 @@ mod honest {
     use crate::layout::Forced;
     use brickwork_base::Party;
     use brickwork_base::label::Delta;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
 
     /// The hooks of a normal build: none.
     pub struct Hooks;
@@ -90,11 +90,11 @@ mod honest {
 mod cheating {
     use super::Point;
     use crate::layout::Forced;
-    use crate::parameters::{Level, Pool, Sizes};
+    use crate::parameters::{Sizes, StatisticalLengths, TriplePool};
     use brickwork_base::Party;
     use brickwork_base::label::Delta;
     use brickwork_harness::dealt;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
     use bytemuck::TransparentWrapper;
 
     type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
@@ -106,9 +106,9 @@ mod cheating {
         pub alter: Option<StateHook>,
         /// Lengths for the tests, short enough that cheating succeeds often. Both parties must have the same
         /// lengths, and the same values below.
-        pub level: Option<Level>,
+        pub level: Option<StatisticalLengths>,
         /// The pool of each lot, instead of a safe one.
-        pub pool: Option<Pool>,
+        pub pool: Option<TriplePool>,
         /// Sizes of lots, parts and portions, instead of the usual ones.
         pub sizes: Option<Sizes>,
         /// True if the cheater ignores its own failed checks, which its lies may cause.
@@ -132,7 +132,7 @@ mod cheating {
 
         /// Returns this party's keys of both OT series, if there is a dealer. `choices` are the party's
         /// choice bits; the peer has as many.
-        pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<Keys> {
+        pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<SeriesKeys> {
             Some(dealt(self.dealer.as_ref()?, role, choices.len(), choices))
         }
 

@@ -5,25 +5,25 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_session::steps;
 
-use crate::secrets::{Masked, Secrets};
-use crate::share::{Share, Shares};
+use crate::secrets::{MaskedValues, SecretBlocks};
+use crate::share::{MaskShares, Share};
 use crate::shelf::Paged;
 
 /// The kept wires at one party.
 #[derive(Default)]
-pub struct Wires {
-    pub(crate) masks: Shares,
+pub struct KeptWires {
+    pub(crate) masks: MaskShares,
     /// Labels: of the masked value 0 at the garbler, active ones at the evaluator.
-    pub(crate) labels: Secrets<Label>,
+    pub(crate) labels: SecretBlocks<Label>,
     /// Masked values, which both know.
-    pub(crate) masked: Masked,
+    pub(crate) masked: MaskedValues,
 }
 
 /// All wires of a program that was computed.
 pub(crate) struct Computed {
     pub(crate) masks: Paged<Share>,
     pub(crate) labels: Paged<Label>,
-    pub(crate) masked: Masked,
+    pub(crate) masked: MaskedValues,
 }
 
 impl Computed {
@@ -31,16 +31,16 @@ impl Computed {
     ///
     /// # Errors
     /// [`Error::Resource`] if the wires are in a file that cannot be read.
-    pub fn some(&mut self, wires: &[u32]) -> Result<Wires, Error> {
+    pub fn some(&mut self, wires: &[u32]) -> Result<KeptWires, Error> {
         let places = || wires.iter().map(|&wire| wire as usize);
         let masks = self.masks.gathered(wires.len(), places())?;
-        let mut labels = Secrets::with_capacity(wires.len());
+        let mut labels = SecretBlocks::with_capacity(wires.len());
         for wire in places() {
             labels.push(self.labels.at(wire)?);
         }
-        Ok(Wires { masks, labels, masked: places().map(|wire| self.masked[wire]).collect() })
+        Ok(KeptWires { masks, labels, masked: places().map(|wire| self.masked[wire]).collect() })
     }
 }
 
 /// The values that a party has kept.
-pub type Keep = steps::Kept<Wires>;
+pub type StepValues = steps::KeptSecrets<KeptWires>;

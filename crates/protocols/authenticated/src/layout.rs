@@ -13,12 +13,14 @@ use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 
-use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
+use crate::parameters::{
+    LotBudget, LotOrigin, MaskDraws, SIZES, Sizes, StatisticalLengths, TriplePool, counted_calls,
+};
 use crate::walk::constant_operand;
 
 /// Copies of one component that are made together: one message opens their masks, and one has their tables.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct ComponentPart {
     /// The number of the component.
     pub component: usize,
     pub copies: usize,
@@ -29,7 +31,7 @@ pub(super) struct Part {
 /// Components that share a pool of triples, and the masks of inputs that are drawn with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lot {
-    pub parts: Vec<Part>,
+    pub parts: Vec<ComponentPart>,
     /// The number of masks for inputs of programs.
     pub inputs: usize,
     /// The number of input wires of all copies.
@@ -37,7 +39,7 @@ pub(super) struct Lot {
     /// The number of AND gates of all copies.
     pub ands: usize,
     /// The pool of triples for the AND gates.
-    pub pool: Pool,
+    pub pool: TriplePool,
 }
 
 /// Returns how many copies of a component form a part: as many as fit, a multiple of four if it is possible.
@@ -57,7 +59,7 @@ impl Lot {
             let ands = self.ands..self.ands + copies * circuit.and_gates();
             self.ands = ands.end;
             self.ports += copies * circuit.inputs();
-            self.parts.push(Part { component, copies, ands });
+            self.parts.push(ComponentPart { component, copies, ands });
         }
     }
 
@@ -66,22 +68,22 @@ impl Lot {
         let Lot { parts, inputs, ports, ands, pool } = self;
         digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
         digest.length(parts.len());
-        for Part { component, copies, ands } in parts {
+        for ComponentPart { component, copies, ands } in parts {
             digest.length(*component).length(*copies).length(ands.len());
         }
     }
 
     /// Returns the figures of this lot that a bound depends on, if its masks come from these OTs.
-    pub fn origin(&self, sizes: Sizes, cot: Cot) -> Origin {
+    pub fn origin(&self, sizes: Sizes, cot: Cot) -> LotOrigin {
         let draws = self.draws(sizes);
         let calls = counted_calls(cot, draws.count(), draws.total());
-        Origin { pool: self.pool, calls, openings: self.parts.len() as u64 }
+        LotOrigin { pool: self.pool, calls, openings: self.parts.len() as u64 }
     }
 
     /// Returns the portions in which the masks of this lot are drawn.
-    pub fn draws(&self, sizes: Sizes) -> Draws {
+    pub fn draws(&self, sizes: Sizes) -> MaskDraws {
         let masks = self.inputs + self.ports + self.ands;
-        Draws { leaky: self.pool.leaky_ands(), masks, portion: sizes.portion }
+        MaskDraws { leaky: self.pool.leaky_ands(), masks, portion: sizes.portion }
     }
 }
 
@@ -138,14 +140,14 @@ pub(super) struct Layout<'p> {
     pub ands: usize,
     /// The sources of the masks and the labels of all input wires, in order: ranges of wires whose sources
     /// follow each other, with the source of the first.
-    sources: Vec<(Range<usize>, Source)>,
+    sources: Vec<(Range<usize>, InputSource)>,
     /// The input wires for which the garbler, and for which the evaluator, gives a bit.
     given: [Vec<Range<usize>>; 2],
 }
 
 /// The source of an input wire's mask and label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum InputSource {
     /// A fresh input mask, by its number; the garbler's inputs have the first numbers.
     Fresh(usize),
     /// A value that an earlier step kept: its number, and the wire within it.
@@ -153,8 +155,8 @@ pub(super) enum Source {
 }
 
 /// The sizes and lots by which the components of a run are made.
-pub(super) struct Making {
-    pub level: Level,
+pub(super) struct MakingPlan {
+    pub level: StatisticalLengths,
     /// The kind of OTs that masks come from.
     pub cot: Cot,
     pub sizes: Sizes,
@@ -166,8 +168,8 @@ pub(super) struct Making {
 /// Sizes that a test forces instead of the secure ones. The bound is then not checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Forced {
-    pub level: Option<Level>,
-    pub pool: Option<Pool>,
+    pub level: Option<StatisticalLengths>,
+    pub pool: Option<TriplePool>,
     pub sizes: Option<Sizes>,
 }
 
@@ -175,9 +177,9 @@ impl Forced {
     /// Returns the lengths for a statistical security.
     ///
     /// # Errors
-    /// As [`Level::of`].
-    pub fn level_of(&self, security: u32) -> Result<Level, Error> {
-        self.level.map_or_else(|| Level::of(security), Ok)
+    /// As [`StatisticalLengths::of`].
+    pub fn level_of(&self, security: u32) -> Result<StatisticalLengths, Error> {
+        self.level.map_or_else(|| StatisticalLengths::of(security), Ok)
     }
 
     /// Returns the sizes of lots, parts and portions.
@@ -187,10 +189,10 @@ impl Forced {
 
     /// Returns a pool for this many triples. Such pools, any number of them, leak with probability at most
     /// 2^-`bits`.
-    pub fn pool(&self, triples: usize, bits: f64) -> Pool {
+    pub fn pool(&self, triples: usize, bits: f64) -> TriplePool {
         match self.pool {
-            Some(pool) if triples > 0 => Pool { size: pool.size.max(triples), ..pool },
-            _ => Pool::choose(triples, bits),
+            Some(pool) if triples > 0 => TriplePool { size: pool.size.max(triples), ..pool },
+            _ => TriplePool::choose(triples, bits),
         }
     }
 }
@@ -226,7 +228,7 @@ impl<'p> Layout<'p> {
             .collect();
         let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
         let all = widths[0] + widths[1];
-        let sources = vec![(0..all, Source::Fresh(0))];
+        let sources = vec![(0..all, InputSource::Fresh(0))];
         let given = [0..widths[0], widths[0]..all].map(|wires| vec![wires]);
         let copies = vec![0; components.len()];
         let mut layout = Layout { program, digests, kinds, copies, ports: 0, ands: 0, sources, given };
@@ -252,16 +254,16 @@ impl<'p> Layout<'p> {
             let wires = wire..wire + width;
             wire = wires.end;
             match secret {
-                Some(secret) => layout.sources.push((wires, Source::Kept(secret.number(), 0))),
+                Some(secret) => layout.sources.push((wires, InputSource::Kept(secret.number(), 0))),
                 None => {
-                    layout.sources.push((wires.clone(), Source::Fresh(fresh)));
+                    layout.sources.push((wires.clone(), InputSource::Fresh(fresh)));
                     fresh += width;
                     layout.given[0].push(wires);
                 }
             }
         }
         let evaluators = layout.given[1].iter().cloned();
-        layout.sources.extend(evaluators.map(|wires| (wires, Source::Fresh(fresh))));
+        layout.sources.extend(evaluators.map(|wires| (wires, InputSource::Fresh(fresh))));
         Ok(layout)
     }
 
@@ -296,12 +298,12 @@ impl<'p> Layout<'p> {
 
     /// Returns the source of the mask and the label of each input wire. Fresh ones are in the order of their
     /// numbers.
-    pub fn sources(&self) -> impl Iterator<Item = Source> + '_ {
-        let each = |(wires, first): &(Range<usize>, Source)| {
+    pub fn sources(&self) -> impl Iterator<Item = InputSource> + '_ {
+        let each = |(wires, first): &(Range<usize>, InputSource)| {
             let first = *first;
             (0..wires.len()).map(move |k| match first {
-                Source::Fresh(number) => Source::Fresh(number + k),
-                Source::Kept(number, _) => Source::Kept(number, k),
+                InputSource::Fresh(number) => InputSource::Fresh(number + k),
+                InputSource::Kept(number, _) => InputSource::Kept(number, k),
             })
         };
         looking(self.sources.iter().flat_map(each))
@@ -332,20 +334,20 @@ impl<'p> Layout<'p> {
     }
 }
 
-impl Making {
+impl MakingPlan {
     /// Plans all items that one run of a program needs.
     ///
     /// # Errors
     /// [`Error::Usage`] for a security other than 40, 64 or 80. [`Error::Limit`] if a cheater would succeed
     /// with probability above 2^-s.
     pub fn of(layout: &Layout, security: u32, cot: Cot) -> Result<Self, Error> {
-        Making::forced(layout, security, cot, &Forced::default())
+        MakingPlan::forced(layout, security, cot, &Forced::default())
     }
 
-    /// Does the same as [`Making::of`], with sizes that a test forces.
+    /// Does the same as [`MakingPlan::of`], with sizes that a test forces.
     ///
     /// # Errors
-    /// As [`Making::of`].
+    /// As [`MakingPlan::of`].
     pub fn forced(layout: &Layout, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
         let (level, sizes) = (forced.level_of(security)?, forced.sizes());
         let mut lots = lots(layout.counted(), sizes);
@@ -353,7 +355,7 @@ impl Making {
         for lot in &mut lots {
             lot.pool = forced.pool(lot.ands, f64::from(level.security));
         }
-        let making = Making { level, cot, sizes, lots, openings: layout.openings() };
+        let making = MakingPlan { level, cot, sizes, lots, openings: layout.openings() };
         if forced.level.is_none() && forced.pool.is_none() {
             making.keeps_promise()?;
         }
@@ -376,9 +378,9 @@ impl Making {
     }
 
     /// Returns the bound on a cheater's success.
-    pub fn budget(&self) -> Budget {
+    pub fn budget(&self) -> LotBudget {
         let origins = self.lots.iter().map(|lot| lot.origin(self.sizes, self.cot));
-        Budget::of(self.level, origins, self.openings)
+        LotBudget::of(self.level, origins, self.openings)
     }
 
     /// Returns a digest of everything that both parties must agree on.
@@ -410,8 +412,8 @@ mod tests {
     use super::*;
     use brickwork_circuit::library::aes;
 
-    fn making(program: &Program, security: u32, cot: Cot, forced: Forced) -> Making {
-        Making::forced(&Layout::new(program).unwrap(), security, cot, &forced).unwrap()
+    fn making(program: &Program, security: u32, cot: Cot, forced: Forced) -> MakingPlan {
+        MakingPlan::forced(&Layout::new(program).unwrap(), security, cot, &forced).unwrap()
     }
 
     /// A program whose buckets or tags are too small for the promise is refused.
@@ -420,16 +422,16 @@ mod tests {
         let program = aes::aes_128().unwrap();
         for security in [40, 64, 80] {
             let made = making(&program, security, Cot::default(), Forced::default());
-            let Pool { size, bucket } = made.lots[0].pool;
+            let TriplePool { size, bucket } = made.lots[0].pool;
             assert!(made.budget().log2() <= -f64::from(security));
             for (bucket, holds) in [(bucket, true), (bucket - 1, false)] {
-                let pool = Some(Pool { size, bucket });
+                let pool = Some(TriplePool { size, bucket });
                 let kept = making(&program, security, Cot::default(), Forced { pool, ..Forced::default() });
                 let kept = kept.keeps_promise();
                 assert!(if holds { kept.is_ok() } else { matches!(kept, Err(Error::Limit(_))) }, "{bucket}");
             }
         }
-        let level = Some(Level { tag: 5, ..Level::of(40).unwrap() });
+        let level = Some(StatisticalLengths { tag: 5, ..StatisticalLengths::of(40).unwrap() });
         let short = making(&program, 40, Cot::default(), Forced { level, ..Forced::default() });
         assert!(matches!(short.keeps_promise(), Err(Error::Limit(_))));
     }

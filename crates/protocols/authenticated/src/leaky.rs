@@ -18,7 +18,7 @@
 //! the same for r.
 //!
 //! Leaky ANDs are made in portions. Both parties do the same at the same time, so both directions of the
-//! connection are busy. Each party is up to `a` portions ahead ([`Draws::ahead`]):
+//! connection are busy. Each party is up to `a` portions ahead ([`MaskDraws::ahead`]):
 //!
 //! ```text
 //!   step k, both ways     choices of portion k + a, ciphertexts of portion k, bits of portion k - a
@@ -42,14 +42,14 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use zeroize::Zeroizing;
 
 use crate::equality::compare;
-use crate::hash::{Hasher, Purpose};
+use crate::hash::{HashPurpose, RunningHash};
 use crate::hooks::Point;
 use crate::msg;
 use crate::pads::{Pads, STRIP};
-use crate::parameters::{Draw, Draws};
-use crate::secrets::Secrets;
-use crate::setup::Member;
-use crate::share::{Owner, Shares, View};
+use crate::parameters::{Draw, MaskDraws};
+use crate::secrets::SecretBlocks;
+use crate::setup::SessionState;
+use crate::share::{MaskShares, OffsetOwner, ShareView};
 use crate::words::{self, SPARE, add_where, colours, pack_words, short_word};
 
 /// The bytes of the start of the hash keys and of the factor ρ.
@@ -73,7 +73,7 @@ pub(super) struct Portion {
 }
 
 impl Portion {
-    fn of(draws: Draws) -> Vec<Portion> {
+    fn of(draws: MaskDraws) -> Vec<Portion> {
         let lay = |first: &mut usize, draw: Draw| {
             let portion = Portion { draw, first: *first };
             *first += draw.total();
@@ -112,27 +112,27 @@ impl Portion {
 /// All masks of a lot, in two long lists. The next lot overwrites the lists, which is faster than touching
 /// new memory pages.
 #[derive(Default)]
-pub(super) struct Drawn {
+pub(super) struct DrawnMasks {
     portions: Vec<Portion>,
-    shares: Shares,
+    shares: MaskShares,
 }
 
-impl Drawn {
+impl DrawnMasks {
     /// Makes room for a lot. The memory of an earlier lot is used again if it is large enough.
-    fn begin(&mut self, draws: Draws) {
+    fn begin(&mut self, draws: MaskDraws) {
         self.portions = Portion::of(draws);
         let count = draws.total();
         if self.shares.len() < count {
             // Frees the old contents before it requests more memory.
-            self.shares = Shares::default();
-            self.shares = Shares::zeros(count);
+            self.shares = MaskShares::default();
+            self.shares = MaskShares::zeros(count);
         }
     }
 
     /// Makes random words that are no masks, for measuring.
-    pub fn random(draws: Draws, rng: &mut Rng) -> Self {
+    pub fn random(draws: MaskDraws, rng: &mut Rng) -> Self {
         let mut words = || (0..draws.total()).map(|_| rng.label()).collect();
-        Drawn { portions: Portion::of(draws), shares: Shares { keys: words(), macs: words() } }
+        DrawnMasks { portions: Portion::of(draws), shares: MaskShares { keys: words(), macs: words() } }
     }
 
     pub fn portions(&self) -> &[Portion] {
@@ -140,18 +140,18 @@ impl Drawn {
     }
 
     /// Returns one of the three masks of some leaky ANDs of a portion.
-    pub fn some(&self, portion: &Portion, of: Of, leaky: Range<usize>) -> View<'_> {
+    pub fn some(&self, portion: &Portion, of: Of, leaky: Range<usize>) -> ShareView<'_> {
         self.shares.some(portion.places(of, leaky))
     }
 
     /// Returns the masks that belong to no leaky AND, portion after portion.
-    pub fn others(&self) -> impl Iterator<Item = View<'_>> {
+    pub fn others(&self) -> impl Iterator<Item = ShareView<'_>> {
         self.portions.iter().map(|portion| self.shares.some(portion.others()))
     }
 }
 
 /// Casts keys and MACs to the type that the kernels take.
-fn as_words(some: View<'_>) -> MaskWords<'_> {
+fn as_words(some: ShareView<'_>) -> MaskWords<'_> {
     MaskWords { keys: cast_slice(some.keys), macs: cast_slice(some.macs) }
 }
 
@@ -164,16 +164,16 @@ pub(super) struct Packed<B> {
 
 /// Writes g_P of each leaky AND to `list`, and H_P(k) + Z, which this party keeps, to `kept`.
 pub(super) fn half(
-    own: &Owner,
+    own: &OffsetOwner,
     pads: &Pads,
-    [x, y, r]: [View<'_>; 3],
+    [x, y, r]: [ShareView<'_>; 3],
     Packed { bytes, list }: Packed<&mut [u8]>,
-    kept: &mut Secrets<Label>,
+    kept: &mut SecretBlocks<Label>,
 ) {
-    let mut room = Secrets::<Label>::zeros(STRIP);
+    let mut room = SecretBlocks::<Label>::zeros(STRIP);
     match kept.capacity() < x.len() {
         // Growing in place would leave a copy of the secrets in freed memory.
-        true => *kept = Secrets::zeros(x.len()),
+        true => *kept = SecretBlocks::zeros(x.len()),
         false => kept.resize(x.len(), Label::ZERO),
     }
     pads.strips(x.len(), |strip, hash| {
@@ -186,11 +186,11 @@ pub(super) fn half(
 
 /// Computes S_P of each leaky AND from `kept`, and overwrites `kept` with the result.
 pub(super) fn sums(
-    own: &Owner,
+    own: &OffsetOwner,
     pads: &Pads,
     Packed { bytes, list }: Packed<&[u8]>,
-    [x, y]: [View<'_>; 2],
-    kept: &mut Secrets<Label>,
+    [x, y]: [ShareView<'_>; 2],
+    kept: &mut SecretBlocks<Label>,
 ) {
     let mut room = [Label::ZERO; STRIP];
     pads.strips(x.len(), |strip, hash| {
@@ -204,24 +204,24 @@ pub(super) fn sums(
 /// A portion whose ciphertexts this party has sent, with the words H_P(k) + Z.
 struct Halved {
     portion: Portion,
-    kept: Secrets<Label>,
+    kept: SecretBlocks<Label>,
 }
 
 /// A portion whose words S_P are computed, and their last bits, which were sent.
 struct Summed {
     portion: Portion,
-    sums: Secrets<Label>,
-    bits: Secrets<u8>,
+    sums: SecretBlocks<Label>,
+    bits: SecretBlocks<u8>,
 }
 
-impl Member {
+impl SessionState {
     /// Sends the start of this party's hash keys, the factor and the ciphertexts of a portion. `kept` is
     /// memory of an earlier portion.
     fn send_half(
         &mut self,
-        drawn: &Drawn,
+        drawn: &DrawnMasks,
         portion: Portion,
-        mut kept: Secrets<Label>,
+        mut kept: SecretBlocks<Label>,
     ) -> Result<Halved, Error> {
         // The choices for these masks have been checked, so the hash may be drawn now.
         let pads = Pads { start: self.rng.block(), factor: self.rng.block() };
@@ -240,7 +240,7 @@ impl Member {
     /// Receives the peer's ciphertexts of a portion, and sends one bit of each leaky AND.
     fn send_bits(
         &mut self,
-        drawn: &Drawn,
+        drawn: &DrawnMasks,
         Halved { portion, kept: mut sums }: Halved,
     ) -> Result<Summed, Error> {
         let (bytes, count) = (self.level.compared_bytes(), sums.len());
@@ -250,7 +250,7 @@ impl Member {
         let of = [Of::X, Of::Y].map(|of| drawn.shares.some(portion.all(of)));
         let theirs = Packed { bytes, list: &message[PADS..] };
         self::sums(&self.own, &Pads { start, factor }, theirs, of, &mut sums);
-        let mut bits: Secrets<u8> = colours(&sums).collect();
+        let mut bits: SecretBlocks<u8> = colours(&sums).collect();
         self.hooks.alter(Point::Bits, &mut bits);
         self.run.channel.send(msg::BITS, &pack(bits.iter().copied()))?;
         Ok(Summed { portion, sums, bits })
@@ -260,18 +260,18 @@ impl Member {
     /// Returns the sums, whose memory can be used again.
     fn multiply(
         &mut self,
-        drawn: &mut Drawn,
+        drawn: &mut DrawnMasks,
         summed: Summed,
-        digest: &mut Hasher,
-    ) -> Result<Secrets<Label>, Error> {
+        digest: &mut RunningHash,
+    ) -> Result<SecretBlocks<Label>, Error> {
         let Summed { portion, mut sums, mut bits } = summed;
         let theirs = self.run.channel.receive(msg::BITS, bits.len().div_ceil(8))?;
-        let theirs = Secrets::new(unpack(&theirs, bits.len())?);
+        let theirs = SecretBlocks::new(unpack(&theirs, bits.len())?);
         bits.iter_mut().zip(theirs.iter()).for_each(|(bit, theirs)| *bit ^= theirs);
         self.own.add_public(&mut drawn.shares, portion.all(Of::Z), &bits);
         add_where(&mut sums, self.own.difference(), &bits);
         let bytes = self.level.compared_bytes();
-        let mut words = Secrets::<u8>::zeros(bytes * sums.len() + SPARE);
+        let mut words = SecretBlocks::<u8>::zeros(bytes * sums.len() + SPARE);
         pack_words(&mut words, bytes, sums.iter());
         let compared = bytes * sums.len();
         self.hooks.alter(Point::Compared, &mut words[..compared]);
@@ -284,10 +284,14 @@ impl Member {
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.
-pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Result<Seed, Error> {
+pub(super) fn make(
+    member: &mut SessionState,
+    draws: MaskDraws,
+    drawn: &mut DrawnMasks,
+) -> Result<Seed, Error> {
     member.provide(draws.total())?;
     let place = member.place()?;
-    let mut digest = Hasher::new(&member.key, Purpose::Compared, place, Party::Garbler);
+    let mut digest = RunningHash::new(&member.key, HashPurpose::Compared, place, Party::Garbler);
     drawn.begin(draws);
     let count = draws.count();
     let ahead = draws.ahead(member.cot(), member.level);
@@ -316,7 +320,11 @@ pub(super) fn make(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Resu
 ///
 /// # Errors
 /// As [`make`].
-pub(super) fn others(member: &mut Member, draws: Draws, drawn: &mut Drawn) -> Result<(), Error> {
+pub(super) fn others(
+    member: &mut SessionState,
+    draws: MaskDraws,
+    drawn: &mut DrawnMasks,
+) -> Result<(), Error> {
     member.provide(draws.total())?;
     drawn.begin(draws);
     let mut chosen = Choices::new(draws.ahead(member.cot(), member.level));
@@ -340,8 +348,8 @@ impl Choices {
 
     /// Sends choices up to `ahead` portions ahead, then receives and checks the peer's choices for the next
     /// portion. Returns this portion, or nothing after the last.
-    fn next(&mut self, member: &mut Member, drawn: &mut Drawn) -> Result<Option<Portion>, Error> {
-        let Drawn { portions, shares } = drawn;
+    fn next(&mut self, member: &mut SessionState, drawn: &mut DrawnMasks) -> Result<Option<Portion>, Error> {
+        let DrawnMasks { portions, shares } = drawn;
         while self.chosen < portions.len().min(self.accepted + self.ahead + 1) {
             let portion = &portions[self.chosen];
             member.choose(&mut shares.macs[portion.first..portion.end()])?;

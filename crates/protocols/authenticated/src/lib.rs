@@ -62,22 +62,22 @@ mod words;
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{Digests, Job, Metered, Observer, Protocol};
+use brickwork_session::{AgreedJob, Digests, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
 use components::{Garbled, Received};
 pub use cost::sent_bytes;
 use hooks::Hooks;
-use layout::{Layout, Making};
+use layout::{Layout, MakingPlan};
 use report::report;
 pub use report::{Authenticated, Report};
 use role::Role as _;
 pub use sessions::{Session, StepReport};
-use setup::Member;
+use setup::SessionState;
 pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, stock_promise};
 
-impl Protocol for Authenticated {
+impl SessionProtocol for Authenticated {
     const NAME: &'static str = "authenticated";
     const CODE: [u8; 2] = *b"AU";
     const PHASES: &'static [&'static str] = &["setup", "preprocess", "build", "evaluate", "decode"];
@@ -91,7 +91,7 @@ impl Protocol for Authenticated {
 
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         &cot: &Cot,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -101,7 +101,7 @@ impl Protocol for Authenticated {
 
     fn evaluator(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         &cot: &Cot,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -119,7 +119,7 @@ impl Protocol for Authenticated {
 /// for a security other than 40, 64 or 80.
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     cot: Cot,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -129,7 +129,7 @@ pub fn garbler(
 
 fn garbler_with(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     cot: Cot,
     input: &[bool],
     observer: Box<dyn Observer>,
@@ -137,7 +137,7 @@ fn garbler_with(
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Garbler, input)?;
-    let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
+    let making = MakingPlan::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = set_up(run, job, &making, hooks)?;
     let mut made = role::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
@@ -151,7 +151,7 @@ fn garbler_with(
 /// As [`garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     cot: Cot,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -161,7 +161,7 @@ pub fn evaluator(
 
 fn evaluator_with(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     cot: Cot,
     input: &[bool],
     observer: Box<dyn Observer>,
@@ -169,7 +169,7 @@ fn evaluator_with(
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Evaluator, input)?;
-    let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
+    let making = MakingPlan::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = set_up(run, job, &making, hooks)?;
     let mut made = role::all(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
@@ -177,7 +177,7 @@ fn evaluator_with(
     Ok(report(outputs, member.close()?, &layout, &making))
 }
 
-fn set_up(run: Metered, job: &Job, making: &Making, hooks: Hooks) -> Result<Member, Error> {
+fn set_up(run: Metered, job: &AgreedJob, making: &MakingPlan, hooks: Hooks) -> Result<SessionState, Error> {
     let digests = Digests { stock: false, program: making.digest(&job.program), parameters: [0; 32] };
     setup::member(run, &job.terms(), &digests, making.level, making.cot, hooks)
 }

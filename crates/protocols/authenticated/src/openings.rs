@@ -7,12 +7,12 @@ use brickwork_wire::Tag;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Hasher, Place, Purpose};
+use crate::hash::{HASH, HashNumber, HashPurpose, RunningHash};
 use crate::hooks::Point;
 use crate::layout::parts;
 use crate::msg;
-use crate::secrets::Secrets;
-use crate::setup::Member;
+use crate::secrets::SecretBlocks;
+use crate::setup::SessionState;
 use crate::share::Share;
 use crate::shelf::Paged;
 use crate::words::{add_where, colours};
@@ -23,36 +23,37 @@ const IN_HAND: usize = 1 << 12;
 /// A kind of opening: the purpose of its hash, its message, and its hook.
 #[derive(Clone, Copy)]
 pub(super) struct Opening {
-    pub purpose: Purpose,
+    pub purpose: HashPurpose,
     pub tag: Tag,
     pub point: Point,
 }
 
 impl Opening {
     /// The masks that are opened for the triples of a part.
-    pub const TRIPLES: Self = Opening { purpose: Purpose::Opened, tag: msg::OPENED, point: Point::Opened };
+    pub const TRIPLES: Self =
+        Opening { purpose: HashPurpose::Opened, tag: msg::OPENED, point: Point::Opened };
 
     pub const INPUTS: Self =
-        Opening { purpose: Purpose::InputMasks, tag: msg::INPUT_MASKS, point: Point::InputMasks };
+        Opening { purpose: HashPurpose::InputMasks, tag: msg::INPUT_MASKS, point: Point::InputMasks };
 
     pub const OUTPUTS: Self =
-        Opening { purpose: Purpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
+        Opening { purpose: HashPurpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
 }
 
 /// A party's shares of masks, and the hash of their MACs.
 pub(super) struct Shown {
-    pub bits: Secrets<u8>,
+    pub bits: SecretBlocks<u8>,
     hash: [u8; HASH],
 }
 
 /// Visits the words of a list, a few at a time.
 type Words<'a> = &'a dyn Fn(&mut dyn FnMut(&[Label]));
 
-impl Member {
+impl SessionState {
     /// Makes this party's message that opens `count` masks with these MACs.
-    pub fn shown(&self, opening: Opening, place: Place, count: usize, macs: Words<'_>) -> Shown {
-        let mut bits = Secrets::with_capacity(count);
-        let mut hash = Hasher::new(&self.key, opening.purpose, place, self.own.role);
+    pub fn shown(&self, opening: Opening, place: HashNumber, count: usize, macs: Words<'_>) -> Shown {
+        let mut bits = SecretBlocks::with_capacity(count);
+        let mut hash = RunningHash::new(&self.key, opening.purpose, place, self.own.role);
         macs(&mut |macs| {
             bits.extend(colours(macs));
             hash.update(bytemuck::cast_slice(macs));
@@ -74,16 +75,16 @@ impl Member {
     pub fn see(
         &mut self,
         opening: Opening,
-        place: Place,
+        place: HashNumber,
         keys: Words<'_>,
         own: &[u8],
-    ) -> Result<Secrets<u8>, Error> {
+    ) -> Result<SecretBlocks<u8>, Error> {
         let bytes = own.len().div_ceil(8);
-        let message = Secrets::new(self.run.channel.receive(opening.tag, bytes + HASH)?);
+        let message = SecretBlocks::new(self.run.channel.receive(opening.tag, bytes + HASH)?);
         let (bits, told) = message.split_at(bytes);
-        let mut values = Secrets::new(unpack(bits, own.len())?);
-        let mut hash = Hasher::new(&self.key, opening.purpose, place, self.peer());
-        let (mut expected, mut rest) = (Secrets::<Label>::with_capacity(IN_HAND), &values[..]);
+        let mut values = SecretBlocks::new(unpack(bits, own.len())?);
+        let mut hash = RunningHash::new(&self.key, opening.purpose, place, self.peer());
+        let (mut expected, mut rest) = (SecretBlocks::<Label>::with_capacity(IN_HAND), &values[..]);
         keys(&mut |keys| {
             for keys in keys.chunks(IN_HAND) {
                 let (bits, behind) = rest.split_at(keys.len());
@@ -124,19 +125,19 @@ impl Member {
     /// of the masks.
     ///
     /// # Errors
-    /// As [`Member::say`]; [`Error::Peer`] if a share is wrong.
+    /// As [`SessionState::say`]; [`Error::Peer`] if a share is wrong.
     pub fn hear(
         &mut self,
         opening: Opening,
         masks: &mut Paged<Share>,
         count: usize,
         mut places: impl Iterator<Item = usize>,
-    ) -> Result<Secrets<u8>, Error> {
-        let mut values = Secrets::with_capacity(count);
+    ) -> Result<SecretBlocks<u8>, Error> {
+        let mut values = SecretBlocks::with_capacity(count);
         for some in parts(count) {
             let place = self.place()?;
             let shares = masks.gathered(some, &mut places)?;
-            let own: Secrets<u8> = colours(&shares.macs).collect();
+            let own: SecretBlocks<u8> = colours(&shares.macs).collect();
             values.extend_from_slice(&self.see(opening, place, &|each| each(&shares.keys), &own)?);
         }
         Ok(values)

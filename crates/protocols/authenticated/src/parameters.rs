@@ -12,7 +12,7 @@
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::{Cot, pcg};
-use brickwork_session::Spent;
+use brickwork_session::CheckSpent;
 use serde::{Deserialize, Serialize};
 
 /// The amounts that are made, sent and kept at a time. They do not affect security: a pool's leak follows
@@ -52,7 +52,7 @@ pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The lengths that follow from the statistical security s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct StatisticalLengths {
     /// The statistical security s in bits.
     pub security: u32,
     /// t: the number of compared bits of a leaky AND, a multiple of 8.
@@ -61,7 +61,7 @@ pub struct Level {
     pub tag: usize,
 }
 
-impl Level {
+impl StatisticalLengths {
     /// Returns the lengths for s = 40, 64 or 80.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Level {
                 return Err(Error::Usage(format!("{known}, not {other}")));
             }
         };
-        Ok(Level { security, compared: security + 8, tag })
+        Ok(StatisticalLengths { security, compared: security + 8, tag })
     }
 
     /// Returns the number of compared bytes of a leaky AND.
@@ -91,27 +91,27 @@ impl Level {
 
 /// A set of buckets of leaky ANDs. Each bucket gives one triple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pool {
+pub struct TriplePool {
     /// N: the number of buckets.
     pub size: usize,
     /// B: the number of leaky ANDs in a bucket.
     pub bucket: usize,
 }
 
-impl Pool {
+impl TriplePool {
     /// The empty pool.
-    pub const NONE: Pool = Pool { size: 0, bucket: 0 };
+    pub const NONE: TriplePool = TriplePool { size: 0, bucket: 0 };
 
     /// Returns the cheapest pool of at least `triples` buckets. Any number of such pools together leak with
     /// probability at most 2^-`bits`, less a part for the other checks.
-    pub fn choose(triples: usize, bits: f64) -> Pool {
+    pub fn choose(triples: usize, bits: f64) -> TriplePool {
         if triples == 0 {
-            return Pool::NONE;
+            return TriplePool::NONE;
         }
         let of = |bucket: usize| {
             let bits = bits + OF_OTHER_CHECKS + repeated_log2(bucket);
             let least = ((bits - bucket as f64) / (bucket - 1) as f64).exp2().ceil().max(1.0);
-            Pool { size: triples.max(least as usize), bucket }
+            TriplePool { size: triples.max(least as usize), bucket }
         };
         let cheapest = (3..=bits.ceil() as usize).map(of).min_by_key(|pool| pool.leaky_ands());
         cheapest.expect("the search tries at least one bucket size")
@@ -140,20 +140,20 @@ pub fn repeated_log2(bucket: usize) -> f64 {
 
 /// The figures of a lot that a bound depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct LotOrigin {
     /// The pool of the lot's triples.
-    pub pool: Pool,
+    pub pool: TriplePool,
     /// The number of calls of the OT extension, in both directions together.
     pub calls: u64,
     /// The number of openings of masks.
     pub openings: u64,
 }
 
-impl Origin {
+impl LotOrigin {
     /// Returns the bound on a cheater's success in this lot, if the lot is given up and made again. The
     /// factor for many pools is included, because a cheater that gives up a lot may have won its bets in
     /// others.
-    pub fn bound(&self, level: Level) -> Upper {
+    pub fn bound(&self, level: StatisticalLengths) -> Upper {
         let (leaks, compared) = match self.pool.size {
             0 => (f64::NEG_INFINITY, f64::NEG_INFINITY),
             _ => (self.pool.leaks_log2() + repeated_log2(self.pool.bucket), compared_log2(level)),
@@ -167,7 +167,7 @@ impl Origin {
 }
 
 /// Returns the base-2 logarithm of the probability to guess t - 1 bits of an offset.
-fn compared_log2(level: Level) -> f64 {
+fn compared_log2(level: StatisticalLengths) -> f64 {
     -f64::from(level.compared - 1)
 }
 
@@ -201,14 +201,18 @@ fn openings_log2(openings: u64) -> f64 {
 /// guess t - 1 bits of an offset; a wrong guess ends the run. It may guess the tags behind a digest on either
 /// side. Its contradiction in a call of the OT extension may pass. And it may guess an offset.
 #[derive(Clone, Debug)]
-pub struct Budget(Vec<(&'static str, f64)>);
+pub struct LotBudget(Vec<(&'static str, f64)>);
 
-impl Budget {
+impl LotBudget {
     /// Returns the bound of everything that uses the same offsets: lots with these figures, and further
     /// openings.
-    pub fn of(level: Level, origins: impl IntoIterator<Item = Origin>, openings: u64) -> Self {
+    pub fn of(
+        level: StatisticalLengths,
+        origins: impl IntoIterator<Item = LotOrigin>,
+        openings: u64,
+    ) -> Self {
         let (mut worst, mut repeated, mut calls, mut opened) = (f64::NEG_INFINITY, 0.0, 0, openings);
-        for Origin { pool, calls: more, openings } in origins {
+        for LotOrigin { pool, calls: more, openings } in origins {
             (calls, opened) = (calls + more, opened + openings);
             if pool.size > 0 {
                 worst = pool.leaks_log2().max(worst);
@@ -224,7 +228,7 @@ impl Budget {
         ];
         // Without AND gates some parts have probability 0, whose logarithm is infinite.
         parts.retain(|(_, log2)| log2.is_finite());
-        Budget(parts)
+        LotBudget(parts)
     }
 
     /// Adds the risk of lots that were begun and given up, in units of 2^-128.
@@ -242,15 +246,15 @@ impl Budget {
     }
 
     /// Returns the parts, for a report.
-    pub fn spent(&self) -> Vec<Spent> {
+    pub fn spent(&self) -> Vec<CheckSpent> {
         let parts = self.0.iter();
-        parts.map(|&(check, bound_log2)| Spent { check: check.into(), bound_log2 }).collect()
+        parts.map(|&(check, bound_log2)| CheckSpent { check: check.into(), bound_log2 }).collect()
     }
 }
 
 /// The numbers of masks of a lot, and their division into portions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Draws {
+pub(super) struct MaskDraws {
     /// The number of leaky ANDs. Each takes three masks.
     pub leaky: usize,
     /// The number of masks for other purposes.
@@ -267,11 +271,11 @@ pub(super) struct Draw {
     pub masks: usize,
 }
 
-impl Draws {
+impl MaskDraws {
     /// Returns how many portions a party is ahead of the peer's messages, if masks come from these OTs: as
     /// many as [`IN_FLIGHT`] allows. Both parties take the same number, because it fixes the order of
     /// messages.
-    pub fn ahead(&self, cot: Cot, level: Level) -> usize {
+    pub fn ahead(&self, cot: Cot, level: StatisticalLengths) -> usize {
         // A portion has three masks for each leaky AND, and at most as many others as leaky ANDs.
         let choices = (4 * self.portion * cot.rows()).div_ceil(8);
         let others = (level.compared as usize + 1) * self.portion.div_ceil(8);
@@ -321,15 +325,15 @@ mod tests {
             [(40, [4, 4, 4, 4, 3, 3]), (64, [6, 6, 5, 5, 4, 4]), (80, [8, 7, 6, 6, 5, 5])]
         {
             for (n, expected) in (12..).step_by(2).zip(expected) {
-                let pool = Pool { size: 1 << n, bucket: expected };
+                let pool = TriplePool { size: 1 << n, bucket: expected };
                 assert!(pool.leaks_log2() <= -f64::from(security), "{pool:?}");
-                let fewer = Pool { bucket: expected - 1, ..pool };
+                let fewer = TriplePool { bucket: expected - 1, ..pool };
                 assert!(fewer.leaks_log2() > -f64::from(security), "{fewer:?}");
             }
         }
         for (size, bucket) in [(370_728, 3), (4096, 4), (431, 5)] {
-            assert!(Pool { size, bucket }.leaks_log2() <= -40.0);
-            assert!(Pool { size: size - 1, bucket }.leaks_log2() > -40.0);
+            assert!(TriplePool { size, bucket }.leaks_log2() <= -40.0);
+            assert!(TriplePool { size: size - 1, bucket }.leaks_log2() > -40.0);
         }
     }
 
@@ -337,7 +341,7 @@ mod tests {
     fn pools_hold_what_was_asked_for_and_leak_no_more() {
         for triples in (1..300).chain([1000, 4095, 4096, 6400, 370_727, 370_728, 1 << 20, 1 << 24]) {
             for bits in [40.0, 41.0, 47.5, 64.0, 80.0, 87.0] {
-                let pool = Pool::choose(triples, bits);
+                let pool = TriplePool::choose(triples, bits);
                 let leaks = pool.leaks_log2() + repeated_log2(pool.bucket);
                 assert!(
                     pool.size >= triples && leaks <= -bits - OF_OTHER_CHECKS,
@@ -345,9 +349,9 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Pool::choose(6400, 40.0), Pool { size: 6400, bucket: 4 });
-        assert_eq!(Pool::choose(1 << 19, 40.0), Pool { size: 1 << 19, bucket: 3 });
-        assert_eq!(Pool::choose(0, 40.0), Pool::NONE);
+        assert_eq!(TriplePool::choose(6400, 40.0), TriplePool { size: 6400, bucket: 4 });
+        assert_eq!(TriplePool::choose(1 << 19, 40.0), TriplePool { size: 1 << 19, bucket: 3 });
+        assert_eq!(TriplePool::choose(0, 40.0), TriplePool::NONE);
     }
 
     /// A cheater that attacks pools one after another, until it loses a bet, gains no more than the factor
@@ -355,7 +359,7 @@ mod tests {
     #[test]
     fn many_pools_are_nearly_one() {
         for bucket in 3..9 {
-            let pool = Pool { size: 1000, bucket };
+            let pool = TriplePool { size: 1000, bucket };
             let (mut alive, mut success) = (1.0, 0.0);
             for _ in 0..10_000 {
                 success += alive * pool.leaks_log2().exp2();
@@ -373,7 +377,7 @@ mod tests {
     #[test]
     fn portions_hold_all_masks() {
         for (leaky, masks) in [(0, 0), (0, 5), (1, 0), (100, 0), (100, 3), (3, 100), (64, 64), (1000, 999)] {
-            let draws = Draws { leaky, masks, portion: 64 };
+            let draws = MaskDraws { leaky, masks, portion: 64 };
             let all: Vec<Draw> = draws.all().collect();
             assert_eq!(all.iter().map(|draw| draw.leaky).sum::<usize>(), leaky);
             assert_eq!(all.iter().map(|draw| draw.masks).sum::<usize>(), masks);
@@ -402,15 +406,21 @@ mod tests {
                 let filled = (0..shifts).filter(|&all| full(all)).count();
                 best = best.max(filled as f64 / shifts as f64 * 0.5_f64.powi(bets as i32));
             }
-            let bound = Pool { size, bucket }.leaks_log2().exp2();
+            let bound = TriplePool { size, bucket }.leaks_log2().exp2();
             assert!((best / bound - 1.0).abs() < 1e-9, "{size} {bucket}: {best}, not {bound}");
         }
     }
 
     #[test]
     fn lengths_follow_the_security() {
-        assert_eq!(Level::of(40).unwrap(), Level { security: 40, compared: 48, tag: 8 });
-        assert_eq!(Level::of(80).unwrap(), Level { security: 80, compared: 88, tag: 12 });
-        assert!(matches!(Level::of(60), Err(Error::Usage(_))));
+        assert_eq!(
+            StatisticalLengths::of(40).unwrap(),
+            StatisticalLengths { security: 40, compared: 48, tag: 8 }
+        );
+        assert_eq!(
+            StatisticalLengths::of(80).unwrap(),
+            StatisticalLengths { security: 80, compared: 88, tag: 12 }
+        );
+        assert!(matches!(StatisticalLengths::of(60), Err(Error::Usage(_))));
     }
 }

@@ -9,18 +9,18 @@ use brickwork_primitives::garbling::masked::{self, Numbered, carry};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::buckets::{STRIP, Triples, strips};
-use crate::components::{Garbled, Made, Received};
-use crate::hash::Place;
+use crate::components::{Garbled, MadeComponents, Received};
+use crate::hash::HashNumber;
 use crate::hooks::Point;
-use crate::layout::{Lot, Part};
-use crate::leaky::Drawn;
+use crate::layout::{ComponentPart, Lot};
+use crate::leaky::DrawnMasks;
 use crate::msg;
 use crate::openings::{Opening, Shown};
 use crate::parameters::Sizes;
-use crate::secrets::Secrets;
-use crate::setup::Member;
-use crate::share::{List, Owner, Shares, View};
-use crate::shelf::Shelf;
+use crate::secrets::SecretBlocks;
+use crate::setup::SessionState;
+use crate::share::{MaskShares, OffsetOwner, ShareList, ShareView};
+use crate::shelf::ListPlace;
 use crate::words::{
     SPARE, add, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
@@ -29,7 +29,7 @@ use crate::words::{
 /// The fresh masks of a lot, taken one after another.
 #[derive(Clone)]
 pub(super) struct Fresh<'a> {
-    views: Vec<View<'a>>,
+    views: Vec<ShareView<'a>>,
     /// The first view with masks left, and the number of its used masks.
     at: (usize, usize),
 }
@@ -40,13 +40,13 @@ impl<'a> Fresh<'a> {
     }
 
     /// Takes masks from this view only.
-    pub fn new(view: View<'a>) -> Self {
+    pub fn new(view: ShareView<'a>) -> Self {
         Fresh { views: vec![view], at: (0, 0) }
     }
 
     /// Takes the next masks.
-    fn take(&mut self, mut count: usize) -> Shares {
-        let mut taken = Shares::with_capacity(count);
+    fn take(&mut self, mut count: usize) -> MaskShares {
+        let mut taken = MaskShares::with_capacity(count);
         while count > 0 {
             look();
             let (view, used) = (self.views[self.at.0], self.at.1);
@@ -61,72 +61,72 @@ impl<'a> Fresh<'a> {
 
 /// A part of a lot between the openings of both parties. Lists have the order `[copy][gate]`.
 pub(super) struct Half<'b> {
-    part: &'b Part,
-    ports: Shares,
-    outputs: Shares,
+    part: &'b ComponentPart,
+    ports: MaskShares,
+    outputs: MaskShares,
     /// The masks of the operands of AND gates, two for each gate.
-    operands: Shares,
+    operands: MaskShares,
     /// The fresh masks of the results of AND gates.
-    results: Shares,
+    results: MaskShares,
     /// The masks x of the gates' triples.
-    x: Shares,
+    x: MaskShares,
 }
 
 /// The masks that garble AND gates, known after the openings: of both operands, and μ. In place of a key is
 /// the word that adds up with the peer's MAC to the mask times the offset: A at the garbler, C at the
 /// evaluator.
 pub(super) struct GateMasks {
-    operands: Shares,
-    mu: Shares,
+    operands: MaskShares,
+    mu: MaskShares,
 }
 
 impl<'b> Half<'b> {
     /// Takes fresh masks for the ports and AND gates of a part, and computes the masks of its other wires.
     pub fn new(
-        own: &Owner,
+        own: &OffsetOwner,
         schedule: &Schedule,
-        part: &'b Part,
+        part: &'b ComponentPart,
         fresh: &mut Fresh<'_>,
         triples: &Triples,
     ) -> Half<'b> {
         let (copies, count) = (part.copies, part.ands.len());
         let (ports, results) = (fresh.take(copies * schedule.inputs()), fresh.take(count));
-        let mut operands = Shares::zeros(2 * count);
-        let mut outputs = Shares::zeros(copies * schedule.outputs());
+        let mut operands = MaskShares::zeros(2 * count);
+        let mut outputs = MaskShares::zeros(copies * schedule.outputs());
         let one = own.one();
         let (to, out) = (&mut operands.keys, &mut outputs.keys);
         carry(schedule, one.key, &ports.keys, &results.keys, to, out, copies);
         let (to, out) = (&mut operands.macs, &mut outputs.macs);
         carry(schedule, one.mac, &ports.macs, &results.macs, to, out, copies);
-        let mut x = Shares::with_capacity(count);
-        List::BOTH.into_iter().for_each(|list| triples.x(part.ands.clone(), list, x.list_mut(list)));
+        let mut x = MaskShares::with_capacity(count);
+        ShareList::BOTH.into_iter().for_each(|list| triples.x(part.ands.clone(), list, x.list_mut(list)));
         Half { part, ports, outputs, operands, results, x }
     }
 
     /// Makes this party's message that opens masks for the triples.
-    fn shown(&self, member: &Member, triples: &Triples, place: Place) -> Shown {
+    fn shown(&self, member: &SessionState, triples: &Triples, place: HashNumber) -> Shown {
         let count = (triples.layers().saturating_sub(1) + 2) * self.part.ands.len();
-        member.shown(Opening::TRIPLES, place, count, &|each| self.opened(triples, List::Macs, each))
+        member.shown(Opening::TRIPLES, place, count, &|each| self.opened(triples, ShareList::Macs, each))
     }
 
     /// Receives and checks the peer's message that opens masks for the triples. `own` are this party's
     /// shares. Returns the values of the masks.
     fn seen(
         &self,
-        member: &mut Member,
+        member: &mut SessionState,
         triples: &Triples,
-        place: Place,
+        place: HashNumber,
         own: &[u8],
-    ) -> Result<Secrets<u8>, Error> {
-        member.see(Opening::TRIPLES, place, &|each| self.opened(triples, List::Keys, each), own)
+    ) -> Result<SecretBlocks<u8>, Error> {
+        member.see(Opening::TRIPLES, place, &|each| self.opened(triples, ShareList::Keys, each), own)
     }
 
     /// Visits the masks to open: differences that join leaky ANDs to triples, then for each gate the
     /// differences between its operands and its triple.
-    pub fn opened(&self, triples: &Triples, list: List, each: &mut dyn FnMut(&[Label])) {
-        let Part { ands, .. } = self.part;
+    pub fn opened(&self, triples: &Triples, list: ShareList, each: &mut dyn FnMut(&[Label])) {
+        let ComponentPart { ands, .. } = self.part;
         triples.differences(ands.clone(), list, each);
-        let (mut room, mut y) = (Secrets::with_capacity(2 * STRIP), Secrets::with_capacity(STRIP));
+        let (mut room, mut y) = (SecretBlocks::with_capacity(2 * STRIP), SecretBlocks::with_capacity(STRIP));
         for strip in strips(0..ands.len()) {
             room.clear();
             room.extend_from_slice(&self.operands.list(list)[2 * strip.start..2 * strip.end]);
@@ -138,15 +138,15 @@ impl<'b> Half<'b> {
     }
 
     /// Computes μ = λ_a·λ_b + λ_c of each gate from its triple and the opened values.
-    pub fn multiplied(&mut self, own: &Owner, triples: &Triples, values: &[u8]) -> GateMasks {
+    pub fn multiplied(&mut self, own: &OffsetOwner, triples: &Triples, values: &[u8]) -> GateMasks {
         let (count, buckets) = (self.part.ands.len(), &self.part.ands);
         let (joins, differences) = values.split_at(values.len() - 2 * count);
         let both = || differences.as_chunks::<2>().0.iter();
-        let e: Secrets<u8> = both().map(|[e, _]| *e).collect();
-        let f: Secrets<u8> = both().map(|[_, f]| *f).collect();
-        let ef: Secrets<u8> = both().map(|[e, f]| e & f).collect();
-        let (mut mu, mut y) = (Shares::with_capacity(count), Secrets::with_capacity(STRIP));
-        for list in List::BOTH {
+        let e: SecretBlocks<u8> = both().map(|[e, _]| *e).collect();
+        let f: SecretBlocks<u8> = both().map(|[_, f]| *f).collect();
+        let ef: SecretBlocks<u8> = both().map(|[e, f]| e & f).collect();
+        let (mut mu, mut y) = (MaskShares::with_capacity(count), SecretBlocks::with_capacity(STRIP));
+        for list in ShareList::BOTH {
             let to = mu.list_mut(list);
             for strip in strips(0..count) {
                 let here = buckets.start + strip.start..buckets.start + strip.end;
@@ -169,8 +169,8 @@ impl<'b> Half<'b> {
 }
 
 /// Returns the lower `c` bytes of three words of each gate: of both operands and of μ.
-pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<u8> {
-    let mut tags = Secrets::zeros(3 * c * mu.len() + SPARE);
+pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> SecretBlocks<u8> {
+    let mut tags = SecretBlocks::zeros(3 * c * mu.len() + SPARE);
     for (k, (operands, mu)) in operands.as_chunks::<2>().0.iter().zip(mu).enumerate() {
         [operands[0], operands[1], *mu].into_iter().enumerate().for_each(|(n, word)| {
             put_word(&mut tags, c, 3 * k + n, word);
@@ -185,11 +185,11 @@ pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails, [`Error::Resource`] if memory
 /// or disk is full.
 pub(super) fn garble(
-    member: &mut Member,
+    member: &mut SessionState,
     lot: &Lot,
     sizes: Sizes,
-    room: &mut Drawn,
-    made: &mut Made<Garbled>,
+    room: &mut DrawnMasks,
+    made: &mut MadeComponents<Garbled>,
 ) -> Result<(), Error> {
     let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     // The first fresh masks of a lot are for inputs.
@@ -213,21 +213,22 @@ pub(super) fn garble(
 
 /// Garbles the copies of a part, and sends two rows and a bit of each AND gate.
 fn send_tables(
-    member: &mut Member,
+    member: &mut SessionState,
     schedule: &Schedule,
     half: Half<'_>,
     masks: GateMasks,
-    shelf: &Shelf,
+    shelf: &ListPlace,
 ) -> Result<Garbled, Error> {
-    let Half { part: &Part { copies: count, ref ands, .. }, ports, outputs, .. } = half;
+    let Half { part: &ComponentPart { copies: count, ref ands, .. }, ports, outputs, .. } = half;
     let GateMasks { operands, mut mu } = masks;
     member.hooks.alter(Point::Products, &mut mu.keys);
     // The start is drawn after the evaluator's openings are checked, so the openings cannot depend on the
     // hash.
     let start = member.rng.block();
-    let port_labels: Secrets<Label> = (0..ports.len()).map(|_| member.rng.label().with_colour(0)).collect();
-    let mut output_labels = Secrets::zeros(outputs.len());
-    let mut rows = Secrets::zeros(2 * ands.len());
+    let port_labels: SecretBlocks<Label> =
+        (0..ports.len()).map(|_| member.rng.label().with_colour(0)).collect();
+    let mut output_labels = SecretBlocks::zeros(outputs.len());
+    let mut rows = SecretBlocks::zeros(2 * ands.len());
     let mut results = std::mem::take(&mut mu.keys);
     let keys = GarblingKeys::new(start, count, schedule.and_gates());
     let copies = Numbered { keys: &keys, first: 0, count };
@@ -252,7 +253,7 @@ fn send_tables(
     member.run.channel.send(msg::COLOURS, &pack(bits))?;
     member.run.progress((2 * LABEL_BYTES * ands.len()) as u64);
     let c = member.level.tag;
-    let mut labels = Secrets::zeros(c * results.len() + SPARE);
+    let mut labels = SecretBlocks::zeros(c * results.len() + SPARE);
     pack_words(&mut labels, c, results.iter());
     let labels = shelf.keep(labels)?;
     let macs = shelf.keep(three_tags(c, &operands.macs, &mu.macs))?;
@@ -268,11 +269,11 @@ fn send_tables(
 /// # Errors
 /// As [`garble`].
 pub(super) fn receive(
-    member: &mut Member,
+    member: &mut SessionState,
     lot: &Lot,
     sizes: Sizes,
-    room: &mut Drawn,
-    made: &mut Made<Received>,
+    room: &mut DrawnMasks,
+    made: &mut MadeComponents<Received>,
 ) -> Result<(), Error> {
     let triples = Triples::make(member, lot.pool, lot.draws(sizes), std::mem::take(room))?;
     let mut fresh = Fresh::of(&triples);
@@ -307,18 +308,18 @@ const KEPT_PARTS: usize = 2;
 
 /// Receives the tables of a part, and adds the evaluator's words to them.
 fn receive_tables(
-    member: &mut Member,
+    member: &mut SessionState,
     schedule: &Schedule,
     half: Half<'_>,
     masks: GateMasks,
-    shelf: &Shelf,
+    shelf: &ListPlace,
 ) -> Result<Received, Error> {
-    let Half { part: &Part { copies: count, ref ands, .. }, ports, outputs, .. } = half;
+    let Half { part: &ComponentPart { copies: count, ref ands, .. }, ports, outputs, .. } = half;
     let GateMasks { operands, mut mu } = masks;
     let mut message = vec![0u128; 1 + 2 * ands.len()];
     member.run.channel.receive_into(msg::TABLES, bytemuck::cast_slice_mut(&mut message))?;
     let keys = GarblingKeys::new(message[0], count, schedule.and_gates());
-    let mut tables = Secrets::new(bytemuck::cast_slice::<_, Label>(&message[1..]).to_vec());
+    let mut tables = SecretBlocks::new(bytemuck::cast_slice::<_, Label>(&message[1..]).to_vec());
     add_crosswise(&mut tables, &operands.macs);
     let colours = member.run.channel.receive(msg::COLOURS, ands.len().div_ceil(8))?;
     let colours = unpack(&colours, ands.len())?;

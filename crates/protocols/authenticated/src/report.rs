@@ -1,13 +1,13 @@
 //! The promise and the report of a run.
 
 use brickwork_primitives::ot::{Cot, pcg};
-use brickwork_session::{Cheater, PhaseReport, Promise, Triples};
+use brickwork_session::{Cheater, PhaseReport, Promise, TriplesPromise};
 
-use crate::layout::{Layout, Making};
-use crate::parameters::{Budget, COMPUTATIONAL_BITS, Level, Pool};
+use crate::layout::{Layout, MakingPlan};
+use crate::parameters::{COMPUTATIONAL_BITS, LotBudget, StatisticalLengths, TriplePool};
 
 /// Makes the promise of a run that makes all its items itself.
-pub(crate) fn promise(layout: &Layout, making: &Making) -> Promise {
+pub(crate) fn promise(layout: &Layout, making: &MakingPlan) -> Promise {
     let pools = making.lots.iter().map(|lot| lot.pool);
     promise_of(layout, making.level, making.cot, &making.budget(), pools)
 }
@@ -15,14 +15,14 @@ pub(crate) fn promise(layout: &Layout, making: &Making) -> Promise {
 /// Makes the promise of a run that takes its triples from these pools.
 pub(crate) fn promise_of(
     layout: &Layout,
-    level: Level,
+    level: StatisticalLengths,
     cot: Cot,
-    budget: &Budget,
-    pools: impl Iterator<Item = Pool> + Clone,
+    budget: &LotBudget,
+    pools: impl Iterator<Item = TriplePool> + Clone,
 ) -> Promise {
     let lpn_bits = (cot == Cot::Pcg).then(pcg::lpn_bits);
     let buckets = pools.clone().map(|pool| pool.bucket as u64).filter(|&bucket| bucket > 0);
-    let triples = Triples {
+    let triples = TriplesPromise {
         used: layout.ands as u64,
         leaky_ands: pools.map(|pool| pool.leaky_ands() as u64).sum(),
         bucket_size: buckets.min().unwrap_or(0),
@@ -47,7 +47,7 @@ pub(super) fn report(
     outputs: Vec<bool>,
     phases: Vec<PhaseReport>,
     layout: &Layout,
-    making: &Making,
+    making: &MakingPlan,
 ) -> Report {
     Report { outputs, phases, promise: promise(layout, making), proposal: making.cot, aside: () }
 }

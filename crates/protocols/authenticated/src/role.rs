@@ -4,17 +4,17 @@ use brickwork_base::label::LABEL_BYTES;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 
-use crate::components::{Copies, Garbled, Made, Received};
+use crate::components::{CopiesOf, Garbled, MadeComponents, Received};
 use crate::keep::Computed;
-use crate::layout::{Layout, Lot, Making};
-use crate::leaky::Drawn;
+use crate::layout::{Layout, Lot, MakingPlan};
+use crate::leaky::DrawnMasks;
 use crate::parameters::Sizes;
-use crate::setup::Member;
-use crate::shelf::Shelf;
+use crate::setup::SessionState;
+use crate::shelf::ListPlace;
 use crate::{build, decode, evaluate, preprocess};
 
 /// A role, named by the type of its copies.
-pub(super) trait Role: Copies + Sized {
+pub(super) trait Role: CopiesOf + Sized {
     const ROLE: Party;
 
     /// The bytes that wait for a program for each wire of a port, an output or an input.
@@ -38,11 +38,11 @@ pub(super) trait Role: Copies + Sized {
     /// # Errors
     /// As [`preprocess::garble`].
     fn make(
-        member: &mut Member,
+        member: &mut SessionState,
         lot: &Lot,
         sizes: Sizes,
-        room: &mut Drawn,
-        made: &mut Made<Self>,
+        room: &mut DrawnMasks,
+        made: &mut MadeComponents<Self>,
     ) -> Result<(), Error>;
 
     /// Runs a program on the items of `made`. Returns this party's outputs and all wires of the program.
@@ -51,9 +51,9 @@ pub(super) trait Role: Copies + Sized {
     /// [`Error::Stock`] if there are too few items, [`Error::Peer`] if the peer cheats, [`Error::Io`] if it
     /// goes away.
     fn execute(
-        member: &mut Member,
+        member: &mut SessionState,
         layout: &Layout,
-        made: &mut Made<Self>,
+        made: &mut MadeComponents<Self>,
         input: &[bool],
     ) -> Result<(Vec<bool>, Computed), Error>;
 }
@@ -64,19 +64,19 @@ pub(super) trait Role: Copies + Sized {
 /// # Errors
 /// As [`preprocess::garble`].
 pub(super) fn all<C: Role>(
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
-    making: &Making,
+    making: &MakingPlan,
     memory: u64,
-) -> Result<Made<C>, Error> {
+) -> Result<MadeComponents<C>, Error> {
     member.run.phase("preprocess");
-    let shelf = Shelf::new(
+    let shelf = ListPlace::new(
         C::waiting(member.level.tag, layout.counted(), layout.all_inputs()),
         memory,
         &mut member.rng,
     )?;
-    let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
-    let mut room = Drawn::default();
+    let mut made = MadeComponents::new(layout.components(), layout.all_inputs(), shelf);
+    let mut room = DrawnMasks::default();
     for lot in &making.lots {
         C::make(member, lot, making.sizes, &mut room, &mut made)?;
     }
@@ -93,19 +93,19 @@ impl Role for Garbled {
     }
 
     fn make(
-        member: &mut Member,
+        member: &mut SessionState,
         lot: &Lot,
         sizes: Sizes,
-        room: &mut Drawn,
-        made: &mut Made<Self>,
+        room: &mut DrawnMasks,
+        made: &mut MadeComponents<Self>,
     ) -> Result<(), Error> {
         preprocess::garble(member, lot, sizes, room, made)
     }
 
     fn execute(
-        member: &mut Member,
+        member: &mut SessionState,
         layout: &Layout,
-        made: &mut Made<Self>,
+        made: &mut MadeComponents<Self>,
         input: &[bool],
     ) -> Result<(Vec<bool>, Computed), Error> {
         let (mut connected, mut labels) = build::garbler(member, layout, made)?;
@@ -125,19 +125,19 @@ impl Role for Received {
     }
 
     fn make(
-        member: &mut Member,
+        member: &mut SessionState,
         lot: &Lot,
         sizes: Sizes,
-        room: &mut Drawn,
-        made: &mut Made<Self>,
+        room: &mut DrawnMasks,
+        made: &mut MadeComponents<Self>,
     ) -> Result<(), Error> {
         preprocess::receive(member, lot, sizes, room, made)
     }
 
     fn execute(
-        member: &mut Member,
+        member: &mut SessionState,
         layout: &Layout,
-        made: &mut Made<Self>,
+        made: &mut MadeComponents<Self>,
         input: &[bool],
     ) -> Result<(Vec<bool>, Computed), Error> {
         let (mut connected, own) = build::evaluator(member, layout, made)?;

@@ -1,6 +1,6 @@
 //! Lists of secrets.
 
-pub use brickwork_kernels::Secrets;
+pub use brickwork_kernels::SecretBlocks;
 
 /// Masked values of wires, a byte each.
-pub type Masked = Secrets<u8>;
+pub type MaskedValues = SecretBlocks<u8>;

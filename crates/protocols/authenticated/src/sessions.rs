@@ -11,15 +11,15 @@ use brickwork_session::steps::{Secret, Step};
 use brickwork_session::{Digests, Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
-use crate::components::{Garbled, Made, Received};
+use crate::components::{Garbled, MadeComponents, Received};
 use crate::hooks::Hooks;
 use crate::layout::{Forced, Layout};
-use crate::leaky::Drawn;
-use crate::parameters::{Budget, Level, Pool};
+use crate::leaky::DrawnMasks;
+use crate::parameters::{LotBudget, StatisticalLengths, TriplePool};
 use crate::report::{Authenticated, promise_of};
 use crate::role::Role;
-use crate::setup::{self, Member};
-use crate::shelf::Shelf;
+use crate::setup::{self, SessionState};
+use crate::shelf::ListPlace;
 use crate::stored::{Filling, Request};
 
 /// The openings of masks in all steps of a session. Each has a place of its own, of which a session has 2^40.
@@ -45,11 +45,11 @@ enum Of {
 }
 
 struct Standing<C> {
-    member: Member,
-    made: Made<C>,
+    member: SessionState,
+    made: MadeComponents<C>,
     cot: Cot,
-    pools: Vec<Pool>,
-    budget: Budget,
+    pools: Vec<TriplePool>,
+    budget: LotBudget,
 }
 
 impl Session {
@@ -145,13 +145,13 @@ fn begin<C: Role>(
     let digests = Digests { stock: true, program: Filling::digest_of(&steps, cot), parameters: [0; 32] };
     let mut member = setup::member(run, terms, &digests, level, cot, hooks)?;
     member.run.phase("preprocess");
-    let shelf = Shelf::new(
+    let shelf = ListPlace::new(
         C::waiting(level.tag, request.counted(), request.inputs),
         terms.table_memory,
         &mut member.rng,
     )?;
-    let mut made = Made::new(request.named(), request.inputs, shelf);
-    let mut room = Drawn::default();
+    let mut made = MadeComponents::new(request.named(), request.inputs, shelf);
+    let mut room = DrawnMasks::default();
     for step in &steps {
         C::make(&mut member, &step.lot, step.sizes, &mut room, &mut made)?;
     }
@@ -161,8 +161,13 @@ fn begin<C: Role>(
 }
 
 /// Checks that the bound for all steps together is within the requested security, and returns it.
-fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Result<Budget, Error> {
-    let budget = Budget::of(level, steps.iter().map(|step| step.origin(cot)), OPENINGS_OF_STEPS);
+fn promised(
+    level: StatisticalLengths,
+    steps: &[Filling],
+    cot: Cot,
+    forced: &Forced,
+) -> Result<LotBudget, Error> {
+    let budget = LotBudget::of(level, steps.iter().map(|step| step.origin(cot)), OPENINGS_OF_STEPS);
     let small = forced.level.is_some() || forced.pool.is_some();
     match small || budget.log2() <= -f64::from(level.security) {
         true => Ok(budget),

@@ -3,32 +3,32 @@
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ot::base::{self, Direction, Keys};
+use brickwork_primitives::ot::base::{self, Direction, SeriesKeys};
 use brickwork_primitives::ot::chosen::{self, Receiver, Sender};
 use brickwork_primitives::ot::{BASE_OTS, Cot, Series};
 use brickwork_session::steps::kept;
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
-use brickwork_stock::{Forward, Range, Ranges, SERIALS, Secrets};
+use brickwork_stock::{EpochSecrets, Forward, Range, Ranges, SERIALS};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::cheat::Cheat;
-use crate::hash::{PLACES, Place};
+use crate::hash::{HashNumber, PLACES};
 use crate::hooks::{Hooks, Point};
-use crate::keep::{Computed, Keep, Wires};
+use crate::keep::{Computed, KeptWires, StepValues};
 use crate::layout::Layout;
-use crate::parameters::Level;
+use crate::parameters::StatisticalLengths;
 use crate::report::Authenticated;
-use crate::share::Owner;
+use crate::share::OffsetOwner;
 
 /// A party's state in a session. One offset serves the whole session.
-pub(super) struct Member {
+pub(super) struct SessionState {
     pub run: Metered,
     pub rng: Rng,
-    pub own: Owner,
-    pub level: Level,
+    pub own: OffsetOwner,
+    pub level: StatisticalLengths,
     pub hooks: Hooks,
-    pub keep: Keep,
+    pub keep: StepValues,
     pub id: SessionId,
     /// The key of all hashes of this session.
     pub key: [u8; 32],
@@ -39,7 +39,7 @@ pub(super) struct Member {
     receiver: Receiver,
 }
 
-impl Member {
+impl SessionState {
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         self.run.finish()
     }
@@ -48,8 +48,8 @@ impl Member {
     ///
     /// # Errors
     /// [`Error::Limit`] if the counter is used up.
-    pub fn place(&mut self) -> Result<Place, Error> {
-        Place::next(&mut self.places)
+    pub fn place(&mut self) -> Result<HashNumber, Error> {
+        HashNumber::next(&mut self.places)
     }
 
     /// Makes OTs for this many masks ahead of time, if the kind of OTs does so. Both parties call this at the
@@ -85,7 +85,7 @@ impl Member {
     /// file that cannot be read.
     pub fn keep_of(&mut self, layout: &Layout, wires: &mut Computed) -> Result<(), Error> {
         let kept = kept(layout.program).map(|output| wires.some(&output.wires));
-        let mut kept = kept.collect::<Result<Vec<Wires>, _>>()?.into_iter();
+        let mut kept = kept.collect::<Result<Vec<KeptWires>, _>>()?.into_iter();
         self.keep.keep(&self.id, layout.program, |_| kept.next().expect("one value for each kept output"))
     }
 
@@ -117,7 +117,7 @@ fn base_ots(
     terms: &Terms,
     digests: &Digests,
     choices: &[u8],
-) -> Result<(Keys, SessionId), Error> {
+) -> Result<(SeriesKeys, SessionId), Error> {
     let role = run.role;
     let greeting = Greeting::send::<Authenticated>(&mut run.channel, role, terms, digests)?;
     if let Some(keys) = hooks.dealt(role, choices) {
@@ -125,7 +125,7 @@ fn base_ots(
         return Ok((keys, greeting.answered(&mut run.channel)?.session));
     }
     let digest = greeting.digest();
-    let begun = base::Begun::send(
+    let begun = base::BegunSeries::send(
         &mut run.channel,
         sends(role),
         &digest,
@@ -143,10 +143,10 @@ pub(super) fn member(
     mut run: Metered,
     terms: &Terms,
     digests: &Digests,
-    level: Level,
+    level: StatisticalLengths,
     cot: Cot,
     mut hooks: Hooks,
-) -> Result<Member, Error> {
+) -> Result<SessionState, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork authenticated components")?;
     let offset = Zeroizing::new(hooks.offset(Point::Offset, rng.delta()));
@@ -158,11 +158,11 @@ pub(super) fn member(
     // Both parties send the receiver's message first. If both waited for it first, neither would go on.
     let receiver = Receiver::set_up(cot, &mut run.channel, &other, &keys.sent)?;
     let sender = Sender::set_up(cot, &mut run.channel, &own, *offset, &keys.received)?;
-    let own = Owner { role, delta: Delta::new(offset.bits()) };
+    let own = OffsetOwner { role, delta: Delta::new(offset.bits()) };
     let places = Ranges::of_setup().take(&PLACES)?;
     let (key, serials) = (key_of(&id), SERIALS.none());
-    let keep = Keep::default();
-    Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
+    let keep = StepValues::default();
+    Ok(SessionState { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
 }
 
 /// Returns the key of all hashes of a session.
@@ -182,19 +182,24 @@ struct Fixed {
     offset: u128,
 }
 
-impl Member {
-    /// Returns the secrets from which [`Member::restored`] resumes this session.
-    pub fn secrets(&self) -> Secrets {
+impl SessionState {
+    /// Returns the secrets from which [`SessionState::restored`] resumes this session.
+    pub fn secrets(&self) -> EpochSecrets {
         let (cot, offset) = (self.cot(), self.sender.offset().bits());
         let fixed = Fixed { version: VERSION, session: self.id, cot, offset };
-        Secrets::new(&fixed, Forward::join([self.sender.keys_behind(), self.receiver.keys_behind()]))
+        EpochSecrets::new(&fixed, Forward::join([self.sender.keys_behind(), self.receiver.keys_behind()]))
     }
 
-    /// Resumes a session. It draws from no counter before [`Member::enter`].
+    /// Resumes a session. It draws from no counter before [`SessionState::enter`].
     ///
     /// # Errors
     /// [`Error::Stock`] if the secrets are malformed.
-    pub fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+    pub fn restored(
+        run: Metered,
+        level: StatisticalLengths,
+        secrets: &EpochSecrets,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
         let malformed = || {
             Error::Stock(
                 "the stored secrets of this session are malformed, or another version wrote them".into(),
@@ -213,10 +218,10 @@ impl Member {
         let sender = Sender::restored(cot, &own, *offset, next())?;
         let receiver = Receiver::restored(cot, &other, next())?;
         let rng = Rng::new("brickwork authenticated components from stock")?;
-        let own = Owner { role, delta: Delta::new(offset.bits()) };
+        let own = OffsetOwner { role, delta: Delta::new(offset.bits()) };
         let (key, serials, places) = (key_of(&id), SERIALS.none(), PLACES.none());
-        let keep = Keep::default();
-        Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
+        let keep = StepValues::default();
+        Ok(SessionState { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
     }
 
     /// Continues with the ranges of an entry of the log: for OTs of both directions, and for places of

@@ -22,7 +22,7 @@ use brickwork_base::label::{Delta, Label};
 use bytemuck::{Pod, Zeroable};
 use zeroize::Zeroize;
 
-use crate::secrets::Secrets;
+use crate::secrets::SecretBlocks;
 use crate::words::add_where;
 
 /// A party's key and MAC of one mask.
@@ -44,57 +44,57 @@ impl BitXor for Share {
 
 /// Selects the keys or the MACs.
 #[derive(Clone, Copy)]
-pub(super) enum List {
+pub(super) enum ShareList {
     Keys,
     Macs,
 }
 
-impl List {
-    pub const BOTH: [Self; 2] = [List::Keys, List::Macs];
+impl ShareList {
+    pub const BOTH: [Self; 2] = [ShareList::Keys, ShareList::Macs];
 }
 
 /// A party's keys and MACs of many masks, erased when dropped.
 #[derive(Default)]
-pub(super) struct Shares {
-    pub keys: Secrets<Label>,
-    pub macs: Secrets<Label>,
+pub(super) struct MaskShares {
+    pub keys: SecretBlocks<Label>,
+    pub macs: SecretBlocks<Label>,
 }
 
-/// A borrowed part of [`Shares`].
+/// A borrowed part of [`MaskShares`].
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct ShareView<'a> {
     pub keys: &'a [Label],
     pub macs: &'a [Label],
 }
 
-impl<'a> View<'a> {
+impl<'a> ShareView<'a> {
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Returns the keys or the MACs.
-    pub fn list(&self, list: List) -> &'a [Label] {
+    pub fn list(&self, list: ShareList) -> &'a [Label] {
         match list {
-            List::Keys => self.keys,
-            List::Macs => self.macs,
+            ShareList::Keys => self.keys,
+            ShareList::Macs => self.macs,
         }
     }
 
     /// Returns the shares at these places.
-    pub fn some(&self, places: Range<usize>) -> View<'a> {
-        View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
+    pub fn some(&self, places: Range<usize>) -> ShareView<'a> {
+        ShareView { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
 }
 
-impl Shares {
+impl MaskShares {
     /// Makes an empty list with this capacity.
     pub fn with_capacity(count: usize) -> Self {
-        Shares { keys: Secrets::with_capacity(count), macs: Secrets::with_capacity(count) }
+        MaskShares { keys: SecretBlocks::with_capacity(count), macs: SecretBlocks::with_capacity(count) }
     }
 
     /// Makes this many shares of zero words, to be added to or overwritten.
     pub fn zeros(count: usize) -> Self {
-        Shares { keys: Secrets::zeros(count), macs: Secrets::zeros(count) }
+        MaskShares { keys: SecretBlocks::zeros(count), macs: SecretBlocks::zeros(count) }
     }
 
     pub fn len(&self) -> usize {
@@ -102,26 +102,26 @@ impl Shares {
     }
 
     /// Returns all shares.
-    pub fn all(&self) -> View<'_> {
-        View { keys: &self.keys, macs: &self.macs }
+    pub fn all(&self) -> ShareView<'_> {
+        ShareView { keys: &self.keys, macs: &self.macs }
     }
 
     /// Returns the keys or the MACs.
-    pub fn list(&self, list: List) -> &[Label] {
+    pub fn list(&self, list: ShareList) -> &[Label] {
         self.all().list(list)
     }
 
     /// Returns the keys or the MACs for changes.
-    pub fn list_mut(&mut self, list: List) -> &mut Secrets<Label> {
+    pub fn list_mut(&mut self, list: ShareList) -> &mut SecretBlocks<Label> {
         match list {
-            List::Keys => &mut self.keys,
-            List::Macs => &mut self.macs,
+            ShareList::Keys => &mut self.keys,
+            ShareList::Macs => &mut self.macs,
         }
     }
 
     /// Returns the shares at these places.
-    pub fn some(&self, places: Range<usize>) -> View<'_> {
-        View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
+    pub fn some(&self, places: Range<usize>) -> ShareView<'_> {
+        ShareView { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
 
     /// Visits all shares in order.
@@ -142,25 +142,25 @@ impl Shares {
     }
 
     /// Appends other shares; there must be room.
-    pub fn extend(&mut self, others: View<'_>) {
+    pub fn extend(&mut self, others: ShareView<'_>) {
         self.keys.extend_from_slice(others.keys);
         self.macs.extend_from_slice(others.macs);
     }
 }
 
 /// A party and its secret offset, which is erased when dropped.
-pub(super) struct Owner {
+pub(super) struct OffsetOwner {
     pub role: Party,
     pub delta: Delta,
 }
 
-impl Drop for Owner {
+impl Drop for OffsetOwner {
     fn drop(&mut self) {
         self.delta.zeroize();
     }
 }
 
-impl Owner {
+impl OffsetOwner {
     /// Returns ⌊Δ⌋: the offset with last bit 0.
     pub fn floor(&self) -> Label {
         self.delta.label().with_colour(0)
@@ -175,7 +175,7 @@ impl Owner {
     }
 
     /// Adds public bits to the masks at these places.
-    pub fn add_public(&self, shares: &mut Shares, places: Range<usize>, bits: &[u8]) {
+    pub fn add_public(&self, shares: &mut MaskShares, places: Range<usize>, bits: &[u8]) {
         match self.role {
             Party::Garbler => add_where(&mut shares.macs[places], Label::from_bits(1), bits),
             Party::Evaluator => add_where(&mut shares.keys[places], self.floor(), bits),
@@ -208,12 +208,12 @@ pub(super) mod dealer {
     use brickwork_base::random::Rng;
 
     /// Makes two parties with random offsets.
-    pub fn owners(rng: &mut Rng) -> [Owner; 2] {
-        [Party::Garbler, Party::Evaluator].map(|role| Owner { role, delta: rng.delta() })
+    pub fn owners(rng: &mut Rng) -> [OffsetOwner; 2] {
+        [Party::Garbler, Party::Evaluator].map(|role| OffsetOwner { role, delta: rng.delta() })
     }
 
     /// Deals shares of this mask.
-    pub fn deal(rng: &mut Rng, [garbler, evaluator]: &[Owner; 2], mask: u8) -> [Share; 2] {
+    pub fn deal(rng: &mut Rng, [garbler, evaluator]: &[OffsetOwner; 2], mask: u8) -> [Share; 2] {
         let own = rng.below(2) as u8;
         let bits = [own, own ^ mask];
         let keys = [rng.label().with_colour(0), rng.label().with_colour(0)];
@@ -224,7 +224,7 @@ pub(super) mod dealer {
     }
 
     /// Returns whether these shares are a valid sharing of this mask.
-    pub fn is_good([garbler, evaluator]: &[Owner; 2], shares: [Share; 2], mask: u8) -> bool {
+    pub fn is_good([garbler, evaluator]: &[OffsetOwner; 2], shares: [Share; 2], mask: u8) -> bool {
         garbler.own(shares[0]) ^ shares[1].mac == garbler.delta.times(mask)
             && shares[0].mac ^ evaluator.own(shares[1]) == evaluator.delta.times(mask)
             && shares.iter().all(|share| share.key.colour() == 0)
@@ -250,7 +250,7 @@ mod tests {
             assert!(is_good(&both, [0, 1].map(|p| of_a[p] ^ of_b[p]), a ^ b));
             assert!(is_good(&both, [0, 1].map(|p| of_a[p] ^ both[p].one()), a ^ 1));
             let flipped = [0, 1].map(|p| {
-                let mut shares = Shares::with_capacity(1);
+                let mut shares = MaskShares::with_capacity(1);
                 shares.push(of_a[p]);
                 both[p].add_public(&mut shares, 0..1, &[flip]);
                 shares.at(0)

@@ -12,8 +12,8 @@ use brickwork_kernels::Aes128;
 use brickwork_primitives::spill::SpillFile;
 use bytemuck::{Pod, cast_slice, cast_slice_mut, try_cast_slice_mut};
 
-use crate::secrets::Secrets;
-use crate::share::{Share, Shares};
+use crate::secrets::SecretBlocks;
+use crate::share::{MaskShares, Share};
 
 /// The bytes that are encrypted at a time.
 const IN_HAND: usize = 1 << 18;
@@ -35,7 +35,7 @@ impl Encrypted {
     /// Adds the key stream to blocks that begin at byte `offset` of the file.
     fn crypt(&self, bytes: &mut [u128], offset: u64) {
         // The strips stay in the cache.
-        let mut stream = Secrets::zeros(bytes.len().min(STRIP));
+        let mut stream = SecretBlocks::zeros(bytes.len().min(STRIP));
         let mut counter = u128::from(offset / BLOCK as u64);
         for some in bytes.chunks_mut(STRIP) {
             let stream = &mut stream[..some.len()];
@@ -50,7 +50,7 @@ impl Encrypted {
         let first = self.end.fetch_add(bytes.len().next_multiple_of(BLOCK) as u64, Ordering::Relaxed);
         let mut offset = first;
         for some in bytes.chunks(IN_HAND) {
-            let mut blocks = Secrets::<u128>::zeros(some.len().div_ceil(BLOCK));
+            let mut blocks = SecretBlocks::<u128>::zeros(some.len().div_ceil(BLOCK));
             cast_slice_mut::<_, u8>(&mut blocks)[..some.len()].copy_from_slice(some);
             self.crypt(&mut blocks, offset);
             self.file.write(cast_slice(&blocks), offset)?;
@@ -67,7 +67,7 @@ impl Encrypted {
             self.crypt(blocks, offset);
             return Ok(());
         }
-        let mut blocks = Secrets::<u128>::zeros((before + bytes.len()).div_ceil(BLOCK));
+        let mut blocks = SecretBlocks::<u128>::zeros((before + bytes.len()).div_ceil(BLOCK));
         self.file.read(cast_slice_mut(&mut blocks), offset - before as u64)?;
         self.crypt(&mut blocks, offset - before as u64);
         bytes.copy_from_slice(&cast_slice::<_, u8>(&blocks)[before..][..bytes.len()]);
@@ -76,14 +76,14 @@ impl Encrypted {
 }
 
 /// The place where lists are kept.
-pub(super) struct Shelf {
+pub(super) struct ListPlace {
     /// The most bytes of lists that are kept in memory.
     memory: u64,
     /// The file, or nothing if the lists are in memory.
     file: Option<Arc<Encrypted>>,
 }
 
-impl Shelf {
+impl ListPlace {
     /// Makes a shelf for lists of about `bytes` bytes in all: in memory if this is at most the limit
     /// `memory`.
     ///
@@ -94,27 +94,27 @@ impl Shelf {
             let (file, key) = (SpillFile::new()?, Aes128::new(rng.block()));
             Ok(Arc::new(Encrypted { file, key, end: AtomicU64::new(0) }))
         };
-        Ok(Shelf { memory, file: (bytes > memory).then(encrypted).transpose()? })
+        Ok(ListPlace { memory, file: (bytes > memory).then(encrypted).transpose()? })
     }
 
     /// Makes a shelf in memory without a limit.
     pub fn memory() -> Self {
-        Shelf { memory: u64::MAX, file: None }
+        ListPlace { memory: u64::MAX, file: None }
     }
 
     /// Makes another shelf with the same limit, for lists of about `bytes` bytes.
     ///
     /// # Errors
-    /// As [`Shelf::new`].
+    /// As [`ListPlace::new`].
     pub fn another(&self, bytes: u64, rng: &mut Rng) -> Result<Self, Error> {
-        Shelf::new(bytes, self.memory, rng)
+        ListPlace::new(bytes, self.memory, rng)
     }
 
     /// Keeps a list.
     ///
     /// # Errors
     /// [`Error::Resource`] if the disk is full.
-    pub fn keep<T: Pod + Default>(&self, list: Secrets<T>) -> Result<Shelved<T>, Error> {
+    pub fn keep<T: Pod + Default>(&self, list: SecretBlocks<T>) -> Result<Shelved<T>, Error> {
         match &self.file {
             None => Ok(Shelved::Memory(list)),
             Some(file) => Ok(Shelved::File {
@@ -128,8 +128,8 @@ impl Shelf {
     /// Keeps shares.
     ///
     /// # Errors
-    /// As [`Shelf::keep`].
-    pub fn keep_shares(&self, Shares { keys, macs }: Shares) -> Result<ShelvedShares, Error> {
+    /// As [`ListPlace::keep`].
+    pub fn keep_shares(&self, MaskShares { keys, macs }: MaskShares) -> Result<ShelvedShares, Error> {
         Ok(ShelvedShares { keys: self.keep(keys)?, macs: self.keep(macs)? })
     }
 
@@ -138,7 +138,7 @@ impl Shelf {
         let in_memory = if self.file.is_some() { PAGE } else { most };
         Paged {
             file: self.file.clone(),
-            last: Secrets::with_capacity(in_memory),
+            last: SecretBlocks::with_capacity(in_memory),
             pages: Vec::new(),
             cache: Vec::new(),
             hand: 0,
@@ -148,7 +148,7 @@ impl Shelf {
 
 /// A list on a shelf, in memory or in the file.
 pub(super) enum Shelved<T: Pod + Default> {
-    Memory(Secrets<T>),
+    Memory(SecretBlocks<T>),
     /// A list of `len` values that begins at byte `first`.
     File {
         file: Arc<Encrypted>,
@@ -160,7 +160,7 @@ pub(super) enum Shelved<T: Pod + Default> {
 /// Some values of a list, borrowed or read from the file.
 pub(super) enum Slice<'a, T: Pod + Default> {
     Here(&'a [T]),
-    Read(Secrets<T>),
+    Read(SecretBlocks<T>),
 }
 
 impl<T: Pod + Default> Deref for Slice<'_, T> {
@@ -178,12 +178,12 @@ impl<T: Pod + Default> Shelved<T> {
     ///
     /// # Errors
     /// [`Error::Resource`] if the file cannot be read.
-    pub fn whole(self) -> Result<Secrets<T>, Error> {
+    pub fn whole(self) -> Result<SecretBlocks<T>, Error> {
         match self {
             Shelved::Memory(list) => Ok(list),
             Shelved::File { len, .. } => match self.read(0..len)? {
                 Slice::Read(all) => Ok(all),
-                Slice::Here(all) => Ok(Secrets::new(all.to_vec())),
+                Slice::Here(all) => Ok(SecretBlocks::new(all.to_vec())),
             },
         }
     }
@@ -200,7 +200,7 @@ impl<T: Pod + Default> Shelved<T> {
             Shelved::Memory(list) => Ok(Slice::Here(&list[places])),
             Shelved::File { file, first, len } => {
                 assert!(places.end <= *len, "the places must lie in the list");
-                let mut some = Secrets::zeros(places.len());
+                let mut some = SecretBlocks::zeros(places.len());
                 let offset = first + (places.start * size_of::<T>()) as u64;
                 file.read(cast_slice_mut(&mut some), offset)?;
                 Ok(Slice::Read(some))
@@ -226,8 +226,8 @@ impl ShelvedShares {
     ///
     /// # Errors
     /// As [`Shelved::whole`].
-    pub fn whole(self) -> Result<Shares, Error> {
-        Ok(Shares { keys: self.keys.whole()?, macs: self.macs.whole()? })
+    pub fn whole(self) -> Result<MaskShares, Error> {
+        Ok(MaskShares { keys: self.keys.whole()?, macs: self.macs.whole()? })
     }
 
     /// Reads the shares at these places.
@@ -257,7 +257,7 @@ pub const CACHE_BYTES: usize = 32 << 20;
 pub(super) struct Paged<T: Pod + Default> {
     file: Option<Arc<Encrypted>>,
     /// The values that are not in the file: all of a list in memory.
-    last: Secrets<T>,
+    last: SecretBlocks<T>,
     pages: Vec<Page>,
     cache: Vec<Cached<T>>,
     /// The cached page that is looked at next if room is needed.
@@ -275,7 +275,7 @@ struct Cached<T: Pod + Default> {
     page: usize,
     /// True if the page was used since the hand passed it.
     used: bool,
-    values: Secrets<T>,
+    values: SecretBlocks<T>,
 }
 
 impl<T: Pod + Default> Paged<T> {
@@ -287,7 +287,7 @@ impl<T: Pod + Default> Paged<T> {
         self.last.push(value);
         if let (Some(file), PAGE) = (&self.file, self.last.len()) {
             let offset = file.write(cast_slice(&self.last))?;
-            let values = std::mem::replace(&mut self.last, Secrets::with_capacity(PAGE));
+            let values = std::mem::replace(&mut self.last, SecretBlocks::with_capacity(PAGE));
             self.pages.push(Page { offset, cached: None });
             let _ = self.admit(self.pages.len() - 1, values);
         }
@@ -314,7 +314,7 @@ impl<T: Pod + Default> Paged<T> {
         let cached = match self.pages[page].cached {
             Some(cached) => cached as usize,
             None => {
-                let mut values = Secrets::zeros(PAGE);
+                let mut values = SecretBlocks::zeros(PAGE);
                 file.read(cast_slice_mut(&mut values), self.pages[page].offset)?;
                 self.admit(page, values)
             }
@@ -327,8 +327,8 @@ impl<T: Pod + Default> Paged<T> {
     ///
     /// # Errors
     /// As [`Paged::at`].
-    pub fn all(&mut self) -> Result<Secrets<T>, Error> {
-        let mut all = Secrets::with_capacity(self.len());
+    pub fn all(&mut self) -> Result<SecretBlocks<T>, Error> {
+        let mut all = SecretBlocks::with_capacity(self.len());
         for place in 0..self.len() {
             all.push(self.at(place)?);
         }
@@ -337,7 +337,7 @@ impl<T: Pod + Default> Paged<T> {
 
     /// Puts a page into the cache, in place of one that was not used lately if the cache is full. Returns the
     /// place of the page.
-    fn admit(&mut self, page: usize, values: Secrets<T>) -> usize {
+    fn admit(&mut self, page: usize, values: SecretBlocks<T>) -> usize {
         let place = if self.cache.len() < CACHE_BYTES / (PAGE * size_of::<T>()) {
             self.cache.push(Cached { page, used: true, values });
             self.cache.len() - 1
@@ -361,8 +361,12 @@ impl Paged<Share> {
     ///
     /// # Errors
     /// As [`Paged::at`].
-    pub fn gathered(&mut self, count: usize, places: impl Iterator<Item = usize>) -> Result<Shares, Error> {
-        let mut shares = Shares::with_capacity(count);
+    pub fn gathered(
+        &mut self,
+        count: usize,
+        places: impl Iterator<Item = usize>,
+    ) -> Result<MaskShares, Error> {
+        let mut shares = MaskShares::with_capacity(count);
         for place in places {
             shares.push(self.at(place)?);
         }
@@ -380,14 +384,14 @@ mod tests {
     fn lists_come_back_from_files() {
         let mut rng = Rng::replayable("test lists");
         for memory in [0, u64::MAX] {
-            let shelf = Shelf::new(1, memory, &mut rng).unwrap();
+            let shelf = ListPlace::new(1, memory, &mut rng).unwrap();
             assert_eq!(shelf.file.is_some(), memory == 0);
             let lists: Vec<Vec<u8>> = [0, 1, 15, 16, 17, 1000, IN_HAND + 5, 3 * IN_HAND]
                 .into_iter()
                 .map(|n| (0..n).map(|_| rng.below(256) as u8).collect())
                 .collect();
             let kept: Vec<Shelved<u8>> =
-                lists.iter().map(|list| shelf.keep(Secrets::new(list.clone())).unwrap()).collect();
+                lists.iter().map(|list| shelf.keep(SecretBlocks::new(list.clone())).unwrap()).collect();
             for (list, kept) in lists.iter().zip(&kept) {
                 for (first, end) in
                     [(0, list.len()), (list.len() / 3, list.len() / 2), (1, 14), (5, list.len())]
@@ -413,7 +417,7 @@ mod tests {
         let value = |place: usize| [Label::from_bits(place as u128), Label::from_bits(!(place as u128))];
         let in_cache = CACHE_BYTES / size_of::<[Label; 2]>();
         for (memory, count) in [(0, 5), (0, PAGE), (0, 3 * in_cache + PAGE / 2), (u64::MAX, 3 * PAGE)] {
-            let shelf = Shelf::new(1, memory, &mut rng).unwrap();
+            let shelf = ListPlace::new(1, memory, &mut rng).unwrap();
             let mut list = shelf.paged(count);
             for place in 0..count {
                 list.push(value(place)).unwrap();

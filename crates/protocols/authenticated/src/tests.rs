@@ -9,9 +9,9 @@ use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recip
 use brickwork_session::Unobserved;
 use brickwork_wire::memory_pair;
 
-fn job(program: &Arc<Program>, security: u32) -> Job {
+fn job(program: &Arc<Program>, security: u32) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
-    Job::new(program.clone(), security, identities)
+    AgreedJob::new(program.clone(), security, identities)
 }
 
 pub(super) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
@@ -94,7 +94,7 @@ fn over_these(
 fn play_job(
     cot: Cot,
     (left, right): (Channel, Channel),
-    job: &Job,
+    job: &AgreedJob,
     inputs: [&[bool]; 2],
     [of_garbler, of_evaluator]: [Hooks; 2],
 ) -> [Result<Report, Error>; 2] {

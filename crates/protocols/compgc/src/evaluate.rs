@@ -2,7 +2,7 @@
 //! evaluates the slots in the order of the program.
 
 use crate::decode::Decoding;
-use crate::layout::{Layout, Link};
+use crate::layout::{Layout, WireRun};
 use crate::linking::Linking;
 use crate::msg;
 use crate::preprocess::{Copy, Received, keys};
@@ -11,7 +11,7 @@ use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::Labels;
-use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
 use brickwork_primitives::solder::Soldering;
 
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> Result<(), Error> {
@@ -41,7 +41,7 @@ pub(super) fn evaluator(
         count => unpack(&party.run.channel.receive(msg::DECODING, count.div_ceil(8))?, count)?,
     };
     let mut links = links.iter();
-    let mut soldering = |link: &Link| match link.free {
+    let mut soldering = |link: &WireRun| match link.free {
         true => Soldering::default(),
         false => {
             bytemuck::cast(*links.next().expect("the garbler sent a label for each link that is not free"))

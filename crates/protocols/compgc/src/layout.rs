@@ -7,14 +7,14 @@ use crate::linking::Linking;
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Port, Program, Recipient, Slot, Wire};
-use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
 
 /// The most copies of a component that are garbled side by side: the lanes of the kernels.
 pub(super) const LANES: usize = 16;
 
 /// A run of consecutive wires of the program that lead to consecutive inputs of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct WireRun {
     pub from: Wire,
     /// The index of the first input among the inputs of all slots.
     pub to: usize,
@@ -36,7 +36,7 @@ pub(super) struct Layout<'p> {
     /// For each slot the index of its first input among the inputs of all slots; the last entry is the total.
     pub first_inputs: Vec<usize>,
     /// The links of all slots, in the order of the slots; none with `naive`.
-    pub links: Vec<Link>,
+    pub links: Vec<WireRun>,
     /// For each slot its first link; the last entry is the total.
     first_links: Vec<usize>,
     /// With `scmc`, the linked values: the wires of each input port of the program and each output port of a
@@ -124,7 +124,7 @@ impl<'p> Layout<'p> {
             let mut to = self.first_inputs[k];
             for run in runs(slot) {
                 let free = std::mem::take(&mut fresh[value[run[0] as usize] as usize]);
-                self.links.push(Link { from: run[0], to, wires: run.len(), free });
+                self.links.push(WireRun { from: run[0], to, wires: run.len(), free });
                 to += run.len();
             }
             self.first_links[k + 1] = self.links.len();
@@ -165,7 +165,7 @@ impl<'p> Layout<'p> {
         let first = self.program.slot(slot).first_output as usize;
         first..first + self.component(slot).1.circuit.outputs().len()
     }
-    pub fn links_of(&self, slot: usize) -> &[Link] {
+    pub fn links_of(&self, slot: usize) -> &[WireRun] {
         &self.links[self.first_links[slot]..self.first_links[slot + 1]]
     }
 

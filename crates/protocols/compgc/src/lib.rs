@@ -46,7 +46,7 @@ mod stored;
 mod tests;
 
 use brickwork_base::{Error, Party};
-use brickwork_session::{Job, Metered, Observer, Protocol};
+use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
@@ -57,7 +57,7 @@ use report::report;
 pub use report::{COMPUTATIONAL_BITS, CompGc, Report, WARNING, promise};
 pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock};
 
-impl Protocol for CompGc {
+impl SessionProtocol for CompGc {
     const NAME: &'static str = "compgc";
     const CODE: [u8; 2] = *b"CG";
     const PHASES: &'static [&'static str] =
@@ -72,7 +72,7 @@ impl Protocol for CompGc {
 
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         &linking: &Linking,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -82,7 +82,7 @@ impl Protocol for CompGc {
 
     fn evaluator(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         &linking: &Linking,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -99,7 +99,7 @@ impl Protocol for CompGc {
 /// program's tables are too large for this machine's addresses.
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     linking: Linking,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -119,7 +119,7 @@ pub fn garbler(
 /// As [`garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     linking: Linking,
     input: &[bool],
     observer: impl Observer + 'static,

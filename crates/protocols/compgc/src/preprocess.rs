@@ -12,9 +12,9 @@ use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::stop::{look, looking};
 use brickwork_circuit::Circuit;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
-use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
+use brickwork_primitives::garbling::{Collect, GarblingKeys, GarblingScheme as _, HalfGates, Schedule};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_primitives::receive;
 
@@ -33,7 +33,7 @@ pub(super) struct Garbled {
 /// The evaluator's results.
 pub(super) struct Received {
     /// The choice of each OT, and the label that the evaluator got.
-    pub choices: Secrets<u8>,
+    pub choices: SecretBlocks<u8>,
     pub ots: Labels,
     /// For each slot the copy that it uses, and the tables of all slots.
     pub copies: Vec<Copy>,

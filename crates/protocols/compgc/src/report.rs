@@ -15,7 +15,7 @@ pub const WARNING: &str = "--protocol compgc is semi-honest: a peer that departs
 
 /// Makes the promise of a run. Only the name of the linking differs between linkings.
 pub fn promise(linking: Linking) -> Promise {
-    let linking = session::Linking { name: linking.name().into(), garbled: linking.garbled().into() };
+    let linking = session::LinkingPromise { name: linking.name().into(), garbled: linking.garbled().into() };
     Promise { linking: Some(linking), ..Promise::semi_honest(COMPUTATIONAL_BITS, WARNING) }
 }
 

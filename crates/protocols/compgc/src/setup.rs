@@ -67,7 +67,7 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
     let greeting = Greeting::send::<CompGc>(&mut run.channel, Party::Garbler, terms, &digests(layout))?;
     let side = Direction::GarblerSends;
-    let begun = base::Begun::send(
+    let begun = base::BegunSeries::send(
         &mut run.channel,
         side,
         &greeting.digest(),
@@ -93,7 +93,7 @@ pub(super) fn evaluator(
     let rng = Rng::new("brickwork compgc evaluator")?;
     let greeting = Greeting::send::<CompGc>(&mut run.channel, Party::Evaluator, terms, &digests(layout))?;
     let side = Direction::EvaluatorSends;
-    let begun = base::Begun::send(
+    let begun = base::BegunSeries::send(
         &mut run.channel,
         side,
         &greeting.digest(),

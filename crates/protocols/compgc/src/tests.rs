@@ -12,9 +12,9 @@ use brickwork_primitives::Labels;
 use brickwork_session::Unobserved;
 use brickwork_wire::{Tag, memory_pair};
 
-fn job(program: &Arc<Program>) -> Job {
+fn job(program: &Arc<Program>) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
-    Job::new(program.clone(), 40, identities)
+    AgreedJob::new(program.clone(), 40, identities)
 }
 
 fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {

@@ -10,7 +10,7 @@ use super::items::{ComponentItems, Items, Origin};
 use brickwork_base::label::Label;
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::authenticator::{Authenticator, Hasher};
-use brickwork_primitives::commit::{Places, Row, Shares};
+use brickwork_primitives::commit::{CommitmentRow, Places, Shares};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
@@ -21,9 +21,9 @@ pub(super) struct GarblerAuthenticators {
     pub at: Places,
     /// The number of authenticators of both kinds that the session made before these.
     pub made: u64,
-    pub wires: Row,
+    pub wires: CommitmentRow,
     /// The offsets of the heads of input authenticators; empty for plain ones.
-    pub offsets: Row,
+    pub offsets: CommitmentRow,
 }
 
 /// The evaluator's authenticators of one kind, bucket after bucket.

@@ -9,7 +9,7 @@ use super::items::Origin;
 use super::tables::Tables;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_circuit::{Circuit, ComponentDigest};
-use brickwork_primitives::commit::{Places, Row, Shares};
+use brickwork_primitives::commit::{CommitmentRow, Places, Shares};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
@@ -59,9 +59,9 @@ pub(super) struct GarblerBatch {
     /// The places of the heads' commitments.
     pub at: Places,
     /// The inputs of the heads: `[bucket][input wire]`.
-    pub inputs: Row,
+    pub inputs: CommitmentRow,
     /// The offsets of the heads: `[bucket]`.
-    pub offsets: Row,
+    pub offsets: CommitmentRow,
 }
 
 /// The evaluator's chosen copies of a component, bucket after bucket.

@@ -40,7 +40,8 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::{Party, Program, Wire};
 use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{
-    self, ClaimGroup, Claimed, Claims, Column, Each, Proof, Receiver, Row, Sender, Shares, Weights,
+    self, ClaimGroup, Claimed, Claims, Column, CommitmentRow, EachClaim, Proof, Receiver, Sender, Shares,
+    Weights,
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
@@ -50,7 +51,7 @@ use brickwork_primitives::spill::{Spill, SpilledVec};
 const LABELS_AT_ONCE: usize = 1 << 16;
 
 /// The shares of both parties' commitments that claims about a program refer to.
-pub(super) struct View<'a> {
+pub(super) struct ClaimShares<'a> {
     layout: &'a Layout,
     /// The shares of the wires, for each set of locations.
     locations: Vec<&'a Shares>,
@@ -60,7 +61,7 @@ pub(super) struct View<'a> {
     batches: Vec<(Shape, &'a Shares, &'a Shares)>,
 }
 
-impl View<'_> {
+impl ClaimShares<'_> {
     /// Gathers the commitments of these wires as columns, one list for each set of locations. Keeps for each
     /// wire its set and its place in the list.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
@@ -97,14 +98,14 @@ impl Gathered {
 }
 
 /// The garbler's values at the locations of one set. They may be read several times.
-pub(super) struct Values {
+pub(super) struct LocationValues {
     wires: Labels,
     /// The offsets of the input authenticators.
     offsets: Labels,
 }
 
 impl GarblerReady {
-    pub fn view(&self) -> View<'_> {
+    pub fn view(&self) -> ClaimShares<'_> {
         let GarblerReady {
             material: ProgramMaterial { layout, batches, input_authenticators, .. }, ots, ..
         } = self;
@@ -113,7 +114,7 @@ impl GarblerReady {
         let batches =
             batches.iter().map(|c| (c.batch.shape, c.batch.inputs.shares(), c.batch.offsets.shares()));
         let input_offsets = input_authenticators.iter().map(|g| g.offsets.shares()).collect();
-        View {
+        ClaimShares {
             layout,
             locations: authenticators.chain([ots.wires.shares()]).collect(),
             input_offsets,
@@ -137,7 +138,7 @@ impl GarblerReady {
 }
 
 impl EvaluatorReady {
-    pub fn view(&self) -> View<'_> {
+    pub fn view(&self) -> ClaimShares<'_> {
         let EvaluatorReady {
             material: ProgramMaterial { layout, batches, input_authenticators, .. },
             ots,
@@ -147,7 +148,7 @@ impl EvaluatorReady {
             batches.iter().map(|c| &c.authenticators).chain(input_authenticators).map(|g| &g.wires);
         let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets));
         let input_offsets = input_authenticators.iter().map(|g| &g.offsets).collect();
-        View {
+        ClaimShares {
             layout,
             locations: authenticators.chain([&ots.wires]).collect(),
             input_offsets,
@@ -244,7 +245,7 @@ impl GarblerClaims<'_> {
         &'a self,
         [ka, ot]: [&'a Shares; 2],
         material: &'a GarblerMaterial,
-        view: &'a View<'a>,
+        view: &'a ClaimShares<'a>,
         all: &mut Claims<'a>,
     ) {
         self.openings.claims([ka, ot], &material.batches, &material.input_authenticators, all);
@@ -265,7 +266,7 @@ impl EvaluatorReady {
         [ka, ot]: [&'a Shares; 2],
         program: &'a Program,
         opened: &'a EvaluatorOpenings,
-        view: &'a View<'a>,
+        view: &'a ClaimShares<'a>,
         all: &mut Claims<'a>,
     ) {
         opened.claims([ka, ot], &self.material.batches, &self.material.input_authenticators, all);
@@ -288,7 +289,7 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(program: &Program, view: &View) -> Self {
+    fn of(program: &Program, view: &ClaimShares) -> Self {
         let layout = view.layout;
         let mut firsts = vec![0];
         firsts.extend(view.batches.iter().zip(&layout.slots).scan(0, |sum, ((shape, ..), slots)| {
@@ -328,14 +329,14 @@ impl Uses {
 fn claims<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
-    view: &'a View<'a>,
+    view: &'a ClaimShares<'a>,
     (solderings, sealed): (Vec<Solderings<'a>>, Solderings<'a>),
 ) {
     let each = |all: &mut Claims<'a>, solderings: Solderings<'a>, wires: usize| {
         let openings = move |item: usize, of: Range<usize>, values: &mut [Label]| {
             solderings.openings(item * wires + of.start..item * wires + of.end, values);
         };
-        all.each(Each::new(solderings.len() / wires, wires).are(openings))
+        all.each(EachClaim::new(solderings.len() / wires, wires).are(openings))
     };
     let mut groups: Vec<ClaimGroup> = view
         .batches
@@ -367,7 +368,7 @@ fn claims<'a>(
 fn weigh_locations<'a>(
     all: &mut Claims<'a>,
     program: &'a Program,
-    view: &'a View<'a>,
+    view: &'a ClaimShares<'a>,
     sealed: Solderings<'a>,
     groups: Vec<ClaimGroup>,
 ) {
@@ -423,7 +424,7 @@ pub(super) struct GarblerReady {
     pub material: GarblerMaterial,
     pub ots: GarblerInputOts,
     /// The values at the locations of each set.
-    values: Vec<Values>,
+    values: Vec<LocationValues>,
 }
 
 /// The evaluator's part of a program whose components are soldered together. It can be evaluated once.
@@ -454,7 +455,7 @@ impl Joined {
         &'a self,
         offsets: [&'a Shares; 2],
         program: &'a Program,
-        view: &'a View<'a>,
+        view: &'a ClaimShares<'a>,
         all: &mut Claims<'a>,
     ) {
         if let Joined::Claimed(ready, opened) = self {
@@ -472,7 +473,7 @@ impl Joined {
 }
 
 /// Sends the solderings of the program. They are not proven yet.
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     program: &Program,
     material: GarblerMaterial,
@@ -487,9 +488,9 @@ pub(super) fn garbler<C: commit::Scheme>(
         .chain(&material.input_authenticators)
         .map(|g| (&g.wires, Some(&g.offsets)));
     let values = authenticators.chain([(&ots.wires, None)]).map(|(wires, offsets)| {
-        Ok(Values {
+        Ok(LocationValues {
             wires: wires.values()?,
-            offsets: offsets.map_or_else(|| Ok(Labels::default()), Row::values)?,
+            offsets: offsets.map_or_else(|| Ok(Labels::default()), CommitmentRow::values)?,
         })
     });
     let values = values.collect::<Result<_, Error>>()?;
@@ -539,7 +540,7 @@ pub(super) fn garbler<C: commit::Scheme>(
 }
 
 /// Receives the solderings of the program. They are not proven yet.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     material: Claimed<EvaluatorMaterial>,
 ) -> Result<Claimed<EvaluatorReady>, Error> {
@@ -565,7 +566,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
 
 /// Proves the solderings. For material that was made for this program alone, also proves the openings of its
 /// OTs.
-pub(super) fn garbler_proves<C: commit::Scheme>(
+pub(super) fn garbler_proves<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     program: &Program,
     ready: &GarblerReady,
@@ -582,7 +583,7 @@ pub(super) fn garbler_proves<C: commit::Scheme>(
 }
 
 /// Checks the proof of the solderings and of the other claims that are not proven yet.
-pub(super) fn evaluator_verifies<C: commit::Scheme>(
+pub(super) fn evaluator_verifies<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     program: &Program,
     ready: Claimed<EvaluatorReady>,

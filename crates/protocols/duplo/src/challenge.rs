@@ -72,7 +72,7 @@ pub(super) struct Challenge {
 
 impl Challenge {
     pub fn expand(seed: &Seed, batch: &BatchSizes) -> Self {
-        let drawn = cut_and_choose::Challenge::draw(
+        let drawn = cut_and_choose::BatchChallenge::draw(
             &mut Rng::expand(seed, "brickwork cut-and-choose"),
             &batch.bucketing,
         );

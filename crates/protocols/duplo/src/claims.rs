@@ -12,7 +12,7 @@ use super::batch::Shape;
 use super::challenge::{Assigned, Assignment, Challenge, pair};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
-use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
+use brickwork_primitives::commit::{ClaimGroup, Claims, EachClaim, Shares, Weights};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
@@ -144,7 +144,10 @@ impl CopyClaims {
         };
         let unopened = move |copy, _| u8::from(!matches!(assignment.of(copy), Assigned::Opened(_)));
         claims.each(
-            Each::new(items, 1).are(delta_differences).with(&self.offsets, |_, _| 1).with_one(ka, unopened),
+            EachClaim::new(items, 1)
+                .are(delta_differences)
+                .with(&self.offsets, |_, _| 1)
+                .with_one(ka, unopened),
         );
 
         let soldered = move |item, wires, values: &mut [Label]| match assignment.of(item) {
@@ -155,7 +158,8 @@ impl CopyClaims {
             Assigned::Other(pair) => openings.solderings.openings(of_item(pair, inputs, &wires), values),
         };
         let not_a_head = move |copy, _| u8::from(!matches!(assignment.of(copy), Assigned::Head(_)));
-        let solderings = claims.each(Each::new(items, inputs).are(soldered).with(&self.inputs, not_a_head));
+        let solderings =
+            claims.each(EachClaim::new(items, inputs).are(soldered).with(&self.inputs, not_a_head));
         claims.weighted(openings.head_inputs, move |weights, first, sums| {
             each_item(sums, first, inputs, |bucket, wire, sums| {
                 let others = &openings.chosen[bucket * batch.size + 1..(bucket + 1) * batch.size];
@@ -183,7 +187,9 @@ impl CopyClaims {
         let flipped = move |copy, wire| {
             assignment.place(copy).map_or_else(|k| openings.outputs.flip(k * outputs + wire), |_| 0)
         };
-        claims.each(Each::new(items, outputs).are(output).with(&self.outputs, |_, _| 1).with_one(ka, flipped))
+        claims.each(
+            EachClaim::new(items, outputs).are(output).with(&self.outputs, |_, _| 1).with_one(ka, flipped),
+        )
     }
 }
 
@@ -326,7 +332,7 @@ impl AuthenticatorClaims {
 
         let not_a_head = |authenticator, _| 1 - self.heads.get(authenticator);
         let flipped = |authenticator, _| self.flips.get(authenticator);
-        let each = Each::new(items, 1).with(&self.wires, not_a_head);
+        let each = EachClaim::new(items, 1).with(&self.wires, not_a_head);
         let solderings =
             claims.each(if plain { each.with_one(ka, flipped) } else { each.with(&self.offsets, flipped) });
         if let Some(opened) = opened {
@@ -366,7 +372,7 @@ impl AuthenticatorClaims {
         }
         let unopened = |authenticator, _| 1 - self.opened.get(authenticator);
         let delta_differences =
-            claims.each(Each::new(items, 1).with(&self.offsets, |_, _| 1).with_one(ka, unopened));
+            claims.each(EachClaim::new(items, 1).with(&self.offsets, |_, _| 1).with_one(ka, unopened));
         if let Some(opened) = opened {
             claims.values(opened.authenticators.len(), move |weights, first, values, of| {
                 let places = first..first + values.len();

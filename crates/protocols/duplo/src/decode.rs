@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use super::authenticators::{AtHand, EvaluatorAuthenticators};
 use super::build::{EvaluatorReady, GarblerReady};
-use super::evaluate::Evaluated;
+use super::evaluate::ValidLabels;
 use super::layout::WireLocation;
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
@@ -57,7 +57,7 @@ fn by_port(program: &Program, private: usize, bits: &[bool]) -> Vec<bool> {
     program.outputs().iter().filter(|o| o.to.includes(Party::Garbler)).flat_map(&mut take).collect()
 }
 
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     program: &Program,
     ready: &GarblerReady,
@@ -86,11 +86,11 @@ pub(super) fn garbler<C: commit::Scheme>(
 }
 
 /// Returns the evaluator's outputs, and true if they were recovered.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     program: &Program,
     ready: &EvaluatorReady,
-    evaluated: &Evaluated,
+    evaluated: &ValidLabels,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
     let Evaluator { core: EvaluatorCore { run, rng, hooks, session, .. }, delta_ka: known, stock, .. } =
@@ -137,7 +137,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
 }
 
 /// Returns the evaluated labels of the sealed outputs and then of the shared outputs.
-fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels, Error> {
+fn honest_labels(ready: &EvaluatorReady, evaluated: &ValidLabels) -> Result<Labels, Error> {
     let EvaluatorReady { material, solderings, .. } = ready;
     let layout = &material.layout;
     let solderings = solderings.outputs.solderings.read(0..layout.sealed_outputs.len())?;
@@ -159,7 +159,7 @@ type Clear = Zeroizing<Vec<Vec<bool>>>;
 fn recover(
     program: &Program,
     material: &EvaluatorMaterial,
-    evaluated: &Evaluated,
+    evaluated: &ValidLabels,
     delta_ka: Delta,
     input: &[bool],
 ) -> Result<(Labels, Clear), Error> {
@@ -366,7 +366,7 @@ mod tests {
         // wrong bit.
         let labels = (0..43).map(|w| wire(w).of_bit(bit(w) ^ u8::from(w == 42))).collect();
         let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
-        let evaluated = Evaluated { labels: Labels::new(labels), indicators };
+        let evaluated = ValidLabels { labels: Labels::new(labels), indicators };
         let (labels, clear) = recover(&program, &material, &evaluated, delta_ka, &y).unwrap();
         assert_eq!(*clear, program.simulate(&x, &y));
         let private =

@@ -38,8 +38,8 @@ use brickwork_base::pool;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::one_or_two;
-use brickwork_primitives::commit::{self, Claims, Each, Receiver, Sender, Shares};
-use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_primitives::commit::{self, Claims, EachClaim, Receiver, Sender, Shares};
+use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
 
 /// The number of copies that one task evaluates side by side.
 const COPIES_A_TASK: usize = 16;
@@ -51,7 +51,7 @@ const OUTPUTS_A_TASK: usize = 128;
 const CANDIDATES_AT_ONCE: usize = 1 << 20;
 
 /// The results of the evaluation: a valid label for every wire.
-pub(super) struct Evaluated {
+pub(super) struct ValidLabels {
     /// The label of each global wire, at the head of its location.
     pub labels: Labels,
     /// σ of each wire in [`super::build::Layout::evaluator_outputs`].
@@ -59,7 +59,7 @@ pub(super) struct Evaluated {
 }
 
 /// Receives f, which is the evaluator's input masked with its choice bits, and returns it.
-pub(super) fn garbler_receives<C: commit::Scheme>(
+pub(super) fn garbler_receives<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
 ) -> Result<Vec<u8>, Error> {
@@ -70,7 +70,7 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
 
 /// Sends the labels of both parties' inputs. One proof covers the labels and all claims about the program
 /// that are not proven yet.
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
     of_program: Option<&GarblerClaims>,
@@ -107,7 +107,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     if let Some(of_program) = of_program {
         of_program.claims([&ka.shares, &ot.shares], material, &view, &mut claims);
     }
-    let of_inputs = Each::new(count, 1).with_one(&ot.shares, |k, _| e[k]);
+    let of_inputs = EachClaim::new(count, 1).with_one(&ot.shares, |k, _| e[k]);
     input_claims(of_inputs, [ots.committed.shares(), ots.wires.shares()], &mut claims);
     claims.bits(outputs.len(), |k, sum| {
         of_outputs.add(k, sum);
@@ -118,7 +118,7 @@ pub(super) fn garbler<C: commit::Scheme>(
 
 /// Makes the claims about the evaluator's inputs. Claim k is also about commitment k of each of
 /// `commitments`: to the OT's label, and to the wire.
-fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
+fn input_claims<'a>(each: EachClaim<'a>, commitments: [&'a Shares; 2], claims: &mut Claims<'a>) {
     let count = each.count();
     let group = claims.each(each);
     for shares in commitments {
@@ -130,15 +130,15 @@ fn input_claims<'a>(each: Each<'a>, commitments: [&'a Shares; 2], claims: &mut C
 }
 
 /// The message f: the evaluator's input, masked with the choice bits of its OTs.
-pub(super) struct Masked(Vec<u8>);
+pub(super) struct MaskedInput(Vec<u8>);
 
 /// Sends f. It depends on no message of the garbler, and reveals nothing, because the choice bits are random
 /// and secret.
-pub(super) fn evaluator_sends<C: commit::Scheme>(
+pub(super) fn evaluator_sends<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     ots: &[EvaluatorInputOts],
     input: &[bool],
-) -> Result<Masked, Error> {
+) -> Result<MaskedInput, Error> {
     let EvaluatorCore { run, hooks, .. } = &mut party.core;
     run.phase("evaluate");
     let choices = ots.iter().flat_map(|ots| ots.choices.iter());
@@ -146,18 +146,18 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
     let mut message = bits::pack(masked.iter().copied());
     hooks.alter(Point::MaskedInput, &mut message);
     run.channel.send(msg::MASKED_INPUT, &message)?;
-    Ok(Masked(masked))
+    Ok(MaskedInput(masked))
 }
 
 /// Receives the labels of both parties' inputs and evaluates all slots. One proof covers the labels and all
 /// claims about the program that are not proven yet.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     program: &Program,
     joined: Joined,
     input: &[bool],
-    Masked(masked): Masked,
-) -> Result<(EvaluatorReady, Evaluated), Error> {
+    MaskedInput(masked): MaskedInput,
+) -> Result<(EvaluatorReady, ValidLabels), Error> {
     let Evaluator {
         core: EvaluatorCore { run, receiver, hooks, .. },
         ka,
@@ -197,7 +197,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         let opening = |k: usize, _, values: &mut [Label]| {
             values[0] = sent[k].with_colour(ot_labels[k].colour() ^ u8::from(input[k]))
         };
-        let of_inputs = Each::new(count, 1).are(opening).with_one(ot, |k, _| e(sent[k], k));
+        let of_inputs = EachClaim::new(count, 1).are(opening).with_one(ot, |k, _| e(sent[k], k));
         input_claims(of_inputs, [ots, ot_wires], claims);
         claims.bits(outputs.len(), |k, sum| {
             of_outputs.add(k, sum);
@@ -228,7 +228,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
         return Err(Cheat::InputLabel.into());
     }
     pool::compute(|| evaluate_slots(program, &ready, hooks, &mut labels, delta_ka))?;
-    Ok((ready, Evaluated { labels, indicators }))
+    Ok((ready, ValidLabels { labels, indicators }))
 }
 
 /// Groups slots of a batch that do not depend on each other. Returns each batch with its slots, in the order

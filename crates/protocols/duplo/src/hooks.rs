@@ -90,7 +90,7 @@ mod honest {
     use super::Point;
     use crate::Parameters;
     use brickwork_circuit::Party;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
     use brickwork_stock::Ranges;
 
     /// The hooks of a normal build: none.
@@ -149,7 +149,7 @@ mod cheating {
     use brickwork_circuit::Party;
     use brickwork_harness::dealt;
     use brickwork_primitives::garbling::TableSink;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
     use brickwork_stock::Ranges;
 
     /// Alters the bytes of a party's state at a point.
@@ -196,7 +196,7 @@ mod cheating {
 
         /// Returns the keys of the OTs that `role` sends, and of those that it receives, if there is a
         /// dealer.
-        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
 

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use super::Error;
 use super::items::{Items, Origin};
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
-use brickwork_primitives::commit::{Places, Row, Shares};
+use brickwork_primitives::commit::{CommitmentRow, Places, Shares};
 
 /// The garbler's OTs: for each the label R for choice 0, and the committed wire of an input of the evaluator.
 pub(super) struct GarblerInputOts {
     pub at: Places,
     /// The committed labels R. In OTs for this program alone, those of the masking OTs follow.
-    pub committed: Row,
-    pub wires: Row,
+    pub committed: CommitmentRow,
+    pub wires: CommitmentRow,
 }
 
 /// The evaluator's OTs: for each the commitments to R and to the wire, the choice bit b, and the label R ⊕
@@ -22,7 +22,7 @@ pub(super) struct EvaluatorInputOts {
     /// The commitments to R. In OTs for this program alone, those of the masking OTs follow.
     pub committed: Shares,
     pub wires: Shares,
-    pub choices: Secrets<u8>,
+    pub choices: SecretBlocks<u8>,
     pub labels: Labels,
 }
 
@@ -84,8 +84,11 @@ impl GarblerInputOts {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
         }
-        let mut all =
-            GarblerInputOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
+        let mut all = GarblerInputOts {
+            at: Places::default(),
+            committed: CommitmentRow::default(),
+            wires: CommitmentRow::default(),
+        };
         for items in &all_items {
             all.committed.append(&items.committed);
             all.wires.append(&items.wires);

@@ -1,14 +1,14 @@
 //! Chooses the commitment scheme and the correlated OTs, over which the protocol's steps are generic.
 
 use brickwork_base::{Error, Security};
-use brickwork_primitives::commit::{self, Level, Scheme as _, split};
+use brickwork_primitives::commit::{self, CommitmentLevel, CommitmentScheme as _, split};
 use brickwork_primitives::ot::extension;
 
 /// The commitment scheme.
 pub type Commitments = split::Split;
 
 /// The sender of the commitments, which recomputes committed values of stock.
-pub(super) type CommitmentSender = <Commitments as commit::Scheme>::Sender;
+pub(super) type CommitmentSender = <Commitments as commit::CommitmentScheme>::Sender;
 
 /// The correlated OTs at the garbler, which has the offset.
 pub(super) type CotSender = extension::Sender;
@@ -20,7 +20,7 @@ pub(super) type CotReceiver = extension::Receiver;
 ///
 /// # Errors
 /// [`Error::Usage`] if no level has this security.
-pub(super) fn level(security: impl Into<Security>) -> Result<Level, Error> {
+pub(super) fn level(security: impl Into<Security>) -> Result<CommitmentLevel, Error> {
     let security = security.into();
     Commitments::level(security.level()).ok_or_else(|| {
         Error::Usage(match security.is_share() {

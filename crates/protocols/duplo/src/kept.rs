@@ -19,15 +19,15 @@ struct Wires<A> {
     origins: Vec<(String, Origin)>,
 }
 
-pub(super) struct Kept<A>(steps::Kept<Wires<A>>);
+pub(super) struct KeptCommitments<A>(steps::KeptSecrets<Wires<A>>);
 
-impl<A> Default for Kept<A> {
+impl<A> Default for KeptCommitments<A> {
     fn default() -> Self {
-        Kept(steps::Kept::default())
+        KeptCommitments(steps::KeptSecrets::default())
     }
 }
 
-impl<A: Items> Kept<A> {
+impl<A: Items> KeptCommitments<A> {
     /// Continues with the numbers of kept values that a log entry reserves.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ mod tests;
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit;
-use brickwork_session::{Job, Metered, Observer, Protocol, Terms};
+use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol, Terms};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
@@ -70,7 +70,7 @@ pub use parameters::{ItemCost, Parameters, Prices};
 pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial};
 use phases::Flights;
-pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
+pub use proposal::{Decompose, MAX_DECOMPOSITION_BYTES, Proposal, ProposalLimits};
 pub use report::{Aside, Duplo, Report, StepReport};
 pub use request::Request;
 pub use sessions::{EvaluatorBuilt, EvaluatorEvaluated, GarblerBuilt, GarblerEvaluated};
@@ -82,7 +82,7 @@ pub use stored::{
     Preprocessed, Stocked, in_stock, purpose_of_workers,
 };
 
-impl Protocol for Duplo {
+impl SessionProtocol for Duplo {
     const NAME: &'static str = "duplo";
     const CODE: [u8; 2] = *b"DU";
     const PHASES: &'static [&'static str] =
@@ -92,12 +92,12 @@ impl Protocol for Duplo {
         Departures { input: &[msg::MASKED_INPUT], outputs: &[msg::OUTPUT_LABELS] },
     ];
     type Proposal = Proposal;
-    type Limits<'a> = Limits<'a>;
+    type Limits<'a> = ProposalLimits<'a>;
     type Aside = Aside;
 
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         proposal: &Proposal,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -107,8 +107,8 @@ impl Protocol for Duplo {
 
     fn evaluator(
         channel: Channel,
-        job: &Job,
-        limits: &Limits<'_>,
+        job: &AgreedJob,
+        limits: &ProposalLimits<'_>,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
@@ -124,7 +124,7 @@ impl Protocol for Duplo {
 /// goes away, [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
@@ -138,7 +138,7 @@ pub fn garbler(
 /// As [`garbler`], and [`Error::Mismatch`] if the parameters are not for this program or exceed 2^-s.
 pub fn garbler_proposing(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     proposal: &Proposal,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -153,11 +153,11 @@ pub fn garbler_proposing(
 /// As [`garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_within(channel, job, &Limits::default(), input, observer)
+    evaluator_within(channel, job, &ProposalLimits::default(), input, observer)
 }
 
 /// Does the same as [`evaluator`], but also accepts other cuts of the program, and refuses proposals beyond
@@ -167,8 +167,8 @@ pub fn evaluator(
 /// As [`garbler`].
 pub fn evaluator_within(
     channel: Channel,
-    job: &Job,
-    limits: &Limits,
+    job: &AgreedJob,
+    limits: &ProposalLimits,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
@@ -176,9 +176,9 @@ pub fn evaluator_within(
 }
 
 /// Does the same as [`garbler`], with hooks. The numbers beside the calls are the crossings of the link.
-pub(crate) fn garbler_with<C: commit::Scheme>(
+pub(crate) fn garbler_with<C: commit::CommitmentScheme>(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     proposal: Proposal,
     input: &[bool],
     observer: Box<dyn Observer>,
@@ -208,10 +208,10 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
 }
 
 /// Does the same as [`evaluator`], with hooks. The numbers beside the calls are the crossings of the link.
-pub(crate) fn evaluator_with<C: commit::Scheme>(
+pub(crate) fn evaluator_with<C: commit::CommitmentScheme>(
     channel: Channel,
-    job: &Job,
-    limits: &Limits,
+    job: &AgreedJob,
+    limits: &ProposalLimits,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,

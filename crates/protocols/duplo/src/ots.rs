@@ -23,11 +23,11 @@ use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 pub use brickwork_primitives::binding::{Combinations, RevealedCombinations};
 use brickwork_primitives::commit::{
-    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Sender as _, Shares,
+    self, CommitmentRow, Lsb, New, Pending, Places, Proof, Receiver, Sender as _, Shares,
 };
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Metered;
@@ -41,8 +41,8 @@ pub(super) struct GarblerRandomCots {
 /// The garbler's OTs, after it has committed to their labels.
 pub(super) struct GarblerCommittedOts {
     at: Places,
-    committed: Row,
-    wires: Row,
+    committed: CommitmentRow,
+    wires: CommitmentRow,
     cots: GarblerRandomCots,
 }
 
@@ -58,7 +58,10 @@ pub(super) fn garbler_random_cots(
 }
 
 impl GarblerRandomCots {
-    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
+    pub fn commit<C: commit::CommitmentScheme>(
+        self,
+        party: &mut Garbler<C>,
+    ) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
         let first = sender.next_row();
         let mut committed = sender.begin_row(self.labels.len())?;
@@ -76,7 +79,7 @@ impl GarblerCommittedOts {
     }
 
     /// Receives E's sums and checks all of them, before G opens anything.
-    pub fn receive_revealed<C: commit::Scheme>(
+    pub fn receive_revealed<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
     ) -> Result<(GarblerInputOts, RevealedCombinations), Error> {
@@ -94,7 +97,7 @@ impl GarblerCommittedOts {
 
 /// The evaluator's choices and labels of fresh OTs; the masking OTs come last.
 pub(super) struct EvaluatorRandomCots {
-    choices: Secrets<u8>,
+    choices: SecretBlocks<u8>,
     labels: Labels,
     binding: usize,
 }
@@ -121,7 +124,7 @@ pub(super) fn evaluator_random_cots(
 }
 
 impl EvaluatorRandomCots {
-    pub fn receive<C: commit::Scheme>(
+    pub fn receive<C: commit::CommitmentScheme>(
         self,
         core: &mut EvaluatorCore<C>,
     ) -> Result<EvaluatorCommittedOts<Pending>, Error> {
@@ -146,7 +149,7 @@ impl EvaluatorCommittedOts<Pending> {
 
 impl EvaluatorCommittedOts<Shares> {
     /// Reveals random combinations of the OTs.
-    pub fn reveal<C: commit::Scheme>(
+    pub fn reveal<C: commit::CommitmentScheme>(
         self,
         core: &mut EvaluatorCore<C>,
     ) -> Result<(EvaluatorInputOts, RevealedCombinations), Error> {

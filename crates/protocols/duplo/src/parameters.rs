@@ -11,13 +11,13 @@ use brickwork_base::label::LABEL_BYTES;
 use brickwork_base::{Error, Security, at_most};
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
-use brickwork_primitives::commit::{Level, Scheme as _};
+use brickwork_primitives::commit::{CommitmentLevel, CommitmentScheme as _};
 use brickwork_primitives::cut_and_choose::{
-    BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper, alternatives,
+    BatchKind, BatchSpec, BucketRule, Bucketing, Budget, KnownBounds, Upper, alternatives,
 };
 use brickwork_primitives::ot::CotSender as _;
 use brickwork_session::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
-use brickwork_session::{self as session, Batch, Cheater, ItemKind, Promise, Spent};
+use brickwork_session::{self as session, BatchPromise, Cheater, CheckSpent, ItemKind, Promise};
 use brickwork_stock::GivenUp;
 
 /// Checks that cost little fail with probability at most 2^-(s + `MARGIN`).
@@ -89,7 +89,7 @@ pub(super) fn bound_of_origins<'a>(
 }
 
 /// Returns the terms of the sum that [`bound_of_origins`] computes.
-fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result<Vec<Spent>, Error> {
+fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result<Vec<CheckSpent>, Error> {
     let mut budget = spent_on_checks(&checks(security, STOCK_PROOFS, STOCK_PROOFS)?);
     let (mut seen, mut given_up) = (HashSet::new(), 0);
     for (name, origin) in origins {
@@ -100,22 +100,23 @@ fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result
     }
     if given_up > 0 {
         let bound_log2 = Upper::fixed(given_up).log2();
-        budget.push(Spent { check: "steps that were given up".into(), bound_log2 });
+        budget.push(CheckSpent { check: "steps that were given up".into(), bound_log2 });
     }
     Ok(budget)
 }
 
 /// Lists the failure probability of each check of a budget, for a report.
-fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
-    let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
+fn spent_on_checks(budget: &Budget) -> Vec<CheckSpent> {
+    let spent =
+        |(check, bound): &(&str, Upper)| CheckSpent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
 }
 
 /// Returns the failure probability of a batch's cut-and-choose, for a report; `None` if the batch has no
 /// slots.
-fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<Spent> {
+fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<CheckSpent> {
     let check = format!("cut-and-choose of {name}");
-    (bucketing.slots > 0).then(|| Spent { check, bound_log2: known_bound(kind, bucketing).log2() })
+    (bucketing.slots > 0).then(|| CheckSpent { check, bound_log2: known_bound(kind, bucketing).log2() })
 }
 
 /// Returns the base-2 logarithm of a share of the probability that the fixed checks of a session with stock
@@ -229,8 +230,8 @@ impl Parameters {
         else {
             return Ok(vec![self.clone()]);
         };
-        let limit = bucketing.bound(Rule::COMPONENT);
-        let others = alternatives(Rule::COMPONENT, bucketing.slots, limit).into_iter();
+        let limit = bucketing.bound(BucketRule::COMPONENT);
+        let others = alternatives(BucketRule::COMPONENT, bucketing.slots, limit).into_iter();
         let replaced = others.map(|bucketing| {
             let mut other = self.clone();
             other.components[largest] = bucketing;
@@ -480,10 +481,13 @@ impl Parameters {
         self.promise_of(batches.chain(authenticators).collect(), budget)
     }
 
-    fn promise_of(&self, batches: Vec<Batch>, budget: Vec<Spent>) -> Promise {
+    fn promise_of(&self, batches: Vec<BatchPromise>, budget: Vec<CheckSpent>) -> Promise {
         let level = level(self.security).expect("the level was checked when the parameters were chosen");
         Promise {
-            commitments: Some(session::Commitments { scheme: Commitments::NAME.into(), code: level.code }),
+            commitments: Some(session::CommitmentPromise {
+                scheme: Commitments::NAME.into(),
+                code: level.code,
+            }),
             batches,
             ..Promise::malicious(
                 Cheater::Garbler,
@@ -555,11 +559,11 @@ impl Prices {
         claim: 0.0,
     };
 
-    fn random(&self, level: &Level) -> f64 {
+    fn random(&self, level: &CommitmentLevel) -> f64 {
         self.commit_random + self.byte * level.random_bits as f64 / 8.0
     }
 
-    fn chosen(&self, level: &Level) -> f64 {
+    fn chosen(&self, level: &CommitmentLevel) -> f64 {
         self.commit_chosen + self.byte * level.chosen_bits as f64 / 8.0
     }
 
@@ -569,7 +573,7 @@ impl Prices {
     }
 
     /// Returns the price of a copy of this component.
-    pub fn of_component(&self, circuit: &Circuit, level: &Level) -> ItemCost {
+    pub fn of_component(&self, circuit: &Circuit, level: &CommitmentLevel) -> ItemCost {
         let (ands, inputs, outputs) =
             (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
         let others = circuit.gate_count() as f64 - ands;
@@ -584,7 +588,7 @@ impl Prices {
     }
 
     /// Returns the price of a plain authenticator.
-    pub fn of_plain(&self, level: &Level) -> ItemCost {
+    pub fn of_plain(&self, level: &CommitmentLevel) -> ItemCost {
         let made = self.random(level) + 32.0 * self.byte + 2.0 * self.hash_label;
         ItemCost {
             made,
@@ -593,7 +597,7 @@ impl Prices {
         }
     }
 
-    fn of_input(&self, level: &Level) -> ItemCost {
+    fn of_input(&self, level: &CommitmentLevel) -> ItemCost {
         let made = self.random(level) + self.chosen(level) + 32.0 * self.byte + 3.0 * self.hash_label;
         ItemCost {
             made,

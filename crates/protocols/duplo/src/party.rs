@@ -9,7 +9,7 @@ use super::authenticators::{
 use super::hooks::Hooks;
 use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::instance::{Commitments, CotReceiver, CotSender};
-use super::stock::{ProgramMaterial, Stock};
+use super::stock::{PartyStock, ProgramMaterial};
 use brickwork_base::Security;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool::Pool;
@@ -23,7 +23,7 @@ use brickwork_stock::Writers;
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
 /// The garbler of a session, between two programs.
-pub struct Garbler<C: commit::Scheme = Commitments> {
+pub struct Garbler<C: commit::CommitmentScheme = Commitments> {
     pub(super) run: Metered,
     pub(super) pool: Pool,
     pub(super) session: SessionId,
@@ -42,10 +42,10 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
     pub(super) counters: Counters,
     /// True after the session's first input: stock may then no longer be added.
     pub(super) used: bool,
-    pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts>,
+    pub(super) stock: PartyStock<GarblerComponent, GarblerAuthenticators, GarblerInputOts>,
 }
 
-impl<C: commit::Scheme> Garbler<C> {
+impl<C: commit::CommitmentScheme> Garbler<C> {
     /// Returns Δ_ka, the offset of all plain authenticators.
     pub(super) fn delta_ka(&self) -> Delta {
         Delta::new(self.ka.values[0].bits())
@@ -57,7 +57,7 @@ pub(super) type EvaluatorMaterial =
     ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
 /// The evaluator's state in a session before the first proof.
-pub(super) struct EvaluatorCore<C: commit::Scheme> {
+pub(super) struct EvaluatorCore<C: commit::CommitmentScheme> {
     pub run: Metered,
     pub pool: Pool,
     pub session: SessionId,
@@ -78,7 +78,7 @@ pub(super) struct EvaluatorCore<C: commit::Scheme> {
 }
 
 /// The evaluator of a session, between two programs.
-pub struct Evaluator<C: commit::Scheme = Commitments> {
+pub struct Evaluator<C: commit::CommitmentScheme = Commitments> {
     pub(super) core: EvaluatorCore<C>,
     /// The commitments to Δ_ka and Δ_ot.
     pub(super) ka: Shares,
@@ -90,7 +90,7 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) delta_ka: Zeroizing<Label>,
     /// True after the session's first input: stock may then no longer be added.
     pub(super) used: bool,
-    pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>,
+    pub(super) stock: PartyStock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>,
 }
 
 /// The state of a phase, with the thread pool that computes for its session.
@@ -104,13 +104,13 @@ impl<P: Pooled> Pooled for &mut P {
     }
 }
 
-impl<C: commit::Scheme> Pooled for Garbler<C> {
+impl<C: commit::CommitmentScheme> Pooled for Garbler<C> {
     fn pool(&self) -> &Pool {
         &self.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for Evaluator<C> {
+impl<C: commit::CommitmentScheme> Pooled for Evaluator<C> {
     fn pool(&self) -> &Pool {
         &self.core.pool
     }

@@ -106,7 +106,7 @@ pub(super) mod garbler {
     ///
     /// # Errors
     /// [`Error::Peer`] if the evaluator's sums of OTs are wrong, [`Error::Io`] if it goes away.
-    pub fn preprocess<C: commit::Scheme>(
+    pub fn preprocess<C: commit::CommitmentScheme>(
         party: &mut Garbler<C>,
         asked: Option<(&Request, &Parameters)>,
         ots: Option<GarblerRandomCots>,
@@ -118,7 +118,7 @@ pub(super) mod garbler {
     }
 
     /// Makes OTs if the material has none. Returns the material, and openings that must still be proven.
-    pub fn make_lacking_ots<C: commit::Scheme>(
+    pub fn make_lacking_ots<C: commit::CommitmentScheme>(
         party: &mut Garbler<C>,
         mut material: GarblerMaterial,
     ) -> Result<(GarblerMaterial, GarblerOpenings), Error> {
@@ -146,7 +146,7 @@ pub(super) mod garbler {
         ///
         /// # Errors
         /// [`Error::Mismatch`] if the peer runs another step, [`Error::Io`] if it goes away.
-        pub fn build<C: commit::Scheme>(
+        pub fn build<C: commit::CommitmentScheme>(
             party: &mut Garbler<C>,
             program: &Program,
             (material, openings): (GarblerMaterial, GarblerOpenings),
@@ -167,7 +167,7 @@ pub(super) mod garbler {
         ///
         /// # Errors
         /// [`Error::Peer`] if the evaluator's message is malformed, [`Error::Io`] if it goes away.
-        pub fn evaluate<C: commit::Scheme>(
+        pub fn evaluate<C: commit::CommitmentScheme>(
             mut self,
             party: &mut Garbler<C>,
             program: &Program,
@@ -186,7 +186,7 @@ pub(super) mod garbler {
             Ok(Evaluated(self.ready))
         }
 
-        fn prove<C: commit::Scheme>(
+        fn prove<C: commit::CommitmentScheme>(
             &mut self,
             party: &mut Garbler<C>,
             program: &Program,
@@ -205,7 +205,7 @@ pub(super) mod garbler {
         ///
         /// # Errors
         /// [`Error::Peer`] if the evaluator sends wrong labels of the garbler's outputs.
-        pub fn decode<C: commit::Scheme>(
+        pub fn decode<C: commit::CommitmentScheme>(
             self,
             party: &mut Garbler<C>,
             program: &Program,
@@ -219,7 +219,7 @@ pub(super) mod garbler {
     /// # Errors
     /// [`Error::Mismatch`] if the peer runs another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
     /// goes away, [`Error::Input`] if `input` has the wrong length.
-    pub fn step<C: commit::Scheme>(
+    pub fn step<C: commit::CommitmentScheme>(
         party: &mut Garbler<C>,
         step: &Step,
         agreement: Agreement,
@@ -249,7 +249,7 @@ pub(super) mod evaluator {
     use super::{Agreement, Error, Flights, Step, Unconfirmed};
     use brickwork_base::Party;
     use brickwork_circuit::Program;
-    use brickwork_kernels::Secrets;
+    use brickwork_kernels::SecretBlocks;
     use brickwork_primitives::commit::{self, Claimed, Receiver as _};
 
     /// Receives and checks the request's items, and completes OTs that were just made. In a session's first
@@ -258,7 +258,7 @@ pub(super) mod evaluator {
     ///
     /// # Errors
     /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
-    pub fn preprocess<C: commit::Scheme, A: Alongside>(
+    pub fn preprocess<C: commit::CommitmentScheme, A: Alongside>(
         core: &mut EvaluatorCore<C>,
         asked: Option<(&Request, &Parameters)>,
         ots: Option<EvaluatorRandomCots>,
@@ -271,7 +271,7 @@ pub(super) mod evaluator {
     }
 
     /// Makes OTs if the material has none. Returns the material, and openings that must still be proven.
-    pub fn make_lacking_ots<C: commit::Scheme>(
+    pub fn make_lacking_ots<C: commit::CommitmentScheme>(
         party: &mut Evaluator<C>,
         material: EvaluatorMaterial,
     ) -> Result<(Claimed<EvaluatorMaterial>, EvaluatorOpenings), Error> {
@@ -303,7 +303,7 @@ pub(super) mod evaluator {
         ///
         /// # Errors
         /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
-        pub fn build<C: commit::Scheme>(
+        pub fn build<C: commit::CommitmentScheme>(
             party: &mut Evaluator<C>,
             program: &Program,
             (material, opened): (Claimed<EvaluatorMaterial>, EvaluatorOpenings),
@@ -324,7 +324,7 @@ pub(super) mod evaluator {
         /// # Errors
         /// [`Error::Mismatch`] if the peer runs another step, [`Error::Peer`] if the garbler cheats,
         /// [`Error::Io`] if it goes away.
-        pub fn evaluate<C: commit::Scheme>(
+        pub fn evaluate<C: commit::CommitmentScheme>(
             self,
             party: &mut Evaluator<C>,
             program: &Program,
@@ -349,15 +349,15 @@ pub(super) mod evaluator {
                 Built::Proven(ready) => Joined::Proven(ready),
             };
             let (ready, evaluated) = evaluate::evaluator(party, program, joined, input, masked)?; // 9, 10, 11
-            Ok(Evaluated { ready, evaluated, input: Secrets::new(input.to_vec()) })
+            Ok(Evaluated { ready, evaluated, input: SecretBlocks::new(input.to_vec()) })
         }
     }
 
     /// A program after its evaluation.
     pub struct Evaluated {
         ready: EvaluatorReady,
-        evaluated: evaluate::Evaluated,
-        input: Secrets<bool>,
+        evaluated: evaluate::ValidLabels,
+        input: SecretBlocks<bool>,
     }
 
     impl Evaluated {
@@ -365,7 +365,7 @@ pub(super) mod evaluator {
         ///
         /// # Errors
         /// [`Error::Io`] if the garbler goes away.
-        pub fn decode<C: commit::Scheme>(
+        pub fn decode<C: commit::CommitmentScheme>(
             self,
             party: &mut Evaluator<C>,
             program: &Program,
@@ -379,7 +379,7 @@ pub(super) mod evaluator {
     /// # Errors
     /// [`Error::Mismatch`] if the peer runs another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
     /// goes away, [`Error::Input`] if `input` has the wrong length.
-    pub fn step<C: commit::Scheme>(
+    pub fn step<C: commit::CommitmentScheme>(
         party: &mut Evaluator<C>,
         step: &Step,
         agreement: Agreement,

@@ -46,7 +46,7 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
-    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Selection, Sender as _, Shares,
+    self, CommitmentRow, Lsb, New, Pending, Places, Proof, Receiver, Selection, Sender as _, Shares,
 };
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::cut_and_choose;
@@ -107,8 +107,8 @@ pub(super) struct GarblerKeyAuthenticators {
     origin: Origin,
     at: Places,
     made: u64,
-    wires: Row,
-    offsets: Row,
+    wires: CommitmentRow,
+    offsets: CommitmentRow,
 }
 
 impl GarblerKeyAuthenticators {
@@ -121,7 +121,7 @@ impl GarblerKeyAuthenticators {
 type RowValues = (Range<usize>, Labels);
 
 /// Reads the values of a range into `held`, unless `held` has them.
-fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
+fn read(row: &CommitmentRow, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
     if held.0 != places {
         held.1.resize(places.len(), Label::ZERO);
         let read =
@@ -135,7 +135,7 @@ fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Err
 }
 
 /// Makes the authenticators of both kinds and commits to them.
-pub(super) fn garbler_commits<C: commit::Scheme>(
+pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
 ) -> Result<[GarblerKeyAuthenticators; 2], Error> {
@@ -148,7 +148,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         let step = hooks.step(IN_HAND, count);
         let first = sender.next_row();
         let offsets = match kind {
-            AuthenticatorKind::Plain => Row::default(),
+            AuthenticatorKind::Plain => CommitmentRow::default(),
             AuthenticatorKind::Input => sender.row(&mut run.channel, count, Lsb::One)?,
         };
         let at = Places::begin([sender.next_row(), first]);
@@ -209,7 +209,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
 /// Writes the values of the chosen authenticators whose numbers are in `places`.
 fn chosen_values(
     assignment: &Assignment,
-    row: &Row,
+    row: &CommitmentRow,
     places: Range<usize>,
     values: &mut [Label],
 ) -> Result<(), Error> {
@@ -222,7 +222,7 @@ fn chosen_values(
 impl GarblerKeyAuthenticators {
     /// Opens the challenged authenticators and puts the others into buckets. `uses` are ranges that cover all
     /// buckets. Returns the authenticators of each use, and the flips of the solderings in buckets.
-    fn open<C: commit::Scheme>(
+    fn open<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
         seed: &Seed,
@@ -241,7 +241,7 @@ impl GarblerKeyAuthenticators {
         let of_use = |buckets: &Range<usize>| {
             let at = at.heads(&challenge.chosen[buckets.start * size..buckets.end * size], size);
             let heads = Arc::new(Selection::new(at.items.clone(), 1));
-            let offsets = if plain { Row::default() } else { offsets.pick(&heads) };
+            let offsets = if plain { CommitmentRow::default() } else { offsets.pick(&heads) };
             GarblerAuthenticators { origin, made, wires: wires.pick(&heads), offsets, at }
         };
         let authenticators = uses.iter().map(of_use).collect();
@@ -269,7 +269,7 @@ impl GarblerKeyAuthenticators {
 
     /// Opens the checked authenticators: sends the label of the challenged colour of a plain authenticator,
     /// or the offset of an input authenticator.
-    fn send_opened<C: commit::Scheme>(
+    fn send_opened<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         assignment: &Assignment,
@@ -295,7 +295,7 @@ impl GarblerKeyAuthenticators {
     }
 
     /// Sends S_g = Δ_g ⊕ Δ_ka of all `count` chosen authenticators.
-    fn send_delta_differences<C: commit::Scheme>(
+    fn send_delta_differences<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         assignment: &Assignment,
@@ -321,7 +321,7 @@ impl GarblerKeyAuthenticators {
     }
 
     /// Sends solderings from the head of each bucket to its other authenticators. Returns their flips.
-    fn solder_buckets<C: commit::Scheme>(
+    fn solder_buckets<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         assignment: &Assignment,
@@ -396,7 +396,7 @@ pub(super) struct GarblerOpenedCopies {
 }
 
 /// Opens the challenged items, and solders the outputs of each batch to their authenticators.
-pub(super) fn garbler_opens<C: commit::Scheme>(
+pub(super) fn garbler_opens<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     made: [GarblerKeyAuthenticators; 2],
     batches: Vec<preprocess::GarblerOpenedBatch>,
@@ -468,7 +468,7 @@ pub(super) struct EvaluatorKeyAuthenticators<C> {
 }
 
 /// Receives commitments and hashes of authenticators of both kinds.
-pub(super) fn evaluator_receives<C: commit::Scheme>(
+pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     core: &mut EvaluatorCore<C>,
     parameters: &Parameters,
     spill: &Spill,
@@ -732,7 +732,7 @@ pub(super) struct EvaluatorPrepared {
 
 /// Receives the openings for the challenges, and the solderings from the outputs of each batch to their
 /// authenticators.
-pub(super) fn evaluator_opens<C: commit::Scheme>(
+pub(super) fn evaluator_opens<C: commit::CommitmentScheme>(
     core: &mut EvaluatorCore<C>,
     received: [EvaluatorKeyAuthenticators<Shares>; 2],
     batches: Vec<EvaluatorBatch>,

@@ -31,7 +31,7 @@ use super::claims;
 use super::items::Origin;
 use super::party::EvaluatorCore;
 use super::request::Request;
-use super::tables::{self, Room, Tables};
+use super::tables::{self, TablePlace, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, Label};
@@ -40,11 +40,12 @@ use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{
-    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Selection, Sender as _, Shares,
+    self, CommitmentRow, Lsb, New, Pending, Places, Proof, Receiver, Selection, Sender as _, Shares,
 };
 use brickwork_primitives::cut_and_choose::BatchKind;
 use brickwork_primitives::garbling::{
-    GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TABLE_HASH_BYTES, TableSink, table_hash,
+    GarblingKeys, GarblingScheme as _, HalfGates, HashTables, Schedule, TABLE_HASH_BYTES, TableSink,
+    table_hash,
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
@@ -133,11 +134,11 @@ pub(super) struct GarblerCopies {
     shape: Shape,
     at: Places,
     /// `[copy][input wire]`.
-    inputs: Row,
+    inputs: CommitmentRow,
     /// `[copy]`.
-    offsets: Row,
+    offsets: CommitmentRow,
     /// `[copy][output wire]`.
-    outputs: Row,
+    outputs: CommitmentRow,
     schedule: Schedule,
     keys: GarblingKeys,
     deltas: Zeroizing<Vec<Delta>>,
@@ -158,11 +159,11 @@ pub(super) struct GarblerOpenedBatch {
     /// The number of each chosen copy in the batch.
     pub chosen: Vec<u32>,
     /// The outputs of all copies, `[copy][output wire]`.
-    pub outputs: Row,
+    pub outputs: CommitmentRow,
 }
 
 /// Reads the committed values of all wires of some copies, whose numbers ascend.
-fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Result<(), Error> {
+fn values_of(row: &CommitmentRow, each: usize, copies: &[u32], values: &mut [Label]) -> Result<(), Error> {
     let (Some(&first), Some(&last)) = (copies.first(), copies.last()) else { return Ok(()) };
     let span = (last - first) as usize + 1;
     if span == copies.len() {
@@ -184,7 +185,7 @@ fn values_of(row: &Row, each: usize, copies: &[u32], values: &mut [Label]) -> Re
 }
 
 /// Garbles the copies of each component and commits to them.
-pub(super) fn garbler_commits<C: commit::Scheme>(
+pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     request: &Request,
     parameters: &Parameters,
@@ -251,7 +252,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
 
 impl GarblerCopies {
     /// Opens the challenged copies, puts the others into buckets, and sends the tables of these.
-    pub fn open<C: commit::Scheme>(
+    pub fn open<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
         seed: &Seed,
@@ -267,7 +268,8 @@ impl GarblerCopies {
         self.send_tables(party, chosen, &deltas)?;
         let GarblerCopies { origin, component, at, inputs, offsets, outputs, .. } = self;
         let at = at.heads(chosen, shape.batch.size);
-        let heads = |row: &Row, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
+        let heads =
+            |row: &CommitmentRow, each: usize| row.pick(&Arc::new(Selection::new(at.items.clone(), each)));
         let batch = GarblerBatch {
             origin,
             component,
@@ -287,7 +289,7 @@ impl GarblerCopies {
     }
 
     /// Sends the openings of the copies `opened`: their offsets, then their input wires.
-    fn send_opened<C: commit::Scheme>(
+    fn send_opened<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         opened: &[u32],
@@ -325,7 +327,7 @@ impl GarblerCopies {
     }
 
     /// Sends S_c = Δ_c ⊕ Δ_ka of each chosen copy, whose offsets are `deltas`.
-    fn send_delta_differences<C: commit::Scheme>(
+    fn send_delta_differences<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         deltas: &[Delta],
@@ -348,7 +350,7 @@ impl GarblerCopies {
 
     /// Sends solderings from the inputs of each bucket's head to the inputs of its other copies. Returns
     /// their flips.
-    fn solder_buckets<C: commit::Scheme>(
+    fn solder_buckets<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         assignment: &Assignment,
@@ -395,7 +397,7 @@ impl GarblerCopies {
 
     /// Garbles the chosen copies again and sends their tables. Some copies are garbled while tables of the
     /// previous ones are sent.
-    fn send_tables<C: commit::Scheme>(
+    fn send_tables<C: commit::CommitmentScheme>(
         &self,
         party: &mut Garbler<C>,
         chosen: &[u32],
@@ -465,7 +467,7 @@ struct Hashed {
 }
 
 /// Receives the commitments to copies, and the hashes of their tables.
-pub(super) fn evaluator_receives<C: commit::Scheme>(
+pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     core: &mut EvaluatorCore<C>,
     request: &Request,
     parameters: &Parameters,
@@ -521,7 +523,7 @@ pub(super) struct EvaluatorOpenedBatch {
 
 impl EvaluatorCopies<Shares> {
     /// Receives the openings, garbles the opened copies again, and compares the hashes of the others' tables.
-    pub fn open<C: commit::Scheme>(
+    pub fn open<C: commit::CommitmentScheme>(
         self,
         core: &mut EvaluatorCore<C>,
         spill: &Spill,
@@ -615,19 +617,19 @@ impl Hashed {
     }
 
     /// Returns the place for the tables of the chosen copies: memory, or a segment on disk.
-    fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<Room<'a>, Error> {
+    fn room<'a>(&self, in_memory: &'a mut u64, segments: Option<&Writers>) -> Result<TablePlace<'a>, Error> {
         let Some(segments) = segments.filter(|_| self.shape.table_bytes > 0) else {
-            return Ok(Room::Here(in_memory));
+            return Ok(TablePlace::Here(in_memory));
         };
         let units = u32::try_from(self.shape.batch.chosen())
             .map_err(|_| Error::Usage("a batch must have fewer than 2^32 copies".into()))?;
         let each = self.shape.batch.size as u32;
         let bulk = Bulk { units, unit_bytes: self.shape.table_bytes as u64, each };
-        Ok(Room::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
+        Ok(TablePlace::Segment(Box::new(segments.begin(self.origin.serial, Some(bulk))?)))
     }
 
     /// Receives the tables of the chosen copies and compares them with the hashes.
-    fn receive_chosen(&self, run: &mut Metered, chosen: &[u32], room: Room) -> Result<Tables, Error> {
+    fn receive_chosen(&self, run: &mut Metered, chosen: &[u32], room: TablePlace) -> Result<Tables, Error> {
         let table_bytes = self.shape.table_bytes;
         if table_bytes == 0 {
             // Without AND gates all tables are empty, so each hash must be the hash of nothing.

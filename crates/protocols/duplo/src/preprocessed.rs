@@ -49,7 +49,7 @@ pub(super) struct GarblerCommitted {
 
 impl GarblerCommitted {
     /// Makes the requested items, and commits to them and to these OTs.
-    pub fn to<C: commit::Scheme>(
+    pub fn to<C: commit::CommitmentScheme>(
         party: &mut Garbler<C>,
         asked: Option<(&Request, &Parameters)>,
         ots: Option<GarblerRandomCots>,
@@ -67,7 +67,11 @@ impl GarblerCommitted {
     }
 
     /// Proves that all of these are valid commitments. A session's `first` proof also covers the offsets.
-    pub fn prove<C: commit::Scheme>(&self, party: &mut Garbler<C>, first: bool) -> Result<(), Error> {
+    pub fn prove<C: commit::CommitmentScheme>(
+        &self,
+        party: &mut Garbler<C>,
+        first: bool,
+    ) -> Result<(), Error> {
         let Garbler { run, sender, ka, ot, .. } = party;
         let mut new: Vec<New> = Vec::new();
         let mut claims = Claims::new();
@@ -82,7 +86,7 @@ impl GarblerCommitted {
     }
 
     /// Opens the challenged items after E has revealed its sums of OTs.
-    pub fn open<C: commit::Scheme>(
+    pub fn open<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
     ) -> Result<(GarblerPreprocessed, GarblerOpenings), Error> {
@@ -183,7 +187,7 @@ pub(super) struct EvaluatorCommitted<C> {
 
 impl EvaluatorCommitted<Pending> {
     /// Receives the commitments to the requested items, and to these OTs.
-    pub fn to<C: commit::Scheme>(
+    pub fn to<C: commit::CommitmentScheme>(
         core: &mut EvaluatorCore<C>,
         asked: Option<(&Request, &Parameters)>,
         ots: Option<EvaluatorRandomCots>,
@@ -223,7 +227,7 @@ impl EvaluatorCommitted<Pending> {
 
     /// Checks that all of these are valid commitments. A session's first proof also covers its offsets
     /// (`alongside`).
-    pub fn verify<C: commit::Scheme, A: Alongside>(
+    pub fn verify<C: commit::CommitmentScheme, A: Alongside>(
         self,
         core: &mut EvaluatorCore<C>,
         alongside: A,
@@ -239,7 +243,7 @@ impl EvaluatorCommitted<Pending> {
 
 impl EvaluatorCommitted<Shares> {
     /// Challenges the garbler and checks its openings.
-    pub fn open<C: commit::Scheme>(
+    pub fn open<C: commit::CommitmentScheme>(
         self,
         core: &mut EvaluatorCore<C>,
     ) -> Result<(Claimed<EvaluatorPreprocessed>, EvaluatorOpenings), Error> {

@@ -19,7 +19,7 @@ use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::spill;
-use brickwork_session::{Answer, Digests, Job, Metered, OTHER_PROGRAM};
+use brickwork_session::{AgreedJob, Answer, Digests, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
 /// The most bytes of a cut's name.
@@ -42,14 +42,14 @@ pub type Decompose<'a> = dyn Fn(&str) -> Result<Arc<Program>, Error> + 'a;
 
 /// An evaluator's limits for proposals.
 #[derive(Clone, Copy, Default)]
-pub struct Limits<'a> {
+pub struct ProposalLimits<'a> {
     /// The most bytes of memory, as `plan` predicts them.
     pub memory_bytes: Option<u64>,
     /// Makes other cuts of the program. Without it only the job's own cut is accepted.
     pub decompose: Option<&'a Decompose<'a>>,
 }
 
-impl std::fmt::Debug for Limits<'_> {
+impl std::fmt::Debug for ProposalLimits<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Limits")
             .field("memory_bytes", &self.memory_bytes)
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Limits<'_> {
 
 impl Proposal {
     /// Makes a proposal of the job's program in its own cut.
-    pub fn given(job: &Job, parameters: Parameters) -> Self {
+    pub fn given(job: &AgreedJob, parameters: Parameters) -> Self {
         Proposal { program: job.program.clone(), parameters }
     }
 
@@ -69,7 +69,7 @@ impl Proposal {
     /// # Errors
     /// [`Error::Mismatch`] if the proposal is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's
     /// name is too long.
-    pub(super) fn checked(&self, job: &Job) -> Result<Self, Error> {
+    pub(super) fn checked(&self, job: &AgreedJob) -> Result<Self, Error> {
         let name = &self.parameters.decomposition;
         if name.len() > MAX_DECOMPOSITION_BYTES {
             return Err(Error::Usage(format!(
@@ -83,14 +83,14 @@ impl Proposal {
     }
 
     /// Returns the digests of a job and of this proposal, for the greeting.
-    pub(super) fn digests(&self, job: &Job) -> Digests {
+    pub(super) fn digests(&self, job: &AgreedJob) -> Digests {
         let parameters = digest(&self.program, &self.parameters);
         Digests { stock: false, program: job.program.digest(), parameters }
     }
 
     /// Sends the proposal, right after the greeting.
     pub(super) fn send(&self, channel: &mut Channel) -> Result<(), Error> {
-        Decomposition::of(&self.program, &self.parameters.decomposition).send(channel)?;
+        CutMessage::of(&self.program, &self.parameters.decomposition).send(channel)?;
         channel.send(PROPOSAL, &self.parameters.proposal())
     }
 
@@ -103,10 +103,10 @@ impl Proposal {
         run: &mut Metered,
         hooks: &Hooks,
         answer: &Answer,
-        job: &Job,
-        limits: &Limits,
+        job: &AgreedJob,
+        limits: &ProposalLimits,
     ) -> Result<Self, Error> {
-        let cut = Decomposition::receive(&mut run.channel)?;
+        let cut = CutMessage::receive(&mut run.channel)?;
         // Work that depends on the program belongs to the phase preprocess.
         run.phase("preprocess");
         let program = cut.make(&job.program, limits.decompose)?;
@@ -137,19 +137,19 @@ impl Proposal {
 
 /// The message with the garbler's cut of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Decomposition {
+pub(super) struct CutMessage {
     /// The digest of the program in this cut.
     digest: [u8; DIGEST],
     /// The name of the cut; empty for the cut that both parties have.
     pub name: String,
 }
 
-impl Decomposition {
+impl CutMessage {
     /// The message that proposes no other cut.
-    pub const NONE: Decomposition = Decomposition { digest: [0; DIGEST], name: String::new() };
+    pub const NONE: CutMessage = CutMessage { digest: [0; DIGEST], name: String::new() };
 
     pub fn of(program: &Program, name: &str) -> Self {
-        Decomposition { digest: program.digest(), name: name.to_owned() }
+        CutMessage { digest: program.digest(), name: name.to_owned() }
     }
 
     /// Sends the message, right after the greeting.
@@ -161,7 +161,7 @@ impl Decomposition {
         let bytes = channel.receive_up_to(DECOMPOSITION, DIGEST + MAX_DECOMPOSITION_BYTES)?;
         let (digest, name) = bytes.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
         let name = str::from_utf8(name).map_err(|_| Cheat::UnexpectedMessage)?;
-        Ok(Decomposition { digest: *digest, name: name.to_owned() })
+        Ok(CutMessage { digest: *digest, name: name.to_owned() })
     }
 
     /// Returns the evaluator's own program in this cut.
@@ -169,7 +169,7 @@ impl Decomposition {
     /// # Errors
     /// [`Error::Mismatch`] if this party cannot make the cut, or gets a different program than the garbler.
     pub fn make(&self, given: &Arc<Program>, decompose: Option<&Decompose>) -> Result<Arc<Program>, Error> {
-        let Decomposition { digest, name } = self;
+        let CutMessage { digest, name } = self;
         let program = match decompose {
             Some(decompose) => decompose(name)?,
             None if name.is_empty() => given.clone(),
@@ -179,7 +179,7 @@ impl Decomposition {
                 )));
             }
         };
-        if *self != Decomposition::NONE && program.digest() != *digest {
+        if *self != CutMessage::NONE && program.digest() != *digest {
             return Err(Error::Mismatch(match &name[..] {
                 "" => OTHER_PROGRAM.into(),
                 name => {

@@ -25,7 +25,7 @@ use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::stock_ot_binding;
 use super::party::EvaluatorCore;
 use super::report::Duplo;
-use super::stock::Stock;
+use super::stock::PartyStock;
 use super::{Cheat, Error, Evaluator, Garbler, Hooks, Point, Proposal, Terms, msg};
 use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::pool::Pool;
@@ -38,7 +38,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;
-use brickwork_session::{Answer, Digests, Greeting, Job, Metered};
+use brickwork_session::{AgreedJob, Answer, Digests, Greeting, Metered};
 
 /// The settings for a session's setup.
 pub(super) struct SetupRequest<'a> {
@@ -54,7 +54,7 @@ pub(super) struct SetupRequest<'a> {
 
 impl<'a> SetupRequest<'a> {
     /// Returns the settings for the garbler of one run, whose OTs are made at once.
-    pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
+    pub fn proposed(job: &AgreedJob, proposal: &'a Proposal, terms: &'a Terms) -> Self {
         let (ots, binding) =
             (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
         SetupRequest { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
@@ -107,8 +107,8 @@ fn claims<'a>(
 
 /// Base OTs that were begun, or keys from a dealer.
 enum BaseOts {
-    Begun(base::Begun),
-    Dealt(base::Keys),
+    Begun(base::BegunSeries),
+    Dealt(base::SeriesKeys),
 }
 
 impl BaseOts {
@@ -126,7 +126,7 @@ impl BaseOts {
         }
         let sends =
             if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
-        Ok(BaseOts::Begun(base::Begun::send(
+        Ok(BaseOts::Begun(base::BegunSeries::send(
             &mut run.channel,
             sends,
             &greeting.digest(),
@@ -136,7 +136,7 @@ impl BaseOts {
         )?))
     }
 
-    fn finish(self, run: &mut Metered, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
+    fn finish(self, run: &mut Metered, answer: &Answer, send: usize) -> Result<base::SeriesKeys, Error> {
         match self {
             BaseOts::Begun(begun) => begun.receive(&mut run.channel, &answer.digest, &answer.session, send),
             BaseOts::Dealt(keys) => Ok(keys),
@@ -146,7 +146,7 @@ impl BaseOts {
 
 /// Sets the garbler up; returns its session, whose first proof is still to come and must include
 /// [`offset_claims`].
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     mut run: Metered,
     request: &SetupRequest,
     mut hooks: Hooks,
@@ -200,7 +200,7 @@ pub(super) fn garbler<C: commit::Scheme>(
         binding,
         counters: Counters::of_setup()?,
         used: false,
-        stock: Stock::new(),
+        stock: PartyStock::new(),
     };
     Ok((garbler, cots))
 }
@@ -275,7 +275,7 @@ pub(super) struct Offsets {
 
 impl Offsets {
     /// Makes a session with these offsets.
-    pub fn of_session<C: commit::Scheme>(self, core: EvaluatorCore<C>) -> Evaluator<C> {
+    pub fn of_session<C: commit::CommitmentScheme>(self, core: EvaluatorCore<C>) -> Evaluator<C> {
         let Offsets { ka, ot, ot_delta_difference } = self;
         Evaluator {
             core,
@@ -284,13 +284,13 @@ impl Offsets {
             ot_delta_difference,
             delta_ka: Zeroizing::default(),
             used: false,
-            stock: Stock::new(),
+            stock: PartyStock::new(),
         }
     }
 }
 
 /// The evaluator's state in a session before its first proof.
-pub(super) struct Begun<C: commit::Scheme, P> {
+pub(super) struct Begun<C: commit::CommitmentScheme, P> {
     pub core: EvaluatorCore<C>,
     pub offsets: PendingOffsets,
     pub ots: Option<EvaluatorRandomCots>,
@@ -299,7 +299,7 @@ pub(super) struct Begun<C: commit::Scheme, P> {
 }
 
 /// Sets up the evaluator. `accept` checks the garbler's proposal before anything depends on it.
-pub(super) fn evaluator<C: commit::Scheme, P>(
+pub(super) fn evaluator<C: commit::CommitmentScheme, P>(
     mut run: Metered,
     request: &SetupRequest,
     hooks: Hooks,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Error;
 use super::items::{ComponentItems, Items, Origin, PreprocessedItems};
-use super::kept::Kept;
+use super::kept::KeptCommitments;
 use super::layout::{BatchSlots, Layout};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, promise_of_origins};
 use super::request::Request;
@@ -148,12 +148,12 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
 }
 
 /// The stock of either party: batches `B`, input authenticators `G`, OTs `O`.
-pub(super) struct Stock<B, G, O> {
+pub(super) struct PartyStock<B, G, O> {
     components: Vec<(ComponentDigest, Queue<B>)>,
     /// Input authenticators, for the garbler's inputs and for sealed outputs.
     input: Queue<G>,
     /// The values that earlier steps kept.
-    pub kept: Kept<G>,
+    pub kept: KeptCommitments<G>,
     /// OTs, for the evaluator's inputs. A program makes its own OTs if the stock has none.
     ots: Queue<O>,
 }
@@ -208,15 +208,20 @@ pub(super) struct ProgramMaterial<B, G, O> {
     pub carried: Vec<(String, Origin)>,
 }
 
-impl<B: ComponentItems, G: Items, O: Items> Default for Stock<B, G, O> {
+impl<B: ComponentItems, G: Items, O: Items> Default for PartyStock<B, G, O> {
     fn default() -> Self {
-        Stock { components: Vec::new(), input: Queue::new(), kept: Kept::default(), ots: Queue::new() }
+        PartyStock {
+            components: Vec::new(),
+            input: Queue::new(),
+            kept: KeptCommitments::default(),
+            ots: Queue::new(),
+        }
     }
 }
 
-impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
+impl<B: ComponentItems, G: Items, O: Items> PartyStock<B, G, O> {
     pub fn new() -> Self {
-        Stock::default()
+        PartyStock::default()
     }
 
     pub fn put_component(&mut self, batch: B) {

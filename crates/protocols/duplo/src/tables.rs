@@ -12,7 +12,7 @@ use super::{Cheat, Error};
 use brickwork_base::pool;
 use brickwork_primitives::garbling::TableSource;
 use brickwork_primitives::spill::SpillFile;
-use brickwork_stock::Writer;
+use brickwork_stock::BatchWriter;
 
 /// The number of messages in memory while tables are written to files.
 const MESSAGES_IN_HAND: usize = 4;
@@ -38,7 +38,7 @@ enum TableStorage {
     Memory(Vec<u8>),
     Files(Files),
     /// A segment whose bulk has the tables as units, in order.
-    Segment(Box<Writer>),
+    Segment(Box<BatchWriter>),
 }
 
 /// Tables in two files; messages go to the files in turn, because threads that write to one file wait for
@@ -68,11 +68,11 @@ impl Files {
 }
 
 /// The place for tables.
-pub(super) enum Room<'a> {
+pub(super) enum TablePlace<'a> {
     /// Memory, if the tables fit into this much room, from which they are subtracted; otherwise files.
     Here(&'a mut u64),
     /// In a segment whose bulk has a unit for each copy.
-    Segment(Box<Writer>),
+    Segment(Box<BatchWriter>),
 }
 
 impl Tables {
@@ -84,7 +84,7 @@ impl Tables {
     pub fn receive(
         order: &[usize],
         table_bytes: usize,
-        room: Room,
+        room: TablePlace,
         copies_a_message: usize,
         receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
         check: impl Fn(usize, &[u8]) -> bool + Sync,
@@ -102,7 +102,7 @@ impl Tables {
         };
         let received = || -> Result<TableStorage, Error> {
             match room {
-                Room::Here(in_memory) if total <= *in_memory => {
+                TablePlace::Here(in_memory) if total <= *in_memory => {
                     *in_memory -= total;
                     let mut bytes = vec![0u8; total as usize];
                     let check = |k: usize, tables: &[u8]| {
@@ -111,7 +111,7 @@ impl Tables {
                     into_memory(&mut bytes, message, receive, check)?;
                     Ok(TableStorage::Memory(bytes))
                 }
-                Room::Here(_) => {
+                TablePlace::Here(_) => {
                     let files = Files::new(copies_a_message, table_bytes)?;
                     let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
                         true => files.write(k, tables),
@@ -120,7 +120,7 @@ impl Tables {
                     message_by_message(total, message, receive, write)?;
                     Ok(TableStorage::Files(files))
                 }
-                Room::Segment(writer) => {
+                TablePlace::Segment(writer) => {
                     // Tables are checked before the segment encrypts them in place.
                     let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
                         true => writer.put((k * copies_a_message) as u32, 0, tables),
@@ -180,7 +180,7 @@ impl Tables {
     }
 
     /// Returns the segment that has the tables, if there is one.
-    pub fn into_segment(self) -> Option<Writer> {
+    pub fn into_segment(self) -> Option<BatchWriter> {
         match Arc::into_inner(self.storage)? {
             TableStorage::Segment(writer) => Some(*writer),
             _ => None,
@@ -188,8 +188,8 @@ impl Tables {
     }
 
     /// Returns the tables of the copies at these positions, for evaluation.
-    pub fn walk(&self, places: Vec<usize>) -> Source<'_> {
-        Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), section: 0 }
+    pub fn walk(&self, places: Vec<usize>) -> EvaluationTables<'_> {
+        EvaluationTables { tables: self, places, members: Vec::new(), buffer: Vec::new(), section: 0 }
     }
 }
 
@@ -260,7 +260,7 @@ fn lost() -> Error {
 }
 
 /// The tables of a few copies, for one evaluation.
-pub(super) struct Source<'a> {
+pub(super) struct EvaluationTables<'a> {
     tables: &'a Tables,
     /// The positions in `tables` of the evaluated copies.
     places: Vec<usize>,
@@ -274,13 +274,13 @@ pub(super) struct Source<'a> {
 /// lines.
 const SPACE: usize = 64;
 
-impl Source<'_> {
+impl EvaluationTables<'_> {
     fn rank(&self, copy: usize) -> usize {
         self.tables.ranks[self.places[copy]] as usize
     }
 }
 
-impl TableSource for Source<'_> {
+impl TableSource for EvaluationTables<'_> {
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
         let files = match &*self.tables.storage {
             TableStorage::Memory(_) => return Ok(()),
@@ -336,7 +336,7 @@ mod tests {
             Ok(())
         };
         let check = |place: usize, bytes: &[u8]| bytes == table(place) && wrong != Some(place);
-        Tables::receive(&order, BYTES, Room::Here(&mut in_memory), 2, next, check)
+        Tables::receive(&order, BYTES, TablePlace::Here(&mut in_memory), 2, next, check)
     }
 
     #[test]
@@ -370,7 +370,8 @@ mod tests {
             let room = left;
             let order: Vec<usize> = (0..copies).collect();
             let tables =
-                Tables::receive(&order, BYTES, Room::Here(&mut left), 2, |_| Ok(()), |_, _| true).unwrap();
+                Tables::receive(&order, BYTES, TablePlace::Here(&mut left), 2, |_| Ok(()), |_, _| true)
+                    .unwrap();
             assert_eq!(left, rest * BYTES as u64);
             assert_eq!(matches!(*tables.storage, TableStorage::Memory(_)), room >= (copies * BYTES) as u64);
         }
@@ -395,7 +396,9 @@ mod tests {
                 if sent == 1 { Ok(()) } else { Err(std::io::Error::other("gone").into()) }
             };
             let result =
-                Tables::receive(&[0, 1], BYTES, Room::Here(&mut in_memory), 1, breaks, |_, b| b[0] == 0);
+                Tables::receive(&[0, 1], BYTES, TablePlace::Here(&mut in_memory), 1, breaks, |_, b| {
+                    b[0] == 0
+                });
             assert!(matches!(result, Err(Error::Peer(cheat)) if cheat == Cheat::ChosenTables), "{sent}");
         }
     }
@@ -404,7 +407,8 @@ mod tests {
     fn a_failing_line_ends_it() {
         for mut in_memory in [0, u64::MAX] {
             let gone = |_: &mut [u8]| Err(Error::Resource("gone".into()));
-            let result = Tables::receive(&[0, 1], BYTES, Room::Here(&mut in_memory), 1, gone, |_, _| true);
+            let result =
+                Tables::receive(&[0, 1], BYTES, TablePlace::Here(&mut in_memory), 1, gone, |_, _| true);
             assert!(matches!(result, Err(Error::Resource(_))));
         }
     }

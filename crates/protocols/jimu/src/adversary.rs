@@ -9,16 +9,16 @@ use crate::choice::Choice;
 pub use crate::hooks::{Hooks, Point, StateHook};
 use crate::layout::Layout;
 pub use crate::ots::AllSeeds;
-use crate::parameters::{Level, Sizes, Unit};
+use crate::parameters::{HashLevel, Sizes, Unit};
 use crate::report::{Aside, Jimu};
 use crate::{Report, evaluator_with, garbler_with, msg};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-pub use brickwork_harness::{Ending, Event, SEED};
-use brickwork_harness::{Events, Known, Played, play};
+pub use brickwork_harness::{Ending, PartyAction, SEED};
+use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, Unobserved};
+use brickwork_session::{AgreedJob, Unobserved};
 use brickwork_wire::{Channel, Tag};
 
 /// Does the same as [`super::garbler`], with hooks.
@@ -27,7 +27,7 @@ use brickwork_wire::{Channel, Tag};
 /// As [`super::garbler`].
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     unit: Unit,
     input: &[bool],
     hooks: Hooks,
@@ -41,7 +41,7 @@ pub fn garbler(
 /// As [`super::garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     unit: Unit,
     input: &[bool],
     hooks: Hooks,
@@ -71,16 +71,16 @@ struct Side {
 
 /// A run with its cheats.
 pub struct Case {
-    jobs: [Job; 2],
+    jobs: [AgreedJob; 2],
     sizes: [Sizes; 2],
     sides: [Side; 2],
     dealer: Option<[u8; 32]>,
 }
 
 /// The result of a run.
-pub type Outcome = brickwork_harness::Outcome<Jimu>;
+pub type Outcome = brickwork_harness::JudgedRun<Jimu>;
 
-impl Played for Jimu {
+impl JudgedProtocol for Jimu {
     const OUTPUT_LABELS: Tag = msg::OUTPUT_LABELS;
 
     fn recovered(aside: &Aside) -> bool {
@@ -104,7 +104,7 @@ pub fn small(program: &Program, unit: Unit, copies: [u32; 2]) -> Sizes {
     let safe = sizes(program, unit);
     let cut = |slots: u32, [bucket, opened]: [u32; 2]| Bucketing { slots, bucket, opened };
     Sizes {
-        level: Level::of(40).expect("a level"),
+        level: HashLevel::of(40).expect("a level"),
         unit,
         copies: safe.copies.iter().map(|safe| cut(safe.slots, copies)).collect(),
     }
@@ -124,7 +124,7 @@ pub fn chosen(program: &Program, sizes: &Sizes) -> Vec<Vec<usize>> {
 impl Case {
     /// Makes an honest run with random inputs and a challenge that tests know.
     pub fn new(program: &Arc<Program>, sizes: Sizes, rng: &mut Rng) -> Case {
-        let job = || Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+        let job = || AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let mut side = |party| Side {
             input: (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect(),
             ..Side::default()
@@ -196,7 +196,7 @@ impl Case {
     }
 
     /// Changes the job of one party.
-    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Sizes)) -> Case {
+    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut AgreedJob, &mut Sizes)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.sizes[party as usize]);
         self
     }
@@ -244,7 +244,7 @@ impl Side {
     fn run(
         self,
         role: Party,
-        job: &Job,
+        job: &AgreedJob,
         sizes: Sizes,
         mut channel: Channel,
         dealer: Option<[u8; 32]>,
@@ -275,8 +275,8 @@ impl Side {
     }
 }
 
-fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
-    static KNOWN: Known<([u8; 32], Sizes, bool)> = Known::new();
+fn honest_events(job: &AgreedJob, sizes: &Sizes, dealt: bool) -> [Vec<PartyAction>; 2] {
+    static KNOWN: HonestActions<([u8; 32], Sizes, bool)> = HonestActions::new();
     KNOWN.of((job.program.digest(), sizes.clone(), dealt), || {
         let mut rng = Rng::replayable("test honest run");
         let mut case = Case::new(&job.program, sizes.clone(), &mut rng);

@@ -24,7 +24,7 @@
 //! input. So [`Judging::judge`] performs the same steps in both cases.
 
 use brickwork_base::stop::looking;
-use brickwork_primitives::ihash::{Code, Hashes, Receiver, Seen, Sight, Unsent, Words};
+use brickwork_primitives::ihash::{Hashes, Receiver, SeenWords, Sight, SymbolCode, Unsent, Words};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
@@ -32,7 +32,7 @@ use crate::cheat::Cheat;
 use crate::gates::{OF_BLOCKS, VALUES, mask};
 
 /// Labels with their permutation messages, wire by wire, at the garbler.
-pub struct Wires {
+pub struct PermutedLabels {
     /// m: the hashed labels.
     pub labels: Words,
     /// ρ: the permutation messages.
@@ -69,7 +69,7 @@ impl HashedWires {
 }
 
 /// Returns the permutation bits of permutation messages, or of their sums, at a point that is never sent.
-pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Words) -> Zeroizing<Vec<u8>> {
+pub fn permutation_bits(code: &SymbolCode, point: &Unsent, permutations: &Words) -> Zeroizing<Vec<u8>> {
     lowest_bits(&code.at(point, permutations))
 }
 
@@ -80,7 +80,7 @@ pub fn lowest_bits(values: &Words) -> Zeroizing<Vec<u8>> {
 }
 
 /// For each label, whether it is one of the two labels of its wire, as 0 or 1.
-pub struct Kinds {
+pub struct LabelBits {
     /// 1 if it is the hashed label m.
     pub same: Zeroizing<Vec<u8>>,
     /// 1 if it is m plus the offset.
@@ -144,7 +144,7 @@ impl<'a> Checks<'a> {
         sight: &Sight,
         hashed: &Hashes,
         bits: &[u8],
-        labels: &Seen,
+        labels: &SeenWords,
     ) -> Result<(), Cheat> {
         let mut hashed = hashed.clone();
         hashed.add_where(self.offset, bits);
@@ -164,7 +164,7 @@ impl<'a> Checks<'a> {
     ///
     /// # Panics
     /// If the numbers differ.
-    pub fn kinds(&self, hashed: &Hashes, offsets: Option<&Hashes>, labels: &Words) -> Kinds {
+    pub fn kinds(&self, hashed: &Hashes, offsets: Option<&Hashes>, labels: &Words) -> LabelBits {
         let mut rest = self.labels.hashes(labels);
         rest.add(hashed);
         let equal = |mut differs: Zeroizing<Vec<u8>>| {
@@ -179,7 +179,7 @@ impl<'a> Checks<'a> {
                 equal(rest.is(None))
             }
         };
-        Kinds { same, other }
+        LabelBits { same, other }
     }
 
     /// Returns the data for judging labels in the form of `sight`.
@@ -212,7 +212,7 @@ impl Judging {
         bucket: usize,
         results: &[u128],
         heads: impl Fn(usize) -> &'h [u128],
-        recovery: &mut Recovery,
+        recovery: &mut DeltaKnowledge,
         each: impl FnMut(usize, &[u128], u8),
     ) -> Result<(), Cheat> {
         match self.delta.len() {
@@ -228,7 +228,7 @@ impl Judging {
         bucket: usize,
         results: &[u128],
         heads: impl Fn(usize) -> &'h [u128],
-        recovery: &mut Recovery,
+        recovery: &mut DeltaKnowledge,
         mut each: impl FnMut(usize, &[u128], u8),
     ) -> Result<(), Cheat> {
         let of_word = |word: &[u128]| *word.first_chunk::<N>().expect("a label has N blocks");
@@ -286,7 +286,7 @@ impl Translated {
     /// tell which of the two labels a result is, and `label` returns the values that open it. `soldering`
     /// returns, for each output, δ, the sum of permutation bits, and S. Takes constant time.
     pub fn of(
-        found: &Kinds,
+        found: &LabelBits,
         (wires, places): (usize, &[usize]),
         label: impl Fn(usize) -> [u128; VALUES],
         soldering: impl Fn(usize) -> ([u128; VALUES], u8, [u128; VALUES]),
@@ -318,7 +318,7 @@ impl Translated {
     pub fn judge(
         &self,
         (bucket, wires): (usize, usize),
-        recovery: &mut Recovery,
+        recovery: &mut DeltaKnowledge,
         mut each: impl FnMut(usize, usize, u128, u8),
     ) -> Result<(), Cheat> {
         let mut empty = Choice::from(0);
@@ -348,15 +348,15 @@ impl Translated {
 }
 
 /// The evaluator's knowledge of Δ: Δ itself, or the value that opens it.
-pub struct Recovery {
+pub struct DeltaKnowledge {
     known: Choice,
     offset: Words,
 }
 
-impl Recovery {
+impl DeltaKnowledge {
     /// Returns a state without knowledge, for an offset of this many symbols.
     pub fn new(symbols: usize) -> Self {
-        Recovery { known: Choice::from(0), offset: Words::zeros(symbols, 1) }
+        DeltaKnowledge { known: Choice::from(0), offset: Words::zeros(symbols, 1) }
     }
 
     /// Returns whether Δ is known. The garbler must not notice this.
@@ -371,7 +371,7 @@ impl Recovery {
 
     /// Returns the result of a linear map of Δ.
     pub fn map(&self, of: impl FnOnce(&Words) -> Words) -> Self {
-        Recovery { known: self.known, offset: of(&self.offset) }
+        DeltaKnowledge { known: self.known, offset: of(&self.offset) }
     }
 
     /// Learns Δ from the two labels of a wire, if `both` is set and this is the first such pair. Blocks after
@@ -399,11 +399,11 @@ pub(crate) mod tests {
     use std::thread;
 
     use brickwork_base::random::{Rng, Seed};
-    use brickwork_primitives::ihash::{self, Parameters, Sender};
+    use brickwork_primitives::ihash::{self, HashParameters, Sender};
     use brickwork_wire::{Channel, memory_pair};
 
     use super::*;
-    use crate::parameters::Level;
+    use crate::parameters::HashLevel;
 
     /// Both parties of an interactive hash.
     pub(crate) struct Hash {
@@ -412,7 +412,7 @@ pub(crate) mod tests {
     }
 
     impl Hash {
-        pub fn new(parameters: &Parameters, rng: &mut Rng) -> Self {
+        pub fn new(parameters: &HashParameters, rng: &mut Rng) -> Self {
             let watch = Receiver::watch(parameters).unwrap();
             let pairs: Vec<[Seed; 2]> = (0..parameters.n()).map(|_| [rng.seed(), rng.seed()]).collect();
             let chosen = pairs.iter().zip(watch.choices()).map(|(pair, &bit)| pair[usize::from(bit)].clone());
@@ -470,7 +470,7 @@ pub(crate) mod tests {
 
     fn outputs() -> (Outputs, Rng) {
         let mut rng = Rng::replayable("test buckets");
-        let mut labels = Hash::new(&Level::of(40).unwrap().labels, &mut rng);
+        let mut labels = Hash::new(&HashLevel::of(40).unwrap().labels, &mut rng);
         let (delta, output) = (labels.random(1), labels.random(1));
         (Outputs { labels, delta, output }, rng)
     }
@@ -488,7 +488,7 @@ pub(crate) mod tests {
             Checks::new(&self.labels.receiver.0, &self.delta.1).unwrap()
         }
 
-        fn judge(&self, gates: &[Gives], rng: &mut Rng) -> (Result<(Words, u8), Cheat>, Recovery) {
+        fn judge(&self, gates: &[Gives], rng: &mut Rng) -> (Result<(Words, u8), Cheat>, DeltaKnowledge) {
             let mut results = Words::zeros(48, gates.len());
             for (k, gives) in gates.iter().enumerate() {
                 match gives {
@@ -501,7 +501,7 @@ pub(crate) mod tests {
             let points = receiver.code().unsent();
             let points = receiver.code().evaluation(&points[..17]);
             let (sight, completion) = (receiver.sight(&points), receiver.completion(&points));
-            let mut recovery = Recovery::new(points.count());
+            let mut recovery = DeltaKnowledge::new(points.count());
             let head = sight.hashes(&self.output.1);
             let (mut label, mut kind) = (Words::zeros(48, 1), 0);
             let judged = self.checks().judging(&sight).judge(

@@ -9,22 +9,22 @@ use std::borrow::Cow;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{self, Hashes, Openings, PendingReadable, Seen, Words};
+use brickwork_primitives::ihash::{self, Hashes, Openings, PendingReadable, SeenWords, Words};
 use zeroize::Zeroizing;
 
-use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
+use crate::buckets::{HashedWires, PermutedLabels, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Choice, numbers, wires_of};
 use crate::components::ComponentGarbling;
-use crate::gates::{Garbling, VALUES, first_blocks, values_of};
+use crate::gates::{GateHashKeys, VALUES, first_blocks, values_of};
 use crate::hooks::Point;
-use crate::layout::{Kind, Layout};
+use crate::layout::{CopyKind, Layout};
 use crate::msg;
-use crate::open::Checked;
+use crate::open::CheckedItems;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made};
 use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
-use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
+use crate::solder::{HashedSolder, ListPart, Pairs, Solder, Target, seen};
 
 /// The soldered wires of a kind of copies.
 #[derive(Default)]
@@ -49,9 +49,9 @@ impl KindPairs {
                     inputs.push(wire as usize, copy * of.inputs() + input);
                 }
                 match of {
-                    Kind::Gate if place == 0 => {}
-                    Kind::Gate => outputs.push(copy, copies[0] as usize),
-                    Kind::Component(_) => {
+                    CopyKind::Gate if place == 0 => {}
+                    CopyKind::Gate => outputs.push(copy, copies[0] as usize),
+                    CopyKind::Component(_) => {
                         let wires = of.outputs();
                         (0..wires).for_each(|k| outputs.push(copy * wires + k, slot.output + k));
                     }
@@ -67,8 +67,8 @@ pub(super) fn soldered(layout: &Layout, kind: usize) -> [usize; 2] {
     let (of, bucketing) = (&layout.kinds[kind], &layout.sizes.copies[kind]);
     let kept = bucketing.kept() as usize;
     let outputs = match of {
-        Kind::Gate => kept - bucketing.slots as usize,
-        Kind::Component(_) => kept * of.outputs(),
+        CopyKind::Gate => kept - bucketing.slots as usize,
+        CopyKind::Component(_) => kept * of.outputs(),
     };
     [kept * of.inputs(), outputs]
 }
@@ -86,14 +86,14 @@ fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
 /// outputs of components to wires `to`, which have the offset Δ.
 pub(super) fn solders<'a>(
     copies: &'a Copies,
-    [from, to]: [&'a Wires; 2],
-    (pairs, kind): (&'a KindPairs, &Kind),
+    [from, to]: [&'a PermutedLabels; 2],
+    (pairs, kind): (&'a KindPairs, &CopyKind),
     delta: &'a Words,
 ) -> [Solder<'a>; 2] {
     let KindPairs { inputs, outputs } = pairs;
     let (to, offset) = match kind {
-        Kind::Gate => (&copies.outputs, Target::Session(delta)),
-        Kind::Component(_) => (to, Target::Copies(&copies.offsets, kind.inputs())),
+        CopyKind::Gate => (&copies.outputs, Target::Session(delta)),
+        CopyKind::Component(_) => (to, Target::Copies(&copies.offsets, kind.inputs())),
     };
     [
         Solder { pairs: inputs, from, to: &copies.inputs, offset },
@@ -104,13 +104,13 @@ pub(super) fn solders<'a>(
 pub(super) fn hashed_solders<'a>(
     copies: &'a HashedCopies,
     [from, to]: [&'a HashedWires; 2],
-    (pairs, kind): (&'a KindPairs, &Kind),
+    (pairs, kind): (&'a KindPairs, &CopyKind),
     delta: &'a Hashes,
 ) -> [HashedSolder<'a>; 2] {
     let KindPairs { inputs, outputs } = pairs;
     let (to, offset) = match kind {
-        Kind::Gate => (&copies.outputs, Target::Session(delta)),
-        Kind::Component(_) => (to, Target::Copies(&copies.offsets, kind.inputs())),
+        CopyKind::Gate => (&copies.outputs, Target::Session(delta)),
+        CopyKind::Component(_) => (to, Target::Copies(&copies.offsets, kind.inputs())),
     };
     [
         HashedSolder { pairs: inputs, from, to: &copies.inputs, offset },
@@ -120,26 +120,34 @@ pub(super) fn hashed_solders<'a>(
 
 /// Returns one list of words for all wires of the circuit. The given wires are the constant, the evaluator's
 /// inputs, and the made ones.
-fn given(layout: &Layout, made: &Made, [zero, theirs]: [&Words; 2], of: fn(&Wires) -> &Words) -> Words {
+fn given(
+    layout: &Layout,
+    made: &Made,
+    [zero, theirs]: [&Words; 2],
+    of: fn(&PermutedLabels) -> &Words,
+) -> Words {
     let outputs = match layout.kinds.first() {
-        Some(Kind::Gate) => of(&made.copies[0].outputs).select(heads(layout, &made.choice).into_iter()),
+        Some(CopyKind::Gate) => of(&made.copies[0].outputs).select(heads(layout, &made.choice).into_iter()),
         _ => of(&made.wires).clone(),
     };
     Words::join(&[zero, of(&made.inputs), theirs, &outputs]).follow(&layout.steps)
 }
 
 /// The part of the circuit that does not depend on the evaluator's message about its input.
-pub(super) struct Begun {
+pub(super) struct BegunBuild {
     labels: Words,
     /// The soldered wires of each kind of copies.
     pairs: Vec<KindPairs>,
 }
 
 /// Computes this part while the evaluator checks the openings.
-pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> Begun {
+pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> BegunBuild {
     let zero = Words::zeros(party.level.labels.l(), 1);
     let pairs = (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice));
-    Begun { labels: given(layout, made, [&zero, &made.ots], |wires| &wires.labels), pairs: pairs.collect() }
+    BegunBuild {
+        labels: given(layout, made, [&zero, &made.ots], |wires| &wires.labels),
+        pairs: pairs.collect(),
+    }
 }
 
 /// Builds the circuit at the garbler, and returns all its wires. `theirs` are the permutation bits of the
@@ -147,16 +155,16 @@ pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> Begun {
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
-    (made, begun): (&Made, Begun),
+    (made, begun): (&Made, BegunBuild),
     input: &[bool],
     theirs: &[u8],
-) -> Result<Wires, Error> {
+) -> Result<PermutedLabels, Error> {
     party.run.phase("build");
     // Returns a public permutation message for each of these bits. Each symbol of the message is the bit.
     let known = |bits: &[u8]| Words::repeated(party.level.permutations.l(), bits.iter().copied());
-    let Begun { labels, pairs } = begun;
+    let BegunBuild { labels, pairs } = begun;
     let permutations = given(layout, made, [&known(&[1]), &known(theirs)], |wires| &wires.permutations);
-    let mut circuit = Wires { labels, permutations };
+    let mut circuit = PermutedLabels { labels, permutations };
     party.hooks.alter(Point::Circuit, circuit.labels.data_mut());
     let delta = party.offset.wide.clone();
     let of =
@@ -199,7 +207,11 @@ pub(super) fn garbler(
 
 /// Returns the labels of the garbler's input bits on these wires, and for each label whether it is the hashed
 /// one (0) or the other (1).
-pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (Words, Zeroizing<Vec<u8>>) {
+pub(super) fn active_inputs(
+    party: &Garbler,
+    wires: &PermutedLabels,
+    input: &[bool],
+) -> (Words, Zeroizing<Vec<u8>>) {
     let point = &party.points.permutation;
     let flips = permutation_bits(party.permutations.code(), point, &wires.permutations);
     let kinds: Zeroizing<Vec<u8>> =
@@ -232,7 +244,7 @@ impl Rest {
         party: &Garbler,
         layout: &Layout,
         made: &Made,
-        circuit: &Wires,
+        circuit: &PermutedLabels,
         (input, read): (&[bool], &Words),
     ) -> Self {
         let delta = party.offset.wide.word(0);
@@ -265,19 +277,19 @@ impl Rest {
 /// Gates in buckets, and the data for evaluating them.
 pub(super) struct GateBuckets<'a> {
     pub bucket: usize,
-    pub garbling: &'a Garbling,
+    pub garbling: &'a GateHashKeys,
     /// The number of each gate among the gates that were garbled together, `[slot][gate]`, and the rows of
     /// the gates.
     pub numbers: &'a [u32],
     pub rows: &'a Words,
     /// δ of left operands, `[slot][gate]`, in the form of [`Sight`]. For right operands, only the
     /// compressions of δ.
-    pub left: Seen,
+    pub left: SeenWords,
     pub right: Zeroizing<Vec<u128>>,
     /// δ of outputs, `[slot][gate after the first]`, in the form of [`Sight`].
-    pub outputs: Seen,
+    pub outputs: SeenWords,
     /// Hashes of the labels of the slots' outputs, at their positions.
-    pub heads: Seen,
+    pub heads: SeenWords,
 }
 
 /// The data for translating labels of copies in buckets to labels of the slots' outputs.
@@ -292,7 +304,7 @@ pub(super) struct Back {
 
 impl Back {
     /// Makes the data from the opening values of S, and from the solderings of outputs.
-    pub fn new(offsets: &Words, outputs: &[Part]) -> Self {
+    pub fn new(offsets: &Words, outputs: &[ListPart]) -> Self {
         let values = |words: &Words| -> Vec<[u128; VALUES]> {
             (0..words.count()).map(|k| values_of(words, k)).collect()
         };
@@ -336,7 +348,7 @@ pub(super) struct HashedCircuit<'a> {
     /// The reader of the permutation bits of the garbler's inputs and outputs. Reading needs Δ.
     pub read: Read,
     /// The active labels of the garbler's inputs, and for each whether it is the hashed label.
-    pub inputs: (Seen, Zeroizing<Vec<u8>>),
+    pub inputs: (SeenWords, Zeroizing<Vec<u8>>),
     /// The labels of the evaluator's inputs, after the choices of its OTs. A choice tells whether the label
     /// is the hashed one.
     pub own: (&'a [u8], &'a Words),
@@ -345,13 +357,13 @@ pub(super) struct HashedCircuit<'a> {
 }
 
 /// Returns the hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
-fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &Checked, own: &[u8]) -> HashedWires {
+fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &CheckedItems, own: &[u8]) -> HashedWires {
     let level = &party.level;
     let known = |bits: &[u8]| {
         party.permutations.hashes(&Words::repeated(level.permutations.l(), bits.iter().copied()))
     };
     let outputs = match layout.kinds.first() {
-        Some(Kind::Gate) => checked.copies[0].outputs.select(heads(layout, &checked.choice).into_iter()),
+        Some(CopyKind::Gate) => checked.copies[0].outputs.select(heads(layout, &checked.choice).into_iter()),
         _ => HashedWires {
             labels: checked.wires.labels.clone(),
             permutations: checked.wires.permutations.clone(),
@@ -381,7 +393,7 @@ struct OpenedRest {
 pub(super) fn evaluator<'a>(
     party: &mut Evaluator,
     layout: &Layout,
-    checked: &'a Checked,
+    checked: &'a CheckedItems,
     own: &[u8],
 ) -> Result<HashedCircuit<'a>, Error> {
     party.run.phase("build");
@@ -419,7 +431,7 @@ pub(super) fn evaluator<'a>(
     })
 }
 
-fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &Checked) -> Result<OpenedRest, Error> {
+fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &CheckedItems) -> Result<OpenedRest, Error> {
     let read = reading::evaluator(party, layout)?;
     let Evaluator { run, labels, permutations, .. } = party;
     let channel = &mut run.channel;
@@ -440,9 +452,9 @@ fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &Checked) -> Re
 fn verify(
     party: &mut Evaluator,
     layout: &Layout,
-    checked: &Checked,
+    checked: &CheckedItems,
     (wires, rest): (&HashedWires, &mut OpenedRest),
-    solderings: impl FnOnce(&mut ihash::Opened, &mut ihash::Opened),
+    solderings: impl FnOnce(&mut ihash::OpenedCombinations, &mut ihash::OpenedCombinations),
 ) -> Result<Read, Error> {
     let seed = ihash::ask(&mut party.run.channel)?;
     let Evaluator { run, labels, permutations, points, offset, .. } = party;
@@ -480,8 +492,8 @@ fn verify(
 fn soldered_of<'a>(
     party: &Evaluator,
     layout: &Layout,
-    (kind, checked): (usize, &'a Checked),
-    [inputs, outputs]: &[Vec<Part>; 2],
+    (kind, checked): (usize, &'a CheckedItems),
+    [inputs, outputs]: &[Vec<ListPart>; 2],
     offsets: Option<&Words>,
 ) -> Soldered<'a> {
     let (copies, kept) = (&checked.copies[kind], &checked.choice.copies[kind].kept);
@@ -515,7 +527,7 @@ fn soldered_of<'a>(
 }
 
 /// Returns the compressions of δ of all pairs of a list.
-pub(super) fn shorts(parts: &[Part]) -> Zeroizing<Vec<u128>> {
+pub(super) fn shorts(parts: &[ListPart]) -> Zeroizing<Vec<u128>> {
     let all = parts.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec());
     Zeroizing::new(all.collect())
 }

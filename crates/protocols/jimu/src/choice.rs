@@ -2,12 +2,12 @@
 //! items.
 
 use brickwork_base::random::{Rng, Seed};
-use brickwork_primitives::cut_and_choose::Challenge;
+use brickwork_primitives::cut_and_choose::BatchChallenge;
 
 use crate::layout::Supply;
 
 /// The evaluator's challenge for a kind of items: the opened items, and the buckets of the others.
-pub(super) struct Chosen {
+pub(super) struct ChosenItems {
     /// The opened items, in ascending order.
     pub opened: Vec<u32>,
     /// The items in buckets, one bucket after another.
@@ -17,17 +17,17 @@ pub(super) struct Chosen {
 }
 
 pub(super) struct Choice {
-    pub copies: Vec<Chosen>,
+    pub copies: Vec<ChosenItems>,
 }
 
 impl Choice {
     pub fn expand(seed: &Seed, supply: &Supply) -> Self {
         let mut rng = Rng::expand(seed, "brickwork JIMU challenge");
         let mut draw = |bucketing: &_, looks: bool| {
-            let (opened, kept) = Challenge::draw(&mut rng, bucketing).into_parts();
+            let (opened, kept) = BatchChallenge::draw(&mut rng, bucketing).into_parts();
             let bits =
                 if looks { (0..2 * opened.len()).map(|_| rng.below(2) as u8).collect() } else { Vec::new() };
-            Chosen { opened, kept, bits }
+            ChosenItems { opened, kept, bits }
         };
         let copies = supply.sizes.copies.iter().zip(&supply.kinds);
         Choice { copies: copies.map(|(bucketing, kind)| draw(bucketing, !kind.has_offsets())).collect() }

@@ -20,8 +20,10 @@
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Circuit;
-use brickwork_kernels::Secrets;
-use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _, table_hash};
+use brickwork_kernels::SecretBlocks;
+use brickwork_primitives::garbling::{
+    Collect, GarblingKeys, GarblingScheme as _, HalfGates, Schedule, table_hash,
+};
 use brickwork_primitives::ihash::Words;
 use zeroize::Zeroizing;
 
@@ -64,7 +66,7 @@ pub struct ComponentGarbling {
 }
 
 /// The words with which copies are garbled, in the order of a list of copies.
-pub struct Given {
+pub struct GivenWords {
     /// The compressed offsets, and the offsets.
     pub offsets: (Zeroizing<Vec<u128>>, Words),
     /// Compressed false labels of the inputs, `[copy][input]`.
@@ -73,7 +75,7 @@ pub struct Given {
     pub outputs: Words,
 }
 
-impl Given {
+impl GivenWords {
     /// Makes the input of garbling from hashed words: offsets with their compressions, compressed labels of
     /// inputs, and labels of outputs. The labels of inputs and outputs have their permutation bits,
     /// `[copy][wire]`.
@@ -99,7 +101,7 @@ impl Given {
         output_bits.iter().enumerate().for_each(|(k, &bit)| {
             outputs.add_to(k, offsets.1.word(k / output), bit);
         });
-        Given { offsets, inputs, outputs }
+        GivenWords { offsets, inputs, outputs }
     }
 }
 
@@ -135,7 +137,7 @@ impl ComponentGarbling {
     ///
     /// # Panics
     /// If `given` has too few words.
-    pub fn garble(&self, copies: &[u32], given: &Given) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn garble(&self, copies: &[u32], given: &GivenWords) -> Result<Vec<Vec<u8>>, Error> {
         let (short, wide) = (&given.offsets.0, &given.offsets.1);
         let outputs = self.schedule.outputs();
         let mut sink = Collect::new(copies.len(), self.table_bytes);
@@ -158,7 +160,7 @@ impl ComponentGarbling {
             let label = labels[k / 2] ^ offsets[copy].times(k as u8 & 1);
             (label.bits(), copies[copy] as usize * outputs + output)
         });
-        let hashes = self.rows.of(&asked.collect::<Secrets<(u128, usize)>>());
+        let hashes = self.rows.of(&asked.collect::<SecretBlocks<(u128, usize)>>());
         let of_copy = hashes.chunks_exact((2 * self.blocks * outputs).max(1));
         for (copy, (hashes, tables)) in of_copy.zip(&mut tables).enumerate() {
             let colours = labels[copy * outputs..][..outputs].iter().map(|label| colour(label.bits()));
@@ -203,7 +205,7 @@ impl ComponentGarbling {
         HalfGates::evaluate(&self.schedule, &self.keys, copies, inputs, &mut source, &mut labels)?;
         let asked = (0..labels.len())
             .map(|k| (labels[k].bits(), copies[k / outputs] as usize * outputs + k % outputs));
-        let hashes = self.rows.of(&asked.collect::<Secrets<(u128, usize)>>());
+        let hashes = self.rows.of(&asked.collect::<SecretBlocks<(u128, usize)>>());
         let mut active = Words::zeros(16 * self.blocks, labels.len());
         let row = 16 * self.blocks;
         for (k, hash) in hashes.chunks_exact((self.blocks).max(1)).enumerate() {
@@ -225,20 +227,20 @@ impl ComponentGarbling {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_circuit::{Bit, Builder};
-    use brickwork_primitives::ihash::{Code, Unsent};
+    use brickwork_primitives::ihash::{SymbolCode, Unsent};
     use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::gates::compressed;
-    use crate::parameters::Level;
+    use crate::parameters::HashLevel;
 
     struct Copies {
         circuit: Circuit,
         garbling: ComponentGarbling,
         numbers: Vec<u32>,
-        given: Given,
+        given: GivenWords,
         inputs: Words,
-        code: Code,
+        code: SymbolCode,
         compression: Unsent,
     }
 
@@ -249,8 +251,8 @@ mod tests {
         let and = builder.and(wires[0], wires[1]);
         let sum = builder.xor(and, wires[2]);
         let circuit = builder.finish(&[and, !sum, wires[2]]).unwrap();
-        let level = Level::of(security).unwrap();
-        let code = Code::new(&level.labels);
+        let level = HashLevel::of(security).unwrap();
+        let code = SymbolCode::new(&level.labels);
         let compression = code.seeded_evaluation(&rng.seed(), 16);
         let garbling = ComponentGarbling::new(&circuit, rng.block(), 9, level.blocks());
         let numbers = vec![1, 8, 5];
@@ -261,7 +263,7 @@ mod tests {
         }
         let [inputs, outputs] = [(); 2].map(|()| Words::random(symbols, 9, rng));
         let short = |words: &Words| compressed(&code, &compression, words);
-        let given = Given { offsets: (short(&offsets), offsets), inputs: short(&inputs), outputs };
+        let given = GivenWords { offsets: (short(&offsets), offsets), inputs: short(&inputs), outputs };
         Copies { circuit, garbling, numbers, given, inputs, code, compression }
     }
 
@@ -296,7 +298,7 @@ mod tests {
     fn row_05_copies_are_garbled_again() {
         let mut rng = Rng::replayable("test components");
         let Copies { garbling, numbers, mut given, .. } = copies(40, &mut rng);
-        let hashes = |numbers: &[u32], given: &Given| -> Vec<[u8; HASH]> {
+        let hashes = |numbers: &[u32], given: &GivenWords| -> Vec<[u8; HASH]> {
             garbling
                 .garble(numbers, given)
                 .unwrap()
@@ -306,7 +308,7 @@ mod tests {
         };
         let all = hashes(&numbers, &given);
         for (k, &number) in numbers.iter().enumerate() {
-            let one = Given {
+            let one = GivenWords {
                 offsets: (Zeroizing::new(vec![given.offsets.0[k]]), given.offsets.1.range(k..k + 1)),
                 inputs: Zeroizing::new(given.inputs[3 * k..3 * k + 3].to_vec()),
                 outputs: given.outputs.range(3 * k..3 * k + 3),

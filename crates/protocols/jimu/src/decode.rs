@@ -11,7 +11,7 @@ use brickwork_base::{Error, Party};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::buckets::{Recovery, Wires, permutation_bits};
+use crate::buckets::{DeltaKnowledge, PermutedLabels, permutation_bits};
 use crate::build::HashedCircuit;
 use crate::cheat::Cheat;
 use crate::evaluate::Active;
@@ -24,7 +24,11 @@ use crate::setup::{Evaluator, Garbler};
 /// Bytes of a compressed label.
 const LABEL: usize = 16;
 
-pub(super) fn garbler(party: &mut Garbler, layout: &Layout, circuit: &Wires) -> Result<Vec<bool>, Error> {
+pub(super) fn garbler(
+    party: &mut Garbler,
+    layout: &Layout,
+    circuit: &PermutedLabels,
+) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
     let wires: Vec<usize> = layout.outputs(Party::Garbler).collect();
     if wires.is_empty() {
@@ -51,7 +55,7 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
     circuit: &HashedCircuit,
-    (active, recovery): (&Active, &Recovery),
+    (active, recovery): (&Active, &DeltaKnowledge),
     input: &[bool],
 ) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");

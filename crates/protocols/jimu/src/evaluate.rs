@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_kernels::Secrets;
-use brickwork_primitives::ihash::{Seen, Words};
+use brickwork_kernels::SecretBlocks;
+use brickwork_primitives::ihash::{SeenWords, Words};
 use zeroize::Zeroizing;
 
-use crate::buckets::{Checks, Judging, Recovery, Translated};
+use crate::buckets::{Checks, DeltaKnowledge, Judging, Translated};
 use crate::build::{CopyBuckets, GateBuckets, HashedCircuit, Soldered};
-use crate::gates::{GATES_AT_ONCE, Room, colour, mask, values_of};
-use crate::layout::{Layout, Slot};
+use crate::gates::{GATES_AT_ONCE, LabelBuffer, colour, mask, values_of};
+use crate::layout::{BucketSlot, Layout};
 use crate::parameters::COMPRESSED;
 use crate::setup::Evaluator;
 
@@ -67,13 +67,13 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
     circuit: &HashedCircuit,
-) -> Result<(Active, Recovery), Error> {
+) -> Result<(Active, DeltaKnowledge), Error> {
     party.run.phase("evaluate");
     let party = &*party;
     let mut active = Active::new(party, layout, circuit);
     let checks = Checks::new(&party.labels, &party.offset)?;
     let mut bench = Bench::new(party, circuit, checks.judging(&party.sight));
-    let mut recovery = Recovery::new(party.points.openings.count());
+    let mut recovery = DeltaKnowledge::new(party.points.openings.count());
     for layer in looking(&layout.layers) {
         for &wire in looking(&layer.sums) {
             active.sum(wire as usize, layout.sum(wire));
@@ -99,13 +99,13 @@ pub(super) fn evaluator(
 /// buffers for each would take longer than evaluating a gate.
 struct Bench {
     judging: Judging,
-    room: Room,
+    room: LabelBuffer,
     /// The numbers of gates, and the compressions of both operands.
     numbers: Vec<u32>,
-    short: Secrets<[u128; 2]>,
+    short: SecretBlocks<[u128; 2]>,
     /// The results of the rows, which are words, and the labels in the form of [`Sight`].
     words: Words,
-    seen: Seen,
+    seen: SeenWords,
 }
 
 impl Bench {
@@ -118,9 +118,9 @@ impl Bench {
         let most = buckets.max().map_or(0, |bucket| bucket.max(GATES_AT_ONCE));
         Bench {
             judging,
-            room: Room::default(),
+            room: LabelBuffer::default(),
             numbers: Vec::with_capacity(most),
-            short: Secrets::with_capacity(most),
+            short: SecretBlocks::with_capacity(most),
             words: Words::zeros(party.level.labels.l(), most),
             seen: party.sight.zeros(most),
         }
@@ -136,7 +136,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    fn slot(&self, k: usize) -> &Slot {
+    fn slot(&self, k: usize) -> &BucketSlot {
         &self.layout.slots[self.slots[k] as usize]
     }
 
@@ -152,7 +152,7 @@ impl Group<'_> {
         gates: &GateBuckets,
         bench: &mut Bench,
         active: &mut Active,
-        recovery: &mut Recovery,
+        recovery: &mut DeltaKnowledge,
     ) -> Result<(), Error> {
         let at_once = (bench.words.count() / gates.bucket).max(1);
         for first in (0..self.slots.len()).step_by(at_once) {
@@ -169,7 +169,7 @@ impl Group<'_> {
         gates: &GateBuckets,
         bench: &mut Bench,
         active: &mut Active,
-        recovery: &mut Recovery,
+        recovery: &mut DeltaKnowledge,
     ) -> Result<(), Error> {
         let &GateBuckets { bucket, garbling, numbers, rows, ref left, ref right, ref outputs, ref heads } =
             gates;
@@ -215,7 +215,7 @@ impl Group<'_> {
         copies: &CopyBuckets,
         checks: &Checks,
         active: &mut Active,
-        recovery: &mut Recovery,
+        recovery: &mut DeltaKnowledge,
     ) -> Result<(), Error> {
         let &CopyBuckets { bucket, garbling, numbers, tables, .. } = copies;
         let CopyBuckets { inputs, back, .. } = copies;

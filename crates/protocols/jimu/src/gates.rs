@@ -25,8 +25,8 @@
 //! wrong: `parameters::Level::of_copies` bounds how often that is undetected. Only Δ = 0 causes no wrong
 //! output, and `buckets::Checks::new` refuses it.
 
-use brickwork_kernels::Secrets;
-use brickwork_primitives::ihash::{Code, Unsent, Words};
+use brickwork_kernels::SecretBlocks;
+use brickwork_primitives::ihash::{SymbolCode, Unsent, Words};
 use zeroize::Zeroizing;
 
 use crate::hash::LabelHash;
@@ -38,20 +38,20 @@ pub(crate) const GATES_AT_ONCE: usize = 1 << 7;
 
 /// Labels, each with its compression.
 #[derive(Clone)]
-pub struct Labels {
+pub struct CompressedLabels {
     /// The labels, `[label][symbol]`.
     pub wide: Words,
     /// The compressions of these labels.
     pub short: Zeroizing<Vec<u128>>,
 }
 
-impl Labels {
+impl CompressedLabels {
     /// Compresses labels at these points, as many as a block has symbols.
     ///
     /// # Panics
     /// If the labels are not words of this code.
-    pub fn new(code: &Code, compression: &Unsent, wide: Words) -> Self {
-        Labels { short: compressed(code, compression, &wide), wide }
+    pub fn new(code: &SymbolCode, compression: &Unsent, wide: Words) -> Self {
+        CompressedLabels { short: compressed(code, compression, &wide), wide }
     }
 }
 
@@ -59,7 +59,7 @@ impl Labels {
 ///
 /// # Panics
 /// If the labels are not words of this code.
-pub fn compressed(code: &Code, compression: &Unsent, wide: &Words) -> Zeroizing<Vec<u128>> {
+pub fn compressed(code: &SymbolCode, compression: &Unsent, wide: &Words) -> Zeroizing<Vec<u128>> {
     first_blocks(&code.at(compression, wide))
 }
 
@@ -85,13 +85,13 @@ pub fn colour(short: u128) -> u8 {
 }
 
 /// The keys for hashing gates.
-pub struct Garbling {
+pub struct GateHashKeys {
     start: u128,
     hash: LabelHash,
     blocks: usize,
 }
 
-impl Garbling {
+impl GateHashKeys {
     /// Makes the keys for garbling or evaluating gates `0..gates`, if labels have this many blocks. The
     /// garbler chooses `start`, and sends it with the gates.
     ///
@@ -100,7 +100,7 @@ impl Garbling {
     pub fn new(start: u128, gates: usize, blocks: usize) -> Self {
         assert!((2..=4).contains(&blocks), "{OF_BLOCKS}");
         let hash = LabelHash::new("brickwork 2026-11 JIMU garbling hash keys", start, 2 * gates, blocks);
-        Garbling { start, hash, blocks }
+        GateHashKeys { start, hash, blocks }
     }
 
     /// Returns the start of the hash keys.
@@ -114,7 +114,12 @@ impl Garbling {
     ///
     /// # Panics
     /// If there are more gates than were announced, or an operand is missing.
-    pub fn garble(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
+    pub fn garble(
+        &self,
+        first: usize,
+        offset: &CompressedLabels,
+        operands: &CompressedLabels,
+    ) -> (Words, Words) {
         assert_eq!((operands.wide.count() % 2, operands.wide.count()), (0, operands.short.len()));
         match self.blocks {
             2 => self.garble_of::<2>(first, offset, operands),
@@ -124,13 +129,18 @@ impl Garbling {
         }
     }
 
-    fn garble_of<const N: usize>(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
-        let Labels { wide, short } = operands;
+    fn garble_of<const N: usize>(
+        &self,
+        first: usize,
+        offset: &CompressedLabels,
+        operands: &CompressedLabels,
+    ) -> (Words, Words) {
+        let CompressedLabels { wide, short } = operands;
         let (delta, short_delta) = (block_of::<N>(&offset.wide, 0), offset.short[0]);
         let (symbols, count) = (wide.symbols(), short.len() / 2);
         let (mut outputs, mut tables) = (Words::zeros(symbols, count), Words::zeros(symbols, 2 * count));
-        let mut asked = Secrets::with_capacity(4 * TOGETHER);
-        let mut hashes = Secrets::<u128>::zeros(4 * N * TOGETHER.min(count));
+        let mut asked = SecretBlocks::with_capacity(4 * TOGETHER);
+        let mut hashes = SecretBlocks::<u128>::zeros(4 * N * TOGETHER.min(count));
         let rows = tables.data_mut().as_chunks_mut::<N>().0.as_chunks_mut::<2>().0;
         let results = outputs.data_mut().as_chunks_mut::<N>().0.iter_mut().zip(rows);
         let lefts = wide.data().as_chunks::<N>().0.as_chunks::<2>().0;
@@ -175,7 +185,7 @@ impl Garbling {
         short: &[[u128; 2]],
         tables: &Words,
         at: impl Fn(usize) -> usize,
-        (room, outputs): (&mut Room, &mut [u128]),
+        (room, outputs): (&mut LabelBuffer, &mut [u128]),
     ) {
         assert_eq!(gates.len(), short.len(), "each gate must have two operands");
         match self.blocks {
@@ -186,14 +196,14 @@ impl Garbling {
         }
     }
 
-    /// Implements [`Garbling::evaluate`] for labels of N blocks.
+    /// Implements [`GateHashKeys::evaluate`] for labels of N blocks.
     fn evaluate_of<const N: usize>(
         &self,
         gates: &[u32],
         short: &[[u128; 2]],
         tables: &Words,
         at: impl Fn(usize) -> usize,
-        (Room { asked, hashes }, outputs): (&mut Room, &mut [u128]),
+        (LabelBuffer { asked, hashes }, outputs): (&mut LabelBuffer, &mut [u128]),
     ) {
         let rows = tables.data().as_chunks::<N>().0.as_chunks::<2>().0;
         let outputs = outputs.as_chunks_mut::<N>().0;
@@ -223,7 +233,7 @@ impl Garbling {
     }
 }
 
-/// Adds the left label to each result of [`Garbling::evaluate`] whose right label has colour 1 by its
+/// Adds the left label to each result of [`GateHashKeys::evaluate`] whose right label has colour 1 by its
 /// compression. Results and left labels may be in any form.
 ///
 /// # Panics
@@ -234,15 +244,15 @@ pub fn add_lefts(outputs: &mut Words, left: &Words, short: &[[u128; 2]]) {
 }
 
 /// A buffer for hashing labels. A caller that evaluates few gates at a time reuses it.
-pub struct Room {
-    asked: Secrets<(u128, usize)>,
-    hashes: Secrets<u128>,
+pub struct LabelBuffer {
+    asked: SecretBlocks<(u128, usize)>,
+    hashes: SecretBlocks<u128>,
 }
 
-impl Default for Room {
+impl Default for LabelBuffer {
     /// Allocates the buffer with its full size, so that it does not grow and leave copies behind.
     fn default() -> Self {
-        Room { asked: Secrets::with_capacity(2 * GATES_AT_ONCE), hashes: Secrets::default() }
+        LabelBuffer { asked: SecretBlocks::with_capacity(2 * GATES_AT_ONCE), hashes: SecretBlocks::default() }
     }
 }
 
@@ -266,31 +276,31 @@ mod tests {
     use brickwork_testing::Replayable as _;
 
     use super::*;
-    use crate::parameters::{FIGURE_7, Level};
+    use crate::parameters::{FIGURE_7, HashLevel};
 
     /// Gates with an offset, and the false labels of their operands, `[gate][operand]`.
     struct Garbled {
-        code: Code,
+        code: SymbolCode,
         compression: Unsent,
-        garbling: Garbling,
-        offset: Labels,
+        garbling: GateHashKeys,
+        offset: CompressedLabels,
         operands: Words,
         outputs: Words,
         tables: Words,
     }
 
-    fn garbled(level: &Level, count: usize, of_offset: u8, rng: &mut Rng) -> Garbled {
-        let (code, symbols) = (Code::new(&level.labels), level.labels.l());
+    fn garbled(level: &HashLevel, count: usize, of_offset: u8, rng: &mut Rng) -> Garbled {
+        let (code, symbols) = (SymbolCode::new(&level.labels), level.labels.l());
         let compression = code.seeded_evaluation(&rng.seed(), crate::parameters::COMPRESSED);
-        let garbling = Garbling::new(rng.block(), count, level.blocks());
+        let garbling = GateHashKeys::new(rng.block(), count, level.blocks());
         let offset = loop {
-            let offset = Labels::new(&code, &compression, Words::random(symbols, 1, rng));
+            let offset = CompressedLabels::new(&code, &compression, Words::random(symbols, 1, rng));
             if colour(offset.short[0]) == of_offset {
                 break offset;
             }
         };
         let operands = Words::random(symbols, 2 * count, rng);
-        let labels = Labels::new(&code, &compression, operands.clone());
+        let labels = CompressedLabels::new(&code, &compression, operands.clone());
         let (outputs, tables) = garbling.garble(0, &offset, &labels);
         Garbled { code, compression, garbling, offset, operands, outputs, tables }
     }
@@ -307,9 +317,9 @@ mod tests {
             labels
         }
 
-        fn operand(&self, side: usize, bit: u8) -> Labels {
+        fn operand(&self, side: usize, bit: u8) -> CompressedLabels {
             let labels = self.operands.select((0..self.count()).map(|k| 2 * k + side));
-            Labels::new(&self.code, &self.compression, self.active(&labels, bit))
+            CompressedLabels::new(&self.code, &self.compression, self.active(&labels, bit))
         }
 
         /// Returns for each gate the number of wrong outputs among four.
@@ -323,7 +333,7 @@ mod tests {
                 let short: Vec<[u128; 2]> = numbers().map(|k| [l.short[k], r.short[k]]).collect();
                 let left = l.wide.select(numbers());
                 let mut results = Words::zeros(left.symbols(), gates.len());
-                let to = (&mut Room::default(), results.data_mut());
+                let to = (&mut LabelBuffer::default(), results.data_mut());
                 self.garbling.evaluate(&gates, &short, tables, |k| gates[k] as usize, to);
                 add_lefts(&mut results, &left, &short);
                 let expected = self.active(outputs, a & b);
@@ -338,7 +348,8 @@ mod tests {
     #[test]
     fn gates_compute_and() {
         let mut rng = Rng::replayable("test gates");
-        let levels = [40, 64, 80].map(|security| Level::of(security).unwrap()).into_iter().chain(FIGURE_7);
+        let levels =
+            [40, 64, 80].map(|security| HashLevel::of(security).unwrap()).into_iter().chain(FIGURE_7);
         for level in levels {
             // More than one key is used.
             let garbled = garbled(&level, 6000, 1, &mut rng);
@@ -350,10 +361,10 @@ mod tests {
     #[test]
     fn parts_are_garbled_alike() {
         let mut rng = Rng::replayable("test parts");
-        let all = garbled(&Level::of(64).unwrap(), 150, 1, &mut rng);
+        let all = garbled(&HashLevel::of(64).unwrap(), 150, 1, &mut rng);
         for (first, end) in [(0, 70), (70, 150)] {
             let operands = all.operands.range(2 * first..2 * end);
-            let operands = Labels::new(&all.code, &all.compression, operands);
+            let operands = CompressedLabels::new(&all.code, &all.compression, operands);
             let (outputs, tables) = all.garbling.garble(first, &all.offset, &operands);
             assert!(outputs.data() == all.outputs.range(first..end).data());
             assert!(tables.data() == all.tables.range(2 * first..2 * end).data());
@@ -364,7 +375,7 @@ mod tests {
     #[test]
     fn row_05_a_bad_gate_has_two_wrong_rows_at_least() {
         let mut rng = Rng::replayable("test bad gates");
-        let garbled = garbled(&Level::of(40).unwrap(), 600, 1, &mut rng);
+        let garbled = garbled(&HashLevel::of(40).unwrap(), 600, 1, &mut rng);
         let (mut tables, mut outputs) = (garbled.tables.clone(), garbled.outputs.clone());
         let noise = Words::random(outputs.symbols(), 600, &mut rng);
         for k in 0..600 {
@@ -390,7 +401,7 @@ mod tests {
     #[test]
     fn row_06_an_offset_of_colour_0_spoils_a_row_of_every_gate() {
         let mut rng = Rng::replayable("test colour");
-        let garbled = garbled(&Level::of(40).unwrap(), 500, 0, &mut rng);
+        let garbled = garbled(&HashLevel::of(40).unwrap(), 500, 0, &mut rng);
         assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong >= 1));
     }
 
@@ -399,7 +410,7 @@ mod tests {
     #[test]
     fn compressions_add_up() {
         let mut rng = Rng::replayable("test compression");
-        let garbled = garbled(&Level::of(40).unwrap(), 20, 1, &mut rng);
+        let garbled = garbled(&HashLevel::of(40).unwrap(), 20, 1, &mut rng);
         let [zero, one] = [0, 1].map(|bit| garbled.operand(0, bit).short);
         assert!(zero.iter().zip(&*one).all(|(&zero, &one)| zero ^ one == garbled.offset.short[0]));
         assert_eq!(colour(garbled.offset.short[0]), 1);
@@ -411,9 +422,9 @@ mod tests {
     fn what_is_compressed_is_erased() {
         fn erased(_: &impl zeroize::ZeroizeOnDrop) {}
         let mut rng = Rng::replayable("test erased");
-        let garbled = garbled(&Level::of(40).unwrap(), 3, 1, &mut rng);
+        let garbled = garbled(&HashLevel::of(40).unwrap(), 3, 1, &mut rng);
         erased(&garbled.operand(1, 0).short);
-        let code = Code::new(&Level::of(40).unwrap().permutations);
+        let code = SymbolCode::new(&HashLevel::of(40).unwrap().permutations);
         let rho = Words::zeros(code.parameters().l(), 3);
         let point = code.seeded_evaluation(&rng.seed(), 1);
         erased(&crate::buckets::permutation_bits(&code, &point, &rho));

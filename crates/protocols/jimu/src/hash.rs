@@ -3,7 +3,7 @@
 //! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves at most 2^15 calls.
 
 use brickwork_base::stop::look;
-use brickwork_kernels::{Aes128, Secrets, encrypt_each};
+use brickwork_kernels::{Aes128, SecretBlocks, encrypt_each};
 
 /// The largest number of calls of the hash under one key.
 const MAX_CALLS: usize = 1 << 15;
@@ -39,7 +39,7 @@ impl LabelHash {
     ///
     /// # Panics
     /// As [`LabelHash::hash`].
-    pub fn of(&self, labels: &[(u128, usize)]) -> Secrets<u128> {
+    pub fn of(&self, labels: &[(u128, usize)]) -> SecretBlocks<u128> {
         match self.blocks {
             2 => self.hashes::<2>(labels),
             3 => self.hashes::<3>(labels),
@@ -51,8 +51,8 @@ impl LabelHash {
     ///
     /// # Panics
     /// As [`LabelHash::hash`].
-    pub fn hashes<const N: usize>(&self, labels: &[(u128, usize)]) -> Secrets<u128> {
-        let mut hashes = Secrets::zeros(labels.len() * N);
+    pub fn hashes<const N: usize>(&self, labels: &[(u128, usize)]) -> SecretBlocks<u128> {
+        let mut hashes = SecretBlocks::zeros(labels.len() * N);
         self.hash::<N>(labels, &mut hashes);
         hashes
     }

@@ -58,7 +58,7 @@ mod honest {
     use super::Point;
     use crate::parameters::Sizes;
     use brickwork_base::Party;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
 
     /// Hooks without effect, for normal builds.
     pub struct Hooks;
@@ -89,7 +89,7 @@ mod cheating {
     use crate::parameters::Sizes;
     use brickwork_base::Party;
     use brickwork_harness::dealt;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
 
     /// Changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
@@ -117,7 +117,7 @@ mod cheating {
         }
 
         /// Returns the dealt keys of a party, if there is a dealer. The evaluator is the sender of the OTs.
-        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
 

@@ -6,51 +6,51 @@ use std::collections::{HashMap, VecDeque};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
-use brickwork_primitives::ihash::Step;
+use brickwork_primitives::ihash::WordStep;
 
-use crate::parameters::{Level, NONE, Sizes, Unit};
+use crate::parameters::{HashLevel, NONE, Sizes, Unit};
 
 /// The kind of copies: AND gates, or copies of a component.
 #[derive(Clone, Copy)]
-pub(super) enum Kind<'p> {
+pub(super) enum CopyKind<'p> {
     Gate,
     Component(&'p Component),
 }
 
-impl Kind<'_> {
+impl CopyKind<'_> {
     /// Returns the number of input wires.
     pub fn inputs(&self) -> usize {
         match self {
-            Kind::Gate => 2,
-            Kind::Component(component) => component.circuit.inputs(),
+            CopyKind::Gate => 2,
+            CopyKind::Component(component) => component.circuit.inputs(),
         }
     }
 
     /// Returns the number of output wires.
     pub fn outputs(&self) -> usize {
         match self {
-            Kind::Gate => 1,
-            Kind::Component(component) => component.circuit.outputs().len(),
+            CopyKind::Gate => 1,
+            CopyKind::Component(component) => component.circuit.outputs().len(),
         }
     }
 
     /// Returns whether each copy has its own offset.
     pub fn has_offsets(&self) -> bool {
-        matches!(self, Kind::Component(_))
+        matches!(self, CopyKind::Component(_))
     }
 
     /// Returns the circuit of a component.
     pub fn circuit(&self) -> Option<&Circuit> {
         match self {
-            Kind::Gate => None,
-            Kind::Component(component) => Some(&component.circuit),
+            CopyKind::Gate => None,
+            CopyKind::Component(component) => Some(&component.circuit),
         }
     }
 }
 
 /// A place of the program where a bucket's copies are evaluated.
 #[derive(Clone)]
-pub(super) struct Slot {
+pub(super) struct BucketSlot {
     /// The kind of its copies.
     pub kind: usize,
     /// The slot's number among the slots of its kind.
@@ -63,7 +63,7 @@ pub(super) struct Slot {
 
 /// The items that can be evaluated after the earlier layers.
 #[derive(Clone, Default)]
-pub(super) struct Layer {
+pub(super) struct ItemLayer {
     /// Wires that are sums or negations of others, in order.
     pub sums: Vec<u32>,
     /// Slots, sorted by kind.
@@ -74,7 +74,7 @@ pub(super) struct Layer {
 #[derive(Clone)]
 pub(super) struct Supply<'p> {
     pub sizes: Sizes,
-    pub kinds: Vec<Kind<'p>>,
+    pub kinds: Vec<CopyKind<'p>>,
     /// The number of input wires of the garbler.
     pub inputs: usize,
     /// The number of slot outputs with words of their own, which only components have. A gate's output has
@@ -86,7 +86,7 @@ pub(super) struct Supply<'p> {
 
 impl Supply<'_> {
     /// Returns the hashes' sizes and security.
-    pub fn level(&self) -> &Level {
+    pub fn level(&self) -> &HashLevel {
         &self.sizes.level
     }
 
@@ -110,13 +110,13 @@ pub(super) struct Layout<'p> {
     supply: Supply<'p>,
     /// For each kind, the component's digest, or zeros for the gate.
     digests: Vec<[u8; 32]>,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<BucketSlot>,
     operands: Vec<u32>,
     /// For each wire, its derivation from the given words: the constant, the inputs, and the outputs of
     /// slots.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WordStep>,
     /// The layers, which are evaluated one after another.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<ItemLayer>,
     outputs: Vec<(u32, Recipient)>,
 }
 
@@ -130,12 +130,12 @@ impl<'p> std::ops::Deref for Layout<'p> {
 
 /// A layout in progress.
 struct Maker {
-    slots: Vec<Slot>,
+    slots: Vec<BucketSlot>,
     operands: Vec<u32>,
-    steps: Vec<Step>,
+    steps: Vec<WordStep>,
     /// For each wire, the layer after which its label is known.
     levels: Vec<u32>,
-    layers: Vec<Layer>,
+    layers: Vec<ItemLayer>,
     given: u32,
     /// The number of slots of each kind.
     places: Vec<usize>,
@@ -143,7 +143,7 @@ struct Maker {
 
 impl Maker {
     fn given(&mut self, level: u32) -> u32 {
-        self.steps.push(Step::Given(self.given));
+        self.steps.push(WordStep::Given(self.given));
         self.given += 1;
         self.levels.push(level);
         self.steps.len() as u32 - 1
@@ -152,15 +152,15 @@ impl Maker {
     fn sum(&mut self, a: u32, b: u32) -> u32 {
         let wire = self.steps.len() as u32;
         let level = self.levels[a as usize].max(self.levels[b as usize]);
-        self.steps.push(Step::Sum(a, b));
+        self.steps.push(WordStep::Sum(a, b));
         self.levels.push(level);
         self.layer(level).sums.push(wire);
         wire
     }
 
-    fn layer(&mut self, level: u32) -> &mut Layer {
+    fn layer(&mut self, level: u32) -> &mut ItemLayer {
         let level = level as usize;
-        self.layers.resize_with(self.layers.len().max(level + 1), Layer::default);
+        self.layers.resize_with(self.layers.len().max(level + 1), ItemLayer::default);
         &mut self.layers[level]
     }
 
@@ -170,7 +170,7 @@ impl Maker {
         self.operands.extend(operands);
         let level = self.operands[first..].iter().map(|&wire| self.levels[wire as usize]).max().unwrap_or(0);
         let output = self.steps.len();
-        let slot = Slot { kind, place: self.places[kind], operands: first, output };
+        let slot = BucketSlot { kind, place: self.places[kind], operands: first, output };
         self.places[kind] += 1;
         let number = self.slots.len() as u32;
         self.layer(level).slots.push(number);
@@ -213,7 +213,7 @@ impl<'p> Layout<'p> {
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn from_stock(program: &'p Program, unit: Unit, level: Level) -> Result<Self, Error> {
+    pub fn from_stock(program: &'p Program, unit: Unit, level: HashLevel) -> Result<Self, Error> {
         Self::of(program, unit, |slots| Ok(Sizes { level, unit, copies: vec![NONE; slots.len()] }))
     }
 
@@ -223,7 +223,7 @@ impl<'p> Layout<'p> {
     }
 
     /// Returns the kind with this digest: a component's digest, or zeros for the gate.
-    pub fn kind_of(&self, digest: &[u8; 32]) -> Option<&Kind<'p>> {
+    pub fn kind_of(&self, digest: &[u8; 32]) -> Option<&CopyKind<'p>> {
         self.digests.iter().position(|of_kind| of_kind == digest).map(|kind| &self.kinds[kind])
     }
 
@@ -263,7 +263,7 @@ impl<'p> Layout<'p> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
         // For each component, its kind. A component without AND gates has none.
-        let mut kinds = if unit == Unit::Gates { vec![Kind::Gate] } else { Vec::new() };
+        let mut kinds = if unit == Unit::Gates { vec![CopyKind::Gate] } else { Vec::new() };
         let mut digests = vec![[0; 32]; kinds.len()];
         let used = program.slots_by_component();
         let kind_of: Vec<Option<usize>> = program
@@ -273,7 +273,7 @@ impl<'p> Layout<'p> {
             .zip(&used)
             .map(|((component, digest), &slots)| {
                 (slots > 0 && is_garbled(component)).then(|| {
-                    kinds.push(Kind::Component(component));
+                    kinds.push(CopyKind::Component(component));
                     digests.push(*digest);
                     kinds.len() - 1
                 })
@@ -285,7 +285,7 @@ impl<'p> Layout<'p> {
             operands: Vec::new(),
             steps: Vec::new(),
             levels: Vec::new(),
-            layers: vec![Layer::default()],
+            layers: vec![ItemLayer::default()],
             given: 0,
             places: vec![0; kinds.len()],
         };
@@ -346,12 +346,12 @@ impl<'p> Layout<'p> {
     }
 
     /// Returns the wires that a slot reads.
-    pub fn operands(&self, slot: &Slot) -> &[u32] {
+    pub fn operands(&self, slot: &BucketSlot) -> &[u32] {
         &self.operands[slot.operands..][..self.kinds[slot.kind].inputs()]
     }
 
     /// Returns the slots of a kind, in the order of their places.
-    pub fn slots_of(&self, kind: usize) -> impl Iterator<Item = &Slot> {
+    pub fn slots_of(&self, kind: usize) -> impl Iterator<Item = &BucketSlot> {
         self.slots.iter().filter(move |slot| slot.kind == kind)
     }
 
@@ -366,8 +366,8 @@ impl<'p> Layout<'p> {
     /// If the wire is an output of a slot or an input.
     pub fn sum(&self, wire: u32) -> [usize; 2] {
         match self.steps[wire as usize] {
-            Step::Sum(a, b) => [a as usize, b as usize],
-            Step::Given(_) => panic!("a sum"),
+            WordStep::Sum(a, b) => [a as usize, b as usize],
+            WordStep::Given(_) => panic!("a sum"),
         }
     }
 

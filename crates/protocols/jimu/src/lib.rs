@@ -58,7 +58,7 @@ pub mod tasks;
 mod tests;
 
 use brickwork_base::{Error, Party};
-use brickwork_session::{Job, Metered, Observer, Protocol};
+use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
@@ -68,10 +68,10 @@ use layout::Layout;
 pub use parameters::Unit;
 use report::report;
 pub use report::{Aside, Jimu, Report, computational_bits};
-use setup::Purpose;
+use setup::SetupTerms;
 pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, stock_promise};
 
-impl Protocol for Jimu {
+impl SessionProtocol for Jimu {
     const NAME: &'static str = "jimu";
     const CODE: [u8; 2] = *b"JM";
     const PHASES: &'static [&'static str] =
@@ -86,7 +86,7 @@ impl Protocol for Jimu {
 
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         unit: &Unit,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -96,7 +96,7 @@ impl Protocol for Jimu {
 
     fn evaluator(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         unit: &Unit,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -114,7 +114,7 @@ impl Protocol for Jimu {
 /// that is not offered, [`Error::Limit`] if the program is too large.
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     unit: Unit,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -124,7 +124,7 @@ pub fn garbler(
 
 fn garbler_with(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     unit: Unit,
     input: &[bool],
     observer: Box<dyn Observer>,
@@ -133,7 +133,7 @@ fn garbler_with(
     let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Garbler, observer);
-    let mut party = setup::garbler(run, &job.terms(), Purpose::run(&layout), hooks)?; // 1, 2, 3, 4
+    let mut party = setup::garbler(run, &job.terms(), SetupTerms::run(&layout), hooks)?; // 1, 2, 3, 4
     let made = preprocess::garbler(&mut party, &layout)?; // 5, 6, 7, 8
     open::garbler(&mut party, &layout, &made)?; // 8, 9
     let begun = build::begin(&party, &layout, &made);
@@ -149,7 +149,7 @@ fn garbler_with(
 /// As [`garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     unit: Unit,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -159,7 +159,7 @@ pub fn evaluator(
 
 fn evaluator_with(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     unit: Unit,
     input: &[bool],
     observer: Box<dyn Observer>,
@@ -168,7 +168,7 @@ fn evaluator_with(
     let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Evaluator, observer);
-    let mut party = setup::evaluator(run, &job.terms(), Purpose::run(&layout), hooks)?; // 1, 2, 3, 4
+    let mut party = setup::evaluator(run, &job.terms(), SetupTerms::run(&layout), hooks)?; // 1, 2, 3, 4
     let received = preprocess::evaluator(&mut party, &layout)?; // 5, 6, 7, 8
     let checked = open::evaluator(&mut party, &layout, received)?; // 8, 9
     let own = prepare::evaluator(&mut party, checked.choices(), input)?; // 10

@@ -6,22 +6,22 @@ use zeroize::Zeroizing;
 
 use crate::buckets::{Checks, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
-use crate::choice::{Chosen, numbers, wires_of};
-use crate::components::{ComponentGarbling, Given, HASH};
-use crate::gates::{Garbling, Room, add_lefts, colour, first_blocks};
+use crate::choice::{ChosenItems, numbers, wires_of};
+use crate::components::{ComponentGarbling, GivenWords, HASH};
+use crate::gates::{GateHashKeys, LabelBuffer, add_lefts, colour, first_blocks};
 use crate::layout::Supply;
 use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
 /// The evaluator's items after all openings were checked. Only these items may be used.
-pub(super) struct Checked(Received);
+pub(super) struct CheckedItems(Received);
 
 /// The choices of OTs whose labels were compared with their hashes. The evaluator may now send their
 /// difference to its input.
 pub(super) struct CheckedChoices<'a>(pub &'a [u8]);
 
-impl Checked {
+impl CheckedItems {
     /// Returns the choices of the evaluator's OTs.
     pub fn choices(&self) -> CheckedChoices<'_> {
         CheckedChoices(&self.0.ots.1)
@@ -33,7 +33,7 @@ impl Checked {
     }
 }
 
-impl std::ops::Deref for Checked {
+impl std::ops::Deref for CheckedItems {
     type Target = Received;
 
     fn deref(&self) -> &Received {
@@ -117,7 +117,7 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     supply: &Supply,
     mut received: Received,
-) -> Result<Checked, Error> {
+) -> Result<CheckedItems, Error> {
     party.run.phase("preprocess");
     let mut opened = receive_openings(party, supply, &received)?;
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
@@ -144,7 +144,7 @@ pub(super) fn evaluator(
             *rows = rows.select(wires_of(&chosen.kept, 2));
         }
     }
-    Ok(Checked(received))
+    Ok(CheckedItems(received))
 }
 
 fn receive_openings(
@@ -235,9 +235,9 @@ fn verify(
 fn check_gates(
     party: &Evaluator,
     copies: &HashedCopies,
-    chosen: &Chosen,
+    chosen: &ChosenItems,
     opened: OpenedCopies,
-    garbling: &Garbling,
+    garbling: &GateHashKeys,
     rows: &Words,
 ) -> Result<(), Error> {
     let gates = &chosen.opened;
@@ -252,7 +252,7 @@ fn check_gates(
     active.add_where(&party.offset, &left_bits);
     let left = party.sight.join(std::iter::once((&opened.inputs.select(lefts()), &active)), 1);
     let mut words = Words::zeros(party.level.labels.l(), gates.len());
-    let to = (&mut Room::default(), words.data_mut());
+    let to = (&mut LabelBuffer::default(), words.data_mut());
     garbling.evaluate(gates, short, rows, |k| gates[k] as usize, to);
     let mut outputs = party.sight.of(&words);
     add_lefts(&mut outputs, &left, short);
@@ -268,7 +268,7 @@ fn check_gates(
 fn check_components(
     party: &Evaluator,
     copies: &HashedCopies,
-    chosen: &Chosen,
+    chosen: &ChosenItems,
     opened: OpenedCopies,
     garbling: &ComponentGarbling,
     hashes: &[[u8; HASH]],
@@ -292,7 +292,7 @@ fn check_components(
         let wide = party.completion.words(&hashed, &outputs.range(of(each[1])));
         let hashed = copies.offsets.select(numbers(&all[here.clone()]));
         let own = party.completion.words(&hashed, &offsets.range(here.clone()));
-        let given = Given::new(
+        let given = GivenWords::new(
             (Zeroizing::new(short[here.clone()].to_vec()), own),
             (Zeroizing::new(inputs[of(each[0])].to_vec()), &input_bits[of(each[0])]),
             (wide, &output_bits[of(each[1])]),

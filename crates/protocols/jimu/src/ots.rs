@@ -40,7 +40,7 @@ use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::stop::look;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::ihash::Words;
 use brickwork_primitives::ot::extension::{self, KeysAgain};
@@ -237,9 +237,9 @@ impl Unchecked {
 }
 
 /// Choices of OTs with their labels, before the labels are compared with hashes.
-pub(super) struct Chosen {
+pub(super) struct ChosenLabels {
     counts: Counts,
-    choices: Secrets<u8>,
+    choices: SecretBlocks<u8>,
     labels: Words,
 }
 
@@ -251,8 +251,8 @@ pub(super) fn evaluator(
     first: &[u8],
     rng: &mut Rng,
     hooks: &mut Hooks,
-) -> Result<Chosen, Error> {
-    let mut choices = Secrets::<u8>::zeros(counts.all());
+) -> Result<ChosenLabels, Error> {
+    let mut choices = SecretBlocks::<u8>::zeros(counts.all());
     let (given, random) = choices.split_at_mut(first.len());
     given.copy_from_slice(first);
     rng.fill(random);
@@ -263,20 +263,24 @@ pub(super) fn evaluator(
         series.extend(channel, &here)
     };
     let labels = series.iter_mut().enumerate().map(of_series).collect::<Result<Vec<_>, _>>()?;
-    Ok(Chosen { counts, choices, labels: wide(&labels) })
+    Ok(ChosenLabels { counts, choices, labels: wide(&labels) })
 }
 
-impl Chosen {
+impl ChosenLabels {
     /// Proves that the choices are the same in all series. Returns the choices and the labels.
-    pub fn prove(self, channel: &mut Channel, session: &[u8; 32]) -> Result<(Secrets<u8>, Words), Error> {
-        let Chosen { counts, choices, labels } = self;
+    pub fn prove(
+        self,
+        channel: &mut Channel,
+        session: &[u8; 32],
+    ) -> Result<(SecretBlocks<u8>, Words), Error> {
+        let ChosenLabels { counts, choices, labels } = self;
         let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
         let seed = Seed::from_bytes(*seed.first_chunk().expect("the message has the requested length"));
         let (sums, bits) = combine(&seed, counts, &labels, &choices);
         let mut message = pack(bits.iter().copied());
         message.extend_from_slice(&hash(session, &sums));
         channel.send(msg::COMBINED, &message)?;
-        Ok((Secrets::new(choices[..counts.ots].to_vec()), labels.range(0..counts.ots)))
+        Ok((SecretBlocks::new(choices[..counts.ots].to_vec()), labels.range(0..counts.ots)))
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! The paper allows 2^-40 for each of three parts: the two hashes and the cut-and-choose. The paper's two
 //! hashes of figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so they are only for comparison. A
-//! [`Level`] has sizes for a whole session.
+//! [`HashLevel`] has sizes for a whole session.
 
 use brickwork_base::Error;
 use brickwork_base::stop::look;
-use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
-use brickwork_primitives::ihash::Parameters;
+use brickwork_primitives::cut_and_choose::{BucketRule, Bucketing, Detection, Upper, fewest_copies};
+use brickwork_primitives::ihash::HashParameters;
 use brickwork_primitives::ot::extension;
 use brickwork_session::{ItemKind, Promise};
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub const HIDDEN: u32 = 129;
 
 /// The number of bits by which the hashes' error is below 2^-s. Labels need more: an output that does not
 /// match a hash is skipped, so each evaluated bad copy gives the garbler another chance
-/// ([`Level::compared`]).
+/// ([`HashLevel::compared`]).
 const LABEL_MARGIN: u32 = 6;
 const PERMUTATION_MARGIN: u32 = 4;
 /// The number of bits by which the error of each check of codewords and of openings is below 2^-s.
@@ -82,7 +82,7 @@ impl Unit {
 
     /// Returns the rule of this unit: the probability that an opened bad copy is detected, and the number of
     /// bad copies that ruin a bucket.
-    pub fn rule(self) -> Rule {
+    pub fn rule(self) -> BucketRule {
         match self {
             Unit::Gates => GATES,
             Unit::Components => COMPONENTS,
@@ -108,33 +108,43 @@ impl Unit {
 
 /// Gates with the session's offset: an opened gate shows one of its four rows. A bad gate has at least two
 /// wrong rows, and one good gate is enough for a bucket.
-pub const GATES: Rule = Rule { detection: Detection::Half, majority: false };
+pub const GATES: BucketRule = BucketRule { detection: Detection::Half, majority: false };
 
 /// Copies of components: an opened copy is opened completely.
-pub const COMPONENTS: Rule = Rule::COMPONENT;
+pub const COMPONENTS: BucketRule = BucketRule::COMPONENT;
 
 /// The hashes of a level of security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct HashLevel {
     /// s, the statistical security.
     pub security: u32,
     /// The base-2 logarithm of the number of times that a session draws words, opens words and makes OTs: 0
     /// for one run.
     pub uses: u32,
     /// The code of labels.
-    pub labels: Parameters,
+    pub labels: HashParameters,
     /// The code of permutation messages.
-    pub permutations: Parameters,
+    pub permutations: HashParameters,
 }
 
 /// The paper's figure 7: k = 88 and k = 127. These levels are only for comparison, because the two hashes
 /// together exceed 2^-40.
-pub const FIGURE_7: [Level; 2] = [
-    Level { security: 40, uses: 0, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
-    Level { security: 40, uses: 0, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
+pub const FIGURE_7: [HashLevel; 2] = [
+    HashLevel {
+        security: 40,
+        uses: 0,
+        labels: HashParameters::LABELS_88,
+        permutations: HashParameters::PERMUTATIONS,
+    },
+    HashLevel {
+        security: 40,
+        uses: 0,
+        labels: HashParameters::LABELS_127,
+        permutations: HashParameters::PERMUTATIONS,
+    },
 ];
 
-impl Level {
+impl HashLevel {
     /// Returns the level of 40, 64 or 80 bits.
     ///
     /// # Errors
@@ -151,8 +161,8 @@ impl Level {
             }
         };
         let [labels, permutations] =
-            sizes.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).expect("valid sizes"));
-        Ok(Level { security, uses: 0, labels, permutations })
+            sizes.map(|(n, l, bits, w)| HashParameters::new(n, l, bits, w).expect("valid sizes"));
+        Ok(HashLevel { security, uses: 0, labels, permutations })
     }
 
     /// Returns the level of a session with stock, whose log has at most 2^19 entries. Each step of a
@@ -161,7 +171,7 @@ impl Level {
     /// steps.
     ///
     /// # Errors
-    /// As [`Level::of`].
+    /// As [`HashLevel::of`].
     pub fn of_stock(security: u32) -> Result<Self, Error> {
         let level = Self::of(security)?;
         let n = match security {
@@ -169,8 +179,8 @@ impl Level {
             64 => 144,
             _ => 175,
         };
-        let labels = Parameters::new(n, level.labels.l(), level.labels.bits(), level.labels.w());
-        Ok(Level { uses: STOCK_USES, labels: labels.expect("valid sizes"), ..level })
+        let labels = HashParameters::new(n, level.labels.l(), level.labels.bits(), level.labels.w());
+        Ok(HashLevel { uses: STOCK_USES, labels: labels.expect("valid sizes"), ..level })
     }
 
     /// Returns the security of the hashes' checks and of the OTs' checks, in bits. For any number of uses
@@ -199,21 +209,21 @@ impl Level {
         self.labels.l() / BLOCK
     }
 
-    /// Returns the hashes of [`Level::of`], found by the solver: the cheapest ones that bind, with labels of
+    /// Returns the hashes of [`HashLevel::of`], found by the solver: the cheapest ones that bind, with labels of
     /// whole blocks.
     ///
     /// # Errors
     /// [`Error::Usage`] if no hashes reach `security`.
     pub fn solved(security: u32) -> Result<Self, Error> {
         let limit = |margin: u32| Upper::limit(-f64::from(security + margin));
-        let labels = Parameters::cheapest(limit(LABEL_MARGIN), HIDDEN, COMPRESSED + 1, |parameters| {
+        let labels = HashParameters::cheapest(limit(LABEL_MARGIN), HIDDEN, COMPRESSED + 1, |parameters| {
             let whole = parameters.bits() == 8 && parameters.l().is_multiple_of(BLOCK);
             if whole { label_bits(parameters) } else { usize::MAX }
         });
-        let permutations = Parameters::cheapest(limit(PERMUTATION_MARGIN), 1, 1, permutation_bits);
+        let permutations = HashParameters::cheapest(limit(PERMUTATION_MARGIN), 1, 1, permutation_bits);
         match labels.zip(permutations) {
             Some((labels, permutations)) if label_bits(&labels) < usize::MAX => {
-                Ok(Level { security, uses: 0, labels, permutations })
+                Ok(HashLevel { security, uses: 0, labels, permutations })
             }
             _ => Err(Error::Usage(format!("no code makes the hashes binding to {security} bits"))),
         }
@@ -227,7 +237,7 @@ impl Level {
     /// With detection probability d and opened fraction f, `t` bad copies survive with probability at most
     /// `(1 − d·f)^t`, and `t·(1 − x)^t < 1/(e·x)`. So on average fewer than `1/(e·d·f)` bad copies are
     /// compared, each with both labels of a wire.
-    fn compared(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
+    fn compared(&self, rule: BucketRule, bucketing: &Bucketing) -> Upper {
         match bucketing.slots {
             0 => Upper::ZERO,
             _ => {
@@ -238,7 +248,7 @@ impl Level {
     }
 
     /// Returns an upper bound on a garbler's success with copies of this bucketing.
-    pub fn of_copies(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
+    pub fn of_copies(&self, rule: BucketRule, bucketing: &Bucketing) -> Upper {
         match (bucketing.slots, bucketing.opened) {
             (0, _) => Upper::ZERO,
             (_, 0) => Upper::ONE,
@@ -251,11 +261,11 @@ impl Level {
 
     /// Returns an upper bound for each failure in a session outside the cut-and-choose.
     pub fn checks(&self) -> Vec<(&'static str, Upper)> {
-        let Level { labels, permutations, .. } = self;
-        let both = |of: &dyn Fn(&Parameters) -> Upper| of(labels) + of(permutations);
+        let HashLevel { labels, permutations, .. } = self;
+        let both = |of: &dyn Fn(&HashParameters) -> Upper| of(labels) + of(permutations);
         let draws =
-            |hash: &Parameters, draws: u64| Upper::integer(draws) * hash.check(hash.masks(self.hashes()));
-        let of = |hash: &Parameters, lists: u64| {
+            |hash: &HashParameters, draws: u64| Upper::integer(draws) * hash.check(hash.masks(self.hashes()));
+        let of = |hash: &HashParameters, lists: u64| {
             Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
         };
         let ots = Upper::exp2(-(self.checking_ots() as f64));
@@ -264,7 +274,7 @@ impl Level {
         // for the OTs of inputs.
         let calls = 2 * self.blocks() as u64;
         vec![
-            (BINDING, both(&Parameters::binding)),
+            (BINDING, both(&HashParameters::binding)),
             (
                 "symbols that are no codewords",
                 uses * (draws(labels, DRAWS[0]) + draws(permutations, DRAWS[1])),
@@ -280,7 +290,7 @@ impl Level {
     /// Returns the smallest number of copies that must be opened if `kept` are kept, for an error of
     /// 2^`log2`. An offset of colour 0 must be detected. At least a sixteenth of all copies is opened, so
     /// that few bad copies are compared.
-    fn least_opened(&self, rule: Rule, kept: u64, log2: f64) -> u32 {
+    fn least_opened(&self, rule: BucketRule, kept: u64, log2: f64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
         let bits = (self.security + CHECK_MARGIN).max((ROW_MARGIN - log2).ceil() as u32);
         share.max(match rule.detection {
@@ -292,7 +302,7 @@ impl Level {
 
     /// Returns the bucketing with the fewest items for this many slots and an error of at most 2^`log2`. The
     /// function also serves errors so small that more must be opened because of `compared`.
-    fn within(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
+    fn within(&self, rule: BucketRule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         const PARTS: u32 = 8;
         let limit = Upper::limit(log2);
         let of_part = |part: u32| {
@@ -330,7 +340,7 @@ impl Level {
     ///
     /// # Errors
     /// [`Error::Limit`] if no bucketing has so small an error.
-    pub fn bucketing(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
+    pub fn bucketing(&self, rule: BucketRule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         let limit = Upper::limit(log2);
         // The error of comparing depends slightly on the opened fraction.
         (1..=32)
@@ -356,7 +366,7 @@ impl Level {
 /// Returns an upper bound on the average number of bad items that are compared with a hash before an opened
 /// one is detected. The bound is less than `1/(e·d·f)`: below 1/2 of `1/f` for d = 1, and below `1/f` for d =
 /// 1/2.
-fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
+fn compared(rule: BucketRule, bucketing: &Bucketing) -> Upper {
     let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
     match rule.detection {
         Detection::Full => share.halved(),
@@ -368,7 +378,7 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The hashes' sizes and security.
-    pub level: Level,
+    pub level: HashLevel,
     /// The unit of the cut-and-choose.
     pub unit: Unit,
     /// Copies of each kind: of the AND gate, or of the components that have AND gates.
@@ -386,7 +396,7 @@ impl Sizes {
     ///
     /// # Errors
     /// As [`Sizes::choose`].
-    pub(super) fn of_step(level: Level, unit: Unit, slots: u32, share: f64) -> Result<Self, Error> {
+    pub(super) fn of_step(level: HashLevel, unit: Unit, slots: u32, share: f64) -> Result<Self, Error> {
         let copies = match slots {
             0 => Vec::new(),
             slots => vec![level.within(unit.rule(), slots, level.share(share))?],
@@ -399,7 +409,7 @@ impl Sizes {
     /// # Errors
     /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if no buckets stay below 2^-s.
     pub fn choose(security: u32, unit: Unit, slots: &[u32]) -> Result<Self, Error> {
-        let level = Level::of(security)?;
+        let level = HashLevel::of(security)?;
         let s = f64::from(security);
         // The copies get the rest of the budget, in equal parts for each kind.
         let others = level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
@@ -453,7 +463,7 @@ impl Sizes {
 
 /// Returns the probability that gates with an offset of colour 0 stay undetected if `opened` of them are
 /// opened. Each such gate has a wrong row.
-fn one_row(rule: Rule, opened: u32) -> Upper {
+fn one_row(rule: BucketRule, opened: u32) -> Upper {
     match rule.detection {
         Detection::Full => Upper::ZERO,
         Detection::Half => (0..opened).fold(Upper::ONE, |product, _| product * Upper::ratio(3, 4)),
@@ -462,7 +472,7 @@ fn one_row(rule: Rule, opened: u32) -> Upper {
 
 /// Returns the bits of labels for a gate: three corrections, a chosen output, two rows and three openings,
 /// plus the cost of three words.
-fn label_bits(parameters: &Parameters) -> usize {
+fn label_bits(parameters: &HashParameters) -> usize {
     let opened = parameters.hidden_bits() as usize;
     3 * (parameters.correction_bits()
         + parameters.l() * parameters.bits() as usize
@@ -472,19 +482,19 @@ fn label_bits(parameters: &Parameters) -> usize {
 
 /// Returns the bits of permutation messages for a gate: three corrections and three openings, plus the cost
 /// of three words.
-fn permutation_bits(parameters: &Parameters) -> usize {
+fn permutation_bits(parameters: &HashParameters) -> usize {
     3 * (parameters.correction_bits() + parameters.hidden_bits() as usize + words(parameters))
 }
 
 /// Returns the cost of a word in addition to its sent bits.
-fn words(parameters: &Parameters) -> usize {
+fn words(parameters: &HashParameters) -> usize {
     BLOCK_BITS * parameters.l().div_ceil(BLOCK)
 }
 
 #[cfg(test)]
 mod tests {
     use brickwork_base::random::Rng;
-    use brickwork_primitives::cut_and_choose::{Challenge, alternatives};
+    use brickwork_primitives::cut_and_choose::{BatchChallenge, alternatives};
     use brickwork_session::stock::STOCK_SHARE;
     use brickwork_testing::Replayable as _;
     use num_bigint::{BigInt, BigUint};
@@ -495,18 +505,18 @@ mod tests {
     #[test]
     fn the_levels_are_what_the_solver_finds() {
         for security in [40, 64, 80] {
-            assert_eq!(Level::of(security).unwrap(), Level::solved(security).unwrap());
+            assert_eq!(HashLevel::of(security).unwrap(), HashLevel::solved(security).unwrap());
         }
-        assert!(matches!(Level::of(41), Err(Error::Usage(_))));
+        assert!(matches!(HashLevel::of(41), Err(Error::Usage(_))));
     }
 
     #[test]
     fn labels_hide_all_of_a_compressed_label_and_enough_points_are_never_sent() {
-        let levels = [40, 64, 80].map(|s| [Level::of(s).unwrap(), Level::of_stock(s).unwrap()]);
-        for Level { labels, permutations, .. } in levels.into_iter().flatten() {
+        let levels = [40, 64, 80].map(|s| [HashLevel::of(s).unwrap(), HashLevel::of_stock(s).unwrap()]);
+        for HashLevel { labels, permutations, .. } in levels.into_iter().flatten() {
             assert!(labels.hidden_bits() >= HIDDEN && labels.l() % BLOCK == 0);
             // Returns the number of points at which words can be opened, including those of the compression.
-            let unsent = |hash: Parameters| (1 << hash.bits()) - hash.n();
+            let unsent = |hash: HashParameters| (1 << hash.bits()) - hash.n();
             assert!(unsent(labels) >= labels.l() - labels.w() && labels.l() - labels.w() > COMPRESSED);
             assert!(unsent(permutations) >= permutations.l() - permutations.w());
             assert!(permutations.hidden_bits() >= 1);
@@ -518,11 +528,11 @@ mod tests {
 
     #[test]
     fn the_hashes_of_figure_7_exceed_the_budget_together() {
-        for Level { labels, permutations, .. } in FIGURE_7 {
+        for HashLevel { labels, permutations, .. } in FIGURE_7 {
             assert!(labels.binding().log2() < -40.0 && permutations.binding().log2() < -40.0);
             let both = labels.binding() + permutations.binding();
             assert!(both.log2() > -39.4, "{}", both.log2());
-            let level = Level { security: 40, uses: 0, labels, permutations };
+            let level = HashLevel { security: 40, uses: 0, labels, permutations };
             let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
             assert!(checks.log2() > -40.0);
         }
@@ -531,7 +541,7 @@ mod tests {
     /// Printed values of section 7 and of figure 11: N, B, T and the rule. The last value is the smallest
     /// number of copies with these buckets that stays below 2^-40. From 32 AES circuits on, figure 11 of the
     /// paper prints numbers in thousands.
-    const PRINTED: [(u32, u32, u64, Rule, u64); 12] = [
+    const PRINTED: [(u32, u32, u64, BucketRule, u64); 12] = [
         (6800, 5, 39_535, GATES, 39_539),
         (18_175, 5, 97_593, GATES, 97_593),
         (10_000, 5, 55_973, GATES, 55_973),
@@ -566,7 +576,7 @@ mod tests {
     #[test]
     fn steps_of_stock_stay_within_their_shares() {
         for security in [40, 64, 80] {
-            let level = Level::of_stock(security).unwrap();
+            let level = HashLevel::of_stock(security).unwrap();
             let checks: Upper = level.checks().into_iter().map(|(_, part)| part).sum();
             assert!(checks <= Upper::exp2(-f64::from(security) - 2.0), "{}", checks.log2());
             for (slots, steps) in [(1, 1), (300, 1), (1, 16), (65_536, 16)] {
@@ -586,17 +596,18 @@ mod tests {
     #[test]
     fn codewords_of_a_stock_are_as_long_as_sixteen_steps_take() {
         for security in [40, 64, 80] {
-            let (level, of_run) = (Level::of_stock(security).unwrap(), Level::of(security).unwrap());
-            let longer = |hash: &Parameters, n: usize| Parameters::new(n, hash.l(), hash.bits(), hash.w());
+            let (level, of_run) = (HashLevel::of_stock(security).unwrap(), HashLevel::of(security).unwrap());
+            let longer =
+                |hash: &HashParameters, n: usize| HashParameters::new(n, hash.l(), hash.bits(), hash.w());
             assert_eq!(longer(&of_run.labels, level.labels.n()), Some(level.labels));
             assert_eq!(of_run.permutations, level.permutations);
             let gates = Bucketing { slots: 65_536, bucket: 3, opened: 65_536 };
-            let suffices = |level: &Level| {
+            let suffices = |level: &HashLevel| {
                 level.compared(GATES, &gates) <= Upper::exp2(level.share(0.8 * STOCK_SHARE / 16.0))
             };
             assert!(suffices(&level), "{level:?}");
             let labels = longer(&level.labels, level.labels.n() - 1).unwrap();
-            assert!(!suffices(&Level { labels, ..level }), "{level:?}");
+            assert!(!suffices(&HashLevel { labels, ..level }), "{level:?}");
         }
     }
 
@@ -741,7 +752,7 @@ mod tests {
     #[test]
     fn copies_stay_within_their_share() {
         for security in [40, 64, 80] {
-            let (level, log2) = (Level::of(security).unwrap(), -f64::from(security));
+            let (level, log2) = (HashLevel::of(security).unwrap(), -f64::from(security));
             for (slots, rule) in [(1, GATES), (6800, GATES), (1, COMPONENTS), (5120, COMPONENTS)] {
                 let bucketing = level.bucketing(rule, slots, log2).unwrap();
                 assert!(level.of_copies(rule, &bucketing).log2() <= log2);
@@ -751,7 +762,7 @@ mod tests {
             }
         }
         let none = Bucketing { slots: 10, bucket: 5, opened: 0 };
-        assert_eq!(Level::of(40).unwrap().of_copies(GATES, &none), Upper::ONE);
+        assert_eq!(HashLevel::of(40).unwrap().of_copies(GATES, &none), Upper::ONE);
     }
 
     /// Simulates the game of section 6.3: gates are opened or put into buckets at random. An opened bad gate
@@ -773,7 +784,7 @@ mod tests {
     }
 
     fn wins(bucketing: &Bucketing, bad: u32, rng: &mut Rng) -> bool {
-        let challenge = Challenge::draw(rng, bucketing);
+        let challenge = BatchChallenge::draw(rng, bucketing);
         let noticed = challenge
             .opened()
             .iter()

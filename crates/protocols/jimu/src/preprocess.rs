@@ -7,16 +7,16 @@ use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::Circuit;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
 
-use crate::buckets::{HashedWires, Wires, permutation_bits};
+use crate::buckets::{HashedWires, PermutedLabels, permutation_bits};
 use crate::choice::{Choice, numbers, wires_of};
-use crate::components::{ComponentGarbling, Given, HASH};
-use crate::gates::{Garbling, Labels, colour, compressed};
+use crate::components::{ComponentGarbling, GivenWords, HASH};
+use crate::gates::{CompressedLabels, GateHashKeys, colour, compressed};
 use crate::hooks::Point;
-use crate::layout::{Kind, Supply};
+use crate::layout::{CopyKind, Supply};
 use crate::msg;
 use crate::ots::{self, Counts};
 use crate::setup::{Evaluator, Garbler};
@@ -53,8 +53,8 @@ pub(super) fn input_ots(supply: &Supply) -> Option<Counts> {
 /// The garbler's data about copies of a kind.
 pub(super) struct Copies {
     /// The wires of inputs, `[copy][input]`, and of outputs, `[copy][output]`.
-    pub inputs: Wires,
-    pub outputs: Wires,
+    pub inputs: PermutedLabels,
+    pub outputs: PermutedLabels,
     /// The offset of each copy, for components.
     pub offsets: Words,
     pub start: u128,
@@ -80,9 +80,9 @@ impl Copies {
 
 pub(super) struct Made {
     pub copies: Vec<Copies>,
-    pub inputs: Wires,
+    pub inputs: PermutedLabels,
     /// The outputs of the slots of components.
-    pub wires: Wires,
+    pub wires: PermutedLabels,
     /// The OTs' labels of choice 0.
     pub ots: Words,
     pub choice: Choice,
@@ -101,7 +101,7 @@ pub(super) struct HashedCopies {
 pub(super) enum Garbled {
     /// Gates with their rows, `[gate][row]`: first of all gates, and after the check only of the gates in
     /// buckets.
-    Gates(Garbling, Words),
+    Gates(GateHashKeys, Words),
     Components {
         garbling: Box<ComponentGarbling>,
         /// The hash of each copy's tables.
@@ -125,7 +125,7 @@ pub(super) struct Received {
     pub inputs: HashedWires,
     pub wires: HashedWires,
     /// The evaluator's inputs: the hashes of their labels, the choices of the OTs, and the labels.
-    pub ots: (Hashes, Secrets<u8>, Words),
+    pub ots: (Hashes, SecretBlocks<u8>, Words),
     pub choice: Choice,
 }
 
@@ -145,15 +145,15 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
     let rho_masks = party.permutations.masks(channel)?;
     channel.flush()?;
     let mut list = || labels.next().expect("each list that was made is there");
-    let mut wires = |labels: Words| Wires { labels, permutations: rho.next().expect("likewise") };
+    let mut wires = |labels: Words| PermutedLabels { labels, permutations: rho.next().expect("likewise") };
     let (mut copies, mut replaced) = (Vec::new(), Vec::new());
     for kind in 0..supply.kinds.len() {
         let (inputs, outputs, offsets) = (wires(list()), wires(list()), list());
         let mut made = Copies { inputs, outputs, offsets, start: party.rng.block() };
         party.run.channel.send(msg::START, &made.start.to_le_bytes())?;
         replaced.push(match &supply.kinds[kind] {
-            Kind::Gate => garble_gates(party, &mut made)?,
-            Kind::Component(_) => garble_components(party, supply, kind, &mut made)?,
+            CopyKind::Gate => garble_gates(party, &mut made)?,
+            CopyKind::Component(_) => garble_components(party, supply, kind, &mut made)?,
         });
         copies.push(made);
     }
@@ -188,8 +188,8 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Erro
 fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Error> {
     let (code, blocks) = (party.labels.code(), party.level.blocks());
     let gates = made.outputs.labels.count();
-    let garbling = Garbling::new(made.start, gates, blocks);
-    let bits = |wires: &Wires| {
+    let garbling = GateHashKeys::new(made.start, gates, blocks);
+    let bits = |wires: &PermutedLabels| {
         permutation_bits(party.permutations.code(), &party.points.permutation, &wires.permutations)
     };
     let (of_inputs, of_outputs) = (bits(&made.inputs), bits(&made.outputs));
@@ -200,7 +200,7 @@ fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Erro
         let here = first..gates.min(first + GATES_AT_ONCE);
         let mut operands = made.inputs.labels.range(2 * here.start..2 * here.end);
         operands.add_where(delta, &of_inputs[2 * here.start..2 * here.end]);
-        let operands = Labels::new(code, &party.points.compression, operands);
+        let operands = CompressedLabels::new(code, &party.points.compression, operands);
         let (mut outputs, mut tables) = garbling.garble(first, &party.offset, &operands);
         if first == 0 {
             party.hooks.alter(Point::GateOutputs, outputs.data_mut());
@@ -266,14 +266,14 @@ pub(super) fn garble_copies(
     let (code, points) = (party.labels.code(), &party.points);
     let each = [&made.inputs, &made.outputs].map(|wires| wires.labels.count() / made.offsets.count().max(1));
     let select = |words: &Words, each: usize| words.select(wires_of(copies, each));
-    let bits = |wires: &Wires, each: usize| {
+    let bits = |wires: &PermutedLabels, each: usize| {
         let permutations = select(&wires.permutations, each);
         permutation_bits(party.permutations.code(), &points.permutation, &permutations)
     };
     let mut offsets = made.offsets.select(numbers(copies));
     party.hooks.alter(Point::CopyOffsets(kind), offsets.data_mut());
     let short = |words: &Words| compressed(code, &points.compression, words);
-    let mut given = Given::new(
+    let mut given = GivenWords::new(
         (short(&offsets), offsets),
         (short(&select(&made.inputs.labels, each[0])), &bits(&made.inputs, each[0])),
         (select(&made.outputs.labels, each[1]), &bits(&made.outputs, each[1])),
@@ -322,8 +322,8 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
         let start = u128::from_le_bytes(*start.first_chunk().expect("the message has the requested length"));
         let copies = bucketing.copies() as usize;
         garbled.push(match kind {
-            Kind::Gate => receive_gates(party, start, copies)?,
-            Kind::Component(component) => receive_components(party, &component.circuit, start, copies)?,
+            CopyKind::Gate => receive_gates(party, start, copies)?,
+            CopyKind::Component(component) => receive_components(party, &component.circuit, start, copies)?,
         });
     }
     let channel = &mut party.run.channel;
@@ -372,7 +372,7 @@ fn receive_gates(party: &mut Evaluator, start: u128, gates: usize) -> Result<(Ga
         let rows = &mut rows.data_mut()[2 * first * blocks..][..2 * count * blocks];
         party.run.channel.receive_into(msg::GATES, bytemuck::cast_slice_mut(rows))?;
     }
-    Ok((Garbled::Gates(Garbling::new(start, gates, blocks), rows), InTheirPlace::Outputs(differences)))
+    Ok((Garbled::Gates(GateHashKeys::new(start, gates, blocks), rows), InTheirPlace::Outputs(differences)))
 }
 
 /// Receives the data about copies of a component before the challenge.

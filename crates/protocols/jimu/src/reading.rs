@@ -18,7 +18,7 @@
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
-use brickwork_primitives::ihash::{Hashes, Masks, PendingReadable, Readable, Words};
+use brickwork_primitives::ihash::{HashMasks, Hashes, PendingReadable, Readable, Words};
 use zeroize::Zeroizing;
 
 use crate::buckets::lowest_bits;
@@ -27,19 +27,19 @@ use crate::layout::Layout;
 use crate::setup::{Evaluator, Garbler};
 
 /// The garbler's messages for reading, and the words that mask their combinations.
-pub(super) struct Drawn {
+pub(super) struct DrawnWords {
     pub words: Words,
-    pub masks: Option<Masks>,
+    pub masks: Option<HashMasks>,
 }
 
 /// Draws the messages for reading: one for each input and each output of the garbler.
-pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Drawn, Error> {
+pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<DrawnWords, Error> {
     let Garbler { run, permutations, level, .. } = party;
     match layout.readable().count() {
-        0 => Ok(Drawn { words: Words::zeros(level.permutations.l(), 0), masks: None }),
+        0 => Ok(DrawnWords { words: Words::zeros(level.permutations.l(), 0), masks: None }),
         count => {
             let words = permutations.random(&mut run.channel, count)?;
-            Ok(Drawn { words, masks: Some(permutations.masks(&mut run.channel)?) })
+            Ok(DrawnWords { words, masks: Some(permutations.masks(&mut run.channel)?) })
         }
     }
 }
@@ -54,9 +54,9 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Option
 
 /// Proves the messages for reading without opening them. Only their sums with the wires' own messages are
 /// opened.
-pub(super) fn prove(party: &mut Garbler, seed: &Seed, drawn: Drawn, sums: &Words) -> Result<(), Error> {
+pub(super) fn prove(party: &mut Garbler, seed: &Seed, drawn: DrawnWords, sums: &Words) -> Result<(), Error> {
     let Garbler { run, permutations, .. } = party;
-    let Drawn { words, masks } = drawn;
+    let DrawnWords { words, masks } = drawn;
     let Some(masks) = masks else { return Ok(()) };
     permutations.prove(&mut run.channel, seed, &[&words], masks)?;
     let mut openings = permutations.openings_unproven(seed);

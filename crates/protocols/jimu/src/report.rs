@@ -1,10 +1,10 @@
 //! The promise and the report of a run.
 
-use brickwork_session::{Cheater, ItemKind, PhaseReport, Promise, Spent};
+use brickwork_session::{Cheater, CheckSpent, ItemKind, PhaseReport, Promise};
 
-use crate::buckets::Recovery;
-use crate::layout::{Kind, Layout};
-use crate::parameters::{Level, Unit};
+use crate::buckets::DeltaKnowledge;
+use crate::layout::{CopyKind, Layout};
+use crate::parameters::{HashLevel, Unit};
 
 /// Returns kappa minus the losses in bits. One loss is that a key of the hash serves 2^15 calls with two
 /// labels each. Another one is the offset's colour, which is public. The lowest bit of each block of the
@@ -12,7 +12,7 @@ use crate::parameters::{Level, Unit};
 /// offset is opened, so the same bits of it are public. Garbling uses compressions. For gates, each of these
 /// bits counts. For components, 128 of a compression's 136 bits are hidden, and all public bits together
 /// reveal at most one bit of it.
-pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
+pub fn computational_bits(level: &HashLevel, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),
         Unit::Components => 1,
@@ -22,7 +22,7 @@ pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
 
 /// Returns the promise of a program from stock, before it takes from a batch. An epoch may contain gates,
 /// even if the program uses none, and all other offsets are linked to the gates' offset by opened sums.
-pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Promise {
+pub(super) fn of_stock(level: &HashLevel, bound_log2: f64, budget: Vec<CheckSpent>) -> Promise {
     Promise::malicious(
         Cheater::Either,
         level.security,
@@ -36,10 +36,10 @@ pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Pr
 pub(super) fn promise(layout: &Layout) -> Promise {
     let sizes = &layout.sizes;
     let parts = sizes.parts().into_iter().filter(|(_, bound)| bound.log2() > f64::NEG_INFINITY);
-    let spent = parts.map(|(check, bound)| Spent { check: check.into(), bound_log2: bound.log2() });
+    let spent = parts.map(|(check, bound)| CheckSpent { check: check.into(), bound_log2: bound.log2() });
     let batches = layout.kinds.iter().zip(&sizes.copies).map(|(kind, bucketing)| match kind {
-        Kind::Gate => bucketing.batch(ItemKind::Gate, AND_GATES),
-        Kind::Component(component) => bucketing.batch(ItemKind::Component, component.name.clone()),
+        CopyKind::Gate => bucketing.batch(ItemKind::Gate, AND_GATES),
+        CopyKind::Component(component) => bucketing.batch(ItemKind::Component, component.name.clone()),
     });
     let computational = computational_bits(&sizes.level, sizes.unit);
     Promise {
@@ -65,7 +65,7 @@ pub struct Aside {
 }
 
 impl Aside {
-    pub(super) fn of(recovery: &Recovery) -> Self {
+    pub(super) fn of(recovery: &DeltaKnowledge) -> Self {
         Aside { recovered: recovery.is_known().into() }
     }
 }

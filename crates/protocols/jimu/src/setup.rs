@@ -5,20 +5,22 @@ use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_primitives::counters::Counters;
-use brickwork_primitives::ihash::{self, Code, Completion, Hashes, Receiver, Sender, Sight, Unsent, Words};
-use brickwork_primitives::ot::base::{self, Direction, Keys};
+use brickwork_primitives::ihash::{
+    self, Completion, Hashes, Receiver, Sender, Sight, SymbolCode, Unsent, Words,
+};
+use brickwork_primitives::ot::base::{self, Direction, SeriesKeys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, Terms};
 use zeroize::Zeroizing;
 
 use crate::buckets::Checks;
 use crate::cheat::Cheat;
-use crate::gates::{Labels, colour, compressed};
+use crate::gates::{CompressedLabels, colour, compressed};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::msg;
 use crate::ots::{self, AllSeeds, Counts};
-use crate::parameters::{COMPRESSED, Level};
+use crate::parameters::{COMPRESSED, HashLevel};
 use crate::report::Jimu;
 
 /// The points at which both parties evaluate words. No symbol is sent at these points.
@@ -38,8 +40,8 @@ pub(super) struct Points {
 
 impl Points {
     /// Draws the points from the seed of labels and the seed of permutation messages.
-    pub fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
-        let hidden = |code: &Code| code.parameters().l() - code.parameters().w();
+    pub fn new(labels: &SymbolCode, permutations: &SymbolCode, seeds: [&Seed; 2]) -> Self {
+        let hidden = |code: &SymbolCode| code.parameters().l() - code.parameters().w();
         let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);
         let openings = labels.seeded_evaluation(seeds[0], hidden(labels));
         let permutation = permutations.seeded_evaluation(seeds[1], hidden(permutations));
@@ -60,9 +62,9 @@ pub(super) struct Garbler {
     pub run: Metered,
     pub rng: Rng,
     pub session: [u8; 32],
-    pub level: Level,
+    pub level: HashLevel,
     /// Δ.
-    pub offset: Labels,
+    pub offset: CompressedLabels,
     pub labels: Sender,
     pub permutations: Sender,
     pub points: Points,
@@ -76,7 +78,7 @@ pub(super) struct Evaluator {
     pub run: Metered,
     pub rng: Rng,
     pub session: [u8; 32],
-    pub level: Level,
+    pub level: HashLevel,
     /// The hash of Δ.
     pub offset: Hashes,
     pub labels: Receiver,
@@ -106,33 +108,33 @@ impl Evaluator {
 }
 
 /// Returns the OTs of a session's setup: those of the watched symbols, then those that check the offset.
-pub(super) fn setup_ots(level: &Level) -> Counts {
+pub(super) fn setup_ots(level: &HashLevel) -> Counts {
     let checking = level.checking_ots();
     Counts { ots: watched_ots(level) + checking, combinations: checking }
 }
 
 /// Returns the number of OTs for watched symbols: one for each symbol of both hashes.
-pub(super) fn watched_ots(level: &Level) -> usize {
+pub(super) fn watched_ots(level: &HashLevel) -> usize {
     level.labels.n() + level.permutations.n()
 }
 
 /// The terms of a session's setup, on which both parties must agree, and its hashes.
 #[derive(Clone, Copy)]
-pub(super) struct Purpose {
+pub(super) struct SetupTerms {
     stock: bool,
     program: [u8; 32],
-    level: Level,
+    level: HashLevel,
 }
 
-impl Purpose {
+impl SetupTerms {
     /// Returns the terms for running a program.
     pub fn run(layout: &Layout) -> Self {
-        Purpose { stock: false, program: layout.digest(), level: *layout.level() }
+        SetupTerms { stock: false, program: layout.digest(), level: *layout.level() }
     }
 
     /// Returns the terms for filling a stock, before programs are known.
-    pub fn stock(level: Level) -> Self {
-        Purpose { stock: true, program: [0; 32], level }
+    pub fn stock(level: HashLevel) -> Self {
+        SetupTerms { stock: true, program: [0; 32], level }
     }
 
     fn digests(&self) -> Digests {
@@ -152,9 +154,9 @@ fn base_ots(
     run: &mut Metered,
     hooks: &Hooks,
     terms: &Terms,
-    purpose: &Purpose,
+    purpose: &SetupTerms,
     choices: &[u8],
-) -> Result<(Keys, [u8; 32]), Error> {
+) -> Result<(SeriesKeys, [u8; 32]), Error> {
     let role = run.role;
     let greeting = Greeting::send::<Jimu>(&mut run.channel, role, terms, &purpose.digests())?;
     let (side, offered) = match role {
@@ -165,7 +167,7 @@ fn base_ots(
         run.channel.flush()?;
         return Ok((keys, greeting.answered(&mut run.channel)?.session));
     }
-    let begun = base::Begun::send(
+    let begun = base::BegunSeries::send(
         &mut run.channel,
         side,
         &greeting.digest(),
@@ -182,7 +184,7 @@ fn base_ots(
 pub(super) fn garbler(
     mut run: Metered,
     terms: &Terms,
-    purpose: Purpose,
+    purpose: SetupTerms,
     hooks: Hooks,
 ) -> Result<Garbler, Error> {
     run.phase("setup");
@@ -206,7 +208,7 @@ fn garbler_of(
     mut run: Metered,
     mut rng: Rng,
     session: [u8; 32],
-    level: Level,
+    level: HashLevel,
     mut delta: Words,
     mut series: Vec<extension::Sender>,
     mut hooks: Hooks,
@@ -245,7 +247,7 @@ fn garbler_of(
     differences.add(&chosen);
     labels.chosen(channel, &differences)?;
     channel.flush()?;
-    let offset = Labels::new(labels.code(), &points.compression, delta);
+    let offset = CompressedLabels::new(labels.code(), &points.compression, delta);
     Ok(Garbler {
         run,
         rng,
@@ -265,7 +267,7 @@ fn garbler_of(
 pub(super) fn evaluator(
     mut run: Metered,
     terms: &Terms,
-    purpose: Purpose,
+    purpose: SetupTerms,
     hooks: Hooks,
 ) -> Result<Evaluator, Error> {
     run.phase("setup");
@@ -283,7 +285,7 @@ fn evaluator_of(
     mut run: Metered,
     mut rng: Rng,
     session: [u8; 32],
-    level: Level,
+    level: HashLevel,
     mut series: Vec<extension::Receiver>,
     mut hooks: Hooks,
 ) -> Result<Evaluator, Error> {

@@ -1,10 +1,12 @@
 //! Wires that are soldered in pairs. There may be many pairs, so their opening values are processed in parts.
 
 use brickwork_base::Error;
-use brickwork_primitives::ihash::{Completion, Hashes, Opened, Openings, Seen, Sight, Words};
+use brickwork_primitives::ihash::{
+    Completion, Hashes, OpenedCombinations, Openings, SeenWords, Sight, Words,
+};
 use zeroize::Zeroizing;
 
-use crate::buckets::{HashedWires, Wires, lowest_bits};
+use crate::buckets::{HashedWires, PermutedLabels, lowest_bits};
 use crate::setup::{Evaluator, Garbler};
 
 /// The number of pairs that are opened at a time.
@@ -44,8 +46,8 @@ pub(super) enum Target<'a, T: ?Sized> {
 
 pub(super) struct Solder<'a> {
     pub pairs: &'a Pairs,
-    pub from: &'a Wires,
-    pub to: &'a Wires,
+    pub from: &'a PermutedLabels,
+    pub to: &'a PermutedLabels,
     pub offset: Target<'a, Words>,
 }
 
@@ -57,7 +59,7 @@ pub(super) struct HashedSolder<'a> {
 }
 
 /// The received opening values of a part of a list, and the hashes that they must match.
-pub(super) struct Part {
+pub(super) struct ListPart {
     /// Sums of permutation messages, opened at the point of the permutation bits.
     pub permutations: (Hashes, Words),
     /// δ, opened at the points of labels.
@@ -112,7 +114,7 @@ impl Solder<'_> {
 
 impl HashedSolder<'_> {
     /// Receives the opening values of all pairs.
-    pub fn opened(&self, party: &mut Evaluator) -> Result<Vec<Part>, Error> {
+    pub fn opened(&self, party: &mut Evaluator) -> Result<Vec<ListPart>, Error> {
         let Evaluator { run, labels, permutations, .. } = party;
         let receive = |part: std::ops::Range<usize>| {
             let messages = permutations.opened(&mut run.channel, part.len())?;
@@ -124,7 +126,7 @@ impl HashedSolder<'_> {
                 &self.to.permutations,
                 &to[part.clone()],
             );
-            Ok(Part { permutations: (of_messages, messages), labels: (self.labels(part, &bits), values) })
+            Ok(ListPart { permutations: (of_messages, messages), labels: (self.labels(part, &bits), values) })
         };
         parts(self.pairs.count()).map(receive).collect()
     }
@@ -144,22 +146,22 @@ impl HashedSolder<'_> {
     }
 }
 
-impl Part {
+impl ListPart {
     /// Adds the openings to combinations, with the hashes that they must match.
-    pub fn check(&self, permutations: &mut Opened, labels: &mut Opened) {
+    pub fn check(&self, permutations: &mut OpenedCombinations, labels: &mut OpenedCombinations) {
         permutations.add(&self.permutations.0, &self.permutations.1);
         labels.add(&self.labels.0, &self.labels.1);
     }
 }
 
 /// Returns the view of δ for every `step`th pair of a list whose openings have been checked.
-pub(super) fn seen(sight: &Sight, opened: &[Part], step: usize) -> Seen {
-    sight.join(opened.iter().map(|Part { labels: (hashes, values), .. }| (values, hashes)), step)
+pub(super) fn seen(sight: &Sight, opened: &[ListPart], step: usize) -> SeenWords {
+    sight.join(opened.iter().map(|ListPart { labels: (hashes, values), .. }| (values, hashes)), step)
 }
 
 /// Returns δ as a label for every `step`th pair of a list whose openings have been checked.
-pub(super) fn complete(completion: &Completion, opened: &[Part], step: usize) -> Words {
-    let whole = opened.iter().map(|Part { labels: (hashes, values), .. }| match step {
+pub(super) fn complete(completion: &Completion, opened: &[ListPart], step: usize) -> Words {
+    let whole = opened.iter().map(|ListPart { labels: (hashes, values), .. }| match step {
         1 => completion.words(hashes, values),
         _ => {
             let some = || (0..values.count() / step).map(|k| k * step);

@@ -9,24 +9,24 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{self, Words};
-use brickwork_session::{Job, Metered, Observer, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::{AgreedJob, Metered, Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_wire::memory_pair;
 
-use crate::buckets::{Checks, Recovery, lowest_bits};
+use crate::buckets::{Checks, DeltaKnowledge, lowest_bits};
 use crate::choice::{numbers, wires_of};
-use crate::gates::{GATES_AT_ONCE, Labels, Room, add_lefts};
+use crate::gates::{CompressedLabels, GATES_AT_ONCE, LabelBuffer, add_lefts};
 use crate::hooks::Hooks;
-use crate::layout::{Kind, Supply};
-use crate::parameters::{Level, Sizes, Unit};
+use crate::layout::{CopyKind, Supply};
+use crate::parameters::{HashLevel, Sizes, Unit};
 use crate::preprocess::{self, Garbled};
 use crate::report::Jimu;
-use crate::setup::{self, Evaluator, Garbler, Purpose};
+use crate::setup::{self, Evaluator, Garbler, SetupTerms};
 use crate::solder::{HashedSolder, Pairs, Solder, Target};
 use crate::{evaluator, garbler, open};
 
 /// The cost of a task per item.
 #[derive(Clone, Copy, Debug)]
-pub struct Task {
+pub struct TaskCost {
     /// The name of the task in the paper.
     pub name: &'static str,
     /// The number of items.
@@ -38,7 +38,7 @@ pub struct Task {
 }
 
 /// A function that returns the CPU seconds of the calling thread.
-pub type Clock = fn() -> f64;
+pub type CpuClock = fn() -> f64;
 
 /// A function that runs the protocol with this many wires, and returns each party's cost.
 type Runs<'a> = &'a dyn Fn(usize) -> Result<[Mark; 2], Error>;
@@ -50,7 +50,7 @@ struct Mark {
     bytes: u64,
 }
 
-fn mark(run: &Metered, clock: Clock) -> Mark {
+fn mark(run: &Metered, clock: CpuClock) -> Mark {
     Mark { seconds: clock(), bytes: run.channel.sent_bytes() }
 }
 
@@ -61,7 +61,7 @@ fn mark(run: &Metered, clock: Clock) -> Mark {
 ///
 /// # Panics
 /// If there are fewer than four gates, or no wires.
-pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Result<Vec<Task>, Error> {
+pub fn measure(security: u32, gates: usize, wires: usize, clock: CpuClock) -> Result<Vec<TaskCost>, Error> {
     assert!(gates >= 4 && wires > 1, "a measurement needs at least four gates and two wires");
     let mut tasks = of_gates(security, gates / 2, clock)?;
     let inputs = |party: Party, count: usize| ports(security, clock, (party, count), 1);
@@ -74,7 +74,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
         // The cost of an item is the difference between two runs, divided by the number of items.
         let (one, many) = (of(1)?, of(wires)?);
         let each = |all: f64| all.max(0.0) / (wires - 1) as f64;
-        tasks.push(Task {
+        tasks.push(TaskCost {
             name,
             items: wires - 1,
             seconds: [0, 1].map(|k| each(many[k].seconds - one[k].seconds)),
@@ -84,13 +84,13 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
     Ok(tasks)
 }
 
-fn job(program: &Arc<Program>, security: u32) -> Job {
+fn job(program: &Arc<Program>, security: u32) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
-    Job::new(program.clone(), security, identities)
+    AgreedJob::new(program.clone(), security, identities)
 }
 
 /// Records a party's cost at the end of its setup.
-struct SetUp(Clock, Sender<f64>);
+struct SetUp(CpuClock, Sender<f64>);
 
 impl Observer for SetUp {
     fn phase(&mut self, name: &'static str) {
@@ -107,7 +107,7 @@ impl Observer for SetUp {
 /// cost after its setup.
 fn ports(
     security: u32,
-    clock: Clock,
+    clock: CpuClock,
     (party, count): (Party, usize),
     outputs: usize,
 ) -> Result<[Mark; 2], Error> {
@@ -125,12 +125,12 @@ fn ports(
 /// # Errors
 /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if the program is too large,
 /// [`Error::Resource`] if the system gives no randomness.
-pub fn whole(program: &Arc<Program>, unit: Unit, security: u32, clock: Clock) -> Result<[f64; 2], Error> {
+pub fn whole(program: &Arc<Program>, unit: Unit, security: u32, clock: CpuClock) -> Result<[f64; 2], Error> {
     Ok(behind_setup(&job(program, security), unit, clock)?.map(|mark| mark.seconds))
 }
 
 /// Runs a program, and returns each party's cost after its setup.
-fn behind_setup(job: &Job, unit: Unit, clock: Clock) -> Result<[Mark; 2], Error> {
+fn behind_setup(job: &AgreedJob, unit: Unit, clock: CpuClock) -> Result<[Mark; 2], Error> {
     let (left, right) = memory_pair();
     let zeros = |role: Party| vec![false; job.program.input_width(role)];
     std::thread::scope(|scope| {
@@ -164,11 +164,11 @@ fn gone() -> Error {
 
 /// Runs with twice `half` gates. All gates are garbled, half of them are opened, and the others are soldered
 /// to each other and evaluated.
-fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error> {
+fn of_gates(security: u32, half: usize, clock: CpuClock) -> Result<Vec<TaskCost>, Error> {
     let bucketing = Bucketing { slots: half as u32, bucket: 1, opened: half as u32 };
-    let level = Level::of(security)?;
+    let level = HashLevel::of(security)?;
     let sizes = Sizes { level, unit: Unit::Gates, copies: vec![bucketing] };
-    let supply = Supply { sizes, kinds: vec![Kind::Gate], inputs: 0, slot_wires: 0, ots: 0 };
+    let supply = Supply { sizes, kinds: vec![CopyKind::Gate], inputs: 0, slot_wires: 0, ots: 0 };
     let terms = Terms {
         security: security.into(),
         threads: 1,
@@ -178,7 +178,7 @@ fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error
     };
     let (left, right) = memory_pair();
     let (labels, active) = channel();
-    let purpose = Purpose::stock(level);
+    let purpose = SetupTerms::stock(level);
     let marks: [Result<[Mark; 5], Error>; 2] = std::thread::scope(|scope| {
         let (terms, supply) = (&terms, &supply);
         let garbler = scope.spawn(move || {
@@ -197,7 +197,7 @@ fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error
     let task = |(k, (name, items)): (usize, (&'static str, usize))| {
         let of = |party: &[Mark; 5]| party[k + 1].seconds - party[k].seconds;
         let sent = |party: &[Mark; 5]| (party[k + 1].bytes - party[k].bytes) as f64;
-        Task {
+        TaskCost {
             name,
             items,
             seconds: marks.each_ref().map(|party| of(party) / items as f64),
@@ -221,7 +221,7 @@ fn garblers(
     mut party: Garbler,
     supply: &Supply,
     labels: Sender<Words>,
-    clock: Clock,
+    clock: CpuClock,
 ) -> Result<[Mark; 5], Error> {
     let mut marks = [mark(&party.run, clock); 5];
     let made = preprocess::garbler(&mut party, supply)?;
@@ -258,7 +258,7 @@ fn evaluators(
     mut party: Evaluator,
     supply: &Supply,
     active: Receiver<Words>,
-    clock: Clock,
+    clock: CpuClock,
 ) -> Result<[Mark; 5], Error> {
     let mut marks = [mark(&party.run, clock); 5];
     let received = preprocess::evaluator(&mut party, supply)?;
@@ -286,14 +286,14 @@ fn evaluators(
     assert_eq!(bits, 3 * kept.len(), "each kept gate must have three solderings");
     let operands = active.recv().map_err(|_| gone())?;
     marks[3] = mark(&party.run, clock);
-    let labels = Labels::new(party.labels.code(), &party.points.compression, operands);
+    let labels = CompressedLabels::new(party.labels.code(), &party.points.compression, operands);
     let short = labels.short.as_chunks::<2>().0;
     let left = party.sight.of(&labels.wide.select((0..kept.len()).map(|k| 2 * k)));
     let Garbled::Gates(garbling, rows) = &gates.garbled else { return Err(gone()) };
     let heads = party.sight.hashes(&gates.outputs.labels.select(numbers(&kept)));
     let judging = Checks::new(&party.labels, &party.offset)?.judging(&party.sight);
-    let mut recovery = Recovery::new(party.points.openings.count());
-    let (mut room, symbols) = (Room::default(), party.level.labels.l());
+    let mut recovery = DeltaKnowledge::new(party.points.openings.count());
+    let (mut room, symbols) = (LabelBuffer::default(), party.level.labels.l());
     for first in (0..kept.len()).step_by(GATES_AT_ONCE) {
         let here = first..kept.len().min(first + GATES_AT_ONCE);
         let mut words = Words::zeros(symbols, here.len());
@@ -314,7 +314,7 @@ mod tests {
     /// Every task takes time of the party that performs it, and has the bytes of its messages.
     #[test]
     fn all_tasks_are_measured() {
-        let clock: Clock = || {
+        let clock: CpuClock = || {
             static BORN: std::sync::LazyLock<std::time::Instant> =
                 std::sync::LazyLock::new(std::time::Instant::now);
             BORN.elapsed().as_secs_f64()
@@ -326,8 +326,8 @@ mod tests {
         for task in &tasks[..4] {
             assert!(task.items >= 300 && task.seconds[1] > 0.0, "{task:?}");
         }
-        let level = Level::of(40).unwrap();
-        let opened = |hash: &ihash::Parameters, count: usize| ihash::opened_bytes(hash, count) as f64;
+        let level = HashLevel::of(40).unwrap();
+        let opened = |hash: &ihash::HashParameters, count: usize| ihash::opened_bytes(hash, count) as f64;
         let [labels, messages] = [opened(&level.labels, 300), opened(&level.permutations, 300)];
         // An opened gate has two labels and three messages, and a soldered gate three of each. The cost of
         // combinations is divided among all gates.

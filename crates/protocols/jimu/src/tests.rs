@@ -9,9 +9,9 @@ use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recip
 use brickwork_session::Unobserved;
 use brickwork_wire::{counting_pair, memory_pair};
 
-fn job(program: &Arc<Program>, security: u32) -> Job {
+fn job(program: &Arc<Program>, security: u32) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
-    Job::new(program.clone(), security, identities)
+    AgreedJob::new(program.clone(), security, identities)
 }
 
 pub(crate) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {

@@ -13,31 +13,31 @@ use brickwork_circuit::formats::scd::Scd;
 
 /// The function of a gate. Bit 2a + b is its value for the inputs a and b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function(u8);
+pub struct GateFunction(u8);
 
-impl Function {
+impl GateFunction {
     /// Conjunction, a ∧ b.
-    pub const AND: Function = Function(0b1000);
+    pub const AND: GateFunction = GateFunction(0b1000);
     /// Exclusive or, a ⊕ b.
-    pub const XOR: Function = Function(0b0110);
+    pub const XOR: GateFunction = GateFunction(0b0110);
     /// Disjunction, a ∨ b.
-    pub const OR: Function = Function(0b1110);
+    pub const OR: GateFunction = GateFunction(0b1110);
     /// The first input, independent of the second one.
-    pub const FIRST: Function = Function(0b1100);
+    pub const FIRST: GateFunction = GateFunction(0b1100);
     /// The negation of the second input, as in files of the authors' program.
-    pub const NOT_SECOND: Function = Function(0b0101);
+    pub const NOT_SECOND: GateFunction = GateFunction(0b0101);
     /// The negation of the first input.
-    pub const NOT_FIRST: Function = Function(0b0011);
+    pub const NOT_FIRST: GateFunction = GateFunction(0b0011);
     /// The negation of a ∧ b.
-    pub const NAND: Function = Function(0b0111);
+    pub const NAND: GateFunction = GateFunction(0b0111);
     /// The negation of a ⊕ b.
-    pub const XNOR: Function = Function(0b1001);
+    pub const XNOR: GateFunction = GateFunction(0b1001);
     /// The conjunction of the first input and the negated second input.
-    pub const AND_NOT: Function = Function(0b0100);
+    pub const AND_NOT: GateFunction = GateFunction(0b0100);
 
     /// Returns the function with this truth table, or none if the table has more than four bits.
     pub fn of_table(table: u8) -> Option<Self> {
-        (table < 16).then_some(Function(table))
+        (table < 16).then_some(GateFunction(table))
     }
 
     /// Returns the truth table.
@@ -51,10 +51,10 @@ impl Function {
     }
 
     /// Returns the coefficients c, x, y and p, each 0 or 1, of the function c + xa + yb + pab.
-    pub(crate) fn terms(self) -> Terms {
+    pub(crate) fn terms(self) -> BitCoefficients {
         let value = |a, b| self.apply(a, b);
         let constant = value(0, 0);
-        Terms {
+        BitCoefficients {
             constant,
             first: value(1, 0) ^ constant,
             second: value(0, 1) ^ constant,
@@ -70,17 +70,17 @@ impl Function {
     /// Returns the function with negated inputs and value, where a parameter is 1.
     fn negated(self, first: u8, second: u8, value: u8) -> Self {
         let table = (0..4).map(|k| (self.apply(k >> 1 ^ first, k & 1 ^ second) ^ value) << k);
-        Function(table.sum())
+        GateFunction(table.sum())
     }
 
     fn exchanged(self) -> Self {
-        Function((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
+        GateFunction((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
     }
 }
 
 /// The coefficients of 1, a, b and ab in a function.
 #[derive(Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct BitCoefficients {
     pub(crate) constant: u8,
     pub(crate) first: u8,
     pub(crate) second: u8,
@@ -89,29 +89,29 @@ pub(crate) struct Terms {
 
 /// A gate with its function. The gate reads two earlier wires, the smaller one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gate {
+pub struct NormalGate {
     /// The first input.
     pub first: u32,
     /// The second input.
     pub second: u32,
     /// The function of both inputs.
-    pub function: Function,
+    pub function: GateFunction,
 }
 
-impl Gate {
-    pub(crate) fn in_order(first: u32, second: u32, function: Function) -> Self {
+impl NormalGate {
+    pub(crate) fn in_order(first: u32, second: u32, function: GateFunction) -> Self {
         match first < second {
-            true => Gate { first, second, function },
-            false => Gate { first: second, second: first, function: function.exchanged() },
+            true => NormalGate { first, second, function },
+            false => NormalGate { first: second, second: first, function: function.exchanged() },
         }
     }
 }
 
 /// A circuit in the paper's form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Circuit {
+pub struct NormalCircuit {
     inputs: u32,
-    gates: Vec<Gate>,
+    gates: Vec<NormalGate>,
     outputs: Vec<u32>,
 }
 
@@ -123,12 +123,12 @@ enum Signal {
     Constant(u8),
 }
 
-impl Circuit {
+impl NormalCircuit {
     /// Makes a circuit of gates that already have the paper's form.
     ///
     /// # Errors
     /// [`Error::Input`] with the violated condition.
-    pub fn new(inputs: u32, gates: Vec<Gate>, outputs: Vec<u32>) -> Result<Self, Error> {
+    pub fn new(inputs: u32, gates: Vec<NormalGate>, outputs: Vec<u32>) -> Result<Self, Error> {
         let fail = |why: String| Err(Error::Input(why));
         if inputs < 2 || outputs.is_empty() {
             return fail("a circuit must have at least two inputs and one output to be garbled".into());
@@ -158,7 +158,7 @@ impl Circuit {
                 }
             }
         }
-        Ok(Circuit { inputs, gates, outputs })
+        Ok(NormalCircuit { inputs, gates, outputs })
     }
 
     /// Converts any gates to a circuit in the paper's form. Negations become part of the gates that read
@@ -169,7 +169,7 @@ impl Circuit {
     /// [`Error::Input`] if a gate reads a wire that is not before it, or an output does not exist.
     pub fn normalised(
         inputs: u32,
-        gates: impl IntoIterator<Item = (u32, u32, Function)>,
+        gates: impl IntoIterator<Item = (u32, u32, GateFunction)>,
         outputs: &[u32],
     ) -> Result<Self, Error> {
         let mut made = Normaliser { inputs, gates: Vec::new() };
@@ -207,7 +207,7 @@ impl Circuit {
             }
         }
         let placed = driven.into_iter().map(|signal| made.output(signal, &uses)).collect();
-        Circuit::new(inputs, made.gates, placed)
+        NormalCircuit::new(inputs, made.gates, placed)
     }
 
     /// Converts a circuit of Brickwork's other crates to the paper's form.
@@ -216,11 +216,11 @@ impl Circuit {
     /// [`Error::Input`] if it has fewer than two inputs or no output.
     pub fn of(circuit: &plain::Circuit) -> Result<Self, Error> {
         let gates = circuit.gates().map(|gate| match gate {
-            plain::Gate::And(a, b) => (a, b, Function::AND),
-            plain::Gate::Xor(a, b) => (a, b, Function::XOR),
-            plain::Gate::Inv(a) => (a, a, Function::NOT_SECOND),
+            plain::Gate::And(a, b) => (a, b, GateFunction::AND),
+            plain::Gate::Xor(a, b) => (a, b, GateFunction::XOR),
+            plain::Gate::Inv(a) => (a, a, GateFunction::NOT_SECOND),
         });
-        Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
+        NormalCircuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
     }
 
     /// Converts the circuit of an SCD file to the paper's form. A circuit in this form stays the same.
@@ -233,11 +233,11 @@ impl Circuit {
                 "a topological circuit has no functions of gates, so it cannot be garbled".into(),
             ));
         };
-        let functions = functions.iter().map(|&table| Function(table));
+        let functions = functions.iter().map(|&table| GateFunction(table));
         let gates = scd.gates().iter().zip(functions).map(|(&[a, b], function)| (a, b, function));
-        let as_it_is = gates.clone().map(|(first, second, function)| Gate { first, second, function });
-        Circuit::new(scd.inputs(), as_it_is.collect(), scd.outputs().to_vec())
-            .or_else(|_| Circuit::normalised(scd.inputs(), gates, scd.outputs()))
+        let as_it_is = gates.clone().map(|(first, second, function)| NormalGate { first, second, function });
+        NormalCircuit::new(scd.inputs(), as_it_is.collect(), scd.outputs().to_vec())
+            .or_else(|_| NormalCircuit::normalised(scd.inputs(), gates, scd.outputs()))
     }
 
     /// Returns the contents of an SCD file with this circuit.
@@ -256,7 +256,7 @@ impl Circuit {
     }
 
     /// Returns the gates. Gate g drives wire n + g.
-    pub fn gates(&self) -> &[Gate] {
+    pub fn gates(&self) -> &[NormalGate] {
         &self.gates
     }
 
@@ -267,7 +267,7 @@ impl Circuit {
 
     /// Returns the number of XOR gates.
     pub fn xor_gates(&self) -> usize {
-        self.gates.iter().filter(|gate| gate.function == Function::XOR).count()
+        self.gates.iter().filter(|gate| gate.function == GateFunction::XOR).count()
     }
 
     /// Evaluates without garbling: ev of the paper. Returns the outputs.
@@ -287,16 +287,16 @@ impl Circuit {
 /// The gates of a circuit under construction.
 struct Normaliser {
     inputs: u32,
-    gates: Vec<Gate>,
+    gates: Vec<NormalGate>,
 }
 
 impl Normaliser {
-    fn push(&mut self, first: u32, second: u32, function: Function) -> u32 {
-        self.gates.push(Gate::in_order(first, second, function));
+    fn push(&mut self, first: u32, second: u32, function: GateFunction) -> u32 {
+        self.gates.push(NormalGate::in_order(first, second, function));
         self.inputs + (self.gates.len() - 1) as u32
     }
 
-    fn gate(&mut self, first: Signal, second: Signal, function: Function) -> Signal {
+    fn gate(&mut self, first: Signal, second: Signal, function: GateFunction) -> Signal {
         // A function of one input, given by its values for 0 and 1, needs no gate.
         let of_one = |wire: u32, values: [u8; 2]| match values {
             [0, 1] => Signal::Wire(wire, 0),
@@ -323,7 +323,7 @@ impl Normaliser {
                     0b1100 | 0b0011 => of_one(one, [values(0, 0), values(1, 0)]),
                     0b1010 | 0b0101 => of_one(other, [values(0, 0), values(0, 1)]),
                     // An XOR may be free, and the negation becomes part of later gates.
-                    0b1001 => Signal::Wire(self.push(one, other, Function::XOR), 1),
+                    0b1001 => Signal::Wire(self.push(one, other, GateFunction::XOR), 1),
                     _ => Signal::Wire(self.push(one, other, function), 0),
                 }
             }
@@ -333,17 +333,17 @@ impl Normaliser {
     /// Returns the wire of an output. `uses` has the number of uses of each wire.
     fn output(&mut self, signal: Signal, uses: &[u32]) -> u32 {
         let (wire, not) = match signal {
-            Signal::Constant(bit) => return self.push(0, 1, Function(15 * bit)),
+            Signal::Constant(bit) => return self.push(0, 1, GateFunction(15 * bit)),
             Signal::Wire(wire, not) => (wire, not),
         };
         if wire >= self.inputs && uses[wire as usize] == 1 {
             let gate = &mut self.gates[(wire - self.inputs) as usize];
-            if not == 0 || gate.function != Function::XOR {
+            if not == 0 || gate.function != GateFunction::XOR {
                 gate.function = gate.function.negated(0, 0, not);
                 return wire;
             }
         }
         // A copy of the wire. The gate also reads another wire, but ignores it.
-        self.push(wire, u32::from(wire == 0), Function::FIRST.negated(not, 0, 0))
+        self.push(wire, u32::from(wire == 0), GateFunction::FIRST.negated(not, 0, 0))
     }
 }

@@ -10,16 +10,16 @@ use zeroize::Zeroizing;
 use crate::cipher::Length;
 use crate::scheme::Method;
 
-pub(crate) struct Draws {
+pub(crate) struct TokenDraws {
     key: Aes128,
     length: Length,
     kernel: Kernel,
 }
 
-impl Draws {
+impl TokenDraws {
     /// Makes tokens of this length from a secret key.
     pub fn new(key: u128, length: Length, kernel: Kernel) -> Self {
-        Draws { key: Aes128::with_kernel(kernel, key), length, kernel }
+        TokenDraws { key: Aes128::with_kernel(kernel, key), length, kernel }
     }
 
     fn block(&self, number: u64) -> u128 {

@@ -25,8 +25,10 @@ use brickwork_base::digest::Digest;
 use zeroize::Zeroizing;
 
 use crate::cipher::{Cipher, Doubling, Length};
-use crate::circuit::Function;
-use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme, Shape};
+use crate::circuit::GateFunction;
+use crate::scheme::{
+    Checking, Encoding, GarbledCircuit, Method, OutputDecoding, PublicCircuit, PublicGate, Scheme,
+};
 
 const MAGIC: &[u8; 7] = b"brickwg";
 /// The version of the file formats.
@@ -48,24 +50,24 @@ const KNOWN: u8 = 0x10;
 /// The inputs of a gate without rows whose tokens are added. The bytes in a file are 1 to 4.
 const SUMS: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
 
-fn byte_of(opening: Opening) -> u8 {
+fn byte_of(opening: PublicGate) -> u8 {
     match opening {
-        Opening::Rows => 0,
-        Opening::Sum { first, second } => {
+        PublicGate::Rows => 0,
+        PublicGate::Sum { first, second } => {
             SUMS.iter().position(|sum| *sum == (first, second)).map_or(0, |place| place as u8 + 1)
         }
-        Opening::Known(function) => KNOWN + function.table(),
+        PublicGate::Known(function) => KNOWN + function.table(),
     }
 }
 
-fn opening_of(byte: u8) -> Option<Opening> {
+fn opening_of(byte: u8) -> Option<PublicGate> {
     match byte {
-        0 => Some(Opening::Rows),
+        0 => Some(PublicGate::Rows),
         1..=4 => {
             let (first, second) = SUMS[usize::from(byte) - 1];
-            Some(Opening::Sum { first, second })
+            Some(PublicGate::Sum { first, second })
         }
-        _ => Function::of_table(byte.checked_sub(KNOWN)?).map(Opening::Known),
+        _ => GateFunction::of_table(byte.checked_sub(KNOWN)?).map(PublicGate::Known),
     }
 }
 
@@ -111,7 +113,7 @@ pub struct Mark {
 
 impl Mark {
     /// Returns the mark of a garbled circuit.
-    pub fn of(garbled: &Garbled) -> Self {
+    pub fn of(garbled: &GarbledCircuit) -> Self {
         let file = write_garbled(garbled);
         let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
         let garbling = digest.try_into().unwrap_or([0; DIGEST_BYTES]);
@@ -143,7 +145,7 @@ impl Mark {
 }
 
 /// Writes F.
-pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
+pub fn write_garbled(garbled: &GarbledCircuit) -> Vec<u8> {
     let (scheme, shape) = (garbled.scheme(), garbled.shape());
     let length = scheme.cipher().length();
     let bytes =
@@ -178,7 +180,7 @@ pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Input`] if the file has another type or is damaged, or the garbled circuit is invalid.
-pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
+pub fn read_garbled(file: &[u8]) -> Result<GarbledCircuit, Error> {
     let mut file = Reader::new(FileType::Garbled, file)?;
     let [method, cipher, doubling] = file.array()?;
     let at = |number: u8| usize::from(number).checked_sub(1);
@@ -207,10 +209,10 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
         list.push((first, second, opening));
     }
     let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;
-    let shape = Shape::new(method, inputs, list, outputs).map_err(|why| damaged(&why.to_string()))?;
+    let shape = PublicCircuit::new(method, inputs, list, outputs).map_err(|why| damaged(&why.to_string()))?;
     let rows = file.tokens(shape.rows() as u64, cipher.length())?.to_vec();
     file.end()?;
-    Garbled::new(scheme, key, Arc::new(shape), rows)
+    GarbledCircuit::new(scheme, key, Arc::new(shape), rows)
 }
 
 /// Writes e. This file is the garbler's secret.
@@ -240,7 +242,7 @@ pub fn read_checking(file: &[u8]) -> Result<(Mark, ProgramDigest, Checking), Err
 }
 
 /// Writes d.
-pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding) -> Vec<u8> {
+pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &OutputDecoding) -> Vec<u8> {
     let mut file = Writer::new(FileType::Decoding, 69 + decoding.0.len());
     file.mark(mark);
     file.bytes(program);
@@ -253,14 +255,14 @@ pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding)
 ///
 /// # Errors
 /// [`Error::Input`] if the file has another type or is damaged.
-pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Decoding), Error> {
+pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, OutputDecoding), Error> {
     let mut file = Reader::new(FileType::Decoding, file)?;
     let (mark, program) = (file.mark()?, file.array()?);
     let bits = file.number()?;
     let bits = file.take(bits.into())?.to_vec();
     file.end()?;
     match bits.iter().all(|&bit| bit < 2) {
-        true => Ok((mark, program, Decoding(bits, mark.length))),
+        true => Ok((mark, program, OutputDecoding(bits, mark.length))),
         false => Err(damaged("a bit is neither 0 nor 1")),
     }
 }

@@ -4,11 +4,11 @@
 //!
 //! | in the paper | here |
 //! | --- | --- |
-//! | circuits, ev (section II) | [`Circuit`] |
-//! | SCD (section V), a format of programs | [`Scd`], [`Circuit::of_scd`], [`Circuit::to_scd`] |
+//! | circuits, ev (section II) | [`NormalCircuit`] |
+//! | SCD (section V), a format of programs | [`Scd`], [`NormalCircuit::of_scd`], [`NormalCircuit::to_scd`] |
 //! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`],
 //! [`Doubling`] |
-//! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
+//! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`GarbledCircuit`], [`OutputDecoding`] |
 //! | F, e, d, X, Y as files | [`files`] |
 //! | half-gates and half-gates without privacy (Zahur, Rosulek, Evans 2015), for comparison | [`Method`] |
 //!
@@ -30,6 +30,9 @@ mod tests;
 
 pub use brickwork_circuit::formats::scd::Scd;
 pub use cipher::{Cipher, Doubling, DualKeyCipher, Keyed, Length};
-pub use circuit::{Circuit, Function, Gate};
+pub use circuit::{GateFunction, NormalCircuit, NormalGate};
 pub use lockstep::{Evaluator, Garbler, garble};
-pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, Shape};
+pub use scheme::{
+    Checking, Encoding, GarbledCircuit, GarbledResult, Method, OutputDecoding, PublicCircuit, PublicGate,
+    Scheme,
+};

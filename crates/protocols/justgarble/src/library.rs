@@ -3,7 +3,7 @@
 use brickwork_base::Error;
 use brickwork_circuit::{Bit, Builder, library};
 
-use crate::circuit::{Circuit, Function, Gate};
+use crate::circuit::{GateFunction, NormalCircuit, NormalGate};
 
 /// Builds AES-128 with the paper's numbers of gates: 36 480 gates, of which 29 820 are XORs. The inputs are
 /// eleven round keys and a block, the output is the ciphertext. Each of them is an integer whose lowest bit
@@ -25,8 +25,8 @@ use crate::circuit::{Circuit, Function, Gate};
 /// XOR gates.
 ///
 /// # Errors
-/// Only those of [`Circuit::new`], as for all circuits here.
-pub fn aes() -> Result<Circuit, Error> {
+/// Only those of [`NormalCircuit::new`], as for all circuits here.
+pub fn aes() -> Result<NormalCircuit, Error> {
     let mut maker = Maker { inputs: 12 * 128, gates: Vec::new() };
     // The bytes of a block in the order of the standard.
     let word = |number: u32| -> Vec<Byte> {
@@ -42,7 +42,7 @@ pub fn aes() -> Result<Circuit, Error> {
         state = maker.add(&moved, &word(round));
     }
     let outputs = state.iter().rev().flatten().copied().collect();
-    Circuit::new(maker.inputs, maker.gates, outputs)
+    NormalCircuit::new(maker.inputs, maker.gates, outputs)
 }
 
 /// The wires of a byte, the lowest bit first.
@@ -66,18 +66,18 @@ mod tower {
 /// The gates of a circuit under construction.
 struct Maker {
     inputs: u32,
-    gates: Vec<Gate>,
+    gates: Vec<NormalGate>,
 }
 
 impl Maker {
     /// Adds a gate of two different wires, and returns its wire.
-    fn gate(&mut self, a: u32, b: u32, function: Function) -> u32 {
-        self.gates.push(Gate::in_order(a, b, function));
+    fn gate(&mut self, a: u32, b: u32, function: GateFunction) -> u32 {
+        self.gates.push(NormalGate::in_order(a, b, function));
         self.inputs + self.gates.len() as u32 - 1
     }
 
     fn xor(&mut self, a: u32, b: u32) -> u32 {
-        self.gate(a, b, Function::XOR)
+        self.gate(a, b, GateFunction::XOR)
     }
 
     fn add(&mut self, a: &[Byte], b: &[Byte]) -> Vec<Byte> {
@@ -96,7 +96,7 @@ impl Maker {
 
     /// Returns a AND b, negated on request.
     fn product(&mut self, a: u32, b: u32, negated: bool) -> u32 {
-        self.gate(a, b, if negated { Function::NAND } else { Function::AND })
+        self.gate(a, b, if negated { GateFunction::NAND } else { GateFunction::AND })
     }
 
     /// Returns the product in GF(2^2), lower half first. `not` negates two of the three partial products: of
@@ -164,13 +164,13 @@ impl Maker {
             match sums {
                 1 => {
                     let (first, second) =
-                        (maker.gate(a, b, Function::AND_NOT), maker.gate(b, a, Function::AND_NOT));
-                    maker.gate(first, second, Function::OR)
+                        (maker.gate(a, b, GateFunction::AND_NOT), maker.gate(b, a, GateFunction::AND_NOT));
+                    maker.gate(first, second, GateFunction::OR)
                 }
                 2 => maker.xor(a, b),
                 _ => {
-                    let not = maker.gate(a, b, Function::NOT_FIRST);
-                    maker.gate(not, b, Function::XNOR)
+                    let not = maker.gate(a, b, GateFunction::NOT_FIRST);
+                    maker.gate(not, b, GateFunction::XNOR)
                 }
             }
         };
@@ -186,7 +186,7 @@ impl Maker {
                 let [next, third, fourth] = [1, 2, 3].map(|k| (i + k) % 4);
                 std::array::from_fn(|bit| {
                     // Two negations of the first sum cancel out.
-                    let first = if (i, bit) == (0, 0) { Function::XNOR } else { Function::XOR };
+                    let first = if (i, bit) == (0, 0) { GateFunction::XNOR } else { GateFunction::XOR };
                     let doubled = self.gate(doubled[i][bit], doubled[next][bit], first);
                     let with_next = self.gate(doubled, column[next][bit], first);
                     let with_third = self.xor(with_next, column[third][bit]);
@@ -202,7 +202,7 @@ impl Maker {
 ///
 /// # Errors
 /// [`Error::Usage`] if n is below 10 or above 64.
-pub fn modular_exponentiation(bits: usize) -> Result<Circuit, Error> {
+pub fn modular_exponentiation(bits: usize) -> Result<NormalCircuit, Error> {
     if !(10..=64).contains(&bits) {
         return Err(Error::Usage("modular exponentiation needs numbers of 10 to 64 bits".into()));
     }
@@ -236,7 +236,7 @@ pub fn modular_exponentiation(bits: usize) -> Result<Circuit, Error> {
         let times = product(&mut b, &power, &base);
         power = library::select(&mut b, bit, &times, &power);
     }
-    Circuit::of(&b.finish(&power)?)
+    NormalCircuit::of(&b.finish(&power)?)
 }
 
 pub(crate) fn modulus(bits: usize) -> u128 {
@@ -247,6 +247,6 @@ pub(crate) fn modulus(bits: usize) -> u128 {
 ///
 /// # Errors
 /// [`Error::Usage`] if `bits` is 0.
-pub fn edit_distance(bits: u32) -> Result<Circuit, Error> {
-    Circuit::of(&library::compgc::levenshtein([bits, bits], 1)?.flatten()?)
+pub fn edit_distance(bits: u32) -> Result<NormalCircuit, Error> {
+    NormalCircuit::of(&library::compgc::levenshtein([bits, bits], 1)?.flatten()?)
 }

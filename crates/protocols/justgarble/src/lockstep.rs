@@ -11,15 +11,18 @@ use std::sync::Arc;
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit as wires;
-use brickwork_kernels::{Aes128, CopyKeys, DualKey, GateList, Gates, Kernel, ONE, Style, Tokens};
+use brickwork_kernels::{Aes128, CopyKeys, DualKey, GateList, Kernel, LoopGates, ONE, Style, Tokens};
 use brickwork_primitives::garbling::{Schedule, input_slot};
 use zeroize::Zeroizing;
 
 use crate::cipher::Cipher;
-use crate::circuit::{Circuit, Function, Terms};
-use crate::draws::Draws;
+use crate::circuit::{BitCoefficients, GateFunction, NormalCircuit};
+use crate::draws::TokenDraws;
 use crate::plain::{evaluate_with, garble_with};
-use crate::scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, Shape};
+use crate::scheme::{
+    Checking, Encoding, GarbledCircuit, GarbledResult, Method, OutputDecoding, PublicCircuit, PublicGate,
+    Scheme,
+};
 
 impl Method {
     fn of_kernels(self) -> Style {
@@ -35,7 +38,7 @@ impl Method {
 
 enum Step {
     /// A gate with rows. An evaluator needs its function only without privacy.
-    Rows(Function),
+    Rows(GateFunction),
     /// The sum of some inputs and a constant.
     Sum { first: bool, second: bool, one: bool },
 }
@@ -105,8 +108,8 @@ impl Ready {
         Ok(Ready { schedule: Schedule::new(&circuit), tweaks, functions, inputs })
     }
 
-    fn gates(&self) -> Gates<'_> {
-        Gates { script: self.schedule.script(), tweaks: &self.tweaks, functions: &self.functions }
+    fn gates(&self) -> LoopGates<'_> {
+        LoopGates { script: self.schedule.script(), tweaks: &self.tweaks, functions: &self.functions }
     }
 }
 
@@ -149,8 +152,8 @@ enum Way<C> {
 /// Garbles a circuit any number of times.
 pub struct Garbler {
     scheme: Scheme,
-    shape: Arc<Shape>,
-    way: Way<Circuit>,
+    shape: Arc<PublicCircuit>,
+    way: Way<NormalCircuit>,
     kernel: Kernel,
     rng: Rng,
     /// Memory for the tokens of a copy's inputs.
@@ -163,7 +166,7 @@ impl Garbler {
     /// # Errors
     /// [`Error::Input`] if it has more wires than the kernels support, or more than 2^20 inputs that no gate
     /// reads, [`Error::Resource`] without randomness.
-    pub fn new(scheme: Scheme, circuit: &Circuit) -> Result<Self, Error> {
+    pub fn new(scheme: Scheme, circuit: &NormalCircuit) -> Result<Self, Error> {
         Self::with_kernel(Kernel::best(), scheme, circuit)
     }
 
@@ -172,13 +175,13 @@ impl Garbler {
     ///
     /// # Errors
     /// As for [`Garbler::new`].
-    pub fn with_kernel(kernel: Kernel, scheme: Scheme, circuit: &Circuit) -> Result<Self, Error> {
+    pub fn with_kernel(kernel: Kernel, scheme: Scheme, circuit: &NormalCircuit) -> Result<Self, Error> {
         let rng = Rng::new("brickwork justgarble")?;
-        let shape = Arc::new(Shape::of(scheme.method(), circuit));
-        let step = |function: Function| match scheme.method().opening(function) {
-            Opening::Sum { .. } => sum_of(function),
-            Opening::Known(function) if !function.has_product() => sum_of(function),
-            Opening::Known(_) | Opening::Rows => Step::Rows(function),
+        let shape = Arc::new(PublicCircuit::of(scheme.method(), circuit));
+        let step = |function: GateFunction| match scheme.method().opening(function) {
+            PublicGate::Sum { .. } => sum_of(function),
+            PublicGate::Known(function) if !function.has_product() => sum_of(function),
+            PublicGate::Known(_) | PublicGate::Rows => Step::Rows(function),
         };
         let steps = circuit.gates().iter().map(|gate| (gate.first, gate.second, step(gate.function)));
         let way = match scheme.cipher() {
@@ -198,9 +201,9 @@ impl Garbler {
     ///
     /// # Errors
     /// None.
-    pub fn garble(&mut self, copies: usize) -> Vec<Garbling> {
-        let mut garblings: Vec<Garbling> =
-            (0..copies).map(|_| Garbling::empty(self.scheme, &self.shape)).collect();
+    pub fn garble(&mut self, copies: usize) -> Vec<GarbledResult> {
+        let mut garblings: Vec<GarbledResult> =
+            (0..copies).map(|_| GarbledResult::empty(self.scheme, &self.shape)).collect();
         self.garble_again(&mut garblings);
         garblings
     }
@@ -210,8 +213,8 @@ impl Garbler {
     ///
     /// # Panics
     /// If one of them was made by another garbler.
-    pub fn garble_again(&mut self, garblings: &mut [Garbling]) {
-        let same = |garbling: &Garbling| {
+    pub fn garble_again(&mut self, garblings: &mut [GarbledResult]) {
+        let same = |garbling: &GarbledResult| {
             Arc::ptr_eq(&garbling.garbled.shape, &self.shape)
                 && garbling.garbled.cipher == self.scheme.cipher()
         };
@@ -222,7 +225,7 @@ impl Garbler {
     }
 
     /// Does the same as [`Garbler::garble_again`] with the given keys of π and of the tokens.
-    pub(crate) fn with_keys(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
+    pub(crate) fn with_keys(&mut self, garblings: &mut [GarbledResult], keys: &[[Zeroizing<u128>; 2]]) {
         let mut rest = (garblings, keys);
         while !rest.0.is_empty() {
             let count = match &self.way {
@@ -237,10 +240,10 @@ impl Garbler {
 
     /// Garbles as many copies as one call of a kernel can process, each with these keys of π and of its
     /// tokens.
-    fn side_by_side(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
+    fn side_by_side(&mut self, garblings: &mut [GarbledResult], keys: &[[Zeroizing<u128>; 2]]) {
         let (method, length) = (self.scheme.method(), self.scheme.cipher().length());
-        let draws: Vec<Draws> =
-            keys.iter().map(|[_, tokens]| Draws::new(**tokens, length, self.kernel)).collect();
+        let draws: Vec<TokenDraws> =
+            keys.iter().map(|[_, tokens]| TokenDraws::new(**tokens, length, self.kernel)).collect();
         for ((garbling, [key, _]), draws) in garblings.iter_mut().zip(keys).zip(&draws) {
             garbling.garbled.key = **key;
             draws.inputs_into(method, self.shape.inputs(), &mut self.drawn, &mut garbling.encoding.0);
@@ -268,8 +271,8 @@ impl Garbler {
     }
 }
 
-fn sum_of(function: Function) -> Step {
-    let Terms { constant, first, second, .. } = function.terms();
+fn sum_of(function: GateFunction) -> Step {
+    let BitCoefficients { constant, first, second, .. } = function.terms();
     Step::Sum { first: first == 1, second: second == 1, one: constant == 1 }
 }
 
@@ -279,8 +282,8 @@ fn on_kernels(
     scheme: Scheme,
     ready: &Ready,
     tokens: &mut Tokens,
-    garblings: &mut [Garbling],
-    draws: &[Draws],
+    garblings: &mut [GarbledResult],
+    draws: &[TokenDraws],
 ) {
     let (method, length) = (scheme.method(), scheme.cipher().length());
     // Unused lanes repeat the first copy.
@@ -317,19 +320,19 @@ fn on_kernels(
     }
 }
 
-impl Garbling {
+impl GarbledResult {
     /// Makes a garbling without contents, with memory for its parts.
-    fn empty(scheme: Scheme, shape: &Arc<Shape>) -> Self {
+    fn empty(scheme: Scheme, shape: &Arc<PublicCircuit>) -> Self {
         let outputs = shape.outputs().len();
-        Garbling {
-            garbled: Garbled {
+        GarbledResult {
+            garbled: GarbledCircuit {
                 cipher: scheme.cipher(),
                 key: 0,
                 shape: shape.clone(),
                 rows: vec![0; shape.rows()],
             },
             encoding: Encoding(Zeroizing::new(Vec::with_capacity(shape.inputs() as usize))),
-            decoding: Decoding(Vec::with_capacity(outputs), scheme.cipher().length()),
+            decoding: OutputDecoding(Vec::with_capacity(outputs), scheme.cipher().length()),
             checking: Checking(Zeroizing::new(Vec::with_capacity(outputs))),
         }
     }
@@ -338,7 +341,7 @@ impl Garbling {
 /// Evaluates any number of garblings of a circuit.
 pub struct Evaluator {
     scheme: Scheme,
-    shape: Arc<Shape>,
+    shape: Arc<PublicCircuit>,
     way: Way<()>,
     kernel: Kernel,
 }
@@ -349,7 +352,7 @@ impl Evaluator {
     /// # Errors
     /// [`Error::Input`] if it has more wires than the kernels support, or more than 2^20 inputs that no gate
     /// reads.
-    pub fn new(garbled: &Garbled) -> Result<Self, Error> {
+    pub fn new(garbled: &GarbledCircuit) -> Result<Self, Error> {
         Self::with_kernel(Kernel::best(), garbled)
     }
 
@@ -357,14 +360,14 @@ impl Evaluator {
     ///
     /// # Errors
     /// As for [`Evaluator::new`].
-    pub fn with_kernel(kernel: Kernel, garbled: &Garbled) -> Result<Self, Error> {
+    pub fn with_kernel(kernel: Kernel, garbled: &GarbledCircuit) -> Result<Self, Error> {
         let (scheme, shape) = (garbled.scheme(), garbled.shape.clone());
         let step = |opening| match opening {
             // The evaluation does not depend on the function, which the evaluator does not know.
-            Opening::Rows => Step::Rows(Function::AND),
-            Opening::Sum { first, second } => Step::Sum { first, second, one: false },
-            Opening::Known(function) if function.has_product() => Step::Rows(function),
-            Opening::Known(function) => sum_of(function),
+            PublicGate::Rows => Step::Rows(GateFunction::AND),
+            PublicGate::Sum { first, second } => Step::Sum { first, second, one: false },
+            PublicGate::Known(function) if function.has_product() => Step::Rows(function),
+            PublicGate::Known(function) => sum_of(function),
         };
         let steps = shape.gates().iter().map(|&(first, second, opening)| (first, second, step(opening)));
         let way = match scheme.cipher() {
@@ -388,7 +391,7 @@ impl Evaluator {
     /// circuit has another shape or scheme.
     pub fn evaluate(
         &mut self,
-        garbled: &[&Garbled],
+        garbled: &[&GarbledCircuit],
         inputs: &[&[u128]],
     ) -> Result<Vec<Zeroizing<Vec<u128>>>, Error> {
         if garbled.len() != inputs.len() {
@@ -436,7 +439,7 @@ fn evaluate_on_kernels(
     scheme: Scheme,
     ready: &Ready,
     tokens: &mut Tokens,
-    (garbled, inputs): (&[&Garbled], &[&[u128]]),
+    (garbled, inputs): (&[&GarbledCircuit], &[&[u128]]),
 ) -> Vec<Zeroizing<Vec<u128>>> {
     let is_private = scheme.method().is_private();
     let one = if is_private { 0 } else { scheme.cipher().length().last() };
@@ -461,24 +464,24 @@ fn evaluate_on_kernels(
 ///
 /// # Errors
 /// [`Error::Resource`] without randomness.
-pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
+pub fn garble(scheme: Scheme, circuit: &NormalCircuit) -> Result<GarbledResult, Error> {
     let mut rng = Rng::new("brickwork justgarble")?;
     let (method, length) = (scheme.method(), scheme.cipher().length());
     let key = rng.block();
-    let draws = Draws::new(*Zeroizing::new(rng.block()), length, Kernel::best());
+    let draws = TokenDraws::new(*Zeroizing::new(rng.block()), length, Kernel::best());
     let (rows, tokens) = garble_with(method, &scheme.cipher().keyed(key), circuit, &draws);
     let of_outputs: Vec<[u128; 2]> = circuit.outputs().iter().map(|&wire| tokens[wire as usize]).collect();
-    let shape = Arc::new(Shape::of(method, circuit));
-    Ok(Garbling {
-        garbled: Garbled { cipher: scheme.cipher(), key, shape, rows },
+    let shape = Arc::new(PublicCircuit::of(method, circuit));
+    Ok(GarbledResult {
+        garbled: GarbledCircuit { cipher: scheme.cipher(), key, shape, rows },
         encoding: Encoding(Zeroizing::new(tokens[..circuit.inputs() as usize].to_vec())),
-        decoding: Decoding(of_outputs.iter().map(|[zero, _]| length.type_of(*zero)).collect(), length),
+        decoding: OutputDecoding(of_outputs.iter().map(|[zero, _]| length.type_of(*zero)).collect(), length),
         checking: Checking(Zeroizing::new(of_outputs)),
     })
 }
 
 /// Checks that there is a token for each input.
-fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
+fn has_inputs(shape: &PublicCircuit, inputs: &[u128]) -> Result<(), Error> {
     match inputs.len() == shape.inputs() as usize {
         true => Ok(()),
         false => Err(Error::Input(format!(
@@ -489,7 +492,7 @@ fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
     }
 }
 
-impl Garbled {
+impl GarbledCircuit {
     /// Evaluates the garbled circuit: Ev of the paper. Takes the tokens of the inputs, and returns the tokens
     /// of the outputs.
     ///

@@ -4,16 +4,16 @@
 use zeroize::Zeroizing;
 
 use crate::cipher::DualKeyCipher;
-use crate::circuit::{Circuit, Function, Terms};
-use crate::draws::Draws;
-use crate::scheme::{Method, Opening, Shape, select};
+use crate::circuit::{BitCoefficients, GateFunction, NormalCircuit};
+use crate::draws::TokenDraws;
+use crate::scheme::{Method, PublicCircuit, PublicGate, select};
 
 /// Garbles with any cipher, secure or not. Returns the rows, and both tokens of each wire.
 pub(crate) fn garble_with(
     method: Method,
     cipher: &impl DualKeyCipher,
-    circuit: &Circuit,
-    draws: &Draws,
+    circuit: &NormalCircuit,
+    draws: &TokenDraws,
 ) -> (Vec<u128>, Zeroizing<Vec<[u128; 2]>>) {
     let length = cipher.length();
     // The memory is allocated at once, because growing would leave a copy of secrets behind.
@@ -25,18 +25,18 @@ pub(crate) fn garble_with(
     for (number, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
         let (first, second) = (tokens[gate.first as usize], tokens[gate.second as usize]);
         let zero = match (method.opening(gate.function), method) {
-            (Opening::Sum { .. }, _) => Some(sum_of(gate.function, first[0], second[0], *offset)),
-            (Opening::Known(function), _) => {
+            (PublicGate::Sum { .. }, _) => Some(sum_of(gate.function, first[0], second[0], *offset)),
+            (PublicGate::Known(function), _) => {
                 let (row, zero) = without_privacy(cipher, function, [first[0], second[0]], *offset, number);
                 rows.extend(row);
                 Some(zero)
             }
-            (Opening::Rows, Method::HalfGates) => {
+            (PublicGate::Rows, Method::HalfGates) => {
                 let (both, zero) = halves(cipher, gate.function, [first, second], *offset, number);
                 rows.extend(both);
                 Some(zero)
             }
-            (Opening::Rows, _) => None,
+            (PublicGate::Rows, _) => None,
         };
         if let Some(zero) = zero {
             tokens.push([zero, zero ^ *offset]);
@@ -64,8 +64,8 @@ pub(crate) fn garble_with(
 }
 
 /// Returns the token for 0 of a linear gate, from its inputs' tokens for 0.
-fn sum_of(function: Function, first: u128, second: u128, offset: u128) -> u128 {
-    let Terms { constant, first: x, second: y, .. } = function.terms();
+fn sum_of(function: GateFunction, first: u128, second: u128, offset: u128) -> u128 {
+    let BitCoefficients { constant, first: x, second: y, .. } = function.terms();
     select([0, first], x) ^ select([0, second], y) ^ select([0, offset], constant)
 }
 
@@ -79,7 +79,7 @@ fn tweaks(number: u64) -> [u64; 2] {
 /// the two summands is one half.
 fn halves(
     cipher: &impl DualKeyCipher,
-    function: Function,
+    function: GateFunction,
     [first, second]: [[u128; 2]; 2],
     offset: u128,
     number: u64,
@@ -104,14 +104,14 @@ fn halves(
 /// in the bit 0. A negation inverts a token's last bit, so that it stays the wire's bit.
 fn without_privacy(
     cipher: &impl DualKeyCipher,
-    function: Function,
+    function: GateFunction,
     [first, second]: [u128; 2],
     offset: u128,
     number: u64,
 ) -> (Option<u128>, u128) {
     let last = cipher.length().last();
     let negated = |zero: u128, not: u8| zero ^ select([0, offset ^ last], not);
-    let Terms { constant, first: x, second: y, product } = function.terms();
+    let BitCoefficients { constant, first: x, second: y, product } = function.terms();
     if product == 0 {
         let zero = select([0, first], x) ^ select([0, second], y);
         return (None, negated(zero, constant));
@@ -125,7 +125,7 @@ fn without_privacy(
 
 /// Evaluates with any cipher: returns the tokens of the outputs.
 pub(crate) fn evaluate_with(
-    shape: &Shape,
+    shape: &PublicCircuit,
     cipher: &impl DualKeyCipher,
     rows: &[u128],
     inputs: &[u128],
@@ -139,11 +139,11 @@ pub(crate) fn evaluate_with(
         let (first, second) = (tokens[first as usize], tokens[second as usize]);
         let given: &[u128] = if opening.has_rows() { rows.next().unwrap_or_default() } else { &[] };
         let driven = match (opening, given) {
-            (Opening::Sum { first: x, second: y }, _) => {
+            (PublicGate::Sum { first: x, second: y }, _) => {
                 select([0, first], x.into()) ^ select([0, second], y.into())
             }
-            (Opening::Known(function), row) => {
-                let Terms { constant, first: x, second: y, .. } = function.terms();
+            (PublicGate::Known(function), row) => {
+                let BitCoefficients { constant, first: x, second: y, .. } = function.terms();
                 match row {
                     [row] => {
                         let (first, second) = (first ^ last(y), second ^ last(x));
@@ -155,14 +155,14 @@ pub(crate) fn evaluate_with(
                     _ => select([0, first], x) ^ select([0, second], y) ^ last(constant),
                 }
             }
-            (Opening::Rows, &[generated, evaluated]) => {
+            (PublicGate::Rows, &[generated, evaluated]) => {
                 let [of_garbler, of_evaluator] = tweaks(number);
                 let masks = cipher.masks([(first, 0, of_garbler), (second, 0, of_evaluator)]);
                 let halves = select([0, generated], length.type_of(first))
                     ^ select([0, evaluated ^ first], length.type_of(second));
                 masks[0] ^ masks[1] ^ halves
             }
-            (Opening::Rows, rows) => {
+            (PublicGate::Rows, rows) => {
                 let [mask] = cipher.masks([(first, second, number)]);
                 // The index depends only on the types of tokens, which the evaluator sees, and which reveal
                 // nothing.

@@ -15,7 +15,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::cipher::{Cipher, Doubling, Length};
-use crate::circuit::{Circuit, Function, Terms};
+use crate::circuit::{BitCoefficients, GateFunction, NormalCircuit};
 
 /// The method of garbling gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Method {
 
 /// The public part of a gate, which the evaluator knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum PublicGate {
     /// The gate has rows. Its function is not public.
     Rows,
     /// The gate has no rows. Its token is the sum of the tokens of these inputs.
@@ -47,16 +47,16 @@ pub enum Opening {
         second: bool,
     },
     /// The function of the gate, without privacy. The gate has a row if the function is not linear.
-    Known(Function),
+    Known(GateFunction),
 }
 
-impl Opening {
+impl PublicGate {
     /// Returns whether the gate has rows.
     pub fn has_rows(self) -> bool {
         match self {
-            Opening::Rows => true,
-            Opening::Sum { .. } => false,
-            Opening::Known(function) => function.has_product(),
+            PublicGate::Rows => true,
+            PublicGate::Sum { .. } => false,
+            PublicGate::Known(function) => function.has_product(),
         }
     }
 }
@@ -83,23 +83,23 @@ impl Method {
     }
 
     /// Returns the public part of a gate with this function.
-    pub fn opening(self, function: Function) -> Opening {
-        let Terms { first, second, .. } = function.terms();
+    pub fn opening(self, function: GateFunction) -> PublicGate {
+        let BitCoefficients { first, second, .. } = function.terms();
         match self {
-            Method::GaX | Method::GaXR if function == Function::XOR => {
-                Opening::Sum { first: true, second: true }
+            Method::GaX | Method::GaXR if function == GateFunction::XOR => {
+                PublicGate::Sum { first: true, second: true }
             }
             Method::HalfGates if !function.has_product() => {
-                Opening::Sum { first: first == 1, second: second == 1 }
+                PublicGate::Sum { first: first == 1, second: second == 1 }
             }
-            Method::PrivacyFree => Opening::Known(function),
-            Method::Ga | Method::GaX | Method::GaXR | Method::HalfGates => Opening::Rows,
+            Method::PrivacyFree => PublicGate::Known(function),
+            Method::Ga | Method::GaX | Method::GaXR | Method::HalfGates => PublicGate::Rows,
         }
     }
 
     /// Returns whether a gate of this method can have this public part.
-    pub(crate) fn has(self, opening: Opening) -> bool {
-        (0..16).filter_map(Function::of_table).any(|function| self.opening(function) == opening)
+    pub(crate) fn has(self, opening: PublicGate) -> bool {
+        (0..16).filter_map(GateFunction::of_table).any(|function| self.opening(function) == opening)
     }
 }
 
@@ -182,15 +182,15 @@ impl Scheme {
 
 /// The public part of a circuit, which the evaluator knows. Each gate reads two earlier wires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct PublicCircuit {
     method: Method,
     inputs: u32,
-    gates: Vec<(u32, u32, Opening)>,
+    gates: Vec<(u32, u32, PublicGate)>,
     outputs: Vec<u32>,
     with_rows: usize,
 }
 
-impl Shape {
+impl PublicCircuit {
     /// Makes a shape from its gates: for each gate, the two wires that it reads, and its public part.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl Shape {
     pub fn new(
         method: Method,
         inputs: u32,
-        gates: Vec<(u32, u32, Opening)>,
+        gates: Vec<(u32, u32, PublicGate)>,
         outputs: Vec<u32>,
     ) -> Result<Self, Error> {
         let fail = |why: &str| Err(Error::Input(why.into()));
@@ -219,17 +219,23 @@ impl Shape {
             return fail("an output reads a wire that does not exist");
         }
         let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
-        Ok(Shape { method, inputs, gates, outputs, with_rows })
+        Ok(PublicCircuit { method, inputs, gates, outputs, with_rows })
     }
 
     /// Returns the shape of a circuit for this method.
-    pub fn of(method: Method, circuit: &Circuit) -> Self {
+    pub fn of(method: Method, circuit: &NormalCircuit) -> Self {
         let opened =
             circuit.gates().iter().map(|gate| (gate.first, gate.second, method.opening(gate.function)));
         let gates: Vec<_> = opened.collect();
         let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
         // The conditions of `circuit` are stricter, so there is nothing to check.
-        Shape { method, inputs: circuit.inputs(), gates, outputs: circuit.outputs().to_vec(), with_rows }
+        PublicCircuit {
+            method,
+            inputs: circuit.inputs(),
+            gates,
+            outputs: circuit.outputs().to_vec(),
+            with_rows,
+        }
     }
 
     /// Returns the method.
@@ -243,7 +249,7 @@ impl Shape {
     }
 
     /// Returns, for each gate, the two wires that it reads, and its public part.
-    pub fn gates(&self) -> &[(u32, u32, Opening)] {
+    pub fn gates(&self) -> &[(u32, u32, PublicGate)] {
         &self.gates
     }
 
@@ -283,21 +289,21 @@ impl std::fmt::Display for Scheme {
 /// F: the garbled circuit. The garbled circuit reveals the public part of the circuit, and nothing about the
 /// input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Garbled {
+pub struct GarbledCircuit {
     pub(crate) cipher: Cipher,
     pub(crate) key: u128,
-    pub(crate) shape: Arc<Shape>,
+    pub(crate) shape: Arc<PublicCircuit>,
     pub(crate) rows: Vec<u128>,
 }
 
-impl Garbled {
+impl GarbledCircuit {
     /// Makes a garbled circuit from its scheme, the key of the permutation, the public part of the circuit,
     /// and all rows in the order of the gates.
     ///
     /// # Errors
     /// [`Error::Input`] if the number of rows is wrong, a row is longer than a token, or the shape has
     /// another method.
-    pub fn new(scheme: Scheme, key: u128, shape: Arc<Shape>, rows: Vec<u128>) -> Result<Self, Error> {
+    pub fn new(scheme: Scheme, key: u128, shape: Arc<PublicCircuit>, rows: Vec<u128>) -> Result<Self, Error> {
         let fail = |why: &str| Err(Error::Input(format!("the garbled circuit is damaged: {why}")));
         if shape.method != scheme.method() {
             return fail("its gates belong to another method");
@@ -309,7 +315,7 @@ impl Garbled {
         if rows.iter().any(|row| row & cut != 0) {
             return fail("one of its rows is longer than a token");
         }
-        Ok(Garbled { cipher: scheme.cipher(), key, shape, rows })
+        Ok(GarbledCircuit { cipher: scheme.cipher(), key, shape, rows })
     }
 
     /// Returns the scheme.
@@ -323,7 +329,7 @@ impl Garbled {
     }
 
     /// Returns the public part of the circuit.
-    pub fn shape(&self) -> &Arc<Shape> {
+    pub fn shape(&self) -> &Arc<PublicCircuit> {
         &self.shape
     }
 
@@ -339,7 +345,7 @@ pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// d: for each output, the bit whose token has the type 0, and the length of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoding(pub(crate) Vec<u8>, pub(crate) Length);
+pub struct OutputDecoding(pub(crate) Vec<u8>, pub(crate) Length);
 
 /// Both tokens of each output, with which the garbler checks that output tokens come from an evaluation
 /// (*aut*). Any other party that has these tokens can forge outputs.
@@ -347,13 +353,13 @@ pub struct Checking(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
 /// The result of garbling a circuit. A holder of F, X and d learns only the output (*prv*), a holder of F and
 /// X learns nothing (*obv*).
-pub struct Garbling {
+pub struct GarbledResult {
     /// F: the garbled circuit.
-    pub garbled: Garbled,
+    pub garbled: GarbledCircuit,
     /// e: the tokens of the inputs.
     pub encoding: Encoding,
     /// d: the bits of the outputs' tokens.
-    pub decoding: Decoding,
+    pub decoding: OutputDecoding,
     /// The tokens of the outputs, for the garbler.
     pub checking: Checking,
 }
@@ -382,7 +388,7 @@ impl Encoding {
     }
 }
 
-impl Decoding {
+impl OutputDecoding {
     /// Returns, for each output, the bit whose token has the type 0.
     pub fn bits(&self) -> &[u8] {
         &self.0

@@ -32,20 +32,20 @@ fn schemes() -> Vec<Scheme> {
 
 /// Circuits with arbitrary gates: negations, constants, wires that are read twice, and outputs that are also
 /// inputs or read by gates.
-fn circuits() -> impl Strategy<Value = (u32, Vec<(u32, u32, Function)>, Vec<u32>)> {
+fn circuits() -> impl Strategy<Value = (u32, Vec<(u32, u32, GateFunction)>, Vec<u32>)> {
     (2..6u32, prop::collection::vec((any::<u32>(), any::<u32>(), 0..16u8), 0..40)).prop_flat_map(
         |(inputs, gates)| {
             let wires = inputs + gates.len() as u32;
             let gates: Vec<_> = (inputs..)
                 .zip(gates)
-                .map(|(wire, (a, b, table))| (a % wire, b % wire, Function::of_table(table).unwrap()))
+                .map(|(wire, (a, b, table))| (a % wire, b % wire, GateFunction::of_table(table).unwrap()))
                 .collect();
             (Just(inputs), Just(gates), prop::collection::vec(0..wires, 1..6))
         },
     )
 }
 
-fn plain(gates: &[(u32, u32, Function)], outputs: &[u32], input: &[bool]) -> Vec<bool> {
+fn plain(gates: &[(u32, u32, GateFunction)], outputs: &[u32], input: &[bool]) -> Vec<bool> {
     let mut bits: Vec<u8> = input.iter().map(|&bit| bit.into()).collect();
     for &(a, b, function) in gates {
         bits.push(function.apply(bits[a as usize], bits[b as usize]));
@@ -64,16 +64,16 @@ proptest! {
     ) {
         let input = &bits[..inputs as usize];
         let expected = plain(&gates, &outputs, input);
-        let circuit = Circuit::normalised(inputs, gates, &outputs).unwrap();
+        let circuit = NormalCircuit::normalised(inputs, gates, &outputs).unwrap();
         prop_assert_eq!(&circuit.evaluate(input), &expected);
         let scd = circuit.to_scd().unwrap();
         prop_assert_eq!(&Scd::read(&scd.write()).unwrap(), &scd);
-        prop_assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit.clone());
+        prop_assert_eq!(NormalCircuit::of_scd(&scd).unwrap(), circuit.clone());
         let topology = scd.topology();
         prop_assert_eq!(&Scd::read(&topology.write()).unwrap(), &topology);
-        prop_assert!(Circuit::of_scd(&topology).is_err());
+        prop_assert!(NormalCircuit::of_scd(&topology).is_err());
         for scheme in schemes() {
-            let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
+            let GarbledResult { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
             let tokens = garbled.evaluate(&encoding.encode(input).unwrap()).unwrap();
             prop_assert_eq!(&decoding.decode(&tokens).unwrap(), &expected);
             prop_assert_eq!(&checking.decode(&tokens).unwrap(), &expected);
@@ -117,13 +117,13 @@ fn insecure_pairs_are_refused() {
 /// Without privacy, the last bits of tokens are the wires' bits. With privacy, they are random.
 #[test]
 fn privacy_is_what_a_method_says() {
-    let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
-    let circuit = Circuit::normalised(4, gates, &[4, 5]).unwrap();
+    let gates = vec![(0, 1, GateFunction::AND), (2, 3, GateFunction::OR)];
+    let circuit = NormalCircuit::normalised(4, gates, &[4, 5]).unwrap();
     let input = [true, false, true, true];
     for scheme in schemes().into_iter().filter(|scheme| scheme.cipher().length() == Length::Long) {
         let shown = |tokens: &[u128]| tokens.iter().map(|token| token & 1 == 1).collect::<Vec<_>>();
         let said = (0..40).filter(|_| {
-            let Garbling { garbled, encoding, decoding, .. } = garble(scheme, &circuit).unwrap();
+            let GarbledResult { garbled, encoding, decoding, .. } = garble(scheme, &circuit).unwrap();
             let inputs = encoding.encode(&input).unwrap();
             let outputs = garbled.evaluate(&inputs).unwrap();
             let is_known = shown(&inputs) == input && shown(&outputs) == [false, true];
@@ -173,18 +173,18 @@ fn schemes_have_names() {
 /// The public part of a gate reveals no more than its method allows.
 #[test]
 fn what_is_told_of_a_gate_is_what_the_method_shows() {
-    let both = Opening::Sum { first: true, second: true };
-    for function in (0..16).filter_map(Function::of_table) {
-        assert_eq!(Method::Ga.opening(function), Opening::Rows);
-        assert_eq!(Method::PrivacyFree.opening(function), Opening::Known(function));
+    let both = PublicGate::Sum { first: true, second: true };
+    for function in (0..16).filter_map(GateFunction::of_table) {
+        assert_eq!(Method::Ga.opening(function), PublicGate::Rows);
+        assert_eq!(Method::PrivacyFree.opening(function), PublicGate::Known(function));
         for method in [Method::GaX, Method::GaXR] {
-            let expected = if function == Function::XOR { both } else { Opening::Rows };
+            let expected = if function == GateFunction::XOR { both } else { PublicGate::Rows };
             assert_eq!(method.opening(function), expected);
         }
         // For a linear function, the public part shows which inputs it depends on, but no negation.
-        let negated = Function::of_table(15 - function.table()).unwrap();
+        let negated = GateFunction::of_table(15 - function.table()).unwrap();
         assert_eq!(Method::HalfGates.opening(function), Method::HalfGates.opening(negated));
-        let is_rows = Method::HalfGates.opening(function) == Opening::Rows;
+        let is_rows = Method::HalfGates.opening(function) == PublicGate::Rows;
         assert_eq!(is_rows, function.table().count_ones() % 2 == 1);
     }
 }
@@ -193,10 +193,10 @@ fn what_is_told_of_a_gate_is_what_the_method_shows() {
 /// outputs (*aut* does not follow from *prv*).
 #[test]
 fn made_up_outputs_are_seen() {
-    let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
-    let circuit = Circuit::normalised(4, gates, &[4, 5]).unwrap();
+    let gates = vec![(0, 1, GateFunction::AND), (2, 3, GateFunction::OR)];
+    let circuit = NormalCircuit::normalised(4, gates, &[4, 5]).unwrap();
     for scheme in schemes() {
-        let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
+        let GarbledResult { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
         let tokens = garbled.evaluate(&encoding.encode(&[true; 4]).unwrap()).unwrap();
         let length = scheme.cipher().length();
         for bit in [length.last(), 2 * length.last(), 1 << 127] {
@@ -212,14 +212,14 @@ fn made_up_outputs_are_seen() {
 
 #[test]
 fn damaged_garbled_circuits_are_refused() {
-    let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR)];
-    let circuit = Circuit::normalised(3, gates, &[3, 4]).unwrap();
+    let gates = vec![(0, 1, GateFunction::AND), (1, 2, GateFunction::XOR)];
+    let circuit = NormalCircuit::normalised(3, gates, &[3, 4]).unwrap();
     let scheme = Scheme::new(Method::GaXR, Cipher::A4(Doubling::D1)).unwrap();
     let garbled = garble(scheme, &circuit).unwrap().garbled;
     let (shape, rows) = (garbled.shape().clone(), garbled.rows().to_vec());
-    let of = |shape, rows| Garbled::new(scheme, garbled.key(), shape, rows);
+    let of = |shape, rows| GarbledCircuit::new(scheme, garbled.key(), shape, rows);
     assert_eq!(of(shape.clone(), rows.clone()).unwrap(), garbled);
-    let other = Shape::of(Method::GaX, &circuit);
+    let other = PublicCircuit::of(Method::GaX, &circuit);
     for (shape, rows, why) in [
         (shape.clone(), rows[..2].to_vec(), "the number of rows"),
         (shape.clone(), [&rows[..], &[0]].concat(), "the number of rows"),
@@ -229,30 +229,33 @@ fn damaged_garbled_circuits_are_refused() {
         let error = of(shape, rows).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    let sum = Opening::Sum { first: true, second: true };
+    let sum = PublicGate::Sum { first: true, second: true };
     for (gates, outputs, why) in [
-        (vec![(0, 3, Opening::Rows)], vec![3], "no earlier gate drives"),
-        (vec![(0, u32::MAX, Opening::Rows)], vec![3], "no earlier gate drives"),
+        (vec![(0, 3, PublicGate::Rows)], vec![3], "no earlier gate drives"),
+        (vec![(0, u32::MAX, PublicGate::Rows)], vec![3], "no earlier gate drives"),
         (vec![(1, 1, sum)], vec![3], "no earlier gate drives"),
         (vec![(2, 1, sum)], vec![3], "no earlier gate drives"),
-        (vec![(0, 1, Opening::Known(Function::AND))], vec![3], "type that the scheme does not have"),
+        (vec![(0, 1, PublicGate::Known(GateFunction::AND))], vec![3], "type that the scheme does not have"),
         (
-            vec![(0, 1, Opening::Sum { first: true, second: false })],
+            vec![(0, 1, PublicGate::Sum { first: true, second: false })],
             vec![3],
             "type that the scheme does not have",
         ),
         (vec![(0, 1, sum)], vec![4], "a wire that does not exist"),
     ] {
-        let error = Shape::new(Method::GaXR, 3, gates, outputs).unwrap_err().to_string();
+        let error = PublicCircuit::new(Method::GaXR, 3, gates, outputs).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    assert!(Shape::new(Method::GaXR, u32::MAX, vec![(0, 1, sum)], vec![0]).is_err(), "too many wires");
+    assert!(
+        PublicCircuit::new(Method::GaXR, u32::MAX, vec![(0, 1, sum)], vec![0]).is_err(),
+        "too many wires"
+    );
 }
 
 #[test]
 fn circuits_keep_the_paper_s_conditions() {
-    let gate = |first, second| Gate { first, second, function: Function::AND };
-    assert!(Circuit::new(2, vec![gate(0, 1)], vec![2]).is_ok());
+    let gate = |first, second| NormalGate { first, second, function: GateFunction::AND };
+    assert!(NormalCircuit::new(2, vec![gate(0, 1)], vec![2]).is_ok());
     for (inputs, gates, outputs) in [
         (1, vec![gate(0, 1)], vec![1]),
         (2, vec![gate(0, 1)], vec![]),
@@ -265,12 +268,12 @@ fn circuits_keep_the_paper_s_conditions() {
         (2, vec![gate(0, 1)], vec![3]),
     ] {
         assert!(
-            Circuit::new(inputs, gates.clone(), outputs.clone()).is_err(),
+            NormalCircuit::new(inputs, gates.clone(), outputs.clone()).is_err(),
             "{inputs} {gates:?} {outputs:?}"
         );
     }
-    assert!(Circuit::normalised(2, [(0, 2, Function::AND)], &[2]).is_err());
-    assert!(Circuit::normalised(2, [(0, 1, Function::AND)], &[3]).is_err());
+    assert!(NormalCircuit::normalised(2, [(0, 2, GateFunction::AND)], &[2]).is_err());
+    assert!(NormalCircuit::normalised(2, [(0, 1, GateFunction::AND)], &[3]).is_err());
 }
 
 /// The doublings agree with their definitions in section III. The first bit of the paper's strings is the

@@ -12,10 +12,10 @@ use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-pub use brickwork_harness::{Ending, Event, SEED};
-use brickwork_harness::{Events, Known, Played, play};
+pub use brickwork_harness::{Ending, PartyAction, SEED};
+use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, Terms, Unobserved};
+use brickwork_session::{AgreedJob, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
@@ -25,7 +25,7 @@ use brickwork_wire::{Channel, Tag};
 ///
 /// # Errors
 /// As [`super::garbler`].
-pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+pub fn garbler(channel: Channel, job: &AgreedJob, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
     let parameters = proposal(job, &hooks)?;
     garbler_with(channel, job, &parameters, input, Box::new(Unobserved), hooks)
 }
@@ -34,7 +34,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
 ///
 /// # Errors
 /// As [`super::evaluator`].
-pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+pub fn evaluator(channel: Channel, job: &AgreedJob, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
     evaluator_with(channel, job, input, Box::new(Unobserved), hooks)
 }
 
@@ -52,7 +52,7 @@ pub fn stocked(
     Stocked::open_with(party, channel, store, terms, Box::new(Unobserved), hooks)
 }
 
-fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
+fn proposal(job: &AgreedJob, hooks: &Hooks) -> Result<Parameters, Error> {
     let layout = Layout::new(&job.program)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     match hooks.cuts() {
@@ -174,16 +174,16 @@ struct Side {
 
 /// A run with its cheats.
 pub struct Case {
-    jobs: [Job; 2],
+    jobs: [AgreedJob; 2],
     cuts: [Option<Bucketings>; 2],
     sides: [Side; 2],
     dealer: Option<[u8; 32]>,
 }
 
 /// The result of a run.
-pub type Outcome = brickwork_harness::Outcome<Lego>;
+pub type Outcome = brickwork_harness::JudgedRun<Lego>;
 
-impl Played for Lego {
+impl JudgedProtocol for Lego {
     const OUTPUT_LABELS: Tag = msg::OUTPUT_LABELS;
 
     fn recovered(aside: &Aside) -> bool {
@@ -200,7 +200,7 @@ pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 impl Case {
     /// Makes an honest run with random inputs. Without `cuts`, it uses the secure ones.
     pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
-        let job = || Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+        let job = || AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let sides = random_inputs(program, rng).map(|input| Side { input, ..Side::default() });
         Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
     }
@@ -254,7 +254,11 @@ impl Case {
     }
 
     /// Changes the job and the cuts of one party.
-    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Bucketings>)) -> Case {
+    pub fn wants(
+        mut self,
+        party: Party,
+        change: impl FnOnce(&mut AgreedJob, &mut Option<Bucketings>),
+    ) -> Case {
         change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
         self
     }
@@ -302,7 +306,7 @@ impl Side {
     fn run(
         self,
         role: Party,
-        job: &Job,
+        job: &AgreedJob,
         cuts: Option<Bucketings>,
         mut channel: Channel,
         dealer: Option<[u8; 32]>,
@@ -326,8 +330,8 @@ impl Side {
     }
 }
 
-fn honest_events(job: &Job, cuts: Option<Bucketings>, dealt: bool) -> [Vec<Event>; 2] {
-    static KNOWN: Known<([u8; 32], Option<Bucketings>, [bool; 2])> = Known::new();
+fn honest_events(job: &AgreedJob, cuts: Option<Bucketings>, dealt: bool) -> [Vec<PartyAction>; 2] {
+    static KNOWN: HonestActions<([u8; 32], Option<Bucketings>, [bool; 2])> = HonestActions::new();
     KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {
         let mut rng = Rng::replayable("test honest run");
         let mut case = Case::new(&job.program, cuts, &mut rng);

@@ -5,7 +5,7 @@ use bytemuck::Pod;
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
+use brickwork_primitives::cut_and_choose::{BatchChallenge, Bucketing};
 use brickwork_primitives::spill::SpilledVec;
 
 /// The effect of a challenge on the items of a batch. Both parties derive it from the evaluator's seed. The
@@ -24,7 +24,7 @@ pub(super) struct Assignment {
 impl Assignment {
     /// Derives the assignment from the evaluator's seed.
     pub fn expand(seed: &Seed, cut: &Bucketing) -> Self {
-        let challenge = Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), cut);
+        let challenge = BatchChallenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), cut);
         let (opened, chosen) = challenge.into_parts();
         let mut places = vec![0; opened.len() + chosen.len()];
         opened.iter().chain(&chosen).zip(0..).for_each(|(&item, place)| places[item as usize] = place);

@@ -24,14 +24,14 @@ use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{
-    self, Claimed, Claims, Committed, Each, Lsb, Pending, Receiver as _, Sender as _, Shares,
+    self, Claimed, Claims, Committed, EachClaim, Lsb, Pending, Receiver as _, Sender as _, Shares,
 };
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
 /// The commitments between which a program's solderings lead, at either party: inputs and outputs of heads,
 /// wires of both parties' inputs, and wires of the outputs.
 #[derive(Clone, Copy)]
-pub(super) struct Wires<'a> {
+pub(super) struct CommittedWires<'a> {
     pub heads: [&'a Shares; 2],
     pub inputs: [&'a Shares; 2],
     pub outputs: &'a Shares,
@@ -57,7 +57,7 @@ impl ProgramClaims {
         &'a self,
         layout: &'a Layout,
         offset: &'a Shares,
-        wires: Wires<'a>,
+        wires: CommittedWires<'a>,
         received: Option<&'a [Soldering]>,
         claims: &mut Claims<'a>,
     ) {
@@ -67,7 +67,7 @@ impl ProgramClaims {
                 values[0] = received[k].opening().with_colour(negated[k]);
             }
         };
-        let each = Each::new(layout.solderings(), 1).are(value);
+        let each = EachClaim::new(layout.solderings(), 1).are(value);
         let solderings = claims.each(each.with_one(offset, |k, _| flips.get(k)));
         let [inputs_of_heads, outputs_of_heads] = wires.heads;
         let first_output = 2 * layout.ands;
@@ -99,7 +99,7 @@ impl ProgramClaims {
     }
 }
 
-pub(super) fn garbler_commits<C: commit::Scheme>(
+pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
 ) -> Result<Committed, Error> {
@@ -109,7 +109,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
 }
 
 /// Sends the solderings. `inputs` and `outputs` are the committed wires.
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     heads: &GarblerHeads,
@@ -137,7 +137,7 @@ pub(super) fn garbler<C: commit::Scheme>(
 }
 
 /// Receives the commitments to the wires of the outputs.
-pub(super) fn evaluator_receives<C: commit::Scheme>(
+pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
 ) -> Result<Pending, Error> {
@@ -147,7 +147,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
 }
 
 /// Receives the solderings.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
 ) -> Result<(ProgramClaims, Claimed<Vec<Soldering>>), Error> {

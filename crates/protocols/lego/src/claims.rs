@@ -8,7 +8,7 @@ use crate::assignment::Assignment;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
-use brickwork_primitives::commit::{Claims, Each, Selection, Shares};
+use brickwork_primitives::commit::{Claims, EachClaim, Selection, Shares};
 use brickwork_primitives::solder::Soldering;
 
 /// The claims about gates and wire authenticators, at either party.
@@ -68,7 +68,7 @@ impl GateClaims {
                 };
             }
         };
-        let each = Each::new(gates.items(), 2).are(value).with(inputs, move |gate, _| not_a_head(gate));
+        let each = EachClaim::new(gates.items(), 2).are(value).with(inputs, move |gate, _| not_a_head(gate));
         let of_inputs = claims.each(each.with_one(offset, |gate, side| input_flips.get(2 * gate + side)));
 
         let value = move |gate: usize, _, values: &mut [Label]| {
@@ -78,7 +78,7 @@ impl GateClaims {
                 Err(k) => gates.other(k).map_or(Label::ZERO, |k| opened.gate_solderings[k][2].opening()),
             };
         };
-        let each = Each::new(gates.items(), 1).are(value).with(outputs, move |gate, _| not_a_head(gate));
+        let each = EachClaim::new(gates.items(), 1).are(value).with(outputs, move |gate, _| not_a_head(gate));
         let of_outputs = claims.each(each.with_one(offset, |gate, _| output_flips.get(gate)));
 
         let value = move |wire: usize, _, values: &mut [Label]| {
@@ -88,7 +88,7 @@ impl GateClaims {
                 Err(k) => opened.wire_solderings[k].opening(),
             };
         };
-        let each = Each::new(wires.items(), 1).are(value).with(authenticators, |_, _| 1);
+        let each = EachClaim::new(wires.items(), 1).are(value).with(authenticators, |_, _| 1);
         let of_wires = claims.each(each.with_one(offset, |wire, _| wire_flips.get(wire)));
 
         claims.weighted(heads[0], move |weights, first, sums| {

@@ -15,10 +15,10 @@
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::evaluate::Evaluated;
+use crate::evaluate::EvaluatedProgram;
 use crate::hooks::Point;
 use crate::inputs::by_batch;
-use crate::layout::{Layout, Output};
+use crate::layout::{Layout, OutputWire};
 use crate::setup::{Evaluator, Garbler};
 use crate::walk::Ordered;
 use crate::{Cheat, msg};
@@ -40,12 +40,12 @@ fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; 
     *hasher.finalize().as_bytes()
 }
 
-fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usize, &'l Output)> + Clone {
+fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usize, &'l OutputWire)> + Clone {
     layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
 }
 
 /// Returns the garbler's outputs. `input` are its input bits, including masks.
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     outputs: &Committed,
@@ -63,24 +63,24 @@ pub(super) fn garbler<C: commit::Scheme>(
     if !bool::from(expected.ct_eq(hash)) {
         return Err(Cheat::ForgedOutput.into());
     }
-    let bit = |((k, output), &colour): ((usize, &Output), &u8)| {
+    let bit = |((k, output), &colour): ((usize, &OutputWire), &u8)| {
         (wire(k).indicator() != colour) ^ output.mask.is_some_and(|mask| input[mask])
     };
     Ok(learned.map(bit).collect())
 }
 
 /// Returns the evaluator's outputs, and whether they were recovered.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
     ordered: &Ordered,
-    evaluated: Evaluated,
+    evaluated: EvaluatedProgram,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
     let Evaluator { run, rng, hooks, session, .. } = party;
     run.phase("decode");
     run.cover();
-    let Evaluated { given, outputs: labels, sigma, delta: known } = evaluated;
+    let EvaluatedProgram { given, outputs: labels, sigma, delta: known } = evaluated;
     // A known offset ends in 1, and zero stands for an unknown one.
     let recovered = known.colour();
     let delta = Zeroizing::new(Delta::new((*known ^ rng.delta().times(1 ^ recovered)).bits()));
@@ -94,7 +94,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let clear: Zeroizing<Vec<u8>> =
         Zeroizing::new(learned.flat_map(|(_, bits)| bits.iter().map(|&bit| u8::from(bit))).collect());
 
-    let masked = |k: usize, output: &Output| clear[k] ^ output.mask.map_or(0, |mask| u8::from(theirs[mask]));
+    let masked =
+        |k: usize, output: &OutputWire| clear[k] ^ output.mask.map_or(0, |mask| u8::from(theirs[mask]));
     let decoded = |k: usize| labels[k].colour() ^ sigma[k];
     let restored = learned_by(layout, Party::Garbler)
         .map(|(k, output)| labels[k] ^ delta.times(recovered & (decoded(k) ^ masked(k, output))));

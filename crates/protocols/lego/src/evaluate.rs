@@ -29,7 +29,9 @@ use brickwork_base::Error;
 use brickwork_base::bits;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_primitives::Labels;
-use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Each, Proof, Receiver as _, Shares};
+use brickwork_primitives::commit::{
+    self, Claimed, Claims, Committed, EachClaim, Proof, Receiver as _, Shares,
+};
 use brickwork_primitives::solder::GarblerWire;
 
 /// The garbler's state of a program that needs only the inputs.
@@ -42,7 +44,7 @@ pub(super) struct GarblerReady {
 }
 
 /// Receives the masked input bits f of the evaluator.
-pub(super) fn garbler_receives<C: commit::Scheme>(
+pub(super) fn garbler_receives<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
 ) -> Result<Vec<u8>, Error> {
@@ -56,7 +58,7 @@ pub(super) struct GivenLabels(Vec<u8>);
 
 /// Sends the labels of both parties' inputs, and σ of the outputs. `input` are the bits of the garbler's
 /// ports and of the masks of its outputs.
-pub(super) fn garbler_gives<C: commit::Scheme>(
+pub(super) fn garbler_gives<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     ready: &GarblerReady,
@@ -84,7 +86,8 @@ impl GivenLabels {
     pub fn claim<'a>(&'a self, offset: &'a Shares, ready: &'a GarblerReady, claims: &mut Claims<'a>) {
         let GarblerReady { ots, outputs, .. } = ready;
         let e = &self.0;
-        let each = Each::new(e.len(), 1).with(&ots.committed, |_, _| 1).with(&ots.wires.shares, |_, _| 1);
+        let each =
+            EachClaim::new(e.len(), 1).with(&ots.committed, |_, _| 1).with(&ots.wires.shares, |_, _| 1);
         claims.each(each.with_one(offset, |k, _| e[k]));
         claims.bits(outputs.values.len(), |k, sum| {
             outputs.shares.add(k, sum);
@@ -94,7 +97,7 @@ impl GivenLabels {
 }
 
 /// Sends f, which reveals nothing and does not depend on the garbler's messages.
-pub(super) fn evaluator_sends<C: commit::Scheme>(
+pub(super) fn evaluator_sends<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     ots: &EvaluatorOts,
     input: &[bool],
@@ -113,7 +116,7 @@ pub(super) struct ReceivedLabels {
 }
 
 /// Receives the labels and indicator bits.
-pub(super) fn evaluator_receives<C: commit::Scheme>(
+pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
 ) -> Result<ReceivedLabels, Error> {
@@ -145,7 +148,7 @@ impl ReceivedLabels {
             let opening = |k: usize, _, values: &mut [Label]| {
                 values[0] = sent[k].with_colour(labels[k].colour() ^ u8::from(input[k]));
             };
-            let each = Each::new(sent.len(), 1).are(opening);
+            let each = EachClaim::new(sent.len(), 1).are(opening);
             let each = each.with(committed, |_, _| 1).with(wires, |_, _| 1);
             claims.each(each.with_one(offset, move |k, _| e(k)));
             claims.bits(sigma.len(), |k, sum| {
@@ -164,7 +167,7 @@ impl ReceivedLabels {
     }
 }
 
-pub(super) struct Evaluated {
+pub(super) struct EvaluatedProgram {
     /// The labels that the garbler gave for its inputs, on the heads of authenticators' buckets.
     pub given: Labels,
     /// A valid label for each output, and σ.
@@ -175,13 +178,13 @@ pub(super) struct Evaluated {
 }
 
 /// Checks the labels of the garbler's inputs, and evaluates all gates.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
     ordered: &mut Ordered,
     ots: &EvaluatorOts,
     (given, theirs, sigma): (Labels, Labels, Vec<u8>),
-) -> Result<Evaluated, Error> {
+) -> Result<EvaluatedProgram, Error> {
     party.run.phase("evaluate");
     if by_batch(&ordered.inputs, &given).any(|(buckets, labels)| !buckets.accept(labels)) {
         return Err(Cheat::InputLabel.into());
@@ -192,5 +195,5 @@ pub(super) fn evaluator<C: commit::Scheme>(
     }
     inputs.extend(theirs.iter().zip(ots.labels.iter()).map(|(&v, &t)| v ^ t));
     let (outputs, delta) = ordered.walk(layout, &inputs, &mut party.hooks)?;
-    Ok(Evaluated { given, outputs, sigma, delta })
+    Ok(EvaluatedProgram { given, outputs, sigma, delta })
 }

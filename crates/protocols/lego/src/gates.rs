@@ -19,12 +19,12 @@ const GATES_A_TASK: usize = 1 << 11;
 
 /// The hash keys of a batch of gates.
 #[derive(Clone)]
-pub(super) struct Gates(Arc<AndGates>);
+pub(super) struct GateKeys(Arc<AndGates>);
 
-impl Gates {
+impl GateKeys {
     /// Makes the keys of `count` gates, derived from `start`.
     pub fn new(start: u128, count: usize) -> Self {
-        Gates(Arc::new(AndGates::new(start, count)))
+        GateKeys(Arc::new(AndGates::new(start, count)))
     }
 
     /// Garbles the gates from `first` on. `inputs` are the false labels, `[gate][side]`. Returns the false

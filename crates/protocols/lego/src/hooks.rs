@@ -63,7 +63,7 @@ pub enum Point {
 mod honest {
     use super::Point;
     use brickwork_base::Party;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
 
     /// Insecure cuts, which do not exist in normal builds.
     pub enum Bucketings {}
@@ -96,7 +96,7 @@ mod cheating {
     use super::Point;
     use brickwork_base::Party;
     use brickwork_harness::dealt;
-    use brickwork_primitives::ot::base::Keys;
+    use brickwork_primitives::ot::base::SeriesKeys;
 
     /// A function that changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
@@ -136,7 +136,7 @@ mod cheating {
         }
 
         /// Returns the dealt keys of a party, if there is a dealer. The evaluator is the sender of the OTs.
-        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
 

@@ -42,7 +42,7 @@ use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
 /// The garbler's input authenticators and the wires of the inputs, all committed to.
-pub(super) struct GarblerAuthenticators {
+pub(super) struct InputAuthenticators {
     at: Places,
     made: u64,
     /// The first block of the commitments to the wires of the inputs.
@@ -58,13 +58,13 @@ fn gathered(mut committed: Committed) -> Committed {
     committed
 }
 
-impl GarblerAuthenticators {
+impl InputAuthenticators {
     /// Returns the same items after they are proven to be commitments. Claims need quick access to single
     /// ones.
     pub fn gathered(self) -> Self {
-        let GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs } = self;
+        let InputAuthenticators { at, made, inputs_row, offsets, wires, inputs } = self;
         let [offsets, wires, inputs] = [offsets, wires, inputs].map(gathered);
-        GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs }
+        InputAuthenticators { at, made, inputs_row, offsets, wires, inputs }
     }
 
     pub fn new_commitments(&self) -> [New<'_>; 3] {
@@ -124,10 +124,10 @@ pub(super) fn offsets_of(committed: &Committed) -> Zeroizing<Vec<Delta>> {
 }
 
 /// Makes input authenticators, and commits to them and to the wires of the inputs.
-pub(super) fn garbler_commits<C: commit::Scheme>(
+pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
-) -> Result<GarblerAuthenticators, Error> {
+) -> Result<InputAuthenticators, Error> {
     let Garbler { run, sender, hooks, session, counters, .. } = party;
     run.phase("prepare");
     let count = parameters.inputs.copies() as usize;
@@ -145,7 +145,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     run.channel.send(msg::AUTHENTICATORS, bytemuck::cast_slice(&hashes))?;
     let inputs_row = sender.next_row();
     let inputs = sender.commit_random(&mut run.channel, parameters.inputs.slots as usize, Lsb::Random)?;
-    Ok(GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs })
+    Ok(InputAuthenticators { at, made, inputs_row, offsets, wires, inputs })
 }
 
 pub(super) struct InputClaims {
@@ -213,9 +213,9 @@ impl InputClaims {
 }
 
 /// Opens the challenged authenticators, and solders the others into buckets and to the wires of inputs.
-pub(super) fn garbler_opens<C: commit::Scheme>(
+pub(super) fn garbler_opens<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
-    made: &GarblerAuthenticators,
+    made: &InputAuthenticators,
     parameters: &Parameters,
     seed: &Seed,
 ) -> Result<(GarblerInputs, InputClaims), Error> {
@@ -249,7 +249,7 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     Ok((GarblerInputs { at, made, inputs_row, buckets, heads, wires }, InputClaims { assigned, flips }))
 }
 
-impl GarblerAuthenticators {
+impl InputAuthenticators {
     /// States the claims about the opened and soldered authenticators.
     pub fn claim<'a>(&'a self, offset: &'a Shares, made: &'a InputClaims, claims: &mut Claims<'a>) {
         let shares = [&self.offsets.shares, &self.wires.shares, &self.inputs.shares];
@@ -267,7 +267,7 @@ pub(super) struct ReceivedAuthenticators<C> {
 }
 
 /// Receives input authenticators and the commitments to the wires of the inputs.
-pub(super) fn evaluator_receives<C: commit::Scheme>(
+pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     parameters: &Parameters,
 ) -> Result<ReceivedAuthenticators<Pending>, Error> {
@@ -305,7 +305,7 @@ pub(super) struct ClaimedInputs {
 }
 
 /// Receives the openings and solderings, and checks the opened authenticators.
-pub(super) fn evaluator_opens<C: commit::Scheme>(
+pub(super) fn evaluator_opens<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     received: &ReceivedAuthenticators<Shares>,
     parameters: &Parameters,

@@ -10,7 +10,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Gate, Program, Recipient, Wire};
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Output {
+pub(super) struct OutputWire {
     /// The wire of the program.
     pub wire: Wire,
     /// The recipient.
@@ -34,7 +34,7 @@ pub(super) struct Layout<'p> {
     /// For each slot, the number of its first AND gate.
     pub first_and: Vec<usize>,
     /// The output wires, port after port.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<OutputWire>,
 }
 
 /// For each source, the sum of the weights of the solderings that contain it.
@@ -58,7 +58,7 @@ impl<'p> Layout<'p> {
                     garbler += 1;
                     garbler - 1
                 });
-                outputs.push(Output { wire, to: port.to, mask });
+                outputs.push(OutputWire { wire, to: port.to, mask });
             }
         }
         let mut ands: usize = 0;
@@ -142,7 +142,7 @@ impl<'p> Layout<'p> {
             }
             wires.extend(circuit.outputs().iter().map(|&wire| local[wire as usize]));
         }
-        let of_output = |output: &Output| {
+        let of_output = |output: &OutputWire| {
             let value = wires[output.wire as usize];
             output.mask.map_or(value, |mask| xor(value, inputs[mask]))
         };

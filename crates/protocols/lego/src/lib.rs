@@ -59,10 +59,10 @@ use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _};
-use brickwork_session::{Job, Metered, Observer, PhaseReport, Protocol};
+use brickwork_session::{AgreedJob, Metered, Observer, PhaseReport, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
-use build::Wires;
+use build::CommittedWires;
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
 use evaluate::GarblerReady;
@@ -78,7 +78,7 @@ use walk::{Joined, Ordered};
 /// A party's result. The outputs are in the order of the ports, and the proposal contains the parameters.
 pub type Report = brickwork_session::Report<Lego>;
 
-impl Protocol for Lego {
+impl SessionProtocol for Lego {
     const NAME: &'static str = "lego";
     const CODE: [u8; 2] = *b"LG";
     const PHASES: &'static [&'static str] =
@@ -93,7 +93,7 @@ impl Protocol for Lego {
 
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         proposal: &Parameters,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -106,7 +106,7 @@ impl Protocol for Lego {
 
     fn evaluator(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         (): &(),
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -132,7 +132,7 @@ pub fn parameters(program: &Program, security: u32) -> Result<Parameters, Error>
 /// the connection ends, [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
@@ -146,7 +146,7 @@ pub fn garbler(
 /// As [`garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
@@ -155,7 +155,7 @@ pub fn evaluator(
 
 fn garbler_with(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     parameters: &Parameters,
     input: &[bool],
     observer: Box<dyn Observer>,
@@ -186,7 +186,7 @@ fn garbler_with(
         let masked = evaluate::garbler_receives(party, &layout)?; // 8
         let setup::Garbler { run, sender, offset, .. } = &mut *party;
         let mut claims = Claims::new();
-        let wires = Wires {
+        let wires = CommittedWires {
             heads: heads.shares(),
             inputs: [&inputs.wires.shares, &ots.wires.shares],
             outputs: &outputs.shares,
@@ -206,7 +206,7 @@ fn garbler_with(
 
 fn evaluator_with(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
@@ -241,8 +241,11 @@ fn evaluator_with(
         let proof = {
             let setup::Evaluator { run, receiver, .. } = &mut *party;
             let mut claims = Claims::new();
-            let wires =
-                Wires { heads: of_gates.heads.each_ref(), inputs: [&inputs, &ots.wires], outputs: &outputs };
+            let wires = CommittedWires {
+                heads: of_gates.heads.each_ref(),
+                inputs: [&inputs, &ots.wires],
+                outputs: &outputs,
+            };
             of_gates.claim(&offset, &mut claims);
             authenticators.claim(&offset, &of_inputs, &mut claims);
             revealed.claims(&offset, &mut claims);
@@ -266,7 +269,7 @@ fn evaluator_with(
 }
 
 /// Draws the evaluator's challenges. The caller has received everything that they concern.
-fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<Vec<Seed>, Error> {
+fn draw_challenge<C: commit::CommitmentScheme>(party: &mut setup::Evaluator<C>) -> Result<Vec<Seed>, Error> {
     let setup::Evaluator { run, rng, hooks, .. } = party;
     run.phase("preprocess");
     let mut seeds = [0; BATCHES * SEED_BYTES];
@@ -277,7 +280,7 @@ fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<
     Ok(split(&seeds))
 }
 
-fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
+fn receive_challenge<C: commit::CommitmentScheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
     party.run.phase("preprocess");
     let seeds = party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?;
     party.run.exposed()?;

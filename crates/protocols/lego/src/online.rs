@@ -20,13 +20,13 @@
 
 use std::ops::Range;
 
-use crate::build::{self, ProgramClaims, Wires};
+use crate::build::{self, CommittedWires, ProgramClaims};
 use crate::decode;
 use crate::evaluate::{self, GarblerReady, ReceivedLabels};
 use crate::inputs::{GarblerInputs, InputBuckets};
 use crate::layout::Layout;
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::preprocess::{Buckets, GarblerHeads};
+use crate::preprocess::{AndBuckets, GarblerHeads};
 use crate::setup::{Evaluator, Garbler};
 use crate::walk::{Joined, Ordered};
 use brickwork_base::Error;
@@ -51,13 +51,13 @@ pub(super) struct GarblerMaterial {
 
 /// The claims about a program's solderings, which are not proven yet.
 pub(super) struct SolderingClaims<'a> {
-    wires: Wires<'a>,
+    wires: CommittedWires<'a>,
     program: &'a ProgramClaims,
 }
 
 /// Gives the labels of the inputs and proves them, and also the solderings if they are not proven yet. Learns
 /// the outputs. `input` are the bits of the garbler's ports and of its masks, and `masked` is f.
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     ready: &GarblerReady,
@@ -78,7 +78,7 @@ pub(super) fn garbler<C: commit::Scheme>(
 }
 
 /// Runs a program on gates from stock.
-pub(super) fn garbler_from_gates<C: commit::Scheme>(
+pub(super) fn garbler_from_gates<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     material: GarblerMaterial,
@@ -92,7 +92,7 @@ pub(super) fn garbler_from_gates<C: commit::Scheme>(
     hear(&mut party.run, stand)?;
     let masked = evaluate::garbler_receives(party, layout)?;
     let ready = GarblerReady { heads, ots, outputs };
-    let wires = Wires {
+    let wires = CommittedWires {
         heads: gates.shares(),
         inputs: [&inputs.shares, &ready.ots.wires.shares],
         outputs: &ready.outputs.shares,
@@ -101,7 +101,7 @@ pub(super) fn garbler_from_gates<C: commit::Scheme>(
     garbler(party, layout, &ready, Some(&solderings), (&input, &masked))
 }
 
-pub(super) fn garbler_from_built<C: commit::Scheme>(
+pub(super) fn garbler_from_built<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     ready: &GarblerReady,
@@ -115,7 +115,7 @@ pub(super) fn garbler_from_built<C: commit::Scheme>(
 }
 
 /// Builds a program with gates from stock.
-pub(super) fn garbler_builds<C: commit::Scheme>(
+pub(super) fn garbler_builds<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     material: GarblerMaterial,
@@ -126,7 +126,7 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
     let program = build::garbler(party, layout, &gates, [&inputs, &ots.wires], &outputs)?;
     hear(&mut party.run, stand)?;
     let Garbler { run, sender, offset, .. } = party;
-    let wires = Wires {
+    let wires = CommittedWires {
         heads: gates.shares(),
         inputs: [&inputs.shares, &ots.wires.shares],
         outputs: &outputs.shares,
@@ -145,7 +145,7 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
 pub(super) struct EvaluatorMaterial {
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
-    pub gates: Vec<Buckets>,
+    pub gates: Vec<AndBuckets>,
     /// The commitments to the wires of the garbler's inputs.
     pub wires: Shares,
     pub inputs: Vec<InputBuckets>,
@@ -162,7 +162,7 @@ pub(super) struct EvaluatorReady {
 
 /// Checks the labels of the inputs, and evaluates a program whose solderings are proven. Learns the outputs,
 /// and whether they were recovered.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
     (ordered, ots, outputs): (&mut Ordered, &EvaluatorOts, &Shares),
@@ -180,7 +180,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     decode::evaluator(party, layout, ordered, evaluated, input)
 }
 
-pub(super) fn evaluator_from_built<C: commit::Scheme>(
+pub(super) fn evaluator_from_built<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
     ready: EvaluatorReady,
@@ -197,7 +197,7 @@ pub(super) fn evaluator_from_built<C: commit::Scheme>(
 }
 
 /// Runs a program on gates from stock.
-pub(super) fn evaluator_from_gates<C: commit::Scheme>(
+pub(super) fn evaluator_from_gates<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
     material: EvaluatorMaterial,
@@ -214,8 +214,11 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
     let proof = {
         let Evaluator { run, receiver, .. } = &mut *party;
         let mut claims = Claims::new();
-        let wires =
-            Wires { heads: heads.each_ref(), inputs: [&wires, &ots.wires], outputs: outputs.shares() };
+        let wires = CommittedWires {
+            heads: heads.each_ref(),
+            inputs: [&wires, &ots.wires],
+            outputs: outputs.shares(),
+        };
         claims.about(&solderings, |received, claims| {
             program.claim(layout, offset, wires, Some(received), claims);
         });
@@ -228,7 +231,7 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
 }
 
 /// Builds a program with gates from stock.
-pub(super) fn evaluator_builds<C: commit::Scheme>(
+pub(super) fn evaluator_builds<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
     material: EvaluatorMaterial,
@@ -242,8 +245,11 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
     let proof = {
         let Evaluator { run, receiver, .. } = &mut *party;
         let mut claims = Claims::new();
-        let wires =
-            Wires { heads: heads.each_ref(), inputs: [&wires, &ots.wires], outputs: outputs.shares() };
+        let wires = CommittedWires {
+            heads: heads.each_ref(),
+            inputs: [&wires, &ots.wires],
+            outputs: outputs.shares(),
+        };
         claims.about(&solderings, |received, claims| {
             program.claim(layout, offset, wires, Some(received), claims);
         });

@@ -9,14 +9,14 @@ use crate::mixed::Mixed;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
-use brickwork_primitives::commit::{Level, Scheme as _};
+use brickwork_primitives::commit::{CommitmentLevel, CommitmentScheme as _};
 use brickwork_primitives::cut_and_choose::{
-    Allocation, BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper,
+    Allocation, BatchKind, BatchSpec, BucketRule, Bucketing, Budget, KnownBounds, Upper,
     cheapest as cheapest_bucketing,
 };
 use brickwork_primitives::ot::CotSender as _;
 use brickwork_session::stock::STOCK_SHARE;
-use brickwork_session::{self as session, Cheater, ItemKind, Promise, Spent};
+use brickwork_session::{self as session, Cheater, CheckSpent, ItemKind, Promise};
 
 /// The number by which the binding OTs of a run exceed s.
 const MARGIN: u32 = 8;
@@ -108,8 +108,9 @@ fn rest(checks: &Budget, security: u32) -> Result<f64, Error> {
 }
 
 /// Returns the remaining probability of the checks of a budget.
-pub(super) fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
-    let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
+pub(super) fn spent_on_checks(budget: &Budget) -> Vec<CheckSpent> {
+    let spent =
+        |(check, bound): &(&str, Upper)| CheckSpent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
 }
 
@@ -144,7 +145,7 @@ pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
 /// Returns the bound of one attempt at a cut of input authenticators.
 pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
     static KNOWN: LazyLock<KnownBounds<Bucketing>> = LazyLock::new(KnownBounds::default);
-    KNOWN.of(*cut, |cut| cut.bound(Rule::INPUT_AUTHENTICATOR))
+    KNOWN.of(*cut, |cut| cut.bound(BucketRule::INPUT_AUTHENTICATOR))
 }
 
 /// The cut without items.
@@ -224,7 +225,7 @@ impl Parameters {
         }
         if wires > 0 {
             let limit = Upper::limit(stock_share(security, STOCK_SHARE * of_inputs)?);
-            let rule = Rule::INPUT_AUTHENTICATOR;
+            let rule = BucketRule::INPUT_AUTHENTICATOR;
             inputs = cheapest_bucketing(rule, wires, limit, |cut| cut.copies() as f64)
                 .ok_or_else(|| no_cut(wires, security))?;
             bound = bound + bound_of_inputs(&inputs);
@@ -318,7 +319,7 @@ impl Parameters {
             checks(self.security, PROOFS, EXTENSIONS).expect("the level is one of the offered levels");
         let cuts = self.bound_of_cuts();
         let spent =
-            cuts.into_iter().map(|(name, bound)| Spent { check: name.into(), bound_log2: bound.log2() });
+            cuts.into_iter().map(|(name, bound)| CheckSpent { check: name.into(), bound_log2: bound.log2() });
         let budget = spent_on_checks(&budget).into_iter().chain(spent).collect();
         let mut promise = empty_promise(self.security, self.bound_log2, budget);
         if let Some(mixed) = self.mixed() {
@@ -335,10 +336,10 @@ pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authe
 
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
-pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<Spent>) -> Promise {
+pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<CheckSpent>) -> Promise {
     let level = level(security).expect("the parameters have one of the offered levels");
     Promise {
-        commitments: Some(session::Commitments { scheme: Commitments::NAME.into(), code: level.code }),
+        commitments: Some(session::CommitmentPromise { scheme: Commitments::NAME.into(), code: level.code }),
         ..Promise::malicious(
             Cheater::Garbler,
             security,
@@ -382,7 +383,7 @@ fn with_gates(budget: Budget, mixed: Option<Mixed>, security: u32) -> Result<Bud
 }
 
 /// Returns the bytes that all items of a cut need.
-fn bytes(mixed: &Mixed, level: &Level) -> f64 {
+fn bytes(mixed: &Mixed, level: &CommitmentLevel) -> f64 {
     let label = LABEL_BYTES as f64;
     let (random, chosen) = (level.random_bits as f64 / 8.0, level.chosen_bits as f64 / 8.0);
     let Mixed { gates, authenticators } = mixed;
@@ -461,7 +462,7 @@ fn is_modest(mixed: &Mixed) -> bool {
 fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
     let own = || {
         let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());
-        cheapest_bucketing(Rule::INPUT_AUTHENTICATOR, inputs.slots, limit, |cut| cut.copies() as f64)
+        cheapest_bucketing(BucketRule::INPUT_AUTHENTICATOR, inputs.slots, limit, |cut| cut.copies() as f64)
     };
     inputs.copies() <= FEW_INPUTS
         || own().is_some_and(|own| inputs.copies() <= own.copies().saturating_mul(MORE_INPUTS))

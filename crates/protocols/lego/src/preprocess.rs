@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 
 use crate::assignment::{Assignment, colours};
 use crate::claims::{GateClaims, OpenedItems};
-use crate::gates::{Gates, TABLE_BYTES, Table};
+use crate::gates::{GateKeys, TABLE_BYTES, Table};
 use crate::hooks::Point;
 use crate::parameters::Parameters;
 use crate::setup::{Evaluator, Garbler};
@@ -43,8 +43,8 @@ use brickwork_base::random::Seed;
 use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
-    self, Claimed, Claims, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Row, Sender as _,
-    Shares,
+    self, Claimed, Claims, CommitmentRow, Committed, Lsb, New, Pending, Places, Proof, Receiver as _,
+    Sender as _, Shares,
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
@@ -57,9 +57,9 @@ pub(super) const AT_ONCE: usize = 1 << 16;
 pub(super) struct GarblerGates {
     at: Places,
     start: u128,
-    inputs: Row,
-    outputs: Row,
-    wires: Row,
+    inputs: CommitmentRow,
+    outputs: CommitmentRow,
+    wires: CommitmentRow,
 }
 
 impl GarblerGates {
@@ -69,7 +69,7 @@ impl GarblerGates {
 }
 
 /// Makes gates and wire authenticators, and commits to their wires.
-pub(super) fn garbler_commits<C: commit::Scheme>(
+pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     parameters: &Parameters,
 ) -> Result<GarblerGates, Error> {
@@ -84,7 +84,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     let mut with = [delta.label()];
     hooks.alter(Point::GateOffset, &mut with);
     let with = Zeroizing::new(Delta::new(with[0].bits()));
-    let gates = Gates::new(start, count);
+    let gates = GateKeys::new(start, count);
     run.expect((count * TABLE_BYTES) as u64);
     let mut message = run.channel.message(msg::TABLES);
     let mut made = Labels::new(Vec::with_capacity(count));
@@ -159,7 +159,7 @@ impl GarblerHeads {
 }
 
 /// Opens the challenged items, and solders the others into buckets.
-pub(super) fn garbler_opens<C: commit::Scheme>(
+pub(super) fn garbler_opens<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     made: GarblerGates,
     parameters: &Parameters,
@@ -233,7 +233,7 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
 
 /// Opens the gates and authenticators of the challenge. `values` are the values of the inputs and outputs of
 /// gates and of the wires of authenticators. Records which claims contain the offset.
-fn send_opened<C: commit::Scheme>(
+fn send_opened<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     [gates, guards]: [&Assignment; 2],
     [input_values, output_values, wire_values]: [&[Label]; 3],
@@ -283,7 +283,7 @@ fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]]
 /// The gates and wire authenticators that the evaluator received. Nothing is proven yet.
 pub(super) struct ReceivedGates {
     made: u64,
-    gates: Gates,
+    gates: GateKeys,
     tables: SpilledVec<Table>,
     hashes: SpilledVec<Authenticator>,
     inputs: Pending,
@@ -292,7 +292,7 @@ pub(super) struct ReceivedGates {
 }
 
 /// Receives gates and wire authenticators.
-pub(super) fn evaluator_receives<C: commit::Scheme>(
+pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     parameters: &Parameters,
 ) -> Result<ReceivedGates, Error> {
@@ -317,7 +317,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
     let hashes = receive::values(&mut run.channel, &spill, msg::AUTHENTICATORS, guards)?;
     let made = counters.authenticators(guards as u64)?;
-    let gates = Gates::new(u128::from_le_bytes(start), count);
+    let gates = GateKeys::new(u128::from_le_bytes(start), count);
     Ok(ReceivedGates { made, gates, tables, hashes, inputs, outputs, wires })
 }
 
@@ -328,8 +328,8 @@ impl ReceivedGates {
 }
 
 /// Buckets of gates and their wire authenticators of one batch, at the evaluator.
-pub(super) struct Buckets {
-    pub gates: Gates,
+pub(super) struct AndBuckets {
+    pub gates: GateKeys,
     /// The numbers of gates and of wire authenticators in a bucket: β and α.
     pub sizes: [usize; 2],
     /// The number of each gate in a bucket, and its table, `[bucket][gate]`.
@@ -345,7 +345,7 @@ pub(super) struct Buckets {
     pub guard_solderings: Vec<Soldering>,
 }
 
-impl Buckets {
+impl AndBuckets {
     /// Returns the number of buckets.
     pub fn count(&self) -> usize {
         self.numbers.len() / self.sizes[0]
@@ -355,7 +355,7 @@ impl Buckets {
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let [beta, alpha] = self.sizes;
         let of = |each: usize| buckets.start * each..buckets.end * each;
-        Buckets {
+        AndBuckets {
             gates: self.gates.clone(),
             sizes: self.sizes,
             numbers: self.numbers[of(beta)].to_vec(),
@@ -386,13 +386,13 @@ pub(super) struct ClaimedGates {
     opened: Claimed<OpenedItems>,
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
-    gates: Gates,
+    gates: GateKeys,
     tables: SpilledVec<Table>,
     hashes: SpilledVec<Authenticator>,
 }
 
 /// Receives the openings and solderings, and checks the opened items.
-pub(super) fn evaluator_opens<C: commit::Scheme>(
+pub(super) fn evaluator_opens<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     received: ReceivedGates,
     proof: &Proof,
@@ -466,7 +466,7 @@ impl ClaimedGates {
     ///
     /// # Errors
     /// [`Error::Resource`] if a temporary file cannot be read.
-    pub fn proven(self, session: &[u8; 32], proof: &Proof) -> Result<Buckets, Error> {
+    pub fn proven(self, session: &[u8; 32], proof: &Proof) -> Result<AndBuckets, Error> {
         let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
         let GateClaims { gates, wires, flips, shares } = claims;
         // The claims are proven, so this memory is freed.
@@ -474,7 +474,7 @@ impl ClaimedGates {
         let (of_gates, of_guards) =
             pool::compute(|| rayon::join(|| gates.of_chosen(&tables), || wires.of_chosen(&hashes)));
         let OpenedItems { gate_solderings, wire_solderings, .. } = opened.proven(proof);
-        Ok(Buckets {
+        Ok(AndBuckets {
             gates: circuit,
             sizes: [gates.size, wires.size],
             numbers: gates.chosen,

@@ -42,7 +42,7 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_session::{Answer, Digests, Greeting, Metered, SessionId, Terms};
 
-pub(super) struct Garbler<C: commit::Scheme = Commitments> {
+pub(super) struct Garbler<C: commit::CommitmentScheme = Commitments> {
     pub run: Metered,
     pub pool: Pool,
     pub session: SessionId,
@@ -58,7 +58,7 @@ pub(super) struct Garbler<C: commit::Scheme = Commitments> {
     pub counters: Counters,
 }
 
-pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
+pub(super) struct Evaluator<C: commit::CommitmentScheme = Commitments> {
     pub run: Metered,
     pub pool: Pool,
     pub session: SessionId,
@@ -103,8 +103,8 @@ fn digest(proposal: &[u8; PROPOSAL_BYTES]) -> [u8; 32] {
 
 /// Base OTs in progress, or dealt ones.
 enum BaseOts {
-    Begun(base::Begun),
-    Dealt(base::Keys),
+    Begun(base::BegunSeries),
+    Dealt(base::SeriesKeys),
 }
 
 impl BaseOts {
@@ -123,11 +123,12 @@ impl BaseOts {
         let side =
             if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
         let (channel, digest) = (&mut run.channel, greeting.digest());
-        let begun = base::Begun::send(channel, side, &digest, choices, terms.post_quantum, terms.threads)?;
+        let begun =
+            base::BegunSeries::send(channel, side, &digest, choices, terms.post_quantum, terms.threads)?;
         Ok(BaseOts::Begun(begun))
     }
 
-    fn finish(self, run: &mut Metered, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
+    fn finish(self, run: &mut Metered, answer: &Answer, send: usize) -> Result<base::SeriesKeys, Error> {
         match self {
             BaseOts::Begun(begun) => begun.receive(&mut run.channel, &answer.digest, &answer.session, send),
             BaseOts::Dealt(keys) => Ok(keys),
@@ -137,7 +138,7 @@ impl BaseOts {
 
 /// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The first proof is still
 /// to come: it must include [`offset_claim`].
-pub(super) fn garbler<C: commit::Scheme>(
+pub(super) fn garbler<C: commit::CommitmentScheme>(
     mut run: Metered,
     terms: &Terms,
     purpose: For,
@@ -188,7 +189,7 @@ pub(super) fn garbler<C: commit::Scheme>(
 }
 
 /// The evaluator's state after the setup, before the session's first proof.
-pub(super) struct Begun<C: commit::Scheme> {
+pub(super) struct Begun<C: commit::CommitmentScheme> {
     pub party: Evaluator<C>,
     pub offset: Pending,
     /// The OTs of a run, and those that bind.
@@ -198,7 +199,7 @@ pub(super) struct Begun<C: commit::Scheme> {
 }
 
 /// Sets up the evaluator's session, as [`garbler`] does for the garbler.
-pub(super) fn evaluator<C: commit::Scheme>(
+pub(super) fn evaluator<C: commit::CommitmentScheme>(
     mut run: Metered,
     terms: &Terms,
     purpose: For,
@@ -306,7 +307,7 @@ pub(super) fn offset_claim<'a>(
     });
 }
 
-impl<C: commit::Scheme> Garbler<C> {
+impl<C: commit::CommitmentScheme> Garbler<C> {
     /// Proves that these commitments are valid. The first proof of a session also proves the claim about the
     /// offset. Rounds: 1.
     pub fn proves_new<'n>(
@@ -328,7 +329,7 @@ impl<C: commit::Scheme> Garbler<C> {
     }
 }
 
-impl<C: commit::Scheme> Evaluator<C> {
+impl<C: commit::CommitmentScheme> Evaluator<C> {
     /// Checks that these commitments are valid. The first proof of a session also proves that the offset ends
     /// in 1. Rounds: 1.
     pub fn verifies_new<'n>(

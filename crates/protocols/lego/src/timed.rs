@@ -4,10 +4,10 @@
 use zeroize::Zeroizing;
 
 use crate::Cheat;
-use crate::gates::Gates;
+use crate::gates::GateKeys;
 use crate::inputs::{InputBuckets, wires_of};
-use crate::preprocess::Buckets;
-use crate::vote::{Room, Verdict};
+use crate::preprocess::AndBuckets;
+use crate::vote::{VoteBuffers, VoteResult};
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_primitives::Labels;
@@ -16,10 +16,10 @@ use brickwork_primitives::solder::{GarblerWire, Soldering};
 
 /// Buckets of gates, with labels on their inputs.
 pub struct Vote {
-    buckets: Buckets,
+    buckets: AndBuckets,
     labels: Labels,
-    verdicts: Zeroizing<Vec<Verdict>>,
-    room: Room,
+    verdicts: Zeroizing<Vec<VoteResult>>,
+    room: VoteBuffers,
 }
 
 impl Vote {
@@ -29,7 +29,7 @@ impl Vote {
         let delta = rng.delta();
         let wire = |value: Label| GarblerWire { value, delta };
         let values: Vec<Label> = (0..2 * beta * count).map(|_| rng.label()).collect();
-        let gates = Gates::new(rng.block(), beta * count);
+        let gates = GateKeys::new(rng.block(), beta * count);
         let (outputs, tables) = gates.garble(
             0,
             delta,
@@ -57,13 +57,13 @@ impl Vote {
         let guard_solderings = guards.iter().enumerate().map(to_guard).collect();
 
         let on_heads = values.chunks_exact(2 * beta).flat_map(|bucket| &bucket[..2]);
-        let mut room = Room::default();
+        let mut room = VoteBuffers::default();
         room.fit(count, [beta, alpha]);
         Vote {
             labels: Labels::new(on_heads.map(|&value| wire(value).of_bit(rng.below(2) as u8)).collect()),
             verdicts: Zeroizing::new(vec![(Label::ZERO, Label::ZERO); count]),
             room,
-            buckets: Buckets {
+            buckets: AndBuckets {
                 gates,
                 sizes: [beta, alpha],
                 numbers: (0..(beta * count) as u32).collect(),
@@ -89,16 +89,16 @@ impl Vote {
 }
 
 /// Inputs of the garbler, with their labels.
-pub struct Recovery {
+pub struct TimedRecovery {
     buckets: InputBuckets,
     labels: Labels,
     delta: Delta,
 }
 
-impl Recovery {
+impl TimedRecovery {
     /// Makes buckets of `size` input authenticators, one bucket for each of these bits. If Δ is not known,
     /// another offset is used.
-    pub fn new(bits: &[u8], size: usize, known: bool, rng: &mut Rng) -> Recovery {
+    pub fn new(bits: &[u8], size: usize, known: bool, rng: &mut Rng) -> TimedRecovery {
         let delta = rng.delta();
         let deltas: Vec<Delta> = (0..bits.len() * size).map(|_| rng.delta()).collect();
         let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Input);
@@ -111,7 +111,7 @@ impl Recovery {
             Soldering::new(head(bucket).value, GarblerWire { value: Label::from_bits(6), delta })
         };
         let labels = bits.iter().enumerate().map(|(bucket, &bit)| head(bucket).of_bit(bit)).collect();
-        Recovery {
+        TimedRecovery {
             labels: Labels::new(labels),
             delta: if known { delta } else { rng.delta() },
             buckets: InputBuckets {
@@ -147,7 +147,7 @@ mod tests {
         }
         let bits: Vec<u8> = (0..40).map(|_| rng.below(2) as u8).collect();
         for known in [false, true] {
-            let recovered = Recovery::new(&bits, 5, known, &mut rng).recover();
+            let recovered = TimedRecovery::new(&bits, 5, known, &mut rng).recover();
             let right = recovered.iter().zip(&bits).filter(|(recovered, bit)| **recovered == (**bit == 1));
             assert_eq!(right.count() == bits.len(), known);
             assert!(known || !recovered.contains(&true));

@@ -13,7 +13,7 @@ use std::ops::Range;
 use subtle::ConstantTimeEq;
 
 use crate::Cheat;
-use crate::preprocess::Buckets;
+use crate::preprocess::AndBuckets;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
@@ -22,18 +22,18 @@ use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::garbling::AndRoom;
 
 /// A valid label of the head's output, and the sum of both valid labels if there are two, else zero.
-pub(super) type Verdict = (Label, Label);
+pub(super) type VoteResult = (Label, Label);
 
 /// Buffers for judging buckets, reused by every call.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct VoteBuffers {
     ands: AndRoom,
     inputs: Labels,
     candidates: Labels,
     votes: Vec<u8>,
 }
 
-impl Room {
+impl VoteBuffers {
     /// Resizes the buffers for this many buckets of these sizes. Old contents may be lost, but no copy of
     /// them stays.
     pub fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
@@ -49,7 +49,7 @@ impl Room {
     }
 }
 
-impl Buckets {
+impl AndBuckets {
     /// Evaluates some buckets, on labels of the heads' inputs, `[bucket][side]`. Returns the number of
     /// refused labels.
     ///
@@ -59,12 +59,12 @@ impl Buckets {
         &self,
         buckets: Range<usize>,
         labels: &[Label],
-        verdicts: &mut [Verdict],
-        room: &mut Room,
+        verdicts: &mut [VoteResult],
+        room: &mut VoteBuffers,
     ) -> Result<u64, Cheat> {
         let [beta, alpha] = self.sizes;
         room.fit(buckets.len(), self.sizes);
-        let Room { ands, inputs, candidates, votes } = room;
+        let VoteBuffers { ands, inputs, candidates, votes } = room;
         let places = inputs.chunks_exact_mut(2 * beta).zip(labels.chunks_exact(2)).zip(buckets.clone());
         for ((inputs, labels), bucket) in places {
             inputs[..2].copy_from_slice(labels);
@@ -107,9 +107,9 @@ impl Buckets {
     }
 
     /// Reorders the buckets in place, because they are most of the evaluator's memory.
-    pub fn ordered(mut self, order: &[u32]) -> Buckets {
+    pub fn ordered(mut self, order: &[u32]) -> AndBuckets {
         let [beta, alpha] = self.sizes;
-        let Buckets { numbers, tables, guards, hashes, gate_solderings, guard_solderings, .. } = &mut self;
+        let AndBuckets { numbers, tables, guards, hashes, gate_solderings, guard_solderings, .. } = &mut self;
         let of_gates = || {
             permute(gate_solderings, order, beta - 1);
             permute(numbers, order, beta);
@@ -149,7 +149,7 @@ fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
 
 /// Returns the decision of a bucket, and the number of refused labels. `candidates` are the gates' labels,
 /// and `votes` the authenticators' votes about each label.
-fn decided(candidates: &[Label], votes: &[u8]) -> (Result<Verdict, Cheat>, u64) {
+fn decided(candidates: &[Label], votes: &[u8]) -> (Result<VoteResult, Cheat>, u64) {
     let (beta, alpha) = (candidates.len(), votes.len() / candidates.len());
     let valid = |k: usize| {
         let same = |other: &Label| usize::from(other.ct_eq(&candidates[k]).unwrap_u8());

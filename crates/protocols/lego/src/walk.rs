@@ -13,9 +13,9 @@ use zeroize::Zeroizing;
 use crate::Cheat;
 use crate::hooks::{Hooks, Point};
 use crate::inputs::InputBuckets;
-use crate::layout::{Layout, Output};
-use crate::preprocess::Buckets;
-use crate::vote::{Room, Verdict, picked};
+use crate::layout::{Layout, OutputWire};
+use crate::preprocess::AndBuckets;
+use crate::vote::{VoteBuffers, VoteResult, picked};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
@@ -36,7 +36,7 @@ const ANDS_A_THREAD: usize = 512;
 /// The evaluator's material for the evaluation.
 pub(super) struct Joined {
     /// Buckets of the program's AND gates, batch after batch.
-    pub gates: Vec<Buckets>,
+    pub gates: Vec<AndBuckets>,
     /// Buckets of the garbler's inputs, batch after batch.
     pub inputs: Vec<InputBuckets>,
     pub solderings: Vec<Soldering>,
@@ -154,7 +154,7 @@ pub(super) struct Ordered {
 
 struct Material {
     order: Order,
-    gates: Vec<Buckets>,
+    gates: Vec<AndBuckets>,
     /// For each AND gate, the batch of its bucket, and the bucket's number in the batch. Empty if there is
     /// only one batch.
     buckets: Vec<[u32; 2]>,
@@ -186,7 +186,7 @@ impl Ordered {
             let here = order.ands.iter().filter(|and| (first..end).contains(and));
             here.map(|and| and - first).collect()
         };
-        let gates: Vec<Buckets> =
+        let gates: Vec<AndBuckets> =
             gates.into_iter().enumerate().map(|(k, batch)| batch.ordered(&places(k))).collect();
         let material = Material { order, gates, buckets, solderings };
         let desks = (0..pool::threads()).map(|_| Desk::for_all(layout, &material)).collect();
@@ -241,7 +241,7 @@ impl Ordered {
 
     /// Selects the labels of the outputs among the labels of all wires.
     fn outputs(&self, layout: &Layout, inputs: &[Label]) -> Labels {
-        let of_output = |(output, soldering): (&Output, &Soldering)| {
+        let of_output = |(output, soldering): (&OutputWire, &Soldering)| {
             let mask = output.mask.map_or(Label::ZERO, |mask| inputs[mask]);
             soldering.carry(self.wires[output.wire as usize] ^ mask, Label::ZERO)
         };
@@ -256,8 +256,8 @@ struct Desk {
     local: Labels,
     /// The labels of the inputs of a stage's buckets, and the results.
     labels: Labels,
-    verdicts: Zeroizing<Vec<Verdict>>,
-    room: Room,
+    verdicts: Zeroizing<Vec<VoteResult>>,
+    room: VoteBuffers,
 }
 
 impl Desk {
@@ -414,11 +414,11 @@ impl Material {
 
 /// Judges buckets of a batch from `first` on, as many as there are places for verdicts.
 fn judged(
-    batch: &Buckets,
+    batch: &AndBuckets,
     first: usize,
     labels: &[Label],
-    verdicts: &mut [Verdict],
-    room: &mut Room,
+    verdicts: &mut [VoteResult],
+    room: &mut VoteBuffers,
 ) -> Result<u64, Cheat> {
     let mut refused = 0;
     let parts = labels.chunks(2 * ANDS_AT_ONCE).zip(verdicts.chunks_mut(ANDS_AT_ONCE));

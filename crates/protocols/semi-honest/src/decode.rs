@@ -10,9 +10,9 @@ use brickwork_base::{Error, Party};
 
 /// The colours of all outputs' labels, `[execution][wire]`. The garbler has those of the false labels, the
 /// evaluator those of the active labels.
-pub(super) struct Colours(pub Vec<u8>);
+pub(super) struct OutputColours(pub Vec<u8>);
 
-impl Colours {
+impl OutputColours {
     /// Returns the colours of a party's outputs, in the same order.
     pub fn of(&self, chunk: &Chunk, party: Party) -> impl Iterator<Item = u8> {
         let layout = chunk.layout;
@@ -26,7 +26,11 @@ fn bits(mine: impl Iterator<Item = u8>, theirs: impl IntoIterator<Item = u8>) ->
 }
 
 /// Returns the bits of the garbler's outputs, `[execution][bit]`.
-pub(super) fn garbler(party: &mut Garbler, chunk: &Chunk, colours: Colours) -> Result<Vec<bool>, Error> {
+pub(super) fn garbler(
+    party: &mut Garbler,
+    chunk: &Chunk,
+    colours: OutputColours,
+) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
     let count = chunk.count() * chunk.layout.places_of_outputs(Party::Garbler).count();
     if count == 0 {
@@ -42,7 +46,7 @@ pub(super) fn garbler(party: &mut Garbler, chunk: &Chunk, colours: Colours) -> R
 pub(super) fn evaluator(
     party: &mut Evaluator,
     chunk: &Chunk,
-    (active, decoding): &(Colours, Vec<u8>),
+    (active, decoding): &(OutputColours, Vec<u8>),
 ) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
     let garblers = pack(active.of(chunk, Party::Garbler));

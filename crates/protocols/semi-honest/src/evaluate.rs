@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
-use crate::decode::Colours;
+use crate::decode::OutputColours;
 use crate::layout::Chunk;
 use crate::msg;
 use crate::setup::{Components, Evaluator, Garbler};
@@ -14,12 +14,12 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Slot;
 use brickwork_primitives::Labels;
-use brickwork_primitives::garbling::{GarblingKeys, HalfGates, Scheme as _, TableSink, TableSource};
+use brickwork_primitives::garbling::{GarblingKeys, GarblingScheme as _, HalfGates, TableSink, TableSource};
 use brickwork_primitives::receive;
 use brickwork_wire::Channel;
 
 /// The labels of wires in executions that are processed together, `[place][execution]`.
-pub(super) struct Wires<'b> {
+pub(super) struct WireLabels<'b> {
     chunk: &'b Chunk<'b>,
     lanes: usize,
     labels: Labels,
@@ -27,7 +27,7 @@ pub(super) struct Wires<'b> {
     outputs: Labels,
 }
 
-impl<'b> Wires<'b> {
+impl<'b> WireLabels<'b> {
     /// Returns room for the labels of a chunk.
     pub fn new(chunk: &'b Chunk) -> Self {
         let lanes = chunk.layout.lanes();
@@ -36,7 +36,7 @@ impl<'b> Wires<'b> {
             components.iter().map(|component| count(&component.circuit)).max().unwrap_or(0)
         };
         let room = |labels: usize| Labels::zeros(labels * lanes);
-        Wires {
+        WireLabels {
             chunk,
             lanes,
             labels: room(chunk.layout.alive()),
@@ -112,7 +112,7 @@ pub(super) fn garbler(
     chunk: &Chunk,
     input: &[bool],
     theirs: Labels,
-) -> Result<Colours, Error> {
+) -> Result<OutputColours, Error> {
     party.run.phase("evaluate");
     let delta = party.delta();
     let Garbler { run, rng, components: Components { schedules, starts, visits }, .. } = party;
@@ -129,7 +129,7 @@ pub(super) fn garbler(
     let layout = chunk.layout;
     let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![*delta; layout.lanes()]);
     let mut tables = Sent { channel: &mut run.channel, buffer: Vec::with_capacity(msg::TABLES_BYTES) };
-    let (mut wires, mut colours) = (Wires::new(chunk), Vec::new());
+    let (mut wires, mut colours) = (WireLabels::new(chunk), Vec::new());
     for executions in chunk.side_by_side() {
         let count = executions.len();
         wires.begin(&executions, &own, &theirs);
@@ -154,7 +154,7 @@ pub(super) fn garbler(
         colours.extend(wires.colours(count));
     }
     tables.finish()?;
-    let colours = Colours(colours);
+    let colours = OutputColours(colours);
     let decoding = pack(colours.of(chunk, Party::Evaluator));
     if !decoding.is_empty() {
         run.channel.send(msg::DECODING, &decoding)?;
@@ -168,7 +168,7 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     chunk: &Chunk,
     mine: Labels,
-) -> Result<(Colours, Vec<u8>), Error> {
+) -> Result<(OutputColours, Vec<u8>), Error> {
     party.run.phase("evaluate");
     let Evaluator { run, components: Components { schedules, starts, visits }, .. } = party;
     if starts.is_empty() {
@@ -190,7 +190,7 @@ pub(super) fn evaluator(
         section: Vec::new(),
         first: 0,
     };
-    let (mut wires, mut colours) = (Wires::new(chunk), Vec::new());
+    let (mut wires, mut colours) = (WireLabels::new(chunk), Vec::new());
     for executions in chunk.side_by_side() {
         let count = executions.len();
         wires.begin(&executions, &theirs, &mine);
@@ -218,7 +218,7 @@ pub(super) fn evaluator(
         0 => Vec::new(),
         own => unpack(&run.channel.receive(msg::DECODING, own.div_ceil(8))?, own)?,
     };
-    Ok((Colours(colours), decoding))
+    Ok((OutputColours(colours), decoding))
 }
 
 struct Sent<'c> {

@@ -1,7 +1,7 @@
 //! Crossings 2 to 4 of all executions, chunk by chunk. Together with the setup they are the whole protocol.
 //! The numbers beside the calls are the crossings.
 
-use crate::layout::{Inputs, Layout};
+use crate::layout::{Layout, PartyInputs};
 use crate::setup::{Evaluator, Garbler};
 use crate::{decode, evaluate, prepare};
 use brickwork_base::{Error, Party};
@@ -12,7 +12,7 @@ use brickwork_session::stock::records::TakenStream;
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
-    mut inputs: Inputs,
+    mut inputs: PartyInputs,
     mut stock: Option<TakenStream<GarblerOts>>,
 ) -> Result<Vec<bool>, Error> {
     let mut outputs = layout.outputs(Party::Garbler);
@@ -28,7 +28,7 @@ pub(super) fn garbler(
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    mut inputs: Inputs,
+    mut inputs: PartyInputs,
     mut stock: Option<TakenStream<EvaluatorOts>>,
 ) -> Result<Vec<bool>, Error> {
     let mut outputs = layout.outputs(Party::Evaluator);

@@ -128,7 +128,7 @@ impl<'p> Layout<'p> {
     ///
     /// # Errors
     /// [`Error::Input`] if `input` has a wrong length.
-    pub fn inputs<'a>(&self, party: Party, input: &'a [bool]) -> Result<Inputs<'a>, Error> {
+    pub fn inputs<'a>(&self, party: Party, input: &'a [bool]) -> Result<PartyInputs<'a>, Error> {
         let width = self.program.input_width(party);
         if Some(input.len()) != width.checked_mul(self.executions) {
             return Err(Error::Input(format!(
@@ -137,28 +137,28 @@ impl<'p> Layout<'p> {
                 input.len()
             )));
         }
-        Ok(Inputs { input, width })
+        Ok(PartyInputs { input, width })
     }
 
     /// Returns an empty collection of a party's outputs.
-    pub fn outputs(&self, party: Party) -> Outputs {
+    pub fn outputs(&self, party: Party) -> PartyOutputs {
         let own = if party == Party::Garbler { Recipient::Garbler } else { Recipient::Evaluator };
         let both = self.places_of_outputs(party).map(|place| self.recipients[place] == Recipient::Both);
         let both: Vec<bool> = both.collect();
         debug_assert!(
             both.iter().zip(self.places_of_outputs(party)).all(|(b, p)| *b || self.recipients[p] == own)
         );
-        Outputs { executions: self.executions, both, own: Vec::new(), common: Vec::new() }
+        PartyOutputs { executions: self.executions, both, own: Vec::new(), common: Vec::new() }
     }
 }
 
 /// A party's inputs, from which each chunk takes its part.
-pub(super) struct Inputs<'a> {
+pub(super) struct PartyInputs<'a> {
     input: &'a [bool],
     width: usize,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> PartyInputs<'a> {
     /// Returns the inputs of the next chunk.
     pub fn next(&mut self, chunk: &Chunk) -> &'a [bool] {
         let (here, behind) = self.input.split_at(chunk.count() * self.width);
@@ -169,7 +169,7 @@ impl<'a> Inputs<'a> {
 
 /// Collects a party's outputs, chunk by chunk. With one execution, they are in the order of the ports. With
 /// several, the outputs for this party alone come first, as in a repeated program.
-pub(super) struct Outputs {
+pub(super) struct PartyOutputs {
     executions: usize,
     /// True for each output bit of an execution that the other party learns, too.
     both: Vec<bool>,
@@ -177,7 +177,7 @@ pub(super) struct Outputs {
     common: Vec<bool>,
 }
 
-impl Outputs {
+impl PartyOutputs {
     /// Adds the output bits of a chunk, `[execution][bit]`.
     pub fn put(&mut self, chunk: &Chunk, bits: Vec<bool>) {
         assert_eq!(bits.len(), chunk.count() * self.both.len(), "the chunk has all output bits");

@@ -37,7 +37,7 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot;
-use brickwork_session::{Job, Metered, Observer, Protocol};
+use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;
@@ -47,7 +47,7 @@ use report::report;
 pub use report::{COMPUTATIONAL_BITS, Executions, Report, SemiHonest, WARNING, promise};
 pub use stored::{FromStock, Lacking, Preprocessed, Stocked, in_stock, ots};
 
-impl Protocol for SemiHonest {
+impl SessionProtocol for SemiHonest {
     const NAME: &'static str = "semi-honest";
     const CODE: [u8; 2] = *b"SH";
     const PHASES: &'static [&'static str] = &["setup", "prepare", "evaluate", "decode"];
@@ -61,7 +61,7 @@ impl Protocol for SemiHonest {
 
     fn garbler(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         &Executions(executions): &Executions,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -71,7 +71,7 @@ impl Protocol for SemiHonest {
 
     fn evaluator(
         channel: Channel,
-        job: &Job,
+        job: &AgreedJob,
         &Executions(executions): &Executions,
         input: &[bool],
         observer: Box<dyn Observer>,
@@ -89,7 +89,7 @@ impl Protocol for SemiHonest {
 /// if there are too many executions.
 pub fn garbler(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     executions: usize,
     input: &[bool],
     observer: impl Observer + 'static,
@@ -108,7 +108,7 @@ pub fn garbler(
 /// As [`garbler`].
 pub fn evaluator(
     channel: Channel,
-    job: &Job,
+    job: &AgreedJob,
     executions: usize,
     input: &[bool],
     observer: impl Observer + 'static,

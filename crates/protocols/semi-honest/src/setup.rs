@@ -87,7 +87,7 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
     let greeting = Greeting::send::<SemiHonest>(&mut run.channel, Party::Garbler, terms, &digests(layout))?;
-    let begun = base::Begun::send(
+    let begun = base::BegunSeries::send(
         &mut run.channel,
         Direction::GarblerSends,
         &greeting.digest(),
@@ -112,7 +112,7 @@ pub(super) fn evaluator(
     run.phase("setup");
     let rng = Rng::new("brickwork semi-honest evaluator")?;
     let greeting = Greeting::send::<SemiHonest>(&mut run.channel, Party::Evaluator, terms, &digests(layout))?;
-    let begun = base::Begun::send(
+    let begun = base::BegunSeries::send(
         &mut run.channel,
         Direction::EvaluatorSends,
         &greeting.digest(),

@@ -8,9 +8,9 @@ use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recip
 use brickwork_session::Unobserved;
 use brickwork_wire::{Channel, Tag, memory_pair};
 
-fn job(program: &Arc<Program>) -> Job {
+fn job(program: &Arc<Program>) -> AgreedJob {
     let identities = [[1; 32], [2; 32]];
-    Job::new(program.clone(), 40, identities)
+    AgreedJob::new(program.clone(), 40, identities)
 }
 
 fn over(

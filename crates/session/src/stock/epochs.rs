@@ -1,8 +1,8 @@
 //! The epochs that both parties may use: the search for one that has enough for a program, and the lease of
 //! one by a session.
 
-use super::intent::{Action, Intent};
-use super::meeting::{self, Owner, is_over, living, other_levels, room_for_one_more};
+use super::intent::{Intent, NextAction};
+use super::meeting::{self, StockOwner, is_over, living, other_levels, room_for_one_more};
 use super::records::Batches;
 use super::side::StockProtocol;
 use crate::{Metered, Terms};
@@ -10,7 +10,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::Party;
-use brickwork_stock::{Checked, Counted, Entry, EpochId, Lease, PeerLock, Serial, Store};
+use brickwork_stock::{Counted, EpochEntry, EpochId, Lease, PeerLock, ReadResult, Serial, Store};
 use brickwork_wire::Channel;
 
 /// A connection's store, its owner, and its epochs, while a session uses the connection.
@@ -31,10 +31,10 @@ pub(super) struct Epochs {
 }
 
 /// The result of a party's search for a program's items.
-pub(super) enum Found {
+pub(super) enum FoundItems {
     /// This session holds an epoch with enough items: the entry that takes them, and the intent that proposes
     /// it.
-    Enough(Entry, Intent),
+    Enough(EpochEntry, Intent),
     /// An epoch has enough items, but another session holds it.
     Busy,
     /// An error that names the missing items.
@@ -56,18 +56,18 @@ impl Epochs {
     }
 
     /// Reads the items that a program takes.
-    pub fn open(&self, epoch: &EpochId, entry: &Entry) -> Result<Checked, Error> {
+    pub fn open(&self, epoch: &EpochId, entry: &EpochEntry) -> Result<ReadResult, Error> {
         match entry {
-            Entry::Use { taken, .. } => self.store.open_items(epoch, taken),
+            EpochEntry::Use { taken, .. } => self.store.open_items(epoch, taken),
             _ => Err(Error::Usage("no program's entry".into())),
         }
     }
 
     /// Returns the intent to remove damaged items.
-    pub fn loses(&self, epoch: &EpochId, damaged: &Entry) -> Result<Intent, Error> {
+    pub fn loses(&self, epoch: &EpochId, damaged: &EpochEntry) -> Result<Intent, Error> {
         let state = self.store.state(epoch)?;
         let next = digest("brickwork 2026-11 stock damaged", &[epoch, state.head(), &damaged.digest()]);
-        Ok(Intent { what: Action::Damaged, epoch: *epoch, next })
+        Ok(Intent { what: NextAction::Damaged, epoch: *epoch, next })
     }
 
     /// Receives the list of items that the peer cannot read. They must be in stock here, in batches from
@@ -84,10 +84,10 @@ impl Epochs {
         run: &mut Metered,
         theirs: &Intent,
         epoch: &EpochId,
-        entry: &Entry,
-    ) -> Result<Entry, Error> {
+        entry: &EpochEntry,
+    ) -> Result<EpochEntry, Error> {
         let damaged = Intent::receive_damaged(run)?;
-        let (Entry::Use { taken, .. }, Entry::Damaged(items)) = (entry, &damaged) else {
+        let (EpochEntry::Use { taken, .. }, EpochEntry::Damaged(items)) = (entry, &damaged) else {
             return Err(Malformed::UnexpectedMessage.into());
         };
         let is_taken = |serial: &Serial| taken.iter().any(|(of, _)| of == serial);
@@ -142,8 +142,8 @@ impl Epochs {
         }
     }
 
-    pub fn owner<P: StockProtocol>(&self) -> Owner<'_> {
-        Owner { protocol: P::NAME, role: self.role, terms: &self.terms }
+    pub fn owner<P: StockProtocol>(&self) -> StockOwner<'_> {
+        StockOwner { protocol: P::NAME, role: self.role, terms: &self.terms }
     }
 
     /// Leases an epoch, and releases the epoch that this session held. Returns whether the session now holds
@@ -188,7 +188,7 @@ impl Epochs {
         job: &P::Execution<'_>,
         only: Option<EpochId>,
         named: Option<EpochId>,
-    ) -> Result<Found, Error> {
+    ) -> Result<FoundItems, Error> {
         let lock = self.store.lock_peer(&self.owner::<P>().relation())?;
         let mut lacking = Error::Stock(format!(
             "the program needs {}, but the store has no stock{}{}{}",
@@ -209,16 +209,16 @@ impl Epochs {
             match P::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
                 // The evaluator takes from the epoch that the garbler names.
                 Ok(taken) if named.is_none() && self.role == Party::Evaluator || self.lease(&lock, &id) => {
-                    let entry = Entry::Use { program: P::program(job), taken };
+                    let entry = EpochEntry::Use { program: P::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
-                    return Ok(Found::Enough(entry, Intent { what: Action::Use, epoch: id, next }));
+                    return Ok(FoundItems::Enough(entry, Intent { what: NextAction::Use, epoch: id, next }));
                 }
                 Ok(_) => is_busy = true,
                 Err(Error::Stock(why)) => lacking = Error::Stock(why),
                 Err(other) => return Err(other),
             }
         }
-        Ok(if is_busy { Found::Busy } else { Found::Lacks(lacking) })
+        Ok(if is_busy { FoundItems::Busy } else { FoundItems::Lacks(lacking) })
     }
 }
 
@@ -243,7 +243,7 @@ pub fn compare_stores<P: StockProtocol>(
     role: Party,
     terms: &Terms,
 ) -> Result<usize, Error> {
-    meeting::compare_stores(channel, store, &Owner { protocol: P::NAME, role, terms: &P::terms(terms) })
+    meeting::compare_stores(channel, store, &StockOwner { protocol: P::NAME, role, terms: &P::terms(terms) })
 }
 
 /// Returns whether a store has enough for a program: whether `choose` finds the items among those that belong
@@ -257,7 +257,7 @@ pub fn in_stock<P: StockProtocol>(
     terms: &Terms,
     choose: impl Fn(&Batches) -> Result<Vec<(Serial, u32)>, Error>,
 ) -> Result<bool, Error> {
-    for (id, _) in living(store, &Owner { protocol: P::NAME, role, terms: &P::terms(terms) })? {
+    for (id, _) in living(store, &StockOwner { protocol: P::NAME, role, terms: &P::terms(terms) })? {
         if is_over(store, &id)? {
             continue;
         }

@@ -3,13 +3,13 @@
 use super::epochs::{Epochs, digest};
 use super::intent::peer_makes_nothing;
 use super::meeting::meet;
-use super::records::{Keeper, Shelf};
-use super::side::{Asked, Preprocessed, StockProtocol, StockSession};
+use super::records::{Keeper, NewItemsPlace};
+use super::side::{Preprocessed, PreprocessingStep, StockProtocol, StockSession};
 use super::stocked::{Stocked, burn_if_cheated, over};
 use crate::{Metered, exchange};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
-use brickwork_stock::{Entry, EpochId, FillStep, Ranges, Store, Taken};
+use brickwork_stock::{EpochEntry, EpochId, FillStep, Ranges, Store, TakenEntry};
 
 impl<P: StockProtocol> Stocked<P> {
     /// Makes stock in an existing or a new epoch, one step after another. Steps that an interrupted run of
@@ -34,7 +34,7 @@ impl<P: StockProtocol> Stocked<P> {
         self,
         epoch: Option<EpochId>,
         steps: &[&[P::FillStep<'s>]],
-        mut make: impl FnMut(&mut Making<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
+        mut make: impl FnMut(&mut BegunStep<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
     ) -> Result<(Preprocessed, Self), Error> {
         if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
             let why = "new stock can be added only to the epoch that `open_epoch` has just leased, but the \
@@ -48,7 +48,7 @@ impl<P: StockProtocol> Stocked<P> {
         let left = || steps.iter().skip(resumed as usize);
         let bytes = left().copied().flatten().map(|step| step.stored_bytes(held.role)).sum();
         held.store.check_room(bytes).or_else(|why| refuses(session.run(), why))?;
-        session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
+        session.run().expect(left().copied().flatten().map(PreprocessingStep::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
             held.goes_on().or_else(|why| refuses(session.run(), why))?;
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
@@ -60,14 +60,14 @@ impl<P: StockProtocol> Stocked<P> {
         // If no step was made, this entry would follow a program's and wrongly mean that the program has
         // ended.
         if resumed < of {
-            let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+            let _ = held.store.append(&epoch, &EpochEntry::Confirmed)?;
         }
         Ok((Preprocessed { steps: of, resumed }, held.with(session)))
     }
 }
 
 /// Returns the digest of a list of steps. Each step is a list of requests, one for each worker.
-pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
+pub(super) fn job_digest<A: PreprocessingStep>(steps: &[&[A]]) -> [u8; 32] {
     let mut digest = Digest::of("brickwork 2026-11 stock job");
     digest.length(steps.len());
     for shares in steps {
@@ -78,25 +78,25 @@ pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
 }
 
 /// A step that both parties have begun.
-pub(super) struct Making<'m, P: StockProtocol> {
+pub(super) struct BegunStep<'m, P: StockProtocol> {
     pub store: &'m Store,
     /// The session of the connection on which the parties agree on steps.
     pub session: &'m mut dyn StockSession<P>,
     pub epoch: &'m EpochId,
     /// The log entry that began the step.
-    pub begun: Taken,
+    pub begun: TakenEntry,
 }
 
-impl<P: StockProtocol> Making<'_, P> {
+impl<P: StockProtocol> BegunStep<'_, P> {
     /// Makes the whole step on this connection.
     pub fn by_this_session(&mut self, asked: &P::FillStep<'_>) -> Result<(), Error> {
-        make_share(&Shelf::Here(self.store, self.epoch), self.session, self.begun.ranges()?, asked)
+        make_share(&NewItemsPlace::Here(self.store, self.epoch), self.session, self.begun.ranges()?, asked)
     }
 }
 
 /// Makes a share of a step, in number ranges of its own, and stores it.
 pub(super) fn make_share<P: StockProtocol>(
-    shelf: &Shelf<'_>,
+    shelf: &NewItemsPlace<'_>,
     session: &mut dyn StockSession<P>,
     ranges: Ranges,
     asked: &P::FillStep<'_>,
@@ -146,19 +146,19 @@ fn fill_step<'s, P: StockProtocol>(
     epoch: &EpochId,
     step: FillStep,
     shares: &[P::FillStep<'s>],
-    make: &mut impl FnMut(&mut Making<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
+    make: &mut impl FnMut(&mut BegunStep<'_, P>, &[P::FillStep<'s>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let (store, entry) = (&held.store, Entry::Fill(step));
+    let (store, entry) = (&held.store, EpochEntry::Fill(step));
     let asked = shares.iter().flat_map(|share| [share.request(), share.parameters()]);
     let asked: Vec<[u8; 32]> = [*epoch, entry.digest()].into_iter().chain(asked).collect();
     let next = digest("brickwork 2026-11 stock fill", &asked.iter().collect::<Vec<_>>());
     begins(session.run(), &next)?;
     let begun = store.append(epoch, &entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
-    make(&mut Making { store, session, epoch, begun }, shares)?;
-    let _ = store.append(epoch, &Entry::Stored)?;
+    make(&mut BegunStep { store, session, epoch, begun }, shares)?;
+    let _ = store.append(epoch, &EpochEntry::Stored)?;
     meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;
-    let _ = store.append(epoch, &Entry::Made)?;
+    let _ = store.append(epoch, &EpochEntry::Made)?;
     meet(session.run(), store.state(epoch)?.head())
 }
 

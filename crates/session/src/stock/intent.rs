@@ -4,11 +4,11 @@ use super::msg;
 use super::side::Lacking;
 use crate::Metered;
 use brickwork_base::{Error, Malformed};
-use brickwork_stock::{Entry, EpochId};
+use brickwork_stock::{EpochEntry, EpochId};
 
 /// The next action.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum NextAction {
     /// Nothing, because the sender refuses to take or make items.
     Refuse,
     /// A program takes items from the epoch.
@@ -23,7 +23,7 @@ pub(super) enum Action {
     Damaged,
 }
 
-impl Action {
+impl NextAction {
     const ALL: [Self; 6] = [Self::Refuse, Self::Use, Self::Make, Self::Add, Self::Busy, Self::Damaged];
 }
 
@@ -31,7 +31,7 @@ impl Action {
 /// agrees. So sessions that run side by side between the same stores use different epochs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Intent {
-    pub what: Action,
+    pub what: NextAction,
     /// The epoch, or zeros for none.
     pub epoch: EpochId,
     /// A digest of the action and of the log's position before it, or zeros.
@@ -44,7 +44,7 @@ const MOST_DAMAGED_BYTES: usize = 1 << 17;
 impl Intent {
     const BYTES: usize = 65;
 
-    pub fn only(what: Action) -> Self {
+    pub fn only(what: NextAction) -> Self {
         Intent { what, epoch: [0; 32], next: [0; 32] }
     }
 
@@ -55,7 +55,7 @@ impl Intent {
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&what, rest) = bytes.split_first()?;
         let (epoch, next) = rest.split_first_chunk()?;
-        let what = *Action::ALL.get(usize::from(what))?;
+        let what = *NextAction::ALL.get(usize::from(what))?;
         Some(Intent { what, epoch: *epoch, next: next.try_into().ok()? })
     }
 
@@ -67,8 +67,8 @@ impl Intent {
     }
 
     /// Sends the list of unreadable items in this entry.
-    pub fn send_damaged(&self, run: &mut Metered, damaged: &Entry) -> Result<(), Error> {
-        let Entry::Damaged(items) = damaged else { return Err(different()) };
+    pub fn send_damaged(&self, run: &mut Metered, damaged: &EpochEntry) -> Result<(), Error> {
+        let EpochEntry::Damaged(items) = damaged else { return Err(different()) };
         let items = postcard::to_stdvec(items)
             .map_err(|_| Error::Stock("the list of damaged items cannot be encoded".into()))?;
         run.channel.send(msg::INTENT, &self.to_bytes())?;
@@ -78,9 +78,9 @@ impl Intent {
     }
 
     /// Receives the list of items that the peer cannot read, after an intent that announces it.
-    pub fn receive_damaged(run: &mut Metered) -> Result<Entry, Error> {
+    pub fn receive_damaged(run: &mut Metered) -> Result<EpochEntry, Error> {
         let items = run.channel.receive_up_to(msg::DAMAGED, MOST_DAMAGED_BYTES)?;
-        postcard::from_bytes(&items).map(Entry::Damaged).map_err(|_| Malformed::UnexpectedMessage.into())
+        postcard::from_bytes(&items).map(EpochEntry::Damaged).map_err(|_| Malformed::UnexpectedMessage.into())
     }
 
     pub fn receive(run: &mut Metered) -> Result<Self, Error> {
@@ -95,7 +95,7 @@ pub fn intent_again(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 pub(super) fn make_or_refuse(lacking: Lacking) -> Intent {
-    Intent::only(if lacking == Lacking::Make { Action::Make } else { Action::Refuse })
+    Intent::only(if lacking == Lacking::Make { NextAction::Make } else { NextAction::Refuse })
 }
 
 pub(super) fn busy() -> Error {
@@ -116,7 +116,7 @@ pub(super) fn different() -> Error {
 
 /// Tells the peer that this party begins nothing, and returns the reason to this party's user.
 pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
-    Intent::only(Action::Refuse).send(run)?;
+    Intent::only(NextAction::Refuse).send(run)?;
     Err(why)
 }
 

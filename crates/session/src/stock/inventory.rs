@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use brickwork_base::Error;
 use brickwork_circuit::Program;
-use brickwork_stock::{Batch, Entry, Epoch, EpochId, GivenUp, PairId, Serial, State, Store};
+use brickwork_stock::{Batch, Epoch, EpochEntry, EpochId, EpochState, GivenUp, PairId, Serial, Store};
 
 use super::records::Batches;
-use crate::Protocol;
+use crate::SessionProtocol;
 
 /// An epoch of a store.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Inventory {
     /// The pair of stores to which the epoch belongs.
     pub pair: Option<PairId>,
     /// The state of the epoch's log, which is the same at both parties between two runs.
-    pub state: State,
+    pub state: EpochState,
     /// The steps that were begun in it and not completed.
     pub given_up: GivenUpInventory,
     /// The number of programs that took items from the epoch.
@@ -88,7 +88,7 @@ pub struct CutInventory {
 }
 
 /// A protocol's names and bounds for the items that it keeps. Items without cut-and-choose have no bound.
-pub trait Kinds: Protocol {
+pub trait ItemKinds: SessionProtocol {
     /// Names the items of a batch.
     fn kind(batch: &Batch) -> &'static str;
 
@@ -124,8 +124,8 @@ pub trait Kinds: Protocol {
 /// is none while something of the part is missing.
 ///
 /// # Errors
-/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Kinds::executions`].
-pub fn executions<K: Kinds>(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`ItemKinds::executions`].
+pub fn executions<K: ItemKinds>(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
     if part.is_lost() { Ok(0) } else { K::executions(&Batches::of(store, &part.id)?, program) }
 }
 
@@ -133,14 +133,14 @@ pub fn executions<K: Kinds>(part: &Inventory, store: &Store, program: &Program) 
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn inventory<K: Kinds>(store: &Store) -> Result<Vec<Inventory>, Error> {
+pub fn inventory<K: ItemKinds>(store: &Store) -> Result<Vec<Inventory>, Error> {
     let ours = store.epochs()?.into_iter().filter(|(_, epoch)| epoch.protocol == K::NAME);
     ours.map(|(id, epoch)| of_epoch::<K>(store, id, epoch)).collect()
 }
 
-fn of_epoch<K: Kinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error> {
+fn of_epoch<K: ItemKinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Inventory, Error> {
     let state = store.state(&id)?;
-    let uses = store.log(&id)?.iter().filter(|entry| matches!(entry, Entry::Use { .. })).count() as u64;
+    let uses = store.log(&id)?.iter().filter(|entry| matches!(entry, EpochEntry::Use { .. })).count() as u64;
     let open = state.open().map(|(_, step)| (step.number, step.of));
     let progress = open.or_else(|| state.made().last().map(|(_, step)| (step.number + 1, step.of)));
     let missing = store.missing(&id)?;

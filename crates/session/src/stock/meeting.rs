@@ -40,14 +40,14 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Malformed, Security};
 use brickwork_circuit::Party;
 use brickwork_stock::{
-    ACQUAINTANCE_BYTES, Account, Acquaintance, Entry, Epoch, EpochId, Loss, Meeting, PAIR_BYTES, Relation,
-    Standing, State, Store, Strangers, Verdict, short,
+    ACQUAINTANCE_BYTES, Account, Acquaintance, Epoch, EpochEntry, EpochId, EpochReport, EpochState,
+    EpochVerdict, Loss, PAIR_BYTES, Relation, Store, StorePairing, Strangers, short,
 };
 use brickwork_wire::Channel;
 
 /// The owner of stock: a protocol in one role, under these terms.
 #[derive(Clone, Copy)]
-pub struct Owner<'t> {
+pub struct StockOwner<'t> {
     /// The protocol's name in a store.
     pub protocol: &'static str,
     /// This party's role.
@@ -56,7 +56,7 @@ pub struct Owner<'t> {
     pub terms: &'t Terms,
 }
 
-impl Owner<'_> {
+impl StockOwner<'_> {
     /// Returns the relation between the parties to which a pair of stores belongs.
     pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
@@ -101,7 +101,7 @@ struct EpochStanding {
 enum Stands {
     /// The number of shared entries, for people, and the position of the epoch's log. The number has a fixed
     /// width, so that the length of the message is known before a run.
-    At(#[serde(with = "postcard::fixint::le")] u64, Standing),
+    At(#[serde(with = "postcard::fixint::le")] u64, EpochReport),
     /// Another session has leased the epoch.
     Busy,
     /// The party's user has burned the epoch.
@@ -120,7 +120,7 @@ pub(super) fn is_over(store: &Store, id: &EpochId) -> Result<bool, Error> {
 
 /// Burns the epochs shared with a peer that are too old, except those that a session holds. The peer does the
 /// same by its own clock.
-fn retire_old(store: &Store, owner: &Owner) -> Result<(), Error> {
+fn retire_old(store: &Store, owner: &StockOwner) -> Result<(), Error> {
     for (id, epoch, state) in of_relation(store, owner)? {
         if state.burned().is_none() && epoch.is_over(now()) && !store.is_busy(&id) {
             match state.is_new() {
@@ -140,19 +140,19 @@ fn end(store: &Store, id: &EpochId) -> Result<(), Error> {
     let shortened = all.iter().any(|(other, epoch)| other == id && epoch.max_age < store.max_age());
     match shortened {
         true => store.lose(id, Loss::Log, OVER.into()).map(drop),
-        false => store.append(id, &Entry::Burned(OVER.into())).map(drop),
+        false => store.append(id, &EpochEntry::Burned(OVER.into())).map(drop),
     }
 }
 
 /// Returns the epochs of a store that belong to these terms, oldest first.
-fn ours(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Error> {
+fn ours(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, EpochState)>, Error> {
     let ours = of_relation(store, owner)?.into_iter();
     let is_ours = |epoch: &Epoch| epoch.security == owner.terms.security && epoch.version == PROTOCOL_VERSION;
     Ok(ours.filter(|(_, epoch, _)| is_ours(epoch)).map(|(id, _, state)| (id, state)).collect())
 }
 
 /// Returns all epochs that were made with the peer, oldest first.
-fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, State)>, Error> {
+fn of_relation(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, Epoch, EpochState)>, Error> {
     let all = store.epochs()?.into_iter();
     all.filter(|(_, epoch)| epoch.protocol == owner.protocol && epoch.relation() == owner.relation())
         .map(|(id, epoch)| {
@@ -164,7 +164,7 @@ fn of_relation(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch, Stat
 
 /// Returns the epochs made with the peer that are neither burned nor used up, without those in which nothing
 /// was ever begun.
-fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
+fn held(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     let mut held = Vec::new();
     for (id, epoch, state) in of_relation(store, owner)? {
         if state.burned().is_none() && !state.is_new() && !is_used_up(store, &id, &state)? {
@@ -177,7 +177,7 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
 /// Returns whether a store is the peer's own: it has stock of these two parties in the other role. If the
 /// parties' folders were exchanged, neither store would have a pair, and new stock would be made in the wrong
 /// folders.
-fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
+fn is_the_peers(store: &Store, owner: &StockOwner) -> Result<bool, Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.identities == owner.terms.identities && epoch.role != owner.role {
             let state = store.state(&id)?;
@@ -194,7 +194,7 @@ fn is_the_peers(store: &Store, owner: &Owner) -> Result<bool, Error> {
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
-pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
+pub fn other_levels(store: &Store, owner: &StockOwner) -> Result<String, Error> {
     let mut levels: Vec<Security> = held(store, owner)?.iter().map(|(_, epoch)| epoch.security).collect();
     levels.sort_unstable();
     levels.dedup();
@@ -213,7 +213,7 @@ pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
 /// Refuses a store with stock that another protocol made with this peer. A pair belongs to both stores with
 /// all their contents. This protocol would not see the other one's stock, and would make a new pair. When the
 /// other protocol is used next, its stock would be mistaken for an old copy.
-fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
+fn of_this_protocol(store: &Store, owner: &StockOwner) -> Result<(), Error> {
     for (id, epoch) in store.epochs()? {
         if epoch.relation() != owner.relation() || epoch.protocol == owner.protocol {
             continue;
@@ -248,12 +248,12 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
 
 /// Makes the two stores a new pair, if neither has anything to lose. Epochs in which nothing was ever begun
 /// are forgotten, and used ones are burned.
-fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), Error> {
+fn get_to_know(store: &Store, owner: &StockOwner, session: &SessionId) -> Result<(), Error> {
     for (id, _, state) in of_relation(store, owner)? {
         match state.burned() {
             Some(_) => {}
             None if state.is_new() => store.forget(&id)?,
-            None => drop(store.append(&id, &Entry::Burned(USED_UP.into()))?),
+            None => drop(store.append(&id, &EpochEntry::Burned(USED_UP.into()))?),
         }
     }
     store.set_pair(&owner.relation(), &blake3::derive_key("brickwork 2026-11 pair of stores", session))
@@ -263,7 +263,7 @@ fn get_to_know(store: &Store, owner: &Owner, session: &SessionId) -> Result<(), 
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or there are too many.
-pub fn living(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Error> {
+pub fn living(store: &Store, owner: &StockOwner) -> Result<Vec<(EpochId, EpochState)>, Error> {
     let mut living = ours(store, owner)?;
     living.retain(|(_, state)| state.burned().is_none());
     match living.len() {
@@ -289,7 +289,7 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
 
 /// Forgets burned epochs that the peer does not report either, except for the last ones. If an old copy
 /// reports one of them later, it is refused like any unknown epoch.
-fn forget_burned(store: &Store, owner: &Owner, theirs: &[EpochStanding]) -> Result<(), Error> {
+fn forget_burned(store: &Store, owner: &StockOwner, theirs: &[EpochStanding]) -> Result<(), Error> {
     let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
     burned.truncate(burned.len().saturating_sub(KEPT));
@@ -297,7 +297,7 @@ fn forget_burned(store: &Store, owner: &Owner, theirs: &[EpochStanding]) -> Resu
 }
 
 /// Returns whether nothing is left of an epoch and nothing can be added to it.
-fn is_used_up(store: &Store, id: &EpochId, state: &State) -> Result<bool, Error> {
+fn is_used_up(store: &Store, id: &EpochId, state: &EpochState) -> Result<bool, Error> {
     Ok(state.is_used() && store.batches(id)?.iter().all(|batch| batch.left == 0))
 }
 
@@ -310,7 +310,7 @@ fn was_retired(store: &Store, id: &EpochId) -> bool {
 
 /// Returns an innocent reason why the peer may have burned an epoch that it does not report, if there is one:
 /// the epoch is used up or too old.
-fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&'static str>, Error> {
+fn may_be_retired(store: &Store, id: &EpochId, state: &EpochState) -> Result<Option<&'static str>, Error> {
     if is_used_up(store, id, state)? {
         return Ok(Some(USED_UP));
     }
@@ -321,7 +321,7 @@ fn may_be_retired(store: &Store, id: &EpochId, state: &State) -> Result<Option<&
 /// Returns whether the peer does not report this epoch, or its log is still at the start.
 fn is_nothing(stand: &EpochStanding) -> bool {
     match &stand.stands {
-        Stands::At(_, standing) => standing.head == *State::new(&stand.epoch).head(),
+        Stands::At(_, standing) => standing.head == *EpochState::new(&stand.epoch).head(),
         Stands::Busy | Stands::Burned => true,
     }
 }
@@ -335,10 +335,10 @@ enum Compared {
     /// The peer's user has burned the epoch.
     Burned,
     /// No session holds the epoch. These are the number of entries in the peer's log, and the verdict.
-    Idle(u64, Verdict),
+    Idle(u64, EpochVerdict),
 }
 
-fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[EpochStanding]) -> Compared {
+fn compare(busy: bool, id: &EpochId, state: &EpochState, theirs: &[EpochStanding]) -> Compared {
     match theirs.iter().find(|stand| stand.epoch == *id) {
         _ if busy => Compared::Busy,
         None => Compared::Unnamed,
@@ -367,7 +367,7 @@ fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if the report is malformed.
-pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
+pub fn compared(state: &EpochState, bytes: &[u8]) -> Result<Vec<EpochVerdict>, Malformed> {
     let compared = |stand: &EpochStanding| match &stand.stands {
         Stands::At(_, standing) => Some(state.compare(standing)),
         Stands::Busy | Stands::Burned => None,
@@ -407,7 +407,7 @@ impl Received {
 fn send(
     channel: &mut Channel,
     store: Option<&Store>,
-    owner: &Owner,
+    owner: &StockOwner,
     mine: &[Mine],
 ) -> Result<Acquaintance, Error> {
     store.map_or(Ok(()), |store| of_this_protocol(store, owner))?;
@@ -476,24 +476,24 @@ fn receive(channel: &mut Channel) -> Result<Received, Error> {
 /// [`Error::Strangers`] if the stores do not belong together.
 fn met(acquaintance: &Acquaintance, peer: &Received) -> Result<Option<Vec<EpochStanding>>, Error> {
     match acquaintance.meets(&peer.acquaintance) {
-        Meeting::Known => Ok(Some(read(&peer.standings)?)),
-        Meeting::Strangers => {
+        StorePairing::Known => Ok(Some(read(&peer.standings)?)),
+        StorePairing::Strangers => {
             Err(Strangers { mine: acquaintance.pair, theirs: peer.acquaintance.pair }.into())
         }
-        Meeting::New => Ok(None),
+        StorePairing::New => Ok(None),
     }
 }
 
 /// An epoch that may still be used, and whether another session here leases it.
 struct Mine {
     id: EpochId,
-    state: State,
+    state: EpochState,
     busy: bool,
 }
 
 impl Mine {
     /// Returns the usable epochs of a store, oldest first.
-    fn all(store: &Store, owner: &Owner) -> Result<Vec<Self>, Error> {
+    fn all(store: &Store, owner: &StockOwner) -> Result<Vec<Self>, Error> {
         let all = living(store, owner)?.into_iter();
         Ok(all.map(|(id, state)| Mine { id, state, busy: store.is_busy(&id) }).collect())
     }
@@ -519,7 +519,7 @@ pub(super) struct Reconciled {
 pub(super) fn reconcile(
     run: &mut Metered,
     store: &Store,
-    owner: &Owner,
+    owner: &StockOwner,
     session: &SessionId,
 ) -> Result<Reconciled, Error> {
     // The evaluator reads its logs after it has the garbler's message.
@@ -577,8 +577,8 @@ pub(super) fn reconcile(
                 );
                 drop(store.lose(id, Loss::Log, BY_PEER.into())?);
             }
-            Compared::Idle(_, Verdict::Same | Verdict::Ahead) => shared.push(*id),
-            Compared::Idle(_, Verdict::Behind(entry)) => {
+            Compared::Idle(_, EpochVerdict::Same | EpochVerdict::Ahead) => shared.push(*id),
+            Compared::Idle(_, EpochVerdict::Behind(entry)) => {
                 let _ = store.append_named(id, &entry)?;
                 shared.push(*id);
             }
@@ -587,9 +587,9 @@ pub(super) fn reconcile(
             // The peer has burned this epoch earlier than this party.
             Compared::Unnamed if let Some(why) = may_be_retired(store, id, state)? => match why {
                 OVER => end(store, id)?,
-                _ => drop(store.append(id, &Entry::Burned(why.into()))?),
+                _ => drop(store.append(id, &EpochEntry::Burned(why.into()))?),
             },
-            Compared::Idle(_, Verdict::Apart) | Compared::Unnamed => {
+            Compared::Idle(_, EpochVerdict::Apart) | Compared::Unnamed => {
                 let theirs = if let Compared::Idle(entries, _) = compared { entries } else { 0 };
                 let why = "the peer has a different log of it, or none";
                 let _ = store.lose(id, Loss::Log, why.into())?;
@@ -675,7 +675,7 @@ impl Differences {
 ///
 /// # Errors
 /// [`Error::Stock`] otherwise.
-fn usable(store: &Store, owner: &Owner) -> Result<Vec<Mine>, Error> {
+fn usable(store: &Store, owner: &StockOwner) -> Result<Vec<Mine>, Error> {
     of_this_protocol(store, owner)?;
     of_this_version(&held(store, owner)?)?;
     retire_old(store, owner)?;
@@ -691,7 +691,11 @@ fn usable(store: &Store, owner: &Owner) -> Result<Vec<Mine>, Error> {
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
 /// their logs do not agree: a run would burn the differing epochs.
-pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    owner: &StockOwner,
+) -> Result<usize, Error> {
     let received = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(receive(channel)?),
@@ -709,8 +713,10 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
     for (store, Mine { id, state, busy }) in store.into_iter().cycle().zip(&mine) {
         match compare(*busy, id, state, &theirs) {
             Compared::Busy | Compared::Burned => continue,
-            Compared::Idle(_, Verdict::Same | Verdict::Ahead | Verdict::Behind(_)) => shared += 1,
-            Compared::Idle(_, Verdict::Apart) => apart += 1,
+            Compared::Idle(_, EpochVerdict::Same | EpochVerdict::Ahead | EpochVerdict::Behind(_)) => {
+                shared += 1
+            }
+            Compared::Idle(_, EpochVerdict::Apart) => apart += 1,
             Compared::Unnamed if state.is_new() || may_be_retired(store, id, state)?.is_some() => {}
             Compared::Unnamed => missing += 1,
         }
@@ -731,7 +737,7 @@ fn retired(store: &Store, shared: Vec<EpochId>) -> Result<Vec<EpochId>, Error> {
     let mut living = Vec::new();
     for id in shared {
         if is_used_up(store, &id, &store.state(&id)?)? {
-            let _ = store.append(&id, &Entry::Burned(USED_UP.into()))?;
+            let _ = store.append(&id, &EpochEntry::Burned(USED_UP.into()))?;
         } else {
             living.push(id);
         }
@@ -764,7 +770,7 @@ mod tests {
     use super::*;
     use crate::Unobserved;
     use crate::tests::Empty;
-    use brickwork_stock::{Batch, Chain, FillStep, PairId, Secrets, StoreKey, serial};
+    use brickwork_stock::{Batch, Chain, EpochSecrets, FillStep, PairId, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
     /// The existing epochs can be used even when no more can begin.
@@ -799,8 +805,8 @@ mod tests {
         }
     }
 
-    fn owner(role: Party) -> Owner<'static> {
-        Owner { protocol: "test", role, terms: &TERMS }
+    fn owner(role: Party) -> StockOwner<'static> {
+        StockOwner { protocol: "test", role, terms: &TERMS }
     }
 
     fn relation(role: Party) -> Relation {
@@ -814,14 +820,14 @@ mod tests {
     fn store(
         role: Party,
         epochs: impl IntoIterator<Item = (u8, u64)>,
-        entries: &[Entry],
+        entries: &[EpochEntry],
     ) -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         store.set_pair(&relation(role), &PAIR).unwrap();
         for (id, created) in epochs {
             let epoch = Epoch { created, ..epoch(role) };
-            store.begin(&[id; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
+            store.begin(&[id; 32], &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
         (folder, store)
@@ -829,7 +835,8 @@ mod tests {
 
     const SESSION: SessionId = [8; 32];
 
-    const BEGUN: [Entry; 1] = [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })];
+    const BEGUN: [EpochEntry; 1] =
+        [EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })];
 
     /// Makes a batch of one item in the current step.
     fn make(store: &Store, id: &EpochId) {
@@ -837,7 +844,7 @@ mod tests {
         writer.record(0, 1, vec![1].into()).unwrap();
         let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
         store.put(id, serial(1, 0), &batch, writer, &Chain::of(&[1; 32])).unwrap();
-        for entry in [Entry::Stored, Entry::Made] {
+        for entry in [EpochEntry::Stored, EpochEntry::Made] {
             let _ = store.append(id, &entry).unwrap();
         }
     }
@@ -845,7 +852,8 @@ mod tests {
     /// Makes a batch and takes all of it.
     fn use_up(store: &Store, id: &EpochId) {
         make(store, id);
-        let _ = store.append(id, &Entry::Use { program: [1; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
+        let _ =
+            store.append(id, &EpochEntry::Use { program: [1; 32], taken: vec![(serial(1, 0), 1)] }).unwrap();
     }
 
     /// Returns the results of both parties.
@@ -915,7 +923,7 @@ mod tests {
         }
         for burns in [0, 1] {
             let stores = both();
-            let _ = stores[burns].1.append(&[1; 32], &Entry::Burned(BY_USER.into())).unwrap();
+            let _ = stores[burns].1.append(&[1; 32], &EpochEntry::Burned(BY_USER.into())).unwrap();
             for _ in 0..2 {
                 let met = agreed([&stores[0].1, &stores[1].1]);
                 assert!(met.iter().all(|met| matches!(met, Ok(epochs) if *epochs == [[2; 32]])), "{met:?}");
@@ -953,7 +961,7 @@ mod tests {
         let (_folder, garblers) = store(Party::Garbler, all(), &BEGUN);
         for (id, _) in all() {
             use_up(&garblers, &[id; 32]);
-            let _ = garblers.append(&[id; 32], &Entry::Burned(USED_UP.into())).unwrap();
+            let _ = garblers.append(&[id; 32], &EpochEntry::Burned(USED_UP.into())).unwrap();
         }
         let oldest = [0; 32];
         let peer = || {
@@ -979,7 +987,7 @@ mod tests {
     fn aged(role: Party, age: u64) -> (tempfile::TempDir, Store) {
         let (folder, store) = store(role, [], &[]);
         let epoch = Epoch { created: now() - age, max_age: 800, ..epoch(role) };
-        store.begin(&[9; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
+        store.begin(&[9; 32], &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
         let _ = store.append(&[9; 32], &BEGUN[0]).unwrap();
         make(&store, &[9; 32]);
         (folder, store)
@@ -1026,9 +1034,9 @@ mod tests {
             let (_folder, store) = store(Party::Evaluator, [], &[]);
             let counted = brickwork_stock::Counted::BrokenOffOrThrownAway;
             let epoch = Epoch { created: now() - 900, max_age: 800, counted, ..epoch(Party::Evaluator) };
-            store.begin(&[9; 32], &epoch, &Secrets::fixed(b"secrets")).unwrap();
+            store.begin(&[9; 32], &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
             let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 7, workers: 1 };
-            let _ = store.append(&[9; 32], &Entry::Fill(step)).unwrap();
+            let _ = store.append(&[9; 32], &EpochEntry::Fill(step)).unwrap();
             make(&store, &[9; 32]);
             store.set_max_age(own);
             retire_old(&store, &owner(Party::Evaluator)).unwrap();
@@ -1096,20 +1104,22 @@ mod tests {
             store.set_pair(&relation(role), &pair).unwrap();
         }
         for (id, created) in epochs {
-            store.begin(&[id; 32], &Epoch { created, ..epoch(role) }, &Secrets::fixed(b"secrets")).unwrap();
+            store
+                .begin(&[id; 32], &Epoch { created, ..epoch(role) }, &EpochSecrets::fixed(b"secrets"))
+                .unwrap();
             entries.iter().for_each(|entry| drop(store.append(&[id; 32], entry).unwrap()));
         }
         match holds {
             Holds::Stock => make(&store, &[9; 32]),
             Holds::UsedUp => use_up(&store, &[9; 32]),
-            Holds::Burned => drop(store.append(&[9; 32], &Entry::Burned("test".into())).unwrap()),
+            Holds::Burned => drop(store.append(&[9; 32], &EpochEntry::Burned("test".into())).unwrap()),
             _ => {}
         }
         (folder, store)
     }
 
     /// Returns everything that a store can tell about its content.
-    fn contents(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
+    fn contents(store: &Store) -> Vec<(EpochId, Vec<EpochEntry>, Option<Vec<u8>>)> {
         let all = store.epochs().unwrap().into_iter();
         all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.fixed.clone())))
             .collect()
@@ -1221,7 +1231,7 @@ mod tests {
     fn row_19_stock_of_another_protocol_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let other = Epoch { protocol: "another".into(), ..epoch(Party::Garbler) };
-        mine.begin(&[9; 32], &other, &Secrets::fixed(b"secrets")).unwrap();
+        mine.begin(&[9; 32], &other, &EpochSecrets::fixed(b"secrets")).unwrap();
         assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))), "what was never begun is nothing");
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
@@ -1231,7 +1241,7 @@ mod tests {
             "{refused:?}"
         );
         assert_eq!(mine.pair(&owner(Party::Garbler).relation()).unwrap(), Some(PAIR), "nothing was changed");
-        let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();
+        let _ = mine.append(&[9; 32], &EpochEntry::Burned("test".into())).unwrap();
         assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))));
     }
 
@@ -1240,7 +1250,7 @@ mod tests {
     fn row_19_stock_of_another_version_is_refused() {
         let (_folder, mine) = of_pair(Party::Garbler, Some(PAIR), Holds::Nothing);
         let old = Epoch { version: PROTOCOL_VERSION - 1, ..epoch(Party::Garbler) };
-        mine.begin(&[9; 32], &old, &Secrets::fixed(b"secrets")).unwrap();
+        mine.begin(&[9; 32], &old, &EpochSecrets::fixed(b"secrets")).unwrap();
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
         assert!(
@@ -1248,7 +1258,7 @@ mod tests {
                 if why.contains("part 090909090909") && why.contains("stock burn")),
             "{refused:?}"
         );
-        let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();
+        let _ = mine.append(&[9; 32], &EpochEntry::Burned("test".into())).unwrap();
         assert!(matches!(meet_nobody(&mine), Err(Error::Io(_))));
     }
 }

@@ -46,8 +46,8 @@ pub mod workers;
 pub use epochs::{compare_stores, in_stock};
 pub use from_stock::FromStock;
 pub use intent::intent_again;
-pub use run::{Gave, Ran};
+pub use run::{Gave, RunOutcome};
 pub use side::{
-    Asked, GIVEN_UP_SHARE, Lacking, Preprocessed, STOCK_SHARE, Stand, StockProtocol, StockSession,
+    GIVEN_UP_SHARE, Lacking, Preprocessed, PreprocessingStep, STOCK_SHARE, Stand, StockProtocol, StockSession,
 };
 pub use stocked::Stocked;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::ot::{CotReceiver, CotSender, Series, extension};
 use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
@@ -95,20 +95,20 @@ impl OtEnd for extension::Receiver {
 
 /// M of each OT.
 #[derive(Default)]
-pub struct GarblerOts(pub Secrets<Label>);
+pub struct GarblerOts(pub SecretBlocks<Label>);
 
 /// The evaluator's choice c (0 or 1) and label T = M ⊕ cΔ of each OT.
 #[derive(Default)]
 pub struct EvaluatorOts {
     /// The choice c of each OT.
-    pub choices: Secrets<u8>,
+    pub choices: SecretBlocks<u8>,
     /// The label T of each OT.
-    pub labels: Secrets<Label>,
+    pub labels: SecretBlocks<Label>,
 }
 
 /// Joins two lists. A new vector is allocated, because a vector that grows leaves copies of secrets behind.
-fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> Secrets<T> {
-    Secrets::new([one, other].concat())
+fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> SecretBlocks<T> {
+    SecretBlocks::new([one, other].concat())
 }
 
 impl Records for GarblerOts {
@@ -124,11 +124,11 @@ impl Records for GarblerOts {
     }
 
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
-        Ok(GarblerOts(Secrets::new(record.pods(count)?)))
+        Ok(GarblerOts(SecretBlocks::new(record.pods(count)?)))
     }
 
     fn some(&self, items: Range<usize>) -> Self {
-        GarblerOts(Secrets::new(self.0[items].to_vec()))
+        GarblerOts(SecretBlocks::new(self.0[items].to_vec()))
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -151,8 +151,8 @@ impl Records for EvaluatorOts {
     }
 
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
-        let choices = Secrets::new(record.pods::<u8>(count)?);
-        let labels = Secrets::new(record.pods(count)?);
+        let choices = SecretBlocks::new(record.pods::<u8>(count)?);
+        let labels = SecretBlocks::new(record.pods(count)?);
         match choices.iter().fold(0, |all, choice| all | choice) {
             0 | 1 => Ok(EvaluatorOts { choices, labels }),
             _ => Err(Error::Stock("a stored record contains a choice bit that is neither 0 nor 1".into())),
@@ -161,8 +161,8 @@ impl Records for EvaluatorOts {
 
     fn some(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
-            choices: Secrets::new(self.choices[items.clone()].to_vec()),
-            labels: Secrets::new(self.labels[items].to_vec()),
+            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
+            labels: SecretBlocks::new(self.labels[items].to_vec()),
         }
     }
 
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn row_25_records_are_read_as_they_were_written() {
         let mut rng = Rng::replayable("test OTs");
-        let labels = Secrets::new((0..9).map(|_| rng.label()).collect());
+        let labels = SecretBlocks::new((0..9).map(|_| rng.label()).collect());
         for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
-            let mut choices = Secrets::new(vec![1; 9]);
+            let mut choices = SecretBlocks::new(vec![1; 9]);
             choices[4] = choice;
             let mut out = Out::of(7);
             EvaluatorOts { choices: choices.clone(), labels: labels.clone() }.encode(2..9, &mut out).unwrap();

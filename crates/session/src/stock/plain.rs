@@ -1,6 +1,6 @@
 //! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened or
 //! given-up step counts against a bound, and there are no levels of security. A protocol implements
-//! [`Plain`], and [`Member`] for each role; the code that both roles and all such protocols share is here.
+//! [`Plain`], and [`PlainRole`] for each role; the code that both roles and all such protocols share is here.
 
 use std::marker::PhantomData;
 
@@ -9,28 +9,28 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::ots::OtEnd;
 use super::records::{Batches, Keeper, TakenItems};
-use super::side::{Asked, Stand, StockProtocol, StockSession};
-use crate::{Metered, Protocol, SessionId, Terms};
+use super::side::{PreprocessingStep, Stand, StockProtocol, StockSession};
+use crate::{Metered, SessionId, SessionProtocol, Terms};
 use brickwork_base::Error;
 use brickwork_base::label::Delta;
 use brickwork_circuit::Party;
 use brickwork_primitives::ot::{Direction, Series};
-use brickwork_stock::{Counted, Range, Ranges, SERIALS, Secrets, Serial, State, Writers};
+use brickwork_stock::{Counted, EpochSecrets, EpochState, Range, Ranges, SERIALS, Serial, Writers};
 
 /// Version of the saved secrets.
 const VERSION: u32 = 1;
 
 /// A protocol whose stock consists only of correlated OTs. The descriptions of [`StockProtocol`] apply to
 /// members of the same name.
-pub trait Plain: Protocol {
+pub trait Plain: SessionProtocol {
     /// A step of preprocessing.
-    type FillStep: Asked + Sync;
+    type FillStep: PreprocessingStep + Sync;
     /// A program and this party's input.
     type Execution<'j>;
     /// The garbler in a session.
-    type Garbler: Member<Self>;
+    type Garbler: PlainRole<Self>;
     /// The evaluator in a session.
-    type Evaluator: Member<Self>;
+    type Evaluator: PlainRole<Self>;
 
     /// Returns a digest of the program, which must be the same at both parties.
     fn program(job: &Self::Execution<'_>) -> [u8; 32];
@@ -48,7 +48,7 @@ pub trait Plain: Protocol {
 
 /// One role of a [`Plain`] protocol, in a session. The descriptions of [`StockSession`] apply to members of
 /// the same name.
-pub trait Member<P: Plain>: Sized + Send + 'static {
+pub trait PlainRole<P: Plain>: Sized + Send + 'static {
     /// This party's end of the OTs.
     type Ots: OtEnd;
     /// The result of a step.
@@ -123,7 +123,7 @@ struct Fixed {
 }
 
 /// A role's session, in the form that the stock uses.
-struct OnDisk<P: Plain, M: Member<P>> {
+struct OnDisk<P: Plain, M: PlainRole<P>> {
     /// The member is in a box, because moving it would leave copies of its secrets behind.
     member: Box<M>,
     serials: Range,
@@ -132,14 +132,14 @@ struct OnDisk<P: Plain, M: Member<P>> {
     protocol: PhantomData<fn() -> P>,
 }
 
-fn on_disk<P: Plain, M: Member<P>>(member: M) -> Box<dyn StockSession<P>> {
+fn on_disk<P: Plain, M: PlainRole<P>>(member: M) -> Box<dyn StockSession<P>> {
     let (member, serials) = (Box::new(member), SERIALS.none());
     Box::new(OnDisk { member, serials, made: None, protocol: PhantomData })
 }
 
-fn restored<P: Plain, M: Member<P>>(
+fn restored<P: Plain, M: PlainRole<P>>(
     run: Metered,
-    secrets: &Secrets,
+    secrets: &EpochSecrets,
 ) -> Result<Box<dyn StockSession<P>>, Error> {
     let malformed = || {
         Error::Stock("the stored secrets of this session are malformed, or another version wrote them".into())
@@ -182,7 +182,7 @@ impl<P: Plain> StockProtocol for P {
     fn restore(
         run: Metered,
         _: &Terms,
-        secrets: &Secrets,
+        secrets: &EpochSecrets,
         (): (),
     ) -> Result<Box<dyn StockSession<P>>, Error> {
         match run.role {
@@ -192,7 +192,7 @@ impl<P: Plain> StockProtocol for P {
     }
 
     /// A program may begin as long as there is stock: a program does not change the items of others.
-    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
+    fn may_begin(_: &EpochState, _: &Terms) -> Result<bool, Error> {
         Ok(true)
     }
 
@@ -221,12 +221,12 @@ impl<P: Plain> StockProtocol for P {
     }
 }
 
-impl<P: Plain, M: Member<P>> StockSession<P> for OnDisk<P, M> {
-    fn secrets(&self) -> Secrets {
+impl<P: Plain, M: PlainRole<P>> StockSession<P> for OnDisk<P, M> {
+    fn secrets(&self) -> EpochSecrets {
         let ots = self.member.ots_ref();
         let offset = ots.offset().map(|offset| offset.bits());
         let fixed = Fixed { version: VERSION, session: *self.member.id(), offset };
-        Secrets::new(&fixed, ots.keys_behind())
+        EpochSecrets::new(&fixed, ots.keys_behind())
     }
 
     fn id(&self) -> &SessionId {

@@ -12,8 +12,8 @@ use crate::BeforeExposing;
 use brickwork_base::Error;
 use brickwork_circuit::Component;
 use brickwork_stock::{
-    Batch, Chain, Elsewhere, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, TakenOf,
-    Writer, Writers,
+    Batch, BatchWriter, Chain, Elsewhere, EpochId, GivenUp, Record, RemainingBatch, Serial, Store, TAG_BYTES,
+    TakenEntry, TakenOf, Writers,
 };
 
 /// Bytes of items that are stored together in a record, which is the smallest unit that is read. A small
@@ -62,7 +62,7 @@ pub trait Records: Sized {
     }
 
     /// Returns the segment into which a part of the items was already written, if there is one.
-    fn take_segment(&mut self) -> Option<Writer> {
+    fn take_segment(&mut self) -> Option<BatchWriter> {
         None
     }
 
@@ -77,19 +77,19 @@ pub trait Records: Sized {
 }
 
 /// The place where new items are stored.
-pub(super) enum Shelf<'a> {
+pub(super) enum NewItemsPlace<'a> {
     /// An epoch of a store that this process has.
     Here(&'a Store, &'a EpochId),
     /// The store of this party's coordinator.
     Elsewhere(Arc<dyn Elsewhere>),
 }
 
-impl Shelf<'_> {
+impl NewItemsPlace<'_> {
     /// Makes writers for data that is stored while it arrives.
     pub fn writers(&self) -> Writers {
         match self {
-            Shelf::Here(store, epoch) => store.writers(epoch),
-            Shelf::Elsewhere(store) => Writers::elsewhere(store.clone()),
+            NewItemsPlace::Here(store, epoch) => store.writers(epoch),
+            NewItemsPlace::Elsewhere(store) => Writers::elsewhere(store.clone()),
         }
     }
 
@@ -97,22 +97,22 @@ impl Shelf<'_> {
     /// coordinator has recorded the exposure before.
     pub fn before_exposing(&self) -> Option<BeforeExposing> {
         match self {
-            Shelf::Here(store, epoch) => {
+            NewItemsPlace::Here(store, epoch) => {
                 let (store, epoch) = ((*store).clone(), **epoch);
                 Some(Box::new(move || store.expose(&epoch)))
             }
-            Shelf::Elsewhere(_) => Some(Box::new(|| Ok(()))),
+            NewItemsPlace::Elsewhere(_) => Some(Box::new(|| Ok(()))),
         }
     }
 }
 
 /// Writes the batches of one step into a store.
 pub struct Keeper<'a> {
-    shelf: &'a Shelf<'a>,
+    shelf: &'a NewItemsPlace<'a>,
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(shelf: &'a Shelf<'a>) -> Self {
+    pub(super) fn new(shelf: &'a NewItemsPlace<'a>) -> Self {
         Keeper { shelf }
     }
 
@@ -125,8 +125,8 @@ impl<'a> Keeper<'a> {
         let mut writer = match items.take_segment() {
             Some(begun) => begun,
             None => match self.shelf {
-                Shelf::Here(store, epoch) => store.writer(epoch, serial)?,
-                Shelf::Elsewhere(_) => self.shelf.writers().begin(serial, None)?,
+                NewItemsPlace::Here(store, epoch) => store.writer(epoch, serial)?,
+                NewItemsPlace::Elsewhere(_) => self.shelf.writers().begin(serial, None)?,
             },
         };
         let count = items.count();
@@ -145,8 +145,8 @@ impl<'a> Keeper<'a> {
             writer.record(first as u64, here as u32, one(first..first + here)?.masked(&mut chain))?;
         }
         match self.shelf {
-            Shelf::Here(store, epoch) => store.put(epoch, serial, batch, writer, &start),
-            Shelf::Elsewhere(store) => store.finish(serial, batch, &start),
+            NewItemsPlace::Here(store, epoch) => store.put(epoch, serial, batch, writer, &start),
+            NewItemsPlace::Elsewhere(store) => store.finish(serial, batch, &start),
         }
     }
 }
@@ -154,9 +154,9 @@ impl<'a> Keeper<'a> {
 /// The batches of an epoch, whose items programs can use.
 pub struct Batches {
     /// The remaining items of each batch, oldest first.
-    left: Vec<Left>,
+    left: Vec<RemainingBatch>,
     /// All batches that were made, including used-up ones.
-    made: Vec<Left>,
+    made: Vec<RemainingBatch>,
     given_up: GivenUp,
 }
 
@@ -174,7 +174,7 @@ impl Batches {
     }
 
     /// Returns all batches that were made in the epoch, including used ones, oldest first.
-    pub fn made(&self) -> impl Iterator<Item = &Left> {
+    pub fn made(&self) -> impl Iterator<Item = &RemainingBatch> {
         self.made.iter()
     }
 
@@ -185,7 +185,7 @@ impl Batches {
     }
 
     /// Returns the batches of one kind.
-    pub fn of_kind(&self, kind: u8) -> impl Iterator<Item = &Left> {
+    pub fn of_kind(&self, kind: u8) -> impl Iterator<Item = &RemainingBatch> {
         self.left.iter().filter(move |left| left.batch.kind == kind)
     }
 
@@ -205,7 +205,7 @@ impl Batches {
         component: &[u8; 32],
         mut count: usize,
         taken: &mut Vec<(Serial, u32)>,
-    ) -> Result<Vec<&Left>, Error> {
+    ) -> Result<Vec<&RemainingBatch>, Error> {
         let mut from = Vec::new();
         for left in self.of_kind(kind).filter(|left| left.batch.component == *component) {
             let serial = left.serial;
@@ -227,7 +227,7 @@ impl Batches {
     }
 
     /// Counts the existing items of this kind.
-    fn there(&self, wanted: &Wanted) -> usize {
+    fn there(&self, wanted: &WantedItems) -> usize {
         let ours = self.of_kind(wanted.kind).filter(|left| left.batch.component == wanted.component);
         ours.map(|left| left.left as usize).sum()
     }
@@ -237,11 +237,11 @@ impl Batches {
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few items of a kind.
-    pub fn choose(&self, wanted: &[Wanted]) -> Result<Vec<(Serial, u32)>, Error> {
+    pub fn choose(&self, wanted: &[WantedItems]) -> Result<Vec<(Serial, u32)>, Error> {
         let mut taken = Vec::new();
         for one in wanted {
             let there = self.there(one);
-            let Wanted { kind, component, name, count } = one;
+            let WantedItems { kind, component, name, count } = one;
             if there < *count {
                 return Err(Error::Stock(format!(
                     "the program needs {count} {name}, but the stock has {there}"
@@ -253,19 +253,19 @@ impl Batches {
     }
 
     /// Returns the missing number of items for each need.
-    pub fn lacking(&self, wanted: &[Wanted]) -> Vec<usize> {
+    pub fn lacking(&self, wanted: &[WantedItems]) -> Vec<usize> {
         wanted.iter().map(|one| one.count.saturating_sub(self.there(one))).collect()
     }
 
     /// Returns the number of programs with these needs for which the items are enough.
-    pub fn suffices(&self, wanted: &[Wanted]) -> u64 {
+    pub fn suffices(&self, wanted: &[WantedItems]) -> u64 {
         let times = wanted.iter().filter_map(|one| self.there(one).checked_div(one.count));
         times.min().unwrap_or(0) as u64
     }
 }
 
 /// A program's need of items of one kind.
-pub struct Wanted<'r> {
+pub struct WantedItems<'r> {
     /// The `kind` of the items' batches.
     pub kind: u8,
     /// Digest of the component; zeros for other items.
@@ -276,10 +276,10 @@ pub struct Wanted<'r> {
     pub count: usize,
 }
 
-impl<'r> Wanted<'r> {
+impl<'r> WantedItems<'r> {
     /// Lists the copies of components that a program needs.
     pub fn copies(kind: u8, components: &'r [(Component, usize)]) -> impl Iterator<Item = Self> {
-        components.iter().map(move |(component, count)| Wanted {
+        components.iter().map(move |(component, count)| WantedItems {
             kind,
             component: component.digest(),
             name: &component.name,
@@ -291,12 +291,12 @@ impl<'r> Wanted<'r> {
 /// The items that a log entry took, still in the store.
 pub struct TakenItems<'a> {
     store: &'a Store,
-    taken: &'a Taken,
+    taken: &'a TakenEntry,
     epoch: &'a EpochId,
 }
 
 impl<'a> TakenItems<'a> {
-    pub(super) fn new(store: &'a Store, epoch: &'a EpochId, taken: &'a Taken) -> Self {
+    pub(super) fn new(store: &'a Store, epoch: &'a EpochId, taken: &'a TakenEntry) -> Self {
         TakenItems { store, taken, epoch }
     }
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use super::epochs::Found;
-use super::intent::{Action, Intent, busy, different, make_or_refuse, peer_refuses};
+use super::epochs::FoundItems;
+use super::intent::{Intent, NextAction, busy, different, make_or_refuse, peer_refuses};
 use super::meeting::meet;
 use super::records::{Batches, TakenItems};
 use super::side::{Lacking, Stand, StockProtocol, StockSession};
@@ -11,10 +11,10 @@ use super::stocked::{Stocked, burn_if_cheated, over};
 use crate::{OTHER_PROGRAM, announce, confirm};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_stock::{Checked, Entry, EpochId, Opened, Store};
+use brickwork_stock::{EpochEntry, EpochId, ReadItems, ReadResult, Store};
 
 /// The outcome of a program.
-pub enum Ran<P: StockProtocol> {
+pub enum RunOutcome<P: StockProtocol> {
     /// The program ran.
     Done {
         /// The result of the program.
@@ -49,15 +49,15 @@ impl<P: StockProtocol> Stocked<P> {
         make: impl FnOnce(Self, &Error) -> Result<(M, Self), Error>,
     ) -> Result<Gave<P, M>, Error> {
         let (ran, made) = match self.run(job, lacking)? {
-            Ran::Lacks { why, next } => {
+            RunOutcome::Lacks { why, next } => {
                 let (made, next) = make(next, &why)?;
                 (next.run(job, Lacking::Refuse)?, Some(made))
             }
             done => (done, None),
         };
         match ran {
-            Ran::Done { outcome, epoch, next } => Ok((outcome, epoch, made, next)),
-            Ran::Lacks { why, .. } => Err(why),
+            RunOutcome::Done { outcome, epoch, next } => Ok((outcome, epoch, made, next)),
+            RunOutcome::Lacks { why, .. } => Err(why),
         }
     }
 
@@ -88,7 +88,7 @@ impl<P: StockProtocol> Stocked<P> {
     ///
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Stock`] if something is missing and one party does not make it.
-    pub fn run(mut self, job: &P::Execution<'_>, lacking: Lacking) -> Result<Ran<P>, Error> {
+    pub fn run(mut self, job: &P::Execution<'_>, lacking: Lacking) -> Result<RunOutcome<P>, Error> {
         let run = self.line.run_mut();
         run.phase(P::AGREEMENT);
         run.no_program();
@@ -112,8 +112,8 @@ impl<P: StockProtocol> Stocked<P> {
             let (held, mut session) = self.session(Some(epoch))?;
             let done = take(&held.store, &mut *session, &epoch, (&entry, opened), job);
             let outcome = over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, done))?;
-            let _ = held.store.append(&epoch, &Entry::Confirmed)?;
-            return Ok(Ran::Done { outcome, epoch, next: held.with(session) });
+            let _ = held.store.append(&epoch, &EpochEntry::Confirmed)?;
+            return Ok(RunOutcome::Done { outcome, epoch, next: held.with(session) });
         }
         Err(Error::Stock(
             "the stock has too many items that cannot be read; run `brickwork stock verify` on both sides, \
@@ -134,8 +134,8 @@ impl<P: StockProtocol> Stocked<P> {
         let (mine, done) = intended(found, lacking);
         let done = match done {
             Done::Uses(entry) => match self.held.open(&mine.epoch, &entry)? {
-                Checked::Sound(opened) => Done::Takes(entry, opened),
-                Checked::Damaged(damaged) => Done::Loses(self.held.loses(&mine.epoch, &damaged)?, damaged),
+                ReadResult::Sound(opened) => Done::Takes(entry, opened),
+                ReadResult::Damaged(damaged) => Done::Loses(self.held.loses(&mine.epoch, &damaged)?, damaged),
             },
             done => done,
         };
@@ -151,16 +151,16 @@ impl<P: StockProtocol> Stocked<P> {
         let theirs = Intent::receive(run)?;
         match (done, theirs.what) {
             (Done::Refuses(why), _) => Err(why),
-            (_, Action::Refuse) => Err(peer_refuses()),
-            (_, Action::Busy) => Err(busy()),
-            (Done::Makes(why), Action::Make) => Ok(Agreed::Lacks(why)),
-            (Done::Takes(entry, opened), Action::Use) if theirs == mine => {
+            (_, NextAction::Refuse) => Err(peer_refuses()),
+            (_, NextAction::Busy) => Err(busy()),
+            (Done::Makes(why), NextAction::Make) => Ok(Agreed::Lacks(why)),
+            (Done::Takes(entry, opened), NextAction::Use) if theirs == mine => {
                 Ok(Agreed::Use(mine.epoch, entry, opened))
             }
-            (Done::Loses(intent, damaged), Action::Damaged) if theirs == intent => {
+            (Done::Loses(intent, damaged), NextAction::Damaged) if theirs == intent => {
                 self.take_out(&intent.epoch, &damaged)
             }
-            (Done::Takes(entry, _), Action::Damaged) => {
+            (Done::Takes(entry, _), NextAction::Damaged) => {
                 let damaged = self.held.hear_damaged(run, &theirs, &mine.epoch, &entry)?;
                 theirs.send(run)?;
                 self.take_out(&mine.epoch, &damaged)
@@ -170,9 +170,9 @@ impl<P: StockProtocol> Stocked<P> {
     }
 
     /// Reads the items that the program will take if the garbler chooses the same.
-    fn read_early(&mut self, job: &P::Execution<'_>) -> Result<Option<(Intent, Checked)>, Error> {
+    fn read_early(&mut self, job: &P::Execution<'_>) -> Result<Option<(Intent, ReadResult)>, Error> {
         Ok(match self.held.find::<P>(job, self.only(), None)? {
-            Found::Enough(entry, intent) => Some((intent, self.held.open(&intent.epoch, &entry)?)),
+            FoundItems::Enough(entry, intent) => Some((intent, self.held.open(&intent.epoch, &entry)?)),
             _ => None,
         })
     }
@@ -183,7 +183,7 @@ impl<P: StockProtocol> Stocked<P> {
         job: &P::Execution<'_>,
         lacking: Lacking,
         program: Option<[u8; 32]>,
-        early: Option<(Intent, Checked)>,
+        early: Option<(Intent, ReadResult)>,
     ) -> Result<Agreed, Error> {
         let run = self.line.run_mut();
         if let Some(program) = program {
@@ -191,28 +191,28 @@ impl<P: StockProtocol> Stocked<P> {
         }
         let theirs = Intent::receive(run)?;
         // The evaluator takes the items that the garbler names, if it may take them.
-        let named = [Action::Use, Action::Damaged].contains(&theirs.what).then_some(theirs.epoch);
+        let named = [NextAction::Use, NextAction::Damaged].contains(&theirs.what).then_some(theirs.epoch);
         let found = self.held.find::<P>(job, self.only(), named)?;
         let run = self.line.run_mut();
         match (named, found) {
-            (Some(_), Found::Busy) => {
-                Intent::only(Action::Busy).send(run)?;
+            (Some(_), FoundItems::Busy) => {
+                Intent::only(NextAction::Busy).send(run)?;
                 Err(busy())
             }
-            (Some(_), Found::Lacks(_)) => {
-                Intent::only(Action::Use).send(run)?;
+            (Some(_), FoundItems::Lacks(_)) => {
+                Intent::only(NextAction::Use).send(run)?;
                 Err(different())
             }
-            (Some(epoch), Found::Enough(entry, _)) if theirs.what == Action::Damaged => {
+            (Some(epoch), FoundItems::Enough(entry, _)) if theirs.what == NextAction::Damaged => {
                 let damaged = self.held.hear_damaged(run, &theirs, &epoch, &entry)?;
                 theirs.send(run)?;
                 self.take_out(&epoch, &damaged)
             }
-            (Some(_), Found::Enough(_, mine)) if mine != theirs => {
+            (Some(_), FoundItems::Enough(_, mine)) if mine != theirs => {
                 mine.send(run)?;
                 Err(different())
             }
-            (Some(epoch), Found::Enough(entry, mine)) => {
+            (Some(epoch), FoundItems::Enough(entry, mine)) => {
                 // The items were chosen earlier. They are the same if the intents are equal, because an
                 // intent contains the position of the log.
                 let checked = match early.filter(|(intent, _)| *intent == mine) {
@@ -220,11 +220,11 @@ impl<P: StockProtocol> Stocked<P> {
                     None => self.held.open(&epoch, &entry)?,
                 };
                 match checked {
-                    Checked::Sound(opened) => {
+                    ReadResult::Sound(opened) => {
                         mine.send(run)?;
                         Ok(Agreed::Use(epoch, entry, opened))
                     }
-                    Checked::Damaged(damaged) => {
+                    ReadResult::Damaged(damaged) => {
                         let intent = self.held.loses(&epoch, &damaged)?;
                         intent.send_damaged(run, &damaged)?;
                         if Intent::receive(run)? != intent {
@@ -238,14 +238,16 @@ impl<P: StockProtocol> Stocked<P> {
                 let (mine, done) = intended(found, lacking);
                 // This party has the stock, but another session of the garbler holds it, so the parties make
                 // stock or refuse.
-                let mine = if mine.what == Action::Use { make_or_refuse(lacking) } else { mine };
+                let mine = if mine.what == NextAction::Use { make_or_refuse(lacking) } else { mine };
                 mine.send(run)?;
                 match (theirs.what, done) {
-                    (Action::Busy, _) => Err(busy()),
+                    (NextAction::Busy, _) => Err(busy()),
                     (_, Done::Refuses(why)) => Err(why),
-                    (Action::Refuse, _) => Err(peer_refuses()),
-                    (Action::Make, Done::Makes(why)) => Ok(Agreed::Lacks(why)),
-                    (Action::Make, Done::Uses(_)) if lacking == Lacking::Make => Ok(Agreed::Lacks(busy())),
+                    (NextAction::Refuse, _) => Err(peer_refuses()),
+                    (NextAction::Make, Done::Makes(why)) => Ok(Agreed::Lacks(why)),
+                    (NextAction::Make, Done::Uses(_)) if lacking == Lacking::Make => {
+                        Ok(Agreed::Lacks(busy()))
+                    }
                     _ => Err(different()),
                 }
             }
@@ -253,18 +255,18 @@ impl<P: StockProtocol> Stocked<P> {
     }
 
     /// Removes items that one of the parties cannot read, if the other party does the same.
-    fn take_out(&mut self, epoch: &EpochId, damaged: &Entry) -> Result<Agreed, Error> {
+    fn take_out(&mut self, epoch: &EpochId, damaged: &EpochEntry) -> Result<Agreed, Error> {
         let store = &self.held.store;
         let _ = store.append(epoch, damaged)?;
         meet(self.line.run_mut(), store.state(epoch)?.head())?;
-        let _ = store.append(epoch, &Entry::Confirmed)?;
+        let _ = store.append(epoch, &EpochEntry::Confirmed)?;
         Ok(Agreed::Damaged)
     }
 
     /// Returns the outcome if both make the missing items.
-    fn lacks(mut self, why: Error) -> Ran<P> {
+    fn lacks(mut self, why: Error) -> RunOutcome<P> {
         self.held.lease = None;
-        Ran::Lacks { why, next: self }
+        RunOutcome::Lacks { why, next: self }
     }
 }
 
@@ -275,7 +277,7 @@ const MOST_AGREEMENTS: u32 = 8;
 /// The action on which both parties agree.
 enum Agreed {
     /// The program takes these items from the epoch.
-    Use(EpochId, Entry, Opened),
+    Use(EpochId, EpochEntry, ReadItems),
     /// Both parties make the missing items.
     Lacks(Error),
     /// Items that one party cannot read are removed.
@@ -284,22 +286,22 @@ enum Agreed {
 
 /// The action that this party proposes.
 enum Done {
-    Uses(Entry),
+    Uses(EpochEntry),
     /// The program takes these items, which this party has read.
-    Takes(Entry, Opened),
+    Takes(EpochEntry, ReadItems),
     /// Both parties remove these items, which this party cannot read.
-    Loses(Intent, Entry),
+    Loses(Intent, EpochEntry),
     Makes(Error),
     Refuses(Error),
 }
 
-fn intended(found: Found, lacking: Lacking) -> (Intent, Done) {
+fn intended(found: FoundItems, lacking: Lacking) -> (Intent, Done) {
     match (found, lacking) {
-        (Found::Enough(entry, intent), _) => (intent, Done::Uses(entry)),
-        (Found::Busy, Lacking::Make) => (make_or_refuse(lacking), Done::Makes(busy())),
-        (Found::Busy, Lacking::Refuse) => (Intent::only(Action::Busy), Done::Refuses(busy())),
-        (Found::Lacks(why), Lacking::Make) => (make_or_refuse(lacking), Done::Makes(why)),
-        (Found::Lacks(why), Lacking::Refuse) => (make_or_refuse(lacking), Done::Refuses(why)),
+        (FoundItems::Enough(entry, intent), _) => (intent, Done::Uses(entry)),
+        (FoundItems::Busy, Lacking::Make) => (make_or_refuse(lacking), Done::Makes(busy())),
+        (FoundItems::Busy, Lacking::Refuse) => (Intent::only(NextAction::Busy), Done::Refuses(busy())),
+        (FoundItems::Lacks(why), Lacking::Make) => (make_or_refuse(lacking), Done::Makes(why)),
+        (FoundItems::Lacks(why), Lacking::Refuse) => (make_or_refuse(lacking), Done::Refuses(why)),
     }
 }
 
@@ -307,7 +309,7 @@ fn take<P: StockProtocol>(
     store: &Store,
     session: &mut dyn StockSession<P>,
     epoch: &EpochId,
-    (entry, opened): (&Entry, Opened),
+    (entry, opened): (&EpochEntry, ReadItems),
     job: &P::Execution<'_>,
 ) -> Result<P::Outcome, Error> {
     session.run().phase(P::AGREEMENT);

@@ -3,10 +3,10 @@
 use super::meeting::same_stand;
 use super::msg;
 use super::records::{Batches, Keeper, TakenItems};
-use crate::{Metered, Protocol, SessionId, Terms};
+use crate::{Metered, SessionId, SessionProtocol, Terms};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_stock::{Counted, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 /// The share of 2^-s, after the fixed checks of a session, that one preprocessing with cut-and-choose may
 /// use.
@@ -38,7 +38,7 @@ pub struct Preprocessed {
 }
 
 /// A step of preprocessing: the items to make, and their parameters.
-pub trait Asked {
+pub trait PreprocessingStep {
     /// Returns a digest of the items, by which an interrupted step is recognised.
     fn request(&self) -> [u8; 32];
 
@@ -70,13 +70,13 @@ pub trait Asked {
 }
 
 /// A protocol that keeps stock. Its sessions have the role of their connection.
-pub trait StockProtocol: Protocol {
+pub trait StockProtocol: SessionProtocol {
     /// The phase in which both agree on a program and on its items.
     const AGREEMENT: &'static str;
     /// State that passes from one session of a connection to the next, besides the connection itself.
     type Carried: Send;
     /// A step of preprocessing.
-    type FillStep<'s>: Asked + Sync;
+    type FillStep<'s>: PreprocessingStep + Sync;
     /// A program and this party's input.
     type Execution<'j>;
     /// The result of a program.
@@ -110,7 +110,7 @@ pub trait StockProtocol: Protocol {
     fn restore(
         run: Metered,
         terms: &Terms,
-        secrets: &Secrets,
+        secrets: &EpochSecrets,
         carried: Self::Carried,
     ) -> Result<Box<dyn StockSession<Self>>, Error>;
 
@@ -119,7 +119,7 @@ pub trait StockProtocol: Protocol {
     ///
     /// # Errors
     /// [`Error::Usage`] if the protocol does not support the security level of `terms`.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error>;
+    fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error>;
 
     /// Returns the level of stock for these terms in words: ` for --security 40`. It is empty if the protocol
     /// has no levels.
@@ -165,7 +165,7 @@ pub trait StockProtocol: Protocol {
 /// still holds the connection: that must not close before the epoch of a cheat is burned.
 pub trait StockSession<P: StockProtocol>: Send {
     /// Returns the secrets from which [`StockProtocol::restore`] resumes in another process.
-    fn secrets(&self) -> Secrets;
+    fn secrets(&self) -> EpochSecrets;
 
     /// Returns the session's identifier.
     fn id(&self) -> &SessionId;

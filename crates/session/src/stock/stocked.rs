@@ -1,8 +1,8 @@
 //! A connection between two parties with stock on disk, between programs and fillings.
 
-use super::epochs::{Epochs, Found};
-use super::intent::{Action, Intent, busy, different, peer_makes_nothing, refused};
-use super::meeting::{Owner, Reconciled, living, meet, now, reconcile, room_for_one_more};
+use super::epochs::{Epochs, FoundItems};
+use super::intent::{Intent, NextAction, busy, different, peer_makes_nothing, refused};
+use super::meeting::{Reconciled, StockOwner, living, meet, now, reconcile, room_for_one_more};
 use super::records::Batches;
 use super::side::{StockProtocol, StockSession};
 use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, SessionId, Terms};
@@ -14,7 +14,7 @@ use brickwork_wire::Channel;
 
 /// The holder of the connection.
 // There is one for each connection.
-pub(super) enum Line<P: StockProtocol> {
+pub(super) enum ConnectionState<P: StockProtocol> {
     /// Boxed so that moving a connection never copies stale stack secrets into unused bytes of the smaller
     /// variant.
     Nobody(Box<(Metered, P::Carried)>),
@@ -23,32 +23,32 @@ pub(super) enum Line<P: StockProtocol> {
     Session(Box<dyn StockSession<P>>),
 }
 
-impl<P: StockProtocol> Line<P> {
+impl<P: StockProtocol> ConnectionState<P> {
     pub fn run(&self) -> &Metered {
         match self {
-            Line::Nobody(unbound) => &unbound.0,
-            Line::Session(session) => session.line(),
+            ConnectionState::Nobody(unbound) => &unbound.0,
+            ConnectionState::Session(session) => session.line(),
         }
     }
 
     pub fn run_mut(&mut self) -> &mut Metered {
         match self {
-            Line::Nobody(unbound) => &mut unbound.0,
-            Line::Session(session) => session.run(),
+            ConnectionState::Nobody(unbound) => &mut unbound.0,
+            ConnectionState::Session(session) => session.run(),
         }
     }
 
     pub fn release(self) -> (Metered, P::Carried) {
         match self {
-            Line::Nobody(unbound) => *unbound,
-            Line::Session(session) => session.release(),
+            ConnectionState::Nobody(unbound) => *unbound,
+            ConnectionState::Session(session) => session.release(),
         }
     }
 }
 
 /// A connection between two parties with stock on disk. After an error it cannot be used any more.
 pub struct Stocked<P: StockProtocol> {
-    pub(super) line: Line<P>,
+    pub(super) line: ConnectionState<P>,
     pub(super) held: Epochs,
 }
 
@@ -89,11 +89,11 @@ impl<P: StockProtocol> Stocked<P> {
     ) -> Result<Self, Error> {
         run.no_program();
         let (role, terms) = (run.role, &P::terms(terms));
-        let owner = Owner { protocol: P::NAME, role, terms };
+        let owner = StockOwner { protocol: P::NAME, role, terms };
         let Reconciled { epochs, busy, max_age } = reconcile(&mut run, store, &owner, session)?;
         let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());
         let held = Epochs { store, role, terms, epochs, busy, max_age, lease: None, between };
-        Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
+        Ok(Stocked { line: ConnectionState::Nobody(Box::new((run, carried))), held })
     }
 
     /// Releases this session's epoch, and compares both stores again. Both parties must call it at the same
@@ -136,22 +136,22 @@ impl<P: StockProtocol> Stocked<P> {
     /// Returns the identifier of the session that holds the connection, if there is one.
     pub fn session_id(&self) -> Option<&SessionId> {
         match &self.line {
-            Line::Session(session) => Some(session.id()),
-            Line::Nobody(..) => None,
+            ConnectionState::Session(session) => Some(session.id()),
+            ConnectionState::Nobody(..) => None,
         }
     }
 
     /// Returns the secrets that steps keep, if a session holds the connection and has such steps.
     pub fn kept(&mut self) -> Option<&mut P::Kept> {
         match &mut self.line {
-            Line::Session(session) => session.kept(),
-            Line::Nobody(..) => None,
+            ConnectionState::Session(session) => session.kept(),
+            ConnectionState::Nobody(..) => None,
         }
     }
 
     /// Returns whether programs must run in the current session because it keeps secrets that they may need.
     pub fn stays(&self) -> bool {
-        matches!(&self.line, Line::Session(session) if session.stays())
+        matches!(&self.line, ConnectionState::Session(session) if session.stays())
     }
 
     /// Returns this party's role.
@@ -205,7 +205,7 @@ impl<P: StockProtocol> Stocked<P> {
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn has(&mut self, job: &P::Execution<'_>) -> Result<bool, Error> {
         let only = self.only();
-        Ok(matches!(self.held.find::<P>(job, only, None)?, Found::Enough(..)))
+        Ok(matches!(self.held.find::<P>(job, only, None)?, FoundItems::Enough(..)))
     }
 
     /// Returns whether an epoch that both parties may use has all items for a program, even if another
@@ -233,7 +233,7 @@ impl<P: StockProtocol> Stocked<P> {
     /// Returns the epoch that programs must use, if its session keeps secrets.
     pub(super) fn only(&self) -> Option<EpochId> {
         match &self.line {
-            Line::Session(session) if session.stays() => Some(*session.id()),
+            ConnectionState::Session(session) if session.stays() => Some(*session.id()),
             _ => None,
         }
     }
@@ -250,14 +250,14 @@ impl<P: StockProtocol> Stocked<P> {
     pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
         let Stocked { line, held } = self;
         let run = line.run_mut();
-        let nothing = Intent::only(Action::Add);
+        let nothing = Intent::only(NextAction::Add);
         let intent = match held.role {
             Party::Garbler => {
                 held.goes_on().or_else(|why| refused(run, why))?;
                 let found = held.claim_first::<P, _>(|held, id| held.may_be_filled::<P>(id))?;
                 let intent = match found {
                     Some(epoch) => {
-                        Intent { what: Action::Add, epoch, next: *held.store.state(&epoch)?.head() }
+                        Intent { what: NextAction::Add, epoch, next: *held.store.state(&epoch)?.head() }
                     }
                     None => {
                         held.may_begin::<P>().or_else(|why| refused(run, why))?;
@@ -268,17 +268,17 @@ impl<P: StockProtocol> Stocked<P> {
                 match Intent::receive(run)? {
                     theirs if theirs == intent => intent,
                     theirs if theirs == nothing => nothing,
-                    theirs if theirs.what == Action::Refuse => return Err(peer_makes_nothing()),
+                    theirs if theirs.what == NextAction::Refuse => return Err(peer_makes_nothing()),
                     _ => return Err(different()),
                 }
             }
             Party::Evaluator => {
                 let intent = Intent::receive(run)?;
-                let may = intent.what == Action::Add
+                let may = intent.what == NextAction::Add
                     && held.claim_this::<P>(&intent.epoch)?
                     && held.may_be_filled::<P>(&intent.epoch)?
                     && *held.store.state(&intent.epoch)?.head() == intent.next;
-                if intent.what == Action::Refuse {
+                if intent.what == NextAction::Refuse {
                     held.may_begin::<P>()?;
                     return Err(peer_makes_nothing());
                 }
@@ -302,8 +302,10 @@ impl<P: StockProtocol> Stocked<P> {
     pub(super) fn session(self, epoch: Option<EpochId>) -> Result<(Epochs, Box<dyn StockSession<P>>), Error> {
         let Stocked { line, mut held } = self;
         let (mut run, carried) = match line {
-            Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((held, session)),
-            Line::Session(session) if session.stays() => return Err(kept()),
+            ConnectionState::Session(session) if epoch.as_ref() == Some(session.id()) => {
+                return Ok((held, session));
+            }
+            ConnectionState::Session(session) if session.stays() => return Err(kept()),
             line => line.release(),
         };
         run.phase("setup");
@@ -346,7 +348,7 @@ impl<P: StockProtocol> Stocked<P> {
 
 impl Epochs {
     pub fn with<P: StockProtocol>(self, session: Box<dyn StockSession<P>>) -> Stocked<P> {
-        Stocked { line: Line::Session(session), held: self }
+        Stocked { line: ConnectionState::Session(session), held: self }
     }
 }
 

@@ -15,16 +15,18 @@ use std::sync::{Arc, Mutex};
 use super::epochs::{Epochs, digest};
 use super::fill::job_digest;
 use super::intent::Intent;
-use super::records::{Batches, In, Keeper, Out, Records, Shelf, TakenItems};
-use super::{Asked, Lacking, Preprocessed, Ran, Stand, StockProtocol, StockSession, Stocked};
+use super::records::{Batches, In, Keeper, NewItemsPlace, Out, Records, TakenItems};
+use super::{
+    Lacking, Preprocessed, PreprocessingStep, RunOutcome, Stand, StockProtocol, StockSession, Stocked,
+};
 use crate::tests::Empty;
-use crate::{Metered, PROTOCOL_VERSION, Protocol as _, SessionId, Terms, Unobserved};
+use crate::{Metered, PROTOCOL_VERSION, SessionId, SessionProtocol as _, Terms, Unobserved};
 use brickwork_base::random::Rng;
 use brickwork_base::stop::Stop;
 use brickwork_base::{Error, Malformed, Party, Security};
 use brickwork_stock::{
-    Batch, Counted, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Secrets,
-    Serial, State, Store, StoreKey, Writers,
+    Batch, Counted, Counter, Epoch, EpochEntry, EpochId, EpochSecrets, EpochState, FillStep,
+    Range as Numbers, Ranges, SERIALS, Serial, Store, StoreKey, Writers,
 };
 use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag, memory_pair};
 
@@ -110,7 +112,7 @@ pub(crate) struct Asks(pub usize);
 /// A number of pads that does not fit on the evaluator's disk.
 const TOO_LARGE: usize = 77;
 
-impl Asked for Asks {
+impl PreprocessingStep for Asks {
     fn request(&self) -> [u8; 32] {
         digest("test request", &[&[self.0 as u8; 32]])
     }
@@ -188,7 +190,7 @@ impl StockProtocol for Empty {
     fn restore(
         run: Metered,
         _: &Terms,
-        secrets: &Secrets,
+        secrets: &EpochSecrets,
         carried: Carried,
     ) -> Result<Box<dyn StockSession<Self>>, Error> {
         let id = secrets.fixed[..].try_into().map_err(|_| Error::Stock("malformed".into()))?;
@@ -196,7 +198,7 @@ impl StockProtocol for Empty {
     }
 
     /// At most this many steps may be given up in an epoch.
-    fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
+    fn may_begin(state: &EpochState, _: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && state.given_up().risk < 6)
     }
 
@@ -229,8 +231,8 @@ impl StockProtocol for Empty {
 }
 
 impl StockSession<Empty> for Toy {
-    fn secrets(&self) -> Secrets {
-        Secrets::fixed(&self.id)
+    fn secrets(&self) -> EpochSecrets {
+        EpochSecrets::fixed(&self.id)
     }
 
     fn id(&self) -> &SessionId {
@@ -347,15 +349,15 @@ fn one(
             let message = if role == Party::Garbler { message.to_vec() } else { vec![0; message.len()] };
             let job = &message[..];
             let ran = match line.run(&job, lacking)? {
-                Ran::Lacks { mut next, .. } => {
+                RunOutcome::Lacks { mut next, .. } => {
                     let epoch = next.open_epoch()?;
                     next.fill(epoch, &[Asks(job.len())])?.1.run(&job, Lacking::Refuse)?
                 }
                 done => done,
             };
             match ran {
-                Ran::Done { outcome, next, .. } => ((outcome, None), next),
-                Ran::Lacks { why, .. } => return Err(why),
+                RunOutcome::Done { outcome, next, .. } => ((outcome, None), next),
+                RunOutcome::Lacks { why, .. } => return Err(why),
             }
         }
     };
@@ -475,15 +477,15 @@ pub(super) fn runs(
         lacking: Lacking,
     ) -> Result<(Vec<u8>, EpochId, Box<dyn std::any::Any + Send>), Error> {
         let ran = match line.run(&message, lacking)? {
-            Ran::Lacks { mut next, .. } => {
+            RunOutcome::Lacks { mut next, .. } => {
                 let epoch = next.open_epoch()?;
                 next.fill(epoch, &[Asks(message.len())])?.1.run(&message, Lacking::Refuse)?
             }
             done => done,
         };
         match ran {
-            Ran::Done { outcome, epoch, next } => Ok((outcome, epoch, Box::new(next))),
-            Ran::Lacks { why, .. } => Err(why),
+            RunOutcome::Done { outcome, epoch, next } => Ok((outcome, epoch, Box::new(next))),
+            RunOutcome::Lacks { why, .. } => Err(why),
         }
     }
     std::thread::scope(|scope| {
@@ -569,15 +571,15 @@ fn rows_16_20_and_24_many_sessions_at_once() {
             let garbler = scope.spawn(|| {
                 let line = both.line(Party::Garbler, left, Fate::Lives)?;
                 match line.run(&&message[..], Lacking::Refuse)? {
-                    Ran::Done { next, .. } => next.close().map(drop),
-                    Ran::Lacks { why, .. } => Err(why),
+                    RunOutcome::Done { next, .. } => next.close().map(drop),
+                    RunOutcome::Lacks { why, .. } => Err(why),
                 }
             });
             let evaluator = || {
                 let line = both.line(Party::Evaluator, right, Fate::Lives)?;
                 match line.run(&&[0; 3][..], Lacking::Refuse)? {
-                    Ran::Done { outcome, next, .. } => next.close().map(|_| outcome),
-                    Ran::Lacks { why, .. } => Err(why),
+                    RunOutcome::Done { outcome, next, .. } => next.close().map(|_| outcome),
+                    RunOutcome::Lacks { why, .. } => Err(why),
                 }
             };
             let evaluator = evaluator();
@@ -698,10 +700,10 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         early: 0,
         counted: brickwork_stock::Counted::Nothing,
     };
-    store.begin(&id, &epoch, &Secrets::fixed(b"secrets")).unwrap();
+    store.begin(&id, &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let serial = store
-        .append(&id, &Entry::Fill(step))
+        .append(&id, &EpochEntry::Fill(step))
         .unwrap()
         .ranges()
         .unwrap()
@@ -710,11 +712,11 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         .draw(1)
         .unwrap();
     let batch = Batch { kind: KIND, name: "pads".into(), component: [0; 32], header: Vec::new() };
-    Keeper::new(&Shelf::Here(&store, &id)).put(serial, &batch, Pads((10..20).collect())).unwrap();
-    for entry in [Entry::Stored, Entry::Made] {
+    Keeper::new(&NewItemsPlace::Here(&store, &id)).put(serial, &batch, Pads((10..20).collect())).unwrap();
+    for entry in [EpochEntry::Stored, EpochEntry::Made] {
         let _ = store.append(&id, &entry).unwrap();
     }
-    let entry = Entry::Use { program: [1; 32], taken: vec![(serial, 1), (serial, 3)] };
+    let entry = EpochEntry::Use { program: [1; 32], taken: vec![(serial, 1), (serial, 3)] };
     let taken = store.append(&id, &entry).unwrap();
     let mut all = Vec::new();
     let read = TakenItems::new(&store, &id, &taken).each(|batch| {
@@ -767,11 +769,13 @@ fn flip(world: &World, role: &str, from_the_end: &[usize]) {
 }
 
 /// Returns the entries of each party's only epoch, without the party's own notes.
-fn shared(world: &World) -> [Vec<Entry>; 2] {
+fn shared(world: &World) -> [Vec<EpochEntry>; 2] {
     ["Garbler", "Evaluator"].map(|role| {
         let store = Store::open(&world.root.path().join(role), &KEY).unwrap();
         let log = store.log(&store.epochs().unwrap()[0].0).unwrap();
-        log.into_iter().filter(|entry| matches!(entry, Entry::Damaged(_) | Entry::Use { .. })).collect()
+        log.into_iter()
+            .filter(|entry| matches!(entry, EpochEntry::Damaged(_) | EpochEntry::Use { .. }))
+            .collect()
     })
 }
 
@@ -793,9 +797,11 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
         assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
         let [garblers, evaluators] = shared(&world);
         assert_eq!(garblers, evaluators);
-        assert!(garblers.len() == damaged.len() + 1 && matches!(garblers.last(), Some(Entry::Use { .. })));
+        assert!(
+            garblers.len() == damaged.len() + 1 && matches!(garblers.last(), Some(EpochEntry::Use { .. }))
+        );
         for (k, entry) in garblers[..damaged.len()].iter().enumerate() {
-            let Entry::Damaged(items) = entry else { panic!("{entry:?}") };
+            let EpochEntry::Damaged(items) = entry else { panic!("{entry:?}") };
             assert_eq!(
                 items.iter().map(|item| (item.1, item.2)).collect::<Vec<_>>(),
                 [(k as u64 * a_record, a_record)]
@@ -822,7 +828,7 @@ fn row_23_damage_without_end_is_refused() {
         assert!(refused.iter().all(is_refused), "{refused:?}");
         let left = PADS_IN_16_RECORDS as u64 / 2;
         assert_eq!(world.left(), [(); 2].map(|()| vec![(None, left)]));
-        assert!(shared(&world).iter().flatten().all(|entry| matches!(entry, Entry::Damaged(_))));
+        assert!(shared(&world).iter().flatten().all(|entry| matches!(entry, EpochEntry::Damaged(_))));
     }
 }
 
@@ -836,7 +842,7 @@ fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
         let store = Store::open(&world.root.path().join(ahead), &KEY).unwrap();
         let id = store.epochs().unwrap()[0].0;
         let serial = store.batches(&id).unwrap()[0].serial;
-        let _ = store.append(&id, &Entry::Damaged(vec![(serial, 1, 2)])).unwrap();
+        let _ = store.append(&id, &EpochEntry::Damaged(vec![(serial, 1, 2)])).unwrap();
         drop(store);
         assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
         let [garblers, evaluators] = shared(&world);
@@ -854,14 +860,14 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
     let store = Store::open(&world.root.path().join("Garbler"), &KEY).unwrap();
     let id = store.epochs().unwrap()[0].0;
     let serials: Vec<Serial> = store.batches(&id).unwrap().iter().map(|batch| batch.serial).collect();
-    let entry = Entry::Use { program: [1; 32], taken: vec![(serials[0], 3)] };
+    let entry = EpochEntry::Use { program: [1; 32], taken: vec![(serials[0], 3)] };
     let epochs = vec![id];
     let (terms, between) = (TERMS, Stop::new());
     let max_age = store.max_age();
     let role = Party::Garbler;
     let held =
         Epochs { store: store.clone(), role, terms, epochs, busy: false, max_age, lease: None, between };
-    let good = Entry::Damaged(vec![(serials[0], 1, 2)]);
+    let good = EpochEntry::Damaged(vec![(serials[0], 1, 2)]);
     let hear = |intent: Intent, damaged: &[u8]| {
         let (here, mut there) = memory_pair();
         let mut run = Metered::new::<Empty>(here, Party::Garbler, Box::new(Unobserved));
@@ -870,12 +876,13 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
         held.hear_damaged(&mut run, &intent, &id, &entry)
     };
     let bytes = |items: &[(Serial, u64, u64)]| postcard::to_stdvec(items).unwrap();
-    let intent = |items: &[(Serial, u64, u64)]| held.loses(&id, &Entry::Damaged(items.to_vec())).unwrap();
+    let intent =
+        |items: &[(Serial, u64, u64)]| held.loses(&id, &EpochEntry::Damaged(items.to_vec())).unwrap();
     let one = [(serials[0], 1, 2)];
     assert_eq!(hear(intent(&one), &bytes(&one)).unwrap(), good);
     // All items of a batch may be damaged, because the peer may have lost its segment.
     let all = [(serials[0], 0, 4)];
-    assert_eq!(hear(intent(&all), &bytes(&all)).unwrap(), Entry::Damaged(all.to_vec()));
+    assert_eq!(hear(intent(&all), &bytes(&all)).unwrap(), EpochEntry::Damaged(all.to_vec()));
     // One item more than the batch has left.
     let too_many = [(serials[0], 0, 5)];
     let wrong: [&[(Serial, u64, u64)]; 9] = [
@@ -898,7 +905,10 @@ fn row_18_only_items_that_are_there_can_be_damaged() {
         assert!(matches!(hear(intent(&one), &other), Err(Error::Peer(_))));
     }
     // The store refuses more items than the batch has.
-    assert!(matches!(store.append(&id, &Entry::Damaged(vec![(serials[0], 3, 2)])), Err(Error::Stock(_))));
+    assert!(matches!(
+        store.append(&id, &EpochEntry::Damaged(vec![(serials[0], 3, 2)])),
+        Err(Error::Stock(_))
+    ));
     assert!(store.batches(&id).unwrap().iter().map(|batch| batch.left).eq([4, 5]));
 }
 
@@ -1150,7 +1160,7 @@ fn row_04_attempts_are_counted_over_epochs() {
     assert_eq!(store.epochs().unwrap().len(), 3, "an epoch takes six");
     // Burning and forgetting epochs does not reset the count.
     for (id, _) in store.epochs().unwrap() {
-        let _ = store.append(&id, &Entry::Burned("test".into())).unwrap();
+        let _ = store.append(&id, &EpochEntry::Burned("test".into())).unwrap();
         store.forget(&id).unwrap();
     }
     store.set_pair(&account.relation, &[8; 32]).unwrap();
@@ -1182,7 +1192,7 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
             let batches = store.batches(&id).unwrap();
             let taken: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left as u32)).collect();
             if store.state(&id).unwrap().burned().is_none() {
-                let _ = store.append(&id, &Entry::Use { program: [9; 32], taken }).unwrap();
+                let _ = store.append(&id, &EpochEntry::Use { program: [9; 32], taken }).unwrap();
             }
         }
         // The cheater forgives all attempts in its own store, so only the evaluator's store limits it.

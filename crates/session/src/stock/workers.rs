@@ -39,18 +39,18 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::fill::{Making, make_share};
+use super::fill::{BegunStep, make_share};
 use super::makers::{Away, Ended};
 use super::meeting::meet;
 use super::msg;
-use super::records::Shelf;
-use super::side::{Asked, Preprocessed, StockProtocol, StockSession};
-use super::stocked::{Line, Stocked, burn_if_cheated};
+use super::records::NewItemsPlace;
+use super::side::{Preprocessed, PreprocessingStep, StockProtocol, StockSession};
+use super::stocked::{ConnectionState, Stocked, burn_if_cheated};
 use crate::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{self, Stop};
 use brickwork_base::{Error, Malformed, Party};
-use brickwork_stock::{Entry, EpochId, Head, Loss, MAX_WORKERS, Ranges, Secrets, Store};
+use brickwork_stock::{EpochEntry, EpochId, EpochSecrets, LogHead, Loss, MAX_WORKERS, Ranges, Store};
 use brickwork_wire::Channel;
 
 /// The interval at which a waiting thread checks whether it must stop.
@@ -65,16 +65,16 @@ pub struct Workers<P: StockProtocol> {
 
 enum Worker<P: StockProtocol> {
     /// A thread of this process.
-    Here(Lane<P>),
+    Here(WorkerEnd<P>),
     /// A process of its own.
     Away(Away),
 }
 
 /// This party's end of a worker's connection.
-pub(super) struct Lane<P: StockProtocol> {
+pub(super) struct WorkerEnd<P: StockProtocol> {
     /// The session that the greetings on it gave.
     pub greeted: SessionId,
-    pub line: Line<P>,
+    pub line: ConnectionState<P>,
 }
 
 /// A connection on which this party has sent its greeting and not received the peer's.
@@ -107,7 +107,7 @@ pub(super) fn greet_one<P: StockProtocol>(
 
 impl<P: StockProtocol> Greeted<P> {
     /// Receives the peer's greeting, and the number of the worker.
-    pub fn answered(self) -> Result<(u32, Lane<P>), Error> {
+    pub fn answered(self) -> Result<(u32, WorkerEnd<P>), Error> {
         let Greeted { mut number, greeting, mut run, carried } = self;
         let answer = greeting.answered(&mut run.channel)?;
         answer.proposes_nothing()?;
@@ -115,7 +115,10 @@ impl<P: StockProtocol> Greeted<P> {
             let bytes = run.channel.receive(msg::WORKER, size_of::<u32>())?;
             number = u32::from_le_bytes(bytes.try_into().map_err(|_| Malformed::UnexpectedMessage)?);
         }
-        Ok((number, Lane { greeted: answer.session, line: Line::Nobody(Box::new((run, carried))) }))
+        Ok((
+            number,
+            WorkerEnd { greeted: answer.session, line: ConnectionState::Nobody(Box::new((run, carried))) },
+        ))
     }
 }
 
@@ -181,7 +184,7 @@ impl<P: StockProtocol> Workers<P> {
     pub fn close(self) -> Result<Vec<Vec<PhaseReport>>, Error> {
         let phases = self.phases;
         let close = |worker| match worker {
-            Worker::Here(Lane { line, .. }) => line.release().0.finish(),
+            Worker::Here(WorkerEnd { line, .. }) => line.release().0.finish(),
             Worker::Away(maker) => maker.close(phases),
         };
         self.workers.into_iter().map(close).collect()
@@ -206,7 +209,7 @@ impl<P: StockProtocol> Workers<P> {
     /// workers have ended.
     fn make<'s>(
         &mut self,
-        making: &mut Making<'_, P>,
+        making: &mut BegunStep<'_, P>,
         shares: &[P::FillStep<'s>],
         terms: &Terms,
     ) -> Result<(), Error> {
@@ -220,7 +223,7 @@ impl<P: StockProtocol> Workers<P> {
             // A maker has no store, so it cannot record the exposure before it sends a challenge. So this
             // party records the exposure before any maker starts.
             store.expose(epoch)?;
-            let _ = store.append(epoch, &Entry::Lent)?;
+            let _ = store.append(epoch, &EpochEntry::Lent)?;
         }
         let (stop, (tell, heard)) = (Stop::new(), channel());
         let mut back: Vec<Option<Worker<P>>> = shares.iter().map(|_| None).collect();
@@ -258,7 +261,7 @@ impl<P: StockProtocol> Workers<P> {
             // All makers have reported, and none has seen a failed check.
             (failed, None) => {
                 if lends && store.state(epoch)?.burned().is_none() {
-                    let _ = store.append(epoch, &Entry::Returned)?;
+                    let _ = store.append(epoch, &EpochEntry::Returned)?;
                 }
                 failed.map_or(Ok(()), Err)
             }
@@ -272,7 +275,7 @@ impl<P: StockProtocol> Worker<P> {
     /// other workers may be consequences of the burn.
     fn makes(
         &mut self,
-        (store, epoch, head): (&Store, &EpochId, &Head),
+        (store, epoch, head): (&Store, &EpochId, &LogHead),
         number: usize,
         ranges: Ranges,
         share: &P::FillStep<'_>,
@@ -280,7 +283,7 @@ impl<P: StockProtocol> Worker<P> {
     ) -> Result<(), Error> {
         let maker = match self {
             Worker::Here(lane) => {
-                let shelf = Shelf::Here(store, epoch);
+                let shelf = NewItemsPlace::Here(store, epoch);
                 let made = stop.enter(|| {
                     lane.meets("brickwork 2026-11 stock share", head, number, share)?;
                     make_share(&shelf, lane.session()?, ranges, share)?;
@@ -312,29 +315,29 @@ impl<P: StockProtocol> Worker<P> {
     }
 }
 
-impl<P: StockProtocol> Lane<P> {
+impl<P: StockProtocol> WorkerEnd<P> {
     /// Gives it the session of an epoch, unless it has that session.
     pub fn entered(
         self,
         epoch: &EpochId,
         terms: &Terms,
-        secrets: impl FnOnce() -> Result<Secrets, Error>,
+        secrets: impl FnOnce() -> Result<EpochSecrets, Error>,
     ) -> Result<Self, Error> {
-        let Lane { greeted, line } = self;
+        let WorkerEnd { greeted, line } = self;
         let line = match line {
-            Line::Session(session) if session.id() == epoch => Line::Session(session),
+            ConnectionState::Session(session) if session.id() == epoch => ConnectionState::Session(session),
             line => {
                 let (run, carried) = line.release();
-                Line::Session(P::restore(run, terms, &secrets()?, carried)?)
+                ConnectionState::Session(P::restore(run, terms, &secrets()?, carried)?)
             }
         };
-        Ok(Lane { greeted, line })
+        Ok(WorkerEnd { greeted, line })
     }
 
     pub fn session(&mut self) -> Result<&mut dyn StockSession<P>, Error> {
         match &mut self.line {
-            Line::Session(session) => Ok(&mut **session),
-            Line::Nobody(_) => Err(Error::Usage("this worker has no session".into())),
+            ConnectionState::Session(session) => Ok(&mut **session),
+            ConnectionState::Nobody(_) => Err(Error::Usage("this worker has no session".into())),
         }
     }
 
@@ -344,7 +347,7 @@ impl<P: StockProtocol> Lane<P> {
         domain: &'static str,
         head: &[u8; 32],
         number: usize,
-        share: &impl Asked,
+        share: &impl PreprocessingStep,
     ) -> Result<(), Error> {
         let mut digest = Digest::of(domain);
         digest.digest(&self.greeted).digest(head).length(number);

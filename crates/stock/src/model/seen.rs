@@ -6,15 +6,15 @@ use std::marker::PhantomData;
 
 /// The states that a search has visited, each as a hash of 128 bits. Whole states would need too much memory,
 /// and comparing them is most of the search's work.
-pub(super) struct Seen<W> {
+pub(super) struct VisitedStates<W> {
     names: HashSet<u128>,
     states: PhantomData<W>,
 }
 
-impl<W: Hash> Seen<W> {
+impl<W: Hash> VisitedStates<W> {
     /// Makes a set with only this state.
     pub(super) fn from(first: &W) -> Self {
-        let mut seen = Seen { names: HashSet::new(), states: PhantomData };
+        let mut seen = VisitedStates { names: HashSet::new(), states: PhantomData };
         seen.is_new(first);
         seen
     }
@@ -80,13 +80,13 @@ impl Hasher for Name {
 /// States that differ in any bit have different hashes, and equal states have the same.
 #[test]
 fn states_are_told_apart() {
-    let mut seen = Seen::from(&[0u64; 3]);
+    let mut seen = VisitedStates::from(&[0u64; 3]);
     for (word, bit) in (0..3).flat_map(|word| (0..64).map(move |bit| (word, bit))) {
         let mut state = [0; 3];
         state[word] = 1 << bit;
         assert!(seen.is_new(&state) && !seen.is_new(&state), "bit {bit} of word {word}");
     }
     assert_eq!(seen.len(), 1 + 3 * 64);
-    let mut lengths = Seen::from(&vec![0u8; 0]);
+    let mut lengths = VisitedStates::from(&vec![0u8; 0]);
     assert!((1..40).all(|length| lengths.is_new(&vec![0; length])), "lengths");
 }

@@ -1,7 +1,7 @@
 //! A model of workers: two parties make stock in an epoch, with two workers each. The threads of the workers
 //! and of the main connection take their steps in any order. Any check may fail, any worker may be lost, and
 //! either process may die at any time, even after all workers have stored their shares. In another variant,
-//! workers are processes of their own, which may be lost without a report. The model uses the real [`State`].
+//! workers are processes of their own, which may be lost without a report. The model uses the real [`EpochState`].
 //! (The model in the parent module checks that ranges are used once.)
 //!
 //! If a step is completed, every check of every worker has passed at both parties. If a peer can know that a
@@ -60,7 +60,7 @@ struct Party {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct World {
-    logs: [State; 2],
+    logs: [EpochState; 2],
     now: Option<[Party; 2]>,
     begun: bool,
     /// For each party and each step's number, the checks that have passed.
@@ -69,15 +69,15 @@ struct World {
     told: [bool; 2],
 }
 
-fn fill() -> Entry {
-    Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
+fn fill() -> EpochEntry {
+    EpochEntry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: WORKERS as u32 })
 }
 
 /// Returns the log after the step's exposure, whichever worker sends or receives the message first.
-fn exposed(log: &State) -> State {
+fn exposed(log: &EpochState) -> EpochState {
     let mut after = log.clone();
     if !log.is_exposed() && log.burned().is_none() {
-        after.apply(&Entry::Exposed).expect("a step is open");
+        after.apply(&EpochEntry::Exposed).expect("a step is open");
     }
     after
 }
@@ -85,7 +85,7 @@ fn exposed(log: &State) -> State {
 impl World {
     fn new() -> Self {
         World {
-            logs: [State::new(&[3; 32]), State::new(&[3; 32])],
+            logs: [EpochState::new(&[3; 32]), EpochState::new(&[3; 32])],
             now: None,
             begun: false,
             passed: Default::default(),
@@ -176,7 +176,7 @@ impl World {
     /// A check has failed. The connection closes only when the burn is on disk.
     fn burns(&mut self, me: usize) {
         if self.logs[me].burned().is_none() {
-            self.logs[me].apply(&Entry::Burned("the peer cheated".into())).expect("it is not burned");
+            self.logs[me].apply(&EpochEntry::Burned("the peer cheated".into())).expect("it is not burned");
         }
         self.told[me] = true;
     }
@@ -209,7 +209,7 @@ impl World {
                 if matches!(rule, Rule::Makers | Rule::MakersThatCount) {
                     *log = exposed(log);
                 }
-                goes &= rule != Rule::Makers || log.apply(&Entry::Lent).is_ok();
+                goes &= rule != Rule::Makers || log.apply(&EpochEntry::Lent).is_ok();
             }
             (2, _) => {
                 let ready = match rule {
@@ -230,19 +230,19 @@ impl World {
                     if ends.contains(&End::Failed) {
                         return None;
                     }
-                    log.apply(&Entry::Returned).ok()?;
+                    log.apply(&EpochEntry::Returned).ok()?;
                 }
                 // A worker that saw a failed check has burned the epoch before the main thread learns of it.
-                goes = ready && log.apply(&Entry::Stored).is_ok();
+                goes = ready && log.apply(&EpochEntry::Stored).is_ok();
                 say = Some(Message::Stored);
             }
             (3, Some(Message::Stored)) => {
-                goes = log.apply(&Entry::Made).is_ok();
+                goes = log.apply(&EpochEntry::Made).is_ok();
                 say = Some(Message::Head(*log.head()));
             }
             (4, Some(Message::Head(peer))) => {
                 if peer == *log.head() {
-                    goes = log.apply(&Entry::Confirmed).is_ok();
+                    goes = log.apply(&EpochEntry::Confirmed).is_ok();
                 }
             }
             _ => goes = false,
@@ -271,7 +271,7 @@ impl World {
     fn runs(&self) -> Option<World> {
         let mut world = self.clone();
         for log in world.logs.iter_mut().filter(|log| log.is_lent() && log.burned().is_none()) {
-            log.apply(&Entry::Burned("makers had its secrets".into())).ok()?;
+            log.apply(&EpochEntry::Burned("makers had its secrets".into())).ok()?;
         }
         let logs = world.logs.clone();
         let stands = [0, 1].map(|me| logs[me].standing());
@@ -280,16 +280,16 @@ impl World {
             match (logs[me].burned(), logs[1 - me].burned()) {
                 (Some(_), _) => continue,
                 // The peer does not report an epoch that it has burned.
-                (None, Some(_)) => world.logs[me].apply(&Entry::Burned(apart)).ok()?,
+                (None, Some(_)) => world.logs[me].apply(&EpochEntry::Burned(apart)).ok()?,
                 (None, None) => match logs[me].compare(&stands[1 - me]) {
-                    Verdict::Behind(entry) => world.logs[me].apply_named(&entry).ok()?,
-                    Verdict::Apart => world.logs[me].apply(&Entry::Burned(apart)).ok()?,
-                    Verdict::Same | Verdict::Ahead => {}
+                    EpochVerdict::Behind(entry) => world.logs[me].apply_named(&entry).ok()?,
+                    EpochVerdict::Apart => world.logs[me].apply(&EpochEntry::Burned(apart)).ok()?,
+                    EpochVerdict::Same | EpochVerdict::Ahead => {}
                 },
             }
         }
         if let Some(batch) = last_made(&world.logs[0]).map(|number| serial(number, 0)) {
-            let entry = Entry::Use { program: [4; 32], taken: vec![(batch, 1)] };
+            let entry = EpochEntry::Use { program: [4; 32], taken: vec![(batch, 1)] };
             let mut used = world.logs.clone();
             if used.iter_mut().all(|log| log.apply(&entry).is_ok()) {
                 world.logs = used;
@@ -304,7 +304,7 @@ impl World {
             next.extend(self.runs());
             // If a crash came between two writes, the missing entry is written before anything begins.
             let same = self.logs[0].head() == self.logs[1].head();
-            let is_living = |log: &State| log.burned().is_none() && !log.is_used() && !log.is_lent();
+            let is_living = |log: &EpochState| log.burned().is_none() && !log.is_used() && !log.is_lent();
             let living = self.logs.iter().all(is_living);
             if !self.begun && same && living {
                 let party = Party { step: Some(0), said: Vec::new(), ends: [End::Idle; WORKERS] };
@@ -337,11 +337,11 @@ impl World {
 /// was burned.
 fn explore(rule: Rule) -> Result<[usize; 4], Violation> {
     let mut open = vec![World::new()];
-    let mut seen = Seen::from(&open[0]);
+    let mut seen = VisitedStates::from(&open[0]);
     let [mut used, mut given_up, mut burned] = [0; 3];
     while let Some(world) = open.pop() {
         world.check()?;
-        used += usize::from(world.logs.iter().all(State::is_used));
+        used += usize::from(world.logs.iter().all(EpochState::is_used));
         given_up += usize::from(world.logs.iter().any(|log| log.given_up().steps > 0));
         burned += usize::from(world.logs.iter().any(|log| log.burned().is_some()));
         for next in world.successors(rule) {

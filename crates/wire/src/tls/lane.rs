@@ -43,7 +43,7 @@ const LIFE_PERIOD: Duration = Duration::from_millis(500);
 const LINGER: Duration = Duration::from_secs(1);
 
 /// One TLS connection.
-pub(super) struct Lane {
+pub(super) struct TlsLane {
     link: Arc<Link>,
     /// Ciphertext that was read and not processed yet is in `raw[start..end]`.
     raw: Vec<u8>,
@@ -80,7 +80,7 @@ impl Link {
     }
 }
 
-impl Lane {
+impl TlsLane {
     /// Runs the handshake on a new connection; it must end within `timeout`.
     pub fn handshake(socket: TcpStream, connection: Connection, timeout: Duration) -> io::Result<Self> {
         socket.set_nonblocking(false)?;
@@ -90,7 +90,7 @@ impl Lane {
         let mut connection = connection;
         connection.set_buffer_limit(Some(BUFFER_BYTES));
         let tls = Mutex::new(Tls { connection, last_write: Instant::now(), closed: false });
-        let mut lane = Lane {
+        let mut lane = TlsLane {
             link: Arc::new(Link { socket, tls }),
             raw: vec![0; HANDSHAKE_BYTES],
             start: 0,
@@ -124,7 +124,7 @@ impl Lane {
     }
 
     /// Joins these connections as the lanes of one channel.
-    pub fn join(mut lanes: Vec<Lane>) -> io::Result<Vec<Box<dyn Stream>>> {
+    pub fn join(mut lanes: Vec<TlsLane>) -> io::Result<Vec<Box<dyn Stream>>> {
         let links: Vec<_> = lanes.iter().map(|lane| Arc::downgrade(&lane.link)).collect();
         let (alive, ended) = channel();
         std::thread::Builder::new()
@@ -253,7 +253,7 @@ impl Lane {
     }
 }
 
-impl Read for Lane {
+impl Read for TlsLane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // This check precedes the decryption, because rustls answers malformed bytes with a record.
         self.here()?;
@@ -279,7 +279,7 @@ impl Read for Lane {
     }
 }
 
-impl Write for Lane {
+impl Write for TlsLane {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.write_frame(&[], buffer)?;
         Ok(buffer.len())
@@ -291,7 +291,7 @@ impl Write for Lane {
     }
 }
 
-impl Stream for Lane {
+impl Stream for TlsLane {
     fn rearm(&mut self) {
         self.deadline = Instant::now() + self.timeout;
     }
@@ -311,7 +311,7 @@ impl Stream for Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for TlsLane {
     /// Closes the connection in the same way after success and after every kind of error. A fork does not
     /// close it, because the original process still uses it.
     fn drop(&mut self) {

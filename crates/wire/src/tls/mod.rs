@@ -40,7 +40,7 @@ use super::frame::Stream;
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::stop;
-use lane::Lane;
+use lane::TlsLane;
 use lobby::{Lobby, Refusals};
 
 pub use identity::{Identity, PublicKey};
@@ -69,7 +69,7 @@ const TURN: Duration = Duration::from_secs(3);
 
 /// The settings of both kinds of endpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct EndpointOptions {
     /// This side's role; the peer must have the other one.
     pub party: Party,
     /// The wanted number of lanes, 1 to [`MAX_LANES`]; the smaller number of both sides is used.
@@ -97,11 +97,11 @@ pub fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
 }
 
 impl Hello {
-    fn first(options: &Options) -> Hello {
+    fn first(options: &EndpointOptions) -> Hello {
         Hello { version: VERSION, party: options.party, lane: 0, lanes: options.lanes, session: [0; 32] }
     }
 
-    fn visit(options: &Options) -> Hello {
+    fn visit(options: &EndpointOptions) -> Hello {
         Hello { lane: VISIT, ..Hello::first(options) }
     }
 
@@ -123,13 +123,13 @@ impl Hello {
         Some(Hello { version: u16::from_le_bytes([v0, v1]), party, lane, lanes, session })
     }
 
-    fn send(&self, lane: &mut Lane) -> io::Result<()> {
+    fn send(&self, lane: &mut TlsLane) -> io::Result<()> {
         lane.write_all(&self.to_bytes())?;
         lane.flush()
     }
 
     /// Sends the hello with a sheet.
-    fn send_with(&self, lane: &mut Lane, sheet: &[u8]) -> io::Result<()> {
+    fn send_with(&self, lane: &mut TlsLane, sheet: &[u8]) -> io::Result<()> {
         lane.write_all(&self.to_bytes())?;
         lane.write_all(&(sheet.len() as u32).to_le_bytes())?;
         lane.write_all(sheet)?;
@@ -143,7 +143,7 @@ impl Hello {
     }
 
     /// Receives the peer's hello.
-    fn receive(lane: &mut Lane) -> io::Result<Hello> {
+    fn receive(lane: &mut TlsLane) -> io::Result<Hello> {
         let mut bytes = [0; HELLO_BYTES];
         lane.read_exact(&mut bytes)?;
         Hello::from_bytes(bytes)
@@ -175,7 +175,7 @@ impl Hello {
 }
 
 /// Receives the sheet that follows a hello.
-fn receive_sheet(lane: &mut Lane) -> io::Result<Vec<u8>> {
+fn receive_sheet(lane: &mut TlsLane) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     lane.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
@@ -187,7 +187,7 @@ fn receive_sheet(lane: &mut Lane) -> io::Result<Vec<u8>> {
     Ok(sheet)
 }
 
-fn check(identity: &Identity, peer: PublicKey, options: &Options) -> Result<(), Error> {
+fn check(identity: &Identity, peer: PublicKey, options: &EndpointOptions) -> Result<(), Error> {
     if identity.public_key() == peer {
         return Err(Error::Usage(
             "the peer's public key is the same as this party's; each party needs its own key (`brickwork \
@@ -224,7 +224,7 @@ pub fn connect(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
-    options: &Options,
+    options: &EndpointOptions,
 ) -> Result<Channel, Error> {
     meet(address, identity, peer, options, &[]).map(|met| met.channel)
 }
@@ -237,13 +237,13 @@ pub fn meet(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
-    options: &Options,
+    options: &EndpointOptions,
     sheet: &[u8],
 ) -> Result<Met, Error> {
     check(identity, peer, options)?;
     let config = identity.client_config(peer)?;
     let mut hello = Hello::first(options);
-    let greeting = |lane: &mut Lane| exchange(lane, &hello, sheet);
+    let greeting = |lane: &mut TlsLane| exchange(lane, &hello, sheet);
     let Reached { lane: main, at, heard: (answer, theirs) } =
         first_connection(address, &config, options.timeout, greeting)?;
     if !(1..=options.lanes).contains(&answer.lanes) {
@@ -266,10 +266,10 @@ pub fn meet(
         let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
             worker.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()))
         };
-        workers.into_iter().map(join).collect::<io::Result<Vec<Lane>>>()
+        workers.into_iter().map(join).collect::<io::Result<Vec<TlsLane>>>()
     })?;
     let lanes = std::iter::once(main).chain(further).collect();
-    Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: theirs, visits: false })
+    Ok(Met { channel: Channel::new(TlsLane::join(lanes)?), sheet: theirs, visits: false })
 }
 
 /// Visits a listening peer, to compare the descriptions of the run; the peer continues to wait for the real
@@ -281,19 +281,19 @@ pub fn visit(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
-    options: &Options,
+    options: &EndpointOptions,
     sheet: &[u8],
 ) -> Result<Met, Error> {
     check(identity, peer, options)?;
     let (config, hello) = (identity.client_config(peer)?, Hello::visit(options));
-    let greeting = |lane: &mut Lane| exchange(lane, &hello, sheet);
+    let greeting = |lane: &mut TlsLane| exchange(lane, &hello, sheet);
     let Reached { lane, heard: (_, sheet), .. } =
         first_connection(address, &config, options.timeout, greeting)?;
-    Ok(Met { channel: Channel::new(Lane::join(vec![lane])?), sheet, visits: true })
+    Ok(Met { channel: Channel::new(TlsLane::join(vec![lane])?), sheet, visits: true })
 }
 
 /// Greets a listening peer. Returns its answer.
-fn exchange(lane: &mut Lane, hello: &Hello, sheet: &[u8]) -> Result<(Hello, Vec<u8>), Error> {
+fn exchange(lane: &mut TlsLane, hello: &Hello, sheet: &[u8]) -> Result<(Hello, Vec<u8>), Error> {
     hello.send_with(lane, sheet)?;
     let answer = Hello::receive(lane)?;
     hello.agree(&answer)?;
@@ -305,10 +305,10 @@ fn exchange(lane: &mut Lane, hello: &Hello, sheet: &[u8]) -> Result<(Hello, Vec<
     Ok((answer, receive_sheet(lane)?))
 }
 
-fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> io::Result<Lane> {
+fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> io::Result<TlsLane> {
     let name = ServerName::try_from("brickwork").expect("a valid name");
     let connection = ClientConnection::new(config.clone(), name).map_err(io::Error::other)?;
-    Lane::handshake(socket, Connection::Client(connection), timeout)
+    TlsLane::handshake(socket, Connection::Client(connection), timeout)
 }
 
 /// Opens a further lane of a session. A listener with too many connections may close the lane before it has
@@ -316,9 +316,9 @@ fn client(socket: TcpStream, config: &Arc<ClientConfig>, timeout: Duration) -> i
 fn further_lane(
     at: SocketAddr,
     config: &Arc<ClientConfig>,
-    options: &Options,
+    options: &EndpointOptions,
     hello: Hello,
-) -> io::Result<Lane> {
+) -> io::Result<TlsLane> {
     let deadline = Instant::now() + options.timeout;
     loop {
         let opened = TcpStream::connect_timeout(&at, options.timeout)
@@ -357,7 +357,7 @@ fn turn(left: Duration, addresses: usize) -> Duration {
 
 /// A listener that answered.
 struct Reached<T> {
-    lane: Lane,
+    lane: TlsLane,
     at: SocketAddr,
     /// The listener's answer to the greeting.
     heard: T,
@@ -369,7 +369,7 @@ fn first_connection<T>(
     address: &str,
     config: &Arc<ClientConfig>,
     timeout: Duration,
-    greeting: impl Fn(&mut Lane) -> Result<T, Error>,
+    greeting: impl Fn(&mut TlsLane) -> Result<T, Error>,
 ) -> Result<Reached<T>, Error> {
     let deadline = Instant::now() + timeout;
     let mut reason = io::Error::new(ErrorKind::NotFound, "the host name has no address");
@@ -415,7 +415,7 @@ fn first_connection<T>(
 pub struct Listener {
     socket: TcpListener,
     config: Arc<ServerConfig>,
-    options: Options,
+    options: EndpointOptions,
     refusals: Arc<Refusals>,
     waiting: Mutex<Waiting>,
 }
@@ -429,7 +429,7 @@ struct Waiting {
 
 /// A connection whose other end has authenticated as the peer.
 struct Guest {
-    lane: Lane,
+    lane: TlsLane,
     hello: Hello,
     sheet: Vec<u8>,
     session: [u8; 32],
@@ -444,7 +444,7 @@ impl Listener {
         address: &str,
         identity: &Identity,
         peer: PublicKey,
-        options: &Options,
+        options: &EndpointOptions,
     ) -> Result<Self, Error> {
         check(identity, peer, options)?;
         let socket = TcpListener::bind(address).map_err(|e| match e.kind() {
@@ -527,7 +527,7 @@ impl Listener {
                     let answered = answer.send_with(&mut guest.lane, sheet).map_err(Error::from);
                     match answered.and_then(|()| answer.same_version(&guest.hello)) {
                         Ok(()) => {
-                            let channel = Channel::new(Lane::join(vec![guest.lane])?);
+                            let channel = Channel::new(TlsLane::join(vec![guest.lane])?);
                             return Ok(Met { channel, sheet: guest.sheet, visits: true });
                         }
                         Err(e) => warn!("refused a peer that came only to compare: {e}"),
@@ -537,7 +537,7 @@ impl Listener {
             }
         };
         here.agree(&main.hello)?;
-        let mut further: Vec<Option<Lane>> =
+        let mut further: Vec<Option<TlsLane>> =
             (1..here.lanes.min(main.hello.lanes).max(1)).map(|_| None).collect();
         let deadline = Instant::now() + self.options.timeout;
         while further.iter().any(Option::is_none) {
@@ -564,7 +564,7 @@ impl Listener {
             }
         }
         let lanes = std::iter::once(main.lane).chain(further.into_iter().flatten()).collect();
-        Ok(Met { channel: Channel::new(Lane::join(lanes)?), sheet: main.sheet, visits: false })
+        Ok(Met { channel: Channel::new(TlsLane::join(lanes)?), sheet: main.sheet, visits: false })
     }
 
     /// Accepts pending connections and starts their handshakes.
@@ -602,7 +602,7 @@ impl Listener {
 
 fn greet(socket: TcpStream, config: Arc<ServerConfig>, timeout: Duration) -> io::Result<Guest> {
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-    let mut lane = Lane::handshake(socket, Connection::Server(connection), timeout)?;
+    let mut lane = TlsLane::handshake(socket, Connection::Server(connection), timeout)?;
     let hello = Hello::receive(&mut lane)?;
     let sheet = if hello.has_sheet() { receive_sheet(&mut lane)? } else { Vec::new() };
     let session = lane.session()?;

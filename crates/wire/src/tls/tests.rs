@@ -18,34 +18,34 @@ fn two() -> Two {
     Two { garbler: Identity::generate().unwrap().0, evaluator: Identity::generate().unwrap().0 }
 }
 
-fn options(party: Party) -> Options {
-    Options { party, lanes: 1, timeout: Duration::from_secs(20) }
+fn options(party: Party) -> EndpointOptions {
+    EndpointOptions { party, lanes: 1, timeout: Duration::from_secs(20) }
 }
 
 /// Options with short timeouts, for tests of failures.
-fn short(party: Party) -> Options {
-    Options { timeout: Duration::from_millis(300), ..options(party) }
+fn short(party: Party) -> EndpointOptions {
+    EndpointOptions { timeout: Duration::from_millis(300), ..options(party) }
 }
 
 /// Sends a hello, with an empty sheet if it has one.
-fn say(hello: Hello, lane: &mut Lane) -> io::Result<()> {
+fn say(hello: Hello, lane: &mut TlsLane) -> io::Result<()> {
     if hello.has_sheet() { hello.send_with(lane, &[]) } else { hello.send(lane) }
 }
 
 impl Two {
-    fn listener(&self, options: Options) -> (Listener, String) {
+    fn listener(&self, options: EndpointOptions) -> (Listener, String) {
         let listener =
             Listener::bind("127.0.0.1:0", &self.garbler, self.evaluator.public_key(), &options).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         (listener, address)
     }
 
-    fn connect(&self, address: &str, options: Options) -> Result<Channel, Error> {
+    fn connect(&self, address: &str, options: EndpointOptions) -> Result<Channel, Error> {
         connect(address, &self.evaluator, self.garbler.public_key(), &options)
     }
 
     /// Makes a channel: the listening garbler's end, and the connecting evaluator's end.
-    fn pair(&self, garbler: Options, evaluator: Options) -> (Channel, Channel) {
+    fn pair(&self, garbler: EndpointOptions, evaluator: EndpointOptions) -> (Channel, Channel) {
         let (listener, address) = self.listener(garbler);
         thread::scope(|scope| {
             let listening = scope.spawn(|| listener.accept().unwrap());
@@ -66,8 +66,8 @@ fn kind<T>(result: Result<T, Error>) -> ErrorKind {
 fn messages_and_bulk_cross_the_network() {
     let parties = two();
     let (mut a, mut b) = parties.pair(
-        Options { lanes: 4, ..options(Party::Garbler) },
-        Options { lanes: 3, ..options(Party::Evaluator) },
+        EndpointOptions { lanes: 4, ..options(Party::Garbler) },
+        EndpointOptions { lanes: 3, ..options(Party::Evaluator) },
     );
     assert_eq!((a.lanes(), b.lanes()), (3, 3));
     let data: Vec<u8> = (0..4 * MAX_FRAME_BYTES + 17).map(|i| (i % 251) as u8).collect();
@@ -153,15 +153,15 @@ fn bound() -> (TcpListener, String) {
 }
 
 /// Makes a connection of the evaluator that has not sent a hello yet.
-fn raw(parties: &Two, address: &str) -> Lane {
+fn raw(parties: &Two, address: &str) -> TlsLane {
     let config = parties.evaluator.client_config(parties.garbler.public_key()).unwrap();
     client(TcpStream::connect(address).unwrap(), &config, Duration::from_secs(20)).unwrap()
 }
 
 /// Makes the listening garbler's end of a connection, before any hello.
-fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
+fn handshake(parties: &Two, socket: TcpStream) -> io::Result<TlsLane> {
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
-    Lane::handshake(
+    TlsLane::handshake(
         socket,
         Connection::Server(ServerConnection::new(config).unwrap()),
         Duration::from_secs(20),
@@ -169,7 +169,7 @@ fn handshake(parties: &Two, socket: TcpStream) -> io::Result<Lane> {
 }
 
 /// Makes both ends of such a connection, the garbler's first.
-fn ends(parties: &Two) -> (Lane, Lane) {
+fn ends(parties: &Two) -> (TlsLane, TlsLane) {
     let (listener, address) = bound();
     thread::scope(|scope| {
         let listening = scope.spawn(|| handshake(parties, listener.accept().unwrap().0).unwrap());
@@ -204,7 +204,7 @@ fn each_connection_has_a_session_of_its_own() {
 #[test]
 fn replayed_and_foreign_lanes_are_refused() {
     let parties = two();
-    let (listener, address) = parties.listener(Options { lanes: 3, ..options(Party::Garbler) });
+    let (listener, address) = parties.listener(EndpointOptions { lanes: 3, ..options(Party::Garbler) });
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
@@ -233,8 +233,11 @@ fn replayed_and_foreign_lanes_are_refused() {
 #[test]
 fn missing_lanes_hit_the_deadline() {
     let parties = two();
-    let (listener, address) =
-        parties.listener(Options { lanes: 2, timeout: Duration::from_secs(1), ..options(Party::Garbler) });
+    let (listener, address) = parties.listener(EndpointOptions {
+        lanes: 2,
+        timeout: Duration::from_secs(1),
+        ..options(Party::Garbler)
+    });
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept());
         let mut main = raw(&parties, &address);
@@ -385,7 +388,7 @@ fn who_is_turned_away_tries_again() {
     let (socket, address) = bound();
     let config = parties.garbler.server_config(parties.evaluator.public_key()).unwrap();
     let (evaluator, garbler) = (&parties.evaluator, parties.garbler.public_key());
-    let options = Options { lanes: 2, ..options(Party::Evaluator) };
+    let options = EndpointOptions { lanes: 2, ..options(Party::Evaluator) };
     let next = || greet(socket.accept().unwrap().0, config.clone(), Duration::from_secs(20)).unwrap();
     let answer =
         |guest: &mut Guest| say(Hello { party: Party::Garbler, ..guest.hello }, &mut guest.lane).unwrap();
@@ -423,7 +426,7 @@ fn bad_arguments_are_refused() {
     let Two { garbler, evaluator } = two();
     let (own, other) = (garbler.public_key(), evaluator.public_key());
     for (peer, lanes) in [(own, 1), (other, 0), (other, MAX_LANES + 1)] {
-        let options = Options { lanes, ..short(Party::Garbler) };
+        let options = EndpointOptions { lanes, ..short(Party::Garbler) };
         let errors = [
             connect("127.0.0.1:1", &garbler, peer, &options).err(),
             visit("127.0.0.1:1", &garbler, peer, &options, &[]).err(),
@@ -434,8 +437,8 @@ fn bad_arguments_are_refused() {
 }
 
 /// Returns the garbler's end of a channel whose peer behaves as the test wants.
-fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, Lane) {
-    let (listener, address) = parties.listener(Options { timeout, ..options(Party::Garbler) });
+fn with_odd_peer(parties: &Two, timeout: Duration) -> (Channel, TlsLane) {
+    let (listener, address) = parties.listener(EndpointOptions { timeout, ..options(Party::Garbler) });
     thread::scope(|scope| {
         let listening = scope.spawn(|| listener.accept().unwrap());
         let mut main = raw(parties, &address);
@@ -466,7 +469,7 @@ fn with_odd_listener(lanes: u8, answer: impl Fn(usize, Hello) -> Hello + Sync) -
                 kept.push(guest);
             }
         });
-        let result = parties.connect(&address, Options { lanes, ..options(Party::Evaluator) });
+        let result = parties.connect(&address, EndpointOptions { lanes, ..options(Party::Evaluator) });
         // More connections end the listener's wait, if the connecting party opened too few.
         (0..lanes).for_each(|_| drop(TcpStream::connect(&address)));
         result
@@ -575,7 +578,7 @@ fn an_orderly_end_is_too_early() {
 #[test]
 fn who_has_nothing_to_say_gives_signs_of_life() {
     let (lane, mut peer) = ends(&two());
-    let lanes = Lane::join(vec![lane]).unwrap();
+    let lanes = TlsLane::join(vec![lane]).unwrap();
     let mut sign = [0; SIGN_OF_LIFE.len()];
     peer.read_exact(&mut sign).unwrap();
     assert_eq!(sign, SIGN_OF_LIFE);
@@ -647,7 +650,7 @@ fn a_peer_that_takes_nothing_hits_the_deadline() {
 #[test]
 fn a_busy_peer_is_not_taken_for_a_stalled_one() {
     let parties = two();
-    let busy = Options { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
+    let busy = EndpointOptions { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
     let (mut a, mut b) = parties.pair(busy, options(Party::Evaluator));
     thread::scope(|scope| {
         let waiting = scope.spawn(move || a.receive(TAG, 1).map(|message| (message, a.received_bytes())));
@@ -661,7 +664,7 @@ fn a_busy_peer_is_not_taken_for_a_stalled_one() {
 #[test]
 fn a_writer_waits_for_a_busy_reader() {
     let parties = two();
-    let busy = Options { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
+    let busy = EndpointOptions { timeout: Duration::from_millis(1500), ..options(Party::Garbler) };
     let (mut a, mut b) = parties.pair(busy, options(Party::Evaluator));
     let data: Vec<u8> = (0..32 * MAX_FRAME_BYTES).map(|i| (i % 249) as u8).collect();
     thread::scope(|scope| {
@@ -712,8 +715,8 @@ fn throughput() {
     let parties = two();
     for lanes in [1, 2] {
         let (mut a, mut b) = parties.pair(
-            Options { lanes, ..options(Party::Garbler) },
-            Options { lanes, ..options(Party::Evaluator) },
+            EndpointOptions { lanes, ..options(Party::Garbler) },
+            EndpointOptions { lanes, ..options(Party::Evaluator) },
         );
         let data: Vec<u8> = (0..32usize << 20).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect();
         let mut copy = vec![0; data.len()];

@@ -15,26 +15,26 @@ use std::path::{Path, PathBuf};
 use brickwork::circuit::Program;
 use brickwork::cut::Cut;
 use brickwork::engine::machine;
-use brickwork::engine::request::{Parameters, Protocol};
+use brickwork::engine::request::{AgreedParameters, Protocol};
 use brickwork::program::repeated;
 use brickwork::{duplo, resources, system};
-use brickwork_cli::parts::{Choice, Failure, Report, Resources};
+use brickwork_cli::parts::{Failure, ProtocolFlags, Report, ResourceFlags};
 use brickwork_report::chart;
 use brickwork_report::words::{bytes, thousands};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::rows::{Row, Table, rows, table_name};
-use self::show::{COLUMNS, COLUMNS_OF_BYTES, COLUMNS_OF_PLAN, Done, charts, table_4};
-use crate::runs::{Measured, Setting};
+use self::rows::{PaperRow, PaperTable, rows, table_name};
+use self::show::{COLUMNS, COLUMNS_OF_BYTES, COLUMNS_OF_PLAN, MeasuredRow, charts, table_4};
+use crate::runs::{MeasuredRuns, Setting};
 use crate::table::{say, skipped, table};
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
-pub struct Arguments {
+pub struct BenchPapersFlags {
     /// The tables and figures to reproduce; all by default
-    tables: Vec<Table>,
+    tables: Vec<PaperTable>,
     /// The file of measured rows; rows that it already has are not measured again
     #[arg(long, value_name = "FILE", default_value = "brickwork-papers.jsonl")]
     results: PathBuf,
@@ -52,29 +52,29 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
-    resources: Resources,
+    resources: ResourceFlags,
     #[command(flatten)]
-    choice: Choice,
+    choice: ProtocolFlags,
 }
 
 /// A measured row, as a line of the file of results.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptRow {
     pub key: String,
-    pub measured: Measured,
+    pub measured: MeasuredRuns,
 }
 
-impl Kept {
+impl KeptRow {
     /// Reads the lines of a file. A line that was incomplete when the measurement was interrupted is left
     /// out.
-    pub fn lines(text: &str) -> Vec<Kept> {
+    pub fn lines(text: &str) -> Vec<KeptRow> {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 }
 
 /// The rows that were measured before.
 struct Results {
-    kept: Vec<Kept>,
+    kept: Vec<KeptRow>,
     file: File,
 }
 
@@ -82,7 +82,7 @@ impl Results {
     fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::cannot_write(path, &e);
         let kept = match fs::read_to_string(path) {
-            Ok(text) => Kept::lines(&text),
+            Ok(text) => KeptRow::lines(&text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Failure::cannot_read(&path.display().to_string(), &e)),
         };
@@ -97,8 +97,8 @@ impl Results {
     fn row(
         &mut self,
         key: String,
-        measure: impl FnOnce() -> Result<Result<Measured, String>, Failure>,
-    ) -> Result<Result<Measured, String>, Failure> {
+        measure: impl FnOnce() -> Result<Result<MeasuredRuns, String>, Failure>,
+    ) -> Result<Result<MeasuredRuns, String>, Failure> {
         if let Some(kept) = self.kept.iter().find(|kept| kept.key == key) {
             return Ok(Ok(kept.measured.clone()));
         }
@@ -106,7 +106,7 @@ impl Results {
             Ok(measured) => measured,
             Err(why) => return Ok(Err(why)),
         };
-        let line = format!("{}\n", json!(Kept { key, measured }));
+        let line = format!("{}\n", json!(KeptRow { key, measured }));
         self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
             Failure::other(
                 format!("cannot write the results: {}", system::explained(&e).0),
@@ -114,14 +114,14 @@ impl Results {
             )
         })?;
         // The numbers are those that will be read the next time.
-        self.kept.extend(Kept::lines(&line));
+        self.kept.extend(KeptRow::lines(&line));
         let kept = self.kept.last().ok_or_else(|| Failure::fault("a row cannot be read again"))?;
         Ok(Ok(kept.measured.clone()))
     }
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    let wanted = |table: Table| arguments.tables.is_empty() || arguments.tables.contains(&table);
+pub fn run(arguments: &BenchPapersFlags, quiet: bool) -> Result<Report, Failure> {
+    let wanted = |table: PaperTable| arguments.tables.is_empty() || arguments.tables.contains(&table);
     let mut results = Results::open(&arguments.results)?;
     let (mut done, mut left_out) = (Vec::new(), Vec::new());
     for row in rows().into_iter().filter(|row| wanted(row.table)) {
@@ -129,20 +129,20 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         match results.row(key, || measured(&row, arguments))? {
             Ok(measured) => {
                 say(quiet, &format!("{}: {:.1} ms", row.name(), 1e3 * measured.seconds));
-                done.push(Done { row, measured });
+                done.push(MeasuredRow { row, measured });
             }
             Err(why) => left_out.push(json!({ "row": row.name(), "why": why })),
         }
     }
-    let bytes = if wanted(Table::Table4) { table_4()? } else { Vec::new() };
+    let bytes = if wanted(PaperTable::Table4) { table_4()? } else { Vec::new() };
     if let Some(path) = &arguments.svg {
         fs::write(path, chart::document(&charts(&done))).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     let mut human = String::new();
-    for &of in Table::value_variants() {
-        let rows: Vec<_> = done.iter().filter(|done| done.row.table == of).map(Done::shown).collect();
+    for &of in PaperTable::value_variants() {
+        let rows: Vec<_> = done.iter().filter(|done| done.row.table == of).map(MeasuredRow::shown).collect();
         let (name, columns) = match of {
-            Table::Plan => ("milliseconds of a run, and predicted by measured", &COLUMNS_OF_PLAN[..]),
+            PaperTable::Plan => ("milliseconds of a run, and predicted by measured", &COLUMNS_OF_PLAN[..]),
             _ => ("milliseconds and megabytes of one execution", &COLUMNS[..]),
         };
         if !rows.is_empty() {
@@ -154,12 +154,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         human += &table(&COLUMNS_OF_BYTES, &bytes);
     }
     human += &skipped(&left_out);
-    let rows: Vec<_> = done.iter().map(Done::json).collect();
+    let rows: Vec<_> = done.iter().map(MeasuredRow::json).collect();
     Ok(Report::new(json!({ "rows": rows, "bytes": bytes, "skipped": left_out }), human))
 }
 
 /// Returns a row's measurement, or the reason why it is skipped.
-fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Measured, String>, Failure> {
+fn measured(row: &PaperRow, arguments: &BenchPapersFlags) -> Result<Result<MeasuredRuns, String>, Failure> {
     let gates = row.workload.and_gates() * u64::from(row.executions);
     if arguments.largest.is_some_and(|largest| gates > largest) {
         return Ok(Err(format!("{} AND gates", thousands(gates))));
@@ -173,15 +173,20 @@ fn measured(row: &Row, arguments: &Arguments) -> Result<Result<Measured, String>
         return Ok(Err(why));
     }
     let executions = (row.executions > 1).then_some(row.executions);
-    let parameters = Parameters { security: Some(40), executions, ..Parameters::new(Protocol::DUPLO) };
-    let Arguments { resources, choice, rounds, .. } = arguments;
+    let parameters =
+        AgreedParameters { security: Some(40), executions, ..AgreedParameters::new(Protocol::DUPLO) };
+    let BenchPapersFlags { resources, choice, rounds, .. } = arguments;
     let setting = Setting { resources, line: row.link, buckets: choice.buckets, rounds: *rounds };
     setting.measure(&program.into(), parameters, &Cut::Given).map(Ok)
 }
 
 /// Returns the reason why a row cannot run on this machine, or not within the time that is allowed.
-fn too_much(row: &Row, program: &Program, arguments: &Arguments) -> Result<Option<String>, Failure> {
-    let Arguments { resources: own, choice, rounds, longest, .. } = arguments;
+fn too_much(
+    row: &PaperRow,
+    program: &Program,
+    arguments: &BenchPapersFlags,
+) -> Result<Option<String>, Failure> {
+    let BenchPapersFlags { resources: own, choice, rounds, longest, .. } = arguments;
     let repeated = repeated(program, Some(row.executions))?;
     let machine = machine::measured(false, || {})?.with_threads(own.threads);
     let link = row.link.with_lanes(own.lanes);

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, matrix, papers};
-use brickwork::engine::request::{Buckets, LinkSpeed};
-use brickwork_cli::parts::Resources;
+use brickwork::engine::request::{BucketChoice, LinkSpeed};
+use brickwork_cli::parts::ResourceFlags;
 use clap::ValueEnum;
 
 /// A table or figure of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Table {
+pub enum PaperTable {
     /// Random programs of 2^n AND gates, cut into slots of 2^t
     Figure1,
     /// AES-128 and CBC-MAC-16, cut in several ways
@@ -91,8 +91,8 @@ const WAN: LinkSpeed = LinkSpeed { bits_per_second: Some(200_000_000), rtt: Dura
 /// A row of a table, with the paper's milliseconds of an execution: before its inputs are known, and from
 /// then on.
 #[derive(Clone, Copy)]
-pub struct Row {
-    pub table: Table,
+pub struct PaperRow {
+    pub table: PaperTable,
     pub workload: Workload,
     pub executions: u32,
     pub link: LinkSpeed,
@@ -102,22 +102,22 @@ pub struct Row {
 /// If `paper` holds only one number, it is the whole time.
 pub const WHOLE: f64 = 0.0;
 
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<PaperRow> {
     let mut rows = Vec::new();
     let mut row = |table, workload, executions, link, paper| {
-        rows.push(Row { table, workload, executions, link, paper })
+        rows.push(PaperRow { table, workload, executions, link, paper })
     };
     for n in (10..=20).step_by(2) {
         for t in (0..=n).step_by(2) {
-            row(Table::Figure1, Workload::Random { n, t }, 1, LAN, None);
+            row(PaperTable::Figure1, Workload::Random { n, t }, 1, LAN, None);
         }
     }
     for executions in [1, 32, 128] {
         for workload in [Workload::Aes, Workload::AesIn(3), Workload::AesIn(5)] {
-            row(Table::Figure2, workload, executions, LAN, None);
+            row(PaperTable::Figure2, workload, executions, LAN, None);
         }
         for each in [1, 2, 4, 8, 16] {
-            row(Table::Figure2, Workload::CbcMac { blocks: 16, each }, executions, LAN, None);
+            row(PaperTable::Figure2, Workload::CbcMac { blocks: 16, each }, executions, LAN, None);
         }
     }
     for (k, executions) in [1, 32, 128].into_iter().enumerate() {
@@ -127,7 +127,7 @@ pub fn rows() -> Vec<Row> {
             (8, [52_334.0, 9_615.0, 7_324.0]),
         ];
         for (block, times) in paper.into_iter().chain([(16, [351_002.0, 11_338.0, 9_298.0])]) {
-            row(Table::Table1, Workload::Matrix { block }, executions, LAN, Some([times[k], WHOLE]));
+            row(PaperTable::Table1, Workload::Matrix { block }, executions, LAN, Some([times[k], WHOLE]));
         }
     }
     let (cbc, product) = (Workload::CbcMac { blocks: 16, each: 1 }, Workload::Matrix { block: 2 });
@@ -145,7 +145,7 @@ pub fn rows() -> Vec<Row> {
         for (workload, times) in paper {
             for (executions, times) in [1, 32, 128, 1024].into_iter().zip(times) {
                 let paper = Some(times).filter(|times| !times[0].is_nan());
-                row(Table::Table2, workload, executions, link, paper);
+                row(PaperTable::Table2, workload, executions, link, paper);
             }
         }
     }
@@ -155,13 +155,13 @@ pub fn rows() -> Vec<Row> {
         [[12_269.0, 656.0], [15_039.0, 698.0], [19_089.0, 793.0], [27_093.0, 910.0], [81_883.0, 1_733.0]];
     for (link, paper) in [(LAN, lan), (WAN, wan)] {
         for (blocks, times) in blocks.into_iter().zip(paper) {
-            row(Table::Table3, Workload::CbcMac { blocks, each: 1 }, 1, link, Some(times));
+            row(PaperTable::Table3, Workload::CbcMac { blocks, each: 1 }, 1, link, Some(times));
         }
     }
     let several = [1, 32, 128, 1024].map(|executions| (Workload::Aes, executions));
     for link in [LOOPBACK, LAN, WAN] {
         for (workload, executions) in several.into_iter().chain([(cbc, 1), (product, 1)]) {
-            row(Table::Plan, workload, executions, link, None);
+            row(PaperTable::Plan, workload, executions, link, None);
         }
     }
     for (t, programs) in [
@@ -170,11 +170,11 @@ pub fn rows() -> Vec<Row> {
         (16, &[(17, 1), (20, 1), (23, 1), (24, 6)]),
     ] {
         for &(n, executions) in programs {
-            row(Table::Scale, Workload::Random { n, t }, executions, LOOPBACK, None);
+            row(PaperTable::Scale, Workload::Random { n, t }, executions, LOOPBACK, None);
         }
     }
     for executions in [1, 16, 128, 1024, 4096, 15_625] {
-        row(Table::Scale, Workload::Aes, executions, LOOPBACK, None);
+        row(PaperTable::Scale, Workload::Aes, executions, LOOPBACK, None);
     }
     rows
 }
@@ -184,7 +184,7 @@ pub fn rows() -> Vec<Row> {
 pub const BYTES: [(u32, [f64; 2]); 4] =
     [(1, [12.94, 19.36]), (32, [2.60, 18.97]), (128, [1.96, 18.96]), (1024, [1.59, 18.96])];
 
-impl Row {
+impl PaperRow {
     /// Returns a name for people.
     pub fn name(&self) -> String {
         let (table, link) = (table_name(self.table), self.link_name());
@@ -200,9 +200,9 @@ impl Row {
     }
 
     /// Returns the key by which a row with this number of rounds is found in the file of results.
-    pub fn key(&self, rounds: u32, resources: &Resources, buckets: Buckets) -> String {
+    pub fn key(&self, rounds: u32, resources: &ResourceFlags, buckets: BucketChoice) -> String {
         let threads = resources.threads.map_or("all".into(), |threads| threads.to_string());
-        let buckets = if buckets == Buckets::Standard { "standard" } else { "fastest" };
+        let buckets = if buckets == BucketChoice::Standard { "standard" } else { "fastest" };
         format!(
             "{}, {}, N = {}, {}, {rounds} rounds, {threads} threads, {} lanes, --buckets={buckets}",
             env!("CARGO_PKG_VERSION"),
@@ -214,7 +214,7 @@ impl Row {
     }
 }
 
-pub fn table_name(table: Table) -> String {
+pub fn table_name(table: PaperTable) -> String {
     table.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 

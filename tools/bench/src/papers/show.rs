@@ -3,22 +3,22 @@
 use brickwork::circuit::library::aes;
 use brickwork::{duplo, plan};
 use brickwork_cli::parts::Failure;
-use brickwork_report::chart::{Axis, Chart, Point, Series};
+use brickwork_report::chart::{Axis, Chart, ChartSeries, CurvePoint};
 use serde_json::{Value, json};
 
-use super::rows::{BYTES, Row, Table, WHOLE, Workload, table_name};
-use crate::runs::{Measured, Phase};
-use crate::table::{Column, Form, MS};
+use super::rows::{BYTES, PaperRow, PaperTable, WHOLE, Workload, table_name};
+use crate::runs::{MeasuredRuns, Phase};
+use crate::table::{Form, MS, TableColumn};
 
 const BEFORE: [&str; 4] = ["setup", "preprocess", "prepare", "build"];
 
 /// A row and its measurement.
-pub struct Done {
-    pub row: Row,
-    pub measured: Measured,
+pub struct MeasuredRow {
+    pub row: PaperRow,
+    pub measured: MeasuredRuns,
 }
 
-pub const COLUMNS: [Column; 7] = [
+pub const COLUMNS: [TableColumn; 7] = [
     ("program", "/program", Form::Word),
     ("link", "/link", Form::Word),
     ("paper", "/paper_milliseconds", Form::Made(paper)),
@@ -38,7 +38,7 @@ fn paper(row: &Value) -> String {
 }
 
 /// The columns of the comparison of predictions and runs. Ratios are of the predicted by the measured.
-pub const COLUMNS_OF_PLAN: [Column; 14] = [
+pub const COLUMNS_OF_PLAN: [TableColumn; 14] = [
     ("program", "/program", Form::Word),
     ("link", "/link", Form::Word),
     ("N", "/executions", Form::Count),
@@ -58,7 +58,7 @@ pub const COLUMNS_OF_PLAN: [Column; 14] = [
 /// The smallest part of the whole that a phase must have to be compared.
 const LEAST_SHARE: f64 = 0.03;
 
-impl Done {
+impl MeasuredRow {
     /// Returns the sums of a number of each phase before the inputs are known, and after that.
     fn split(&self, of: impl Fn(&Phase) -> f64) -> [f64; 2] {
         let mut sums = [0.0; 2];
@@ -74,7 +74,7 @@ impl Done {
 
     /// Returns the row for a table: that of the JSON, and the numbers that only a table has.
     pub fn shown(&self) -> Value {
-        let Done { row, measured } = self;
+        let MeasuredRow { row, measured } = self;
         let mut shown = self.json();
         shown["megabytes"] = json!(self.split(|phase| phase.garbler_sent_bytes).iter().sum::<f64>() / 1e6);
         let Some(predicted) = &measured.predicted else { return shown };
@@ -96,7 +96,7 @@ impl Done {
 
     /// Returns the row for the JSON of the command.
     pub fn json(&self) -> Value {
-        let Done { row, measured } = self;
+        let MeasuredRow { row, measured } = self;
         let [before, after] = self.milliseconds();
         let cut = match row.workload {
             Workload::Random { n, t } => json!({ "and_gates_log2": n, "slot_log2": t }),
@@ -126,7 +126,7 @@ impl Done {
 }
 
 /// The columns of bytes to the evaluator of one AES-128.
-pub const COLUMNS_OF_BYTES: [Column; 5] = [
+pub const COLUMNS_OF_BYTES: [TableColumn; 5] = [
     ("N", "/executions", Form::Count),
     ("MB before", "/before_bytes", Form::Scaled(1e-6, 3)),
     ("kB after", "/after_bytes", Form::Scaled(1e-3, 3)),
@@ -158,13 +158,13 @@ pub fn table_4() -> Result<Vec<Value>, Failure> {
 }
 
 /// Returns the figures: time by the size of a component.
-pub fn charts(done: &[Done]) -> Vec<Chart> {
-    let chart = |title: &str, x: Axis, table: Table, by: &dyn Fn(&Row) -> Option<(String, u32)>| {
-        let mut series: Vec<Series> = Vec::new();
+pub fn charts(done: &[MeasuredRow]) -> Vec<Chart> {
+    let chart = |title: &str, x: Axis, table: PaperTable, by: &dyn Fn(&PaperRow) -> Option<(String, u32)>| {
+        let mut series: Vec<ChartSeries> = Vec::new();
         for done in done.iter().filter(|done| done.row.table == table) {
             let Some((name, at)) = by(&done.row) else { continue };
             let milliseconds: f64 = done.milliseconds().iter().sum();
-            let point = Point {
+            let point = CurvePoint {
                 x: at.into(),
                 y: milliseconds,
                 title: format!("{}: {milliseconds:.1} ms", done.row.workload.name()),
@@ -173,36 +173,41 @@ pub fn charts(done: &[Done]) -> Vec<Chart> {
             };
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series { name, points: vec![point] }),
+                None => series.push(ChartSeries { name, points: vec![point] }),
             }
         }
         Chart { title: title.into(), x, y: Axis::logarithmic("milliseconds of an execution"), series }
     };
-    let executions = |row: &Row| format!("N = {}", row.executions);
-    let random = |row: &Row| match row.workload {
+    let executions = |row: &PaperRow| format!("N = {}", row.executions);
+    let random = |row: &PaperRow| match row.workload {
         Workload::Random { n, t } => Some((format!("2^{n} AND gates"), t)),
         _ => None,
     };
-    let kinds = |row: &Row| match row.workload {
+    let kinds = |row: &PaperRow| match row.workload {
         Workload::Aes => Some((executions(row), 1)),
         Workload::AesIn(kinds) => Some((executions(row), kinds)),
         _ => None,
     };
-    let cbc = |row: &Row| match row.workload {
+    let cbc = |row: &PaperRow| match row.workload {
         Workload::CbcMac { each, .. } => Some((executions(row), each)),
         _ => None,
     };
-    let product = |row: &Row| match row.workload {
+    let product = |row: &PaperRow| match row.workload {
         Workload::Matrix { block } => Some((executions(row), block)),
         _ => None,
     };
     let slots = Axis::linear("t: 2^t AND gates a slot");
     let sides = Axis::linear("side of a block");
     vec![
-        chart("Figure 1: random programs", slots, Table::Figure1, &random),
-        chart("AES-128 in 1, 3 and 5 kinds of components", Axis::linear("kinds"), Table::Figure2, &kinds),
-        chart("Figure 2: CBC-MAC-16", Axis::linear("blocks a component"), Table::Figure2, &cbc),
-        chart("Figure 3 and table 1: product of 16 x 16 matrices", sides, Table::Table1, &product),
+        chart("Figure 1: random programs", slots, PaperTable::Figure1, &random),
+        chart(
+            "AES-128 in 1, 3 and 5 kinds of components",
+            Axis::linear("kinds"),
+            PaperTable::Figure2,
+            &kinds,
+        ),
+        chart("Figure 2: CBC-MAC-16", Axis::linear("blocks a component"), PaperTable::Figure2, &cbc),
+        chart("Figure 3 and table 1: product of 16 x 16 matrices", sides, PaperTable::Table1, &product),
     ]
 }
 

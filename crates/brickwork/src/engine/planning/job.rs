@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::request::RunRequest;
 use super::super::ways::Protocols;
-use super::super::work::Estimate;
+use super::super::work::RunEstimate;
 use crate::cut::CutChoice;
 use crate::failure::Error;
 use crate::plan::{self, Lanes, Link, Machine, Makespan, Memory, Stretch, Surroundings};
@@ -18,7 +18,7 @@ use crate::program::{Program, gates_within};
 
 /// A job of many lanes (docs/guides/clusters.md). Each lane is a worker with its own network and cores.
 #[derive(Clone, Debug)]
-pub struct JobRequest {
+pub struct LanesRequest {
     /// The numbers of workers to compare.
     pub workers: Vec<u32>,
     /// Rows of the whole table, each an execution of the program.
@@ -35,9 +35,9 @@ pub struct JobRequest {
     pub spread: f64,
 }
 
-impl Default for JobRequest {
+impl Default for LanesRequest {
     fn default() -> Self {
-        JobRequest {
+        LanesRequest {
             workers: Vec::new(),
             rows: 0,
             partition_rows: 64,
@@ -89,7 +89,7 @@ fn within<T: PartialOrd + fmt::Display>(flag: &str, number: T, [least, most]: [T
     }
 }
 
-impl JobRequest {
+impl LanesRequest {
     fn check(&self) -> Result<(), Error> {
         self.workers.iter().try_for_each(|&workers| within("--workers", workers, [1, 4096]))?;
         within("--rows", self.rows, [1, 1 << 40])?;
@@ -107,7 +107,7 @@ impl JobRequest {
         &self,
         program: &Program,
         run: &RunRequest<Protocols>,
-        Estimate { machine, link, .. }: &Estimate,
+        RunEstimate { machine, link, .. }: &RunEstimate,
     ) -> Result<JobPlan, Error> {
         self.check()?;
         let program = match &run.cut {
@@ -136,8 +136,9 @@ impl JobRequest {
         for &workers in &self.workers {
             let retries = workers.div_ceil(4);
             let shares = workers + retries;
-            let share = Security::shared(security, shares)
-                .ok_or_else(|| Error::fault("the promise is divided into too many shares"))?;
+            let share = Security::shared(security, shares).ok_or_else(|| {
+                Error::fault("the promise is divided into the promise is divided into too many shares")
+            })?;
             let part = u64::from(partitions.div_ceil(workers));
             let filling = script_of_filling(&program, part * of_partition, share)?;
             let cost = plan::predict(&filling, machine, link);

@@ -15,12 +15,12 @@ use brickwork_session::{Model, Promise};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 
-use super::cuts::{self, Decomposition, Pricing};
+use super::cuts::{self, PricedCut, Pricing};
 use super::machine;
 use super::protocols::{self, Only};
-use super::request::{Buckets, Protocol, RunRequest};
+use super::request::{BucketChoice, Protocol, RunRequest};
 use super::ways::{Protocols, RunPart, Ways};
-use super::work::Estimate;
+use super::work::RunEstimate;
 use crate::cut::Cut;
 use crate::failure::Error;
 use crate::page::{self, Page};
@@ -28,8 +28,8 @@ use crate::plan::{Cost, Link, Machine, Memory};
 use crate::program::Program;
 use crate::resources;
 
-pub use job::{JobPlan, JobRequest};
-pub use proposal::Proposal;
+pub use job::{JobPlan, LanesRequest};
+pub use proposal::ProtocolProposal;
 
 /// A request for a plan.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct PlanRequest {
     /// The kind of peer against which all protocols are compared; none to plan one run.
     pub model: Option<Model>,
     /// The job of many lanes that is planned instead of one run.
-    pub job: Option<JobRequest>,
+    pub job: Option<LanesRequest>,
     /// True to measure this machine again.
     pub calibrate: bool,
     /// The file for a chart of time by the size of components and of buckets.
@@ -51,11 +51,11 @@ pub struct PlanRequest {
 /// The result of a request for a plan.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Planned {
+pub enum PlanResult {
     /// The plan of one run.
     Run(Box<RunPlan>),
     /// All protocols for a kind of peer, and the proposed one.
-    Proposal(Proposal),
+    Proposal(ProtocolProposal),
     /// The plan of a job of many lanes.
     Job(JobPlan),
 }
@@ -124,20 +124,20 @@ impl PlanRequest {
     /// # Errors
     /// An error of usage if options exclude each other, or no protocol can run the program like this. An
     /// error of the machine if a file cannot be written.
-    pub fn plan(&self, program: &Program, say: &mut dyn FnMut(&str)) -> Result<Planned, Error> {
+    pub fn plan(&self, program: &Program, say: &mut dyn FnMut(&str)) -> Result<PlanResult, Error> {
         let page = self.report.as_deref().map(|path| Page::begin(path, false)).transpose()?;
         self.check()?;
         let mut run = self.run.clone();
         run.drawn = self.svg.is_some();
-        let estimate = Estimate {
+        let estimate = RunEstimate {
             machine: measured(self.calibrate, say)?.with_threads(run.resources.threads),
             link: run.line.with_lanes(run.resources.lanes),
             rival: f64::INFINITY,
         };
         let planned = match (self.model, &self.job) {
-            (Some(model), _) => Planned::Proposal(Proposal::of(model, program, &run, &estimate)?),
-            (None, Some(job)) => Planned::Job(job.plan(program, &run, &estimate)?),
-            (None, None) => Planned::Run(Box::new(RunPlan::of(program, &run, estimate)?)),
+            (Some(model), _) => PlanResult::Proposal(ProtocolProposal::of(model, program, &run, &estimate)?),
+            (None, Some(job)) => PlanResult::Job(job.plan(program, &run, &estimate)?),
+            (None, None) => PlanResult::Run(Box::new(RunPlan::of(program, &run, estimate)?)),
         };
         if let Some(path) = &self.svg {
             std::fs::write(path, page::chart(&planned)?).map_err(|e| Error::cannot_write(path, &e))?;
@@ -216,7 +216,7 @@ fn measured(again: bool, say: &mut dyn FnMut(&str)) -> Result<Machine, Error> {
 
 impl RunPlan {
     /// Plans a run by the protocol that the garbler would take.
-    fn of(program: &Program, run: &RunRequest<Protocols>, estimate: Estimate) -> Result<Self, Error> {
+    fn of(program: &Program, run: &RunRequest<Protocols>, estimate: RunEstimate) -> Result<Self, Error> {
         let keys = [PublicKey::from_bytes([0; 32]); 2];
         let part = RunPart { party: Party::Garbler, request: run, given: program, keys, warns: false };
         let Ways { requests, reason } = part.ways(None)?;
@@ -226,7 +226,7 @@ impl RunPlan {
     }
 
     /// Plans a run by the protocol of the request.
-    fn by(program: &Program, request: &RunRequest, estimate: Estimate) -> Result<Self, Error> {
+    fn by(program: &Program, request: &RunRequest, estimate: RunEstimate) -> Result<Self, Error> {
         let given = &**program.given();
         let (name, executions) = (request.parameters.protocol, request.parameters.executions);
         let (protocol, repetitions) = (protocols::played(name), executions.unwrap_or(1));
@@ -245,7 +245,7 @@ impl RunPlan {
             )?),
             false => protocol.only_way(given, repetitions, request, &estimate)?,
         };
-        let Estimate { machine, link, rival } = estimate;
+        let RunEstimate { machine, link, rival } = estimate;
         let plan = |promise, cost, and_gates, machine| RunPlan {
             name: given.name().to_owned(),
             protocol: name,
@@ -300,8 +300,8 @@ impl RunPlan {
 
 /// Returns the buckets among which a run chooses for the dominant component, by size; none if it has no
 /// choice. Their seconds do not include the time for making the cut, which does not depend on the buckets.
-fn alternatives(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alternative>, Error> {
-    let Decomposition { program, parameters, .. } = chosen;
+fn alternatives(chosen: &PricedCut, pricing: &Pricing) -> Result<Vec<Alternative>, Error> {
+    let PricedCut { program, parameters, .. } = chosen;
     let &Pricing { security, buckets, machine, link, .. } = pricing;
     let candidates = buckets.candidates(program, security, machine, link)?;
     // The candidates differ only in the dominant component. The chosen parameters may be among them.
@@ -323,12 +323,12 @@ fn alternatives(chosen: &Decomposition, pricing: &Pricing) -> Result<Vec<Alterna
 }
 
 /// Returns why the chosen buckets are not the fastest, if they are not.
-fn buckets_reason(alternatives: &[Alternative], wish: Buckets) -> Option<String> {
+fn buckets_reason(alternatives: &[Alternative], wish: BucketChoice) -> Option<String> {
     let least = alternatives.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
     let chosen = alternatives.iter().find(|one| one.chosen)?;
     (chosen.seconds > least).then(|| match wish {
-        Buckets::Standard => "the user asked for --buckets standard".into(),
-        Buckets::Fastest => format!(
+        BucketChoice::Standard => "the user asked for --buckets standard".into(),
+        BucketChoice::Fastest => format!(
             "these buckets send the fewest bytes of all that take at most {:.0} % longer than the fastest",
             100.0 * (AS_GOOD_AS_FASTEST - 1.0)
         ),
@@ -351,7 +351,7 @@ impl Alternative {
 }
 
 impl CutPlan {
-    fn of(cut: &Decomposition, chosen: bool) -> Self {
+    fn of(cut: &PricedCut, chosen: bool) -> Self {
         CutPlan {
             cut: cut.cut.clone(),
             flags: cut.cut.flags(),
@@ -367,12 +367,12 @@ impl CutPlan {
     }
 }
 
-impl fmt::Display for Planned {
+impl fmt::Display for PlanResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Planned::Run(plan) => plan.fmt(f),
-            Planned::Proposal(proposal) => proposal.fmt(f),
-            Planned::Job(plan) => plan.fmt(f),
+            PlanResult::Run(plan) => plan.fmt(f),
+            PlanResult::Proposal(proposal) => proposal.fmt(f),
+            PlanResult::Job(plan) => plan.fmt(f),
         }
     }
 }

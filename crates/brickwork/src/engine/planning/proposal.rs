@@ -8,16 +8,16 @@ use brickwork_session::{Model, Promise};
 use serde::Serialize;
 
 use super::super::protocols;
-use super::super::request::{Parameters, Protocol, RunRequest};
+use super::super::request::{AgreedParameters, Protocol, RunRequest};
 use super::super::ways::{Candidate, Protocols, best};
-use super::super::work::Estimate;
+use super::super::work::RunEstimate;
 use crate::failure::Error;
 use crate::plan::{Cost, Link, Machine};
 use crate::program::Program;
 
 /// All protocols that are secure against a kind of peer, and the proposed one.
 #[derive(Clone, Debug, Serialize)]
-pub struct Proposal {
+pub struct ProtocolProposal {
     #[serde(skip)]
     name: String,
     model: Model,
@@ -106,15 +106,15 @@ fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
     text
 }
 
-impl Proposal {
+impl ProtocolProposal {
     /// Proposes a protocol.
     pub(super) fn of(
         model: Model,
         program: &Program,
         request: &RunRequest<Protocols>,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Self, Error> {
-        let Parameters { security, executions, .. } = &request.parameters;
+        let AgreedParameters { security, executions, .. } = &request.parameters;
         if security.is_some() && model == Model::SemiHonest {
             return Err(Error::usage(
                 "--security has no effect with --model semi-honest: a peer that follows the protocol needs \
@@ -133,7 +133,7 @@ impl Proposal {
         let candidates = candidates.collect::<Result<Vec<Candidate>, Error>>()?;
         let place = best(&candidates).ok_or_else(|| Error::fault("no protocol has a predicted time"))?;
         let repetitions = executions.unwrap_or(1);
-        Ok(Proposal {
+        Ok(ProtocolProposal {
             name: program.name().to_owned(),
             model,
             proposed: candidates[place].way(),
@@ -147,7 +147,7 @@ impl Proposal {
     }
 }
 
-impl fmt::Display for Proposal {
+impl fmt::Display for ProtocolProposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -7,27 +7,27 @@ use brickwork_circuit::{Party, Program};
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
-use brickwork_session::{Model, PhaseReport, Promise, Protocol};
+use brickwork_session::{Model, PhaseReport, Promise, SessionProtocol};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 
-use super::seam::{Done, Member, Only, Played, Ready, says_nothing};
+use super::seam::{EngineProtocol, Only, Ready, ReadyParty, RunResult, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::Watch;
-use crate::engine::meeting::{Masks, Offer, Sheet};
-use crate::engine::request::{Buckets, Parameters, RunRequest};
+use crate::engine::Observe;
+use crate::engine::meeting::{MaskOts, Offer, Sheet};
+use crate::engine::request::{AgreedParameters, BucketChoice, RunRequest};
 use crate::engine::sessions::{self, Begin};
 use crate::engine::stocks::{
-    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
-    Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
+    UngreetedConnection, WantedProgram, Wishes, next, ran,
 };
-use crate::engine::work::{Estimate, Work, fits_here};
+use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::plan::Cost;
 use crate::program::repeated;
 
-impl Played for Authenticated {
+impl EngineProtocol for Authenticated {
     fn model(&self) -> Model {
         Model::Malicious
     }
@@ -40,18 +40,18 @@ impl Played for Authenticated {
         true
     }
 
-    fn way(&self, parameters: &Parameters) -> String {
+    fn way(&self, parameters: &AgreedParameters) -> String {
         parameters.cot.map_or(String::new(), |cot| format!(" --cot {}", cot.name()))
     }
 
-    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
-        Cot::ALL.map(|cot| Parameters { cot: Some(cot), ..wishes.clone() }).into()
+    fn ways(&self, wishes: &AgreedParameters) -> Vec<AgreedParameters> {
+        Cot::ALL.map(|cot| AgreedParameters { cot: Some(cot), ..wishes.clone() }).into()
     }
 
     fn allows(&self, request: &RunRequest) -> Result<(), Error> {
         let parameters = &request.parameters;
         let cut = !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given));
-        let buckets = request.buckets == Buckets::Standard;
+        let buckets = request.buckets == BucketChoice::Standard;
         says_nothing(
             Authenticated::NAME,
             &[
@@ -78,7 +78,7 @@ impl Played for Authenticated {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
         let Priced { cost, promise, reason, .. } =
@@ -91,10 +91,10 @@ impl Played for Authenticated {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let (program, parameters) = (repeated(program, Some(executions))?, &request.parameters);
-        let (security, Estimate { machine, link, .. }) = (parameters.security(), estimate);
+        let (security, RunEstimate { machine, link, .. }) = (parameters.security(), estimate);
         // The prediction assumes an epoch that both stores share, because leftovers of earlier runs are used
         // first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
@@ -102,12 +102,12 @@ impl Played for Authenticated {
         Ok(Some(Only::new(cost, promised)))
     }
 
-    fn masks(&self, given: &crate::program::Program, request: &RunRequest) -> Result<Option<Masks>, Error> {
+    fn masks(&self, given: &crate::program::Program, request: &RunRequest) -> Result<Option<MaskOts>, Error> {
         let (cot, said) = wish(request);
         let program = self.program(given.given(), request.parameters.executions)?;
         let Priced { cot, .. } =
-            priced(&program, request.parameters.security(), cot, &Estimate::of(request)?)?;
-        Ok(Some(Masks { protocol: Authenticated::NAME.into(), cot, said }))
+            priced(&program, request.parameters.security(), cot, &RunEstimate::of(request)?)?;
+        Ok(Some(MaskOts { protocol: Authenticated::NAME.into(), cot, said }))
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {
@@ -122,14 +122,14 @@ impl Played for Authenticated {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let estimate = Estimate::of(work.request)?;
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let estimate = RunEstimate::of(work.request)?;
         let Priced { cot, cost, .. } =
             priced(&work.job.program, work.job.security, wish(work.request).0, &estimate)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
-        let member = Member::<Authenticated, Cot> {
+        let member = ReadyParty::<Authenticated, Cot> {
             work,
             proposal: cot,
             limits: cot,
@@ -161,9 +161,9 @@ fn priced(
     program: &Program,
     security: u32,
     said: Option<Cot>,
-    estimate: &Estimate,
+    estimate: &RunEstimate,
 ) -> Result<Priced, ProtocolError> {
-    let Estimate { machine, link, .. } = estimate;
+    let RunEstimate { machine, link, .. } = estimate;
     let price = |cot| {
         let (cost, promise) = authenticated::cost::predict(program, security, cot, machine, link)?;
         Ok::<_, ProtocolError>(Priced { cot, cost, promise, reason: None })
@@ -200,8 +200,8 @@ fn wish(request: &RunRequest) -> (Option<Cot>, bool) {
 
 /// A party that has not yet agreed with its peer on the OTs of masks.
 struct Masked<'w> {
-    member: Member<'w, Authenticated, Cot>,
-    estimate: Estimate,
+    member: ReadyParty<'w, Authenticated, Cot>,
+    estimate: RunEstimate,
 }
 
 impl Ready for Masked<'_> {
@@ -214,7 +214,7 @@ impl Ready for Masked<'_> {
     }
 
     fn settle(&mut self, cot: Cot) -> Result<(), Error> {
-        let Member { work, predicted, proposal, limits, .. } = &mut self.member;
+        let ReadyParty { work, predicted, proposal, limits, .. } = &mut self.member;
         if *proposal != cot {
             let priced = priced(&work.job.program, work.job.security, Some(cot), &self.estimate)?;
             fits_here(&priced.cost, work.party, work.request.resources.max_ram)?;
@@ -223,13 +223,17 @@ impl Ready for Masked<'_> {
         Ok(())
     }
 
-    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Observe) -> Result<RunResult, ProtocolError> {
         self.member.run(channel, input, watch)
     }
 }
 
 impl Stocks for Authenticated {
-    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+    fn has(
+        &self,
+        (store, party, terms): OwnStore,
+        (program, ..): WantedProgram,
+    ) -> Result<bool, ProtocolError> {
         authenticated::in_stock(store, party, terms, program)
     }
 
@@ -240,7 +244,7 @@ impl Stocks for Authenticated {
     }
 
     /// Counts the components to make, and the masks for the inputs of both parties.
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
         let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
         for ((file, _), (program, requested)) in &stocks::by_file(requested) {
             let executions = stocks::add(&mut components, file, program, requested)?;
@@ -249,25 +253,25 @@ impl Stocks for Authenticated {
         }
         components.iter().for_each(|(component, count)| all.add(component, *count));
         stocks::not_too_many(all.inputs)?;
-        Ok(Asked::new(vec![format!("{all} for authenticated runs")], all))
+        Ok(StockRequest::new(vec![format!("{all} for authenticated runs")], all))
     }
 
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
-        let Opening { party, channel, store, terms, cot, watch } = opening;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let UngreetedConnection { party, channel, store, terms, cot, watch } = opening;
         Ok(Box::new(Stocked::open(party, channel, store, terms, cot, watch(Authenticated::PHASES))?))
     }
 }
 
 impl StockLine for Stocked {
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed> {
         next(self.preprocess(asked.items()?))
     }
 
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
     }
 
-    fn step(self: Box<Self>, step: &Step, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn step(self: Box<Self>, step: &Step, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, step.clone(), input, lacking), |made| made.to_string())
     }
 

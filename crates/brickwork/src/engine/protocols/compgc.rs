@@ -5,21 +5,21 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Program;
 use brickwork_compgc::{self as compgc, CompGc, Lacking, Preprocessed, Stocked, WARNING};
 use brickwork_duplo as duplo;
-use brickwork_session::{Model, PhaseReport, Protocol};
+use brickwork_session::{Model, PhaseReport, SessionProtocol};
 use brickwork_stock::Store;
 
-use super::seam::{Member, Only, Played, Ready, says_nothing};
+use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, Parameters, RunRequest};
+use crate::engine::request::{AgreedParameters, BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
-    Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
+    UngreetedConnection, WantedProgram, Wishes, next, ran,
 };
-use crate::engine::work::{Estimate, Work, fits_here};
+use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::program::repeated;
 
-impl Played for CompGc {
+impl EngineProtocol for CompGc {
     fn model(&self) -> Model {
         Model::SemiHonest
     }
@@ -32,12 +32,14 @@ impl Played for CompGc {
         "prepare"
     }
 
-    fn way(&self, parameters: &Parameters) -> String {
+    fn way(&self, parameters: &AgreedParameters) -> String {
         format!(" --linking {}", parameters.linking().name())
     }
 
-    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
-        compgc::Linking::ALL.map(|linking| Parameters { linking: Some(linking), ..wishes.clone() }).into()
+    fn ways(&self, wishes: &AgreedParameters) -> Vec<AgreedParameters> {
+        compgc::Linking::ALL
+            .map(|linking| AgreedParameters { linking: Some(linking), ..wishes.clone() })
+            .into()
     }
 
     fn allows(&self, request: &RunRequest) -> Result<(), Error> {
@@ -49,7 +51,7 @@ impl Played for CompGc {
                 "this protocol opens and checks nothing, so it has no bound 2^-S",
             ),
             (parameters.commitments, "--commitments", "this protocol has no commitments"),
-            (request.buckets == Buckets::Standard, "--buckets", "this protocol has no buckets"),
+            (request.buckets == BucketChoice::Standard, "--buckets", "this protocol has no buckets"),
             (
                 !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
@@ -79,7 +81,7 @@ impl Played for CompGc {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let linking = request.parameters.linking();
         let program = repeated(program, Some(executions))?;
@@ -92,7 +94,7 @@ impl Played for CompGc {
         program: &Program,
         executions: u32,
         _: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
         // The prediction assumes one part that both stores share, because leftovers of earlier runs are used
@@ -109,15 +111,15 @@ impl Played for CompGc {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let Estimate { machine, link, .. } = Estimate::of(work.request)?;
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let RunEstimate { machine, link, .. } = RunEstimate::of(work.request)?;
         let cost =
             compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
         let linking = work.request.parameters.linking();
-        Ok(Box::new(Member::<CompGc, _> {
+        Ok(Box::new(ReadyParty::<CompGc, _> {
             work,
             proposal: linking,
             limits: linking,
@@ -131,7 +133,11 @@ impl Played for CompGc {
 }
 
 impl Stocks for CompGc {
-    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+    fn has(
+        &self,
+        (store, party, terms): OwnStore,
+        (program, ..): WantedProgram,
+    ) -> Result<bool, ProtocolError> {
         compgc::in_stock(store, party, terms, program)
     }
 
@@ -143,7 +149,7 @@ impl Stocks for CompGc {
         vec![wishes.components_row(), wishes.build_row()]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
         let mut all = compgc::Request::default();
         for duplo::Request { components, ots, .. } in stocks::steps(requested, wishes)? {
             components.iter().for_each(|(component, count)| all.add(component, *count));
@@ -151,21 +157,21 @@ impl Stocks for CompGc {
         }
         stocks::not_too_many(all.ots)?;
         let promise = Some(compgc::promise(compgc::Linking::Standard));
-        Ok(Asked { promise, ..Asked::new(vec![format!("{all} for compgc runs")], all) })
+        Ok(StockRequest { promise, ..StockRequest::new(vec![format!("{all} for compgc runs")], all) })
     }
 
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
-        let Opening { party, channel, store, terms, watch, .. } = opening;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let UngreetedConnection { party, channel, store, terms, watch, .. } = opening;
         Ok(Box::new(Stocked::open(party, channel, store, terms, watch(CompGc::PHASES))?))
     }
 }
 
 impl StockLine for Stocked {
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed> {
         next(self.preprocess(asked.items()?))
     }
 
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
     }
 

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo::{
-    self as duplo, Duplo, Lacking, Limits, Preprocessed, Proposal, Request, Step, Stocked,
+    self as duplo, Duplo, Lacking, Preprocessed, Proposal, ProposalLimits, Request, Step, Stocked,
 };
-use brickwork_session::{Model, Observer, PhaseReport, Protocol};
+use brickwork_session::{Model, Observer, PhaseReport, SessionProtocol};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 
-use super::seam::{Done, Only, Played, Ready};
+use super::seam::{EngineProtocol, Only, Ready, RunResult};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::Watch;
-use crate::engine::cuts::{self, Decomposition, Pricing};
+use crate::engine::Observe;
+use crate::engine::cuts::{self, PricedCut, Pricing};
 use crate::engine::hex;
 use crate::engine::meeting::{Offer, Sheet};
 use crate::engine::request::RunRequest;
 use crate::engine::sessions::{self, Begin};
 use crate::engine::stocks::{
-    self, Asked, FromStock, Next, OpenForWorkers, Opening, OwnStore, ProgramRun, Requested, StockLine,
-    Stocks, Wanted, Wishes, next, ran,
+    self, FromStock, NextState, OpenForWorkers, OwnStore, ProgramRun, Requested, StockLine, StockRequest,
+    Stocks, UngreetedConnection, WantedProgram, Wishes, next, ran,
 };
-use crate::engine::work::{Estimate, Work, fits_memory};
+use crate::engine::work::{PartyWork, RunEstimate, fits_memory};
 use crate::failure::Error;
 use crate::plan;
 use crate::plan::Cost;
@@ -57,13 +57,13 @@ impl Proposed {
     }
 }
 
-impl Work<'_> {
+impl PartyWork<'_> {
     /// Returns the garbler's proposal: a cut that is in stock, or else the best cut for items that are made
     /// within the run.
-    pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Error> {
-        let Work { request, given, job, .. } = self;
+    pub fn proposal(&self, store: Option<&Store>, estimate: Option<&RunEstimate>) -> Result<Proposed, Error> {
+        let PartyWork { request, given, job, .. } = self;
         let (executions, wish) = (self.executions(), &request.cut);
-        let Some(Estimate { machine, link, rival }) = estimate else {
+        let Some(RunEstimate { machine, link, rival }) = estimate else {
             let is_there = |program: &Program| -> Result<bool, Error> {
                 let Some(store) = store else { return Ok(true) };
                 Ok(duplo::in_stock(store, self.party, &job.terms(), &repeated(program, executions)?)?)
@@ -84,7 +84,7 @@ impl Work<'_> {
         };
         let (security, buckets) = (job.security, request.buckets);
         let pricing = Pricing { executions, security, buckets, machine, link, rival: *rival };
-        let Decomposition { cut, program, parameters, cost, seconds, .. } =
+        let PricedCut { cut, program, parameters, cost, seconds, .. } =
             cuts::choose(wish, given, &pricing, self.memory)?;
         let memory = cost.garbler_memory_bytes;
         fits_memory(memory, request.resources.max_ram)?;
@@ -99,7 +99,7 @@ impl Work<'_> {
     }
 }
 
-impl Played for Duplo {
+impl EngineProtocol for Duplo {
     fn model(&self) -> Model {
         Model::Malicious
     }
@@ -122,7 +122,7 @@ impl Played for Duplo {
         }
     }
 
-    fn only_way(&self, _: &Program, _: u32, _: &RunRequest, _: &Estimate) -> Result<Option<Only>, Error> {
+    fn only_way(&self, _: &Program, _: u32, _: &RunRequest, _: &RunEstimate) -> Result<Option<Only>, Error> {
         Ok(None)
     }
 
@@ -131,7 +131,7 @@ impl Played for Duplo {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let program = match &request.cut {
             CutChoice::Fixed(Cut::Given) | CutChoice::Fastest => repeated(program, Some(executions))?,
@@ -155,7 +155,7 @@ impl Played for Duplo {
         &self,
         program: &crate::program::Program,
         request: &RunRequest,
-        Estimate { machine, link, rival }: &Estimate,
+        RunEstimate { machine, link, rival }: &RunEstimate,
     ) -> Result<Only, Error> {
         let pricing = Pricing {
             executions: request.parameters.executions,
@@ -165,7 +165,7 @@ impl Played for Duplo {
             link,
             rival: *rival,
         };
-        let Decomposition { program, parameters, cost, .. } =
+        let PricedCut { program, parameters, cost, .. } =
             cuts::choose(&request.cut, program, &pricing, resources::available_bytes())?;
         Ok(Only::new(cost, parameters.promise(&program)))
     }
@@ -182,8 +182,8 @@ impl Played for Duplo {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let estimate = if store.is_some() { None } else { Some(Estimate::of(work.request)?) };
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let estimate = if store.is_some() { None } else { Some(RunEstimate::of(work.request)?) };
         let proposal = match work.party {
             Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
             Party::Evaluator => None,
@@ -193,7 +193,11 @@ impl Played for Duplo {
 }
 
 impl Stocks for Duplo {
-    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+    fn has(
+        &self,
+        (store, party, terms): OwnStore,
+        (program, ..): WantedProgram,
+    ) -> Result<bool, ProtocolError> {
         duplo::in_stock(store, party, terms, program)
     }
 
@@ -201,18 +205,18 @@ impl Stocks for Duplo {
         vec![wishes.components_row(), wishes.build_row()]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
         let steps = stocks::steps(requested, wishes)?;
-        Ok(Asked::new(steps.iter().map(Request::to_string).collect(), steps))
+        Ok(StockRequest::new(steps.iter().map(Request::to_string).collect(), steps))
     }
 
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
-        let Opening { party, channel, store, terms, watch, .. } = opening;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let UngreetedConnection { party, channel, store, terms, watch, .. } = opening;
         Ok(Box::new(Stocked::open(party, channel, store, terms, watch(Duplo::PHASES))?))
     }
 
     fn of_workers(&self) -> Option<OpenForWorkers> {
-        Some(|workers, Opening { party, channel, store, terms, watch, .. }| {
+        Some(|workers, UngreetedConnection { party, channel, store, terms, watch, .. }| {
             let purpose = duplo::purpose_of_workers(workers);
             Ok(Box::new(Stocked::open_for(purpose, party, channel, store, terms, watch(Duplo::PHASES))?))
         })
@@ -220,26 +224,26 @@ impl Stocks for Duplo {
 }
 
 impl StockLine for Stocked {
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed> {
         next(self.preprocess(asked.items::<Vec<Request>>()?))
     }
 
     fn make_by(
         self: Box<Self>,
-        asked: &Asked,
+        asked: &StockRequest,
         workers: Vec<Channel>,
         makers: Vec<Channel>,
-    ) -> Next<(Preprocessed, Vec<Vec<PhaseReport>>)> {
+    ) -> NextState<(Preprocessed, Vec<Vec<PhaseReport>>)> {
         let (done, phases, line) =
             self.preprocess_by_makers(asked.items::<Vec<Request>>()?, workers, makers)?;
         Ok(((done, phases), Box::new(line)))
     }
 
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
     }
 
-    fn step(self: Box<Self>, step: &Step, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn step(self: Box<Self>, step: &Step, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, step.clone(), input, lacking), |made| made.to_string())
     }
 
@@ -252,7 +256,7 @@ impl StockLine for Stocked {
 ///
 /// # Errors
 /// [`ProtocolError::Mismatch`] if this party wants another cut, or cannot make this one.
-fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Program>, ProtocolError> {
+fn accept(work: &PartyWork, name: &str, executions: Option<u32>) -> Result<Arc<Program>, ProtocolError> {
     let refused =
         |why: String| ProtocolError::Mismatch(format!("the garbler proposes the cut {name:?}: {why}"));
     let cut = Cut::of_name(name).map_err(refused)?;
@@ -268,10 +272,10 @@ fn accept(work: &Work, name: &str, executions: Option<u32>) -> Result<Arc<Progra
 
 /// A party that is ready to run.
 struct Member<'w> {
-    work: &'w Work<'w>,
+    work: &'w PartyWork<'w>,
     store: Option<Store>,
     /// The estimate, if all items are made within the run.
-    estimate: Option<Estimate>,
+    estimate: Option<RunEstimate>,
     /// The garbler's proposal.
     proposal: Option<Proposed>,
 }
@@ -290,7 +294,7 @@ impl Ready for Member<'_> {
         )
     }
 
-    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Observe) -> Result<RunResult, ProtocolError> {
         let observer = watch(Duplo::PHASES);
         match self.work.party {
             Party::Garbler => self.garble(channel, input, observer),
@@ -305,7 +309,7 @@ impl Member<'_> {
         channel: Channel,
         input: &[bool],
         observer: Box<dyn Observer>,
-    ) -> Result<Done, ProtocolError> {
+    ) -> Result<RunResult, ProtocolError> {
         let Member { work, store, proposal, .. } = self;
         let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
             return Err(ProtocolError::Usage("the garbler has no proposal".into()));
@@ -337,7 +341,7 @@ impl Member<'_> {
         channel: Channel,
         input: &[bool],
         observer: Box<dyn Observer>,
-    ) -> Result<Done, ProtocolError> {
+    ) -> Result<RunResult, ProtocolError> {
         let work = self.work;
         let (cutting, executions) = (Cell::new(0.0), work.executions());
         let decompose = |name: &str| {
@@ -354,7 +358,7 @@ impl Member<'_> {
                 from_stock(work, session, cut(&name)?, program, input)
             }
             None => {
-                let limits = Limits { memory_bytes: work.memory, decompose: Some(&decompose) };
+                let limits = ProposalLimits { memory_bytes: work.memory, decompose: Some(&decompose) };
                 let report = Duplo::evaluator(channel, &work.job, &limits, input, observer)?;
                 let cut = cut(&report.proposal.parameters.decomposition)?;
                 self.at_once(report, cut, cutting.get())
@@ -363,9 +367,9 @@ impl Member<'_> {
     }
 
     /// Returns the result of a run without stock. Making the cut took `cutting` seconds.
-    fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<Done, ProtocolError> {
+    fn at_once(&self, report: duplo::Report, cut: Cut, cutting: f64) -> Result<RunResult, ProtocolError> {
         let estimate = self.estimate.as_ref();
-        Ok(Done {
+        Ok(RunResult {
             cut,
             and_gates: report.proposal.program.and_gates(),
             predicted: estimate.map(|estimate| predicted(estimate, &report.proposal, cutting)),
@@ -379,22 +383,22 @@ impl Member<'_> {
 }
 
 /// Returns the predicted cost of this proposal, including the seconds for making the cut.
-fn predicted(estimate: &Estimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Cost {
+fn predicted(estimate: &RunEstimate, Proposal { program, parameters }: &Proposal, cutting: f64) -> Cost {
     let cost = duplo::cost::predict(program, parameters, &estimate.machine, &estimate.link);
     cost.with_work("preprocess", cutting)
 }
 
 /// Runs the program on stock.
 fn from_stock(
-    work: &Work,
+    work: &PartyWork,
     session: Stocked,
     cut: Cut,
     program: Arc<Program>,
     input: &[bool],
-) -> Result<Done, ProtocolError> {
+) -> Result<RunResult, ProtocolError> {
     let (done, session) = session.expect(&program)?.run(&program, input, work.request.lacking)?;
     let duplo::FromStock { outputs, kept: _, recovered, promise, made } = done;
     let made = Some(made.map(|made| made.to_string()));
     let (and_gates, phases) = (program.and_gates(), session.close()?);
-    Ok(Done { cut, and_gates, outputs, phases, promise, predicted: None, recovered, made })
+    Ok(RunResult { cut, and_gates, outputs, phases, promise, predicted: None, recovered, made })
 }

@@ -5,17 +5,17 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo as duplo;
 use brickwork_jimu::{self as jimu, Jimu, Lacking, Preprocessed, Stocked, Unit};
-use brickwork_session::{Model, PhaseReport, Promise, Protocol};
+use brickwork_session::{Model, PhaseReport, Promise, SessionProtocol};
 use brickwork_stock::Store;
 
-use super::seam::{Member, Only, Played, Ready, says_nothing};
+use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, RunRequest};
+use crate::engine::request::{BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
-    Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
+    UngreetedConnection, WantedProgram, Wishes, next, ran,
 };
-use crate::engine::work::{Estimate, Work, fits_here};
+use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::program::{fits, repeated};
 
@@ -50,7 +50,7 @@ fn gates_fit(program: &Program, executions: u32) -> Result<(), Error> {
     fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())
 }
 
-impl Played for Jimu {
+impl EngineProtocol for Jimu {
     fn model(&self) -> Model {
         Model::Malicious
     }
@@ -69,7 +69,7 @@ impl Played for Jimu {
             ),
             (parameters.linking.is_some(), "--linking", "this protocol always solders wires"),
             (
-                request.buckets == Buckets::Standard,
+                request.buckets == BucketChoice::Standard,
                 "--buckets",
                 "the program and the security determine the buckets of this protocol",
             ),
@@ -89,7 +89,7 @@ impl Played for Jimu {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         if matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Gates)) {
             gates_fit(program, executions)?;
@@ -107,7 +107,7 @@ impl Played for Jimu {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let unit = said(&request.cut).unwrap_or(Unit::Gates);
         if unit == Unit::Gates {
@@ -115,7 +115,7 @@ impl Played for Jimu {
         }
         let program = repeated(program, Some(executions))?;
         let security = request.parameters.security();
-        let Estimate { machine, link, .. } = estimate;
+        let RunEstimate { machine, link, .. } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, unit, 1, security, machine, link)?;
         Ok(Some(Only::new(cost, jimu::stock_promise(&program, unit, security)?)))
     }
@@ -128,8 +128,8 @@ impl Played for Jimu {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let Estimate { machine, link, .. } = Estimate::of(work.request)?;
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let RunEstimate { machine, link, .. } = RunEstimate::of(work.request)?;
         let (program, security) = (&work.job.program, work.job.security);
         let unit = match (&store, said(&work.request.cut)) {
             (None, _) => unit(&work.request.cut, program, security)?,
@@ -148,7 +148,7 @@ impl Played for Jimu {
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
-        Ok(Box::new(Member::<Jimu, Unit> {
+        Ok(Box::new(ReadyParty::<Jimu, Unit> {
             work,
             proposal: unit,
             limits: unit,
@@ -162,7 +162,11 @@ impl Played for Jimu {
 }
 
 impl Stocks for Jimu {
-    fn has(&self, (store, party, terms): OwnStore, (program, _, cut): Wanted) -> Result<bool, ProtocolError> {
+    fn has(
+        &self,
+        (store, party, terms): OwnStore,
+        (program, _, cut): WantedProgram,
+    ) -> Result<bool, ProtocolError> {
         jimu::in_stock(store, party, terms, program, said(cut))
     }
 
@@ -172,7 +176,7 @@ impl Stocks for Jimu {
         vec![(cut, "--cut", why), wishes.build_row()]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
         let mut all = jimu::Request::default();
         for duplo::Request { components, ots, .. } in stocks::steps(requested, wishes)? {
             let mut more = jimu::Request { ots: ots.unwrap_or(0) as u64, ..Default::default() };
@@ -194,13 +198,13 @@ impl Stocks for Jimu {
             all = all.and(&one.times(executions as u64)?)?;
         }
         match all.is_empty() {
-            false => Ok(Asked::new(vec![format!("{all} for jimu runs")], all)),
+            false => Ok(StockRequest::new(vec![format!("{all} for jimu runs")], all)),
             true => Err(stocks::without_gates()),
         }
     }
 
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
-        let Opening { party, channel, store, terms, watch, .. } = opening;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let UngreetedConnection { party, channel, store, terms, watch, .. } = opening;
         Ok(Box::new(Stocked::open(party, channel, store, terms, watch(Jimu::PHASES))?))
     }
 }
@@ -213,11 +217,11 @@ fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
 }
 
 impl StockLine for Stocked {
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed> {
         next(self.preprocess(asked.items()?))
     }
 
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, run.program, said(run.cut), input, lacking), |made| made.to_string())
     }
 

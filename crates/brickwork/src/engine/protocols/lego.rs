@@ -6,21 +6,21 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Component, Program};
 use brickwork_duplo as duplo;
 use brickwork_lego::{self as lego, Lacking, Lego, Preprocessed, Stocked};
-use brickwork_session::{Model, PhaseReport, Protocol};
+use brickwork_session::{Model, PhaseReport, SessionProtocol};
 use brickwork_stock::Store;
 
-use super::seam::{Member, Only, Played, Ready, says_nothing};
+use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, RunRequest};
+use crate::engine::request::{BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
-    Wishes, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
+    UngreetedConnection, WantedProgram, Wishes, ran,
 };
-use crate::engine::work::{Estimate, Work, fits_here};
+use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 use crate::program::repeated;
 
-impl Played for Lego {
+impl EngineProtocol for Lego {
     fn model(&self) -> Model {
         Model::Malicious
     }
@@ -37,7 +37,7 @@ impl Played for Lego {
                 "this protocol always solders committed wires",
             ),
             (
-                request.buckets == Buckets::Standard,
+                request.buckets == BucketChoice::Standard,
                 "--buckets",
                 "this protocol always takes the buckets with the fewest bytes",
             ),
@@ -57,7 +57,7 @@ impl Played for Lego {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
         let parameters = lego::parameters(&program, request.parameters.security())?;
@@ -70,12 +70,12 @@ impl Played for Lego {
         program: &Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         let program = repeated(program, Some(executions))?;
         let security = request.parameters.security();
-        let Estimate { machine, link, .. } = estimate;
-        let stock = lego::cost::Stock::Gates { epochs: 1 };
+        let RunEstimate { machine, link, .. } = estimate;
+        let stock = lego::cost::GateSource::Gates { epochs: 1 };
         let cost = lego::cost::predict_from_stock(&program, stock, security, machine, link)?;
         Ok(Some(Only::new(cost, lego::stock_promise(&program, security)?)))
     }
@@ -88,14 +88,14 @@ impl Played for Lego {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let Estimate { machine, link, .. } = Estimate::of(work.request)?;
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let RunEstimate { machine, link, .. } = RunEstimate::of(work.request)?;
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
         // A run from stock has no predicted bytes, because they depend on what remains in the store.
         let predicted = store.is_none().then_some(cost);
-        Ok(Box::new(Member::<Lego, ()> {
+        Ok(Box::new(ReadyParty::<Lego, ()> {
             work,
             proposal: parameters,
             limits: (),
@@ -109,7 +109,11 @@ impl Played for Lego {
 }
 
 impl Stocks for Lego {
-    fn has(&self, (store, party, terms): OwnStore, (program, ..): Wanted) -> Result<bool, ProtocolError> {
+    fn has(
+        &self,
+        (store, party, terms): OwnStore,
+        (program, ..): WantedProgram,
+    ) -> Result<bool, ProtocolError> {
         lego::in_stock(store, party, terms, program)
     }
 
@@ -117,7 +121,7 @@ impl Stocks for Lego {
         vec![wishes.cut_row("the stock of this protocol has AND gates")]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<Asked, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
         let mut all = lego::Request::default();
         for duplo::Request { components, garbler_wires, ots } in stocks::steps(requested, wishes)? {
             let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
@@ -131,11 +135,11 @@ impl Stocks for Lego {
         let programs = built(requested, wishes)?;
         let words = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
         let words = std::iter::once(format!("{all} for lego runs")).chain(words).collect();
-        Ok(Asked::new(words, GatesAndPrograms(all, programs)))
+        Ok(StockRequest::new(words, GatesAndPrograms(all, programs)))
     }
 
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
-        let Opening { party, channel, store, terms, watch, .. } = opening;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let UngreetedConnection { party, channel, store, terms, watch, .. } = opening;
         Ok(Box::new(Stocked::open(party, channel, store, terms, watch(Lego::PHASES))?))
     }
 }
@@ -168,7 +172,7 @@ fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>
 }
 
 impl StockLine for Stocked {
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed> {
         let GatesAndPrograms(request, programs) = asked.items()?;
         let (done, mut line) = self.preprocess(request)?;
         for (program, count) in programs {
@@ -179,7 +183,7 @@ impl StockLine for Stocked {
         Ok((done, Box::new(line)))
     }
 
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, run.program, input, lacking), |made| made.to_string())
     }
 

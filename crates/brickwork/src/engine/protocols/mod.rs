@@ -23,12 +23,12 @@ use brickwork_session::Model;
 use brickwork_session::stock::inventory::Inventory;
 use brickwork_stock::Store;
 
-use super::request::{Parameters, Protocol, RunRequest};
+use super::request::{AgreedParameters, Protocol, RunRequest};
 use super::sessions::Begin;
 use crate::failure::Error;
 
 pub use duplo::Proposed;
-pub use seam::{Done, Only, Played, Ready, says_nothing};
+pub use seam::{EngineProtocol, Only, Ready, RunResult, says_nothing};
 
 /// Returns the contents of a store, of all protocols, oldest first.
 ///
@@ -54,17 +54,17 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
 }
 
 /// The protocols of the family.
-static FAMILY: [&dyn Played; 6] = [&Duplo, &SemiHonest, &CompGc, &Jimu, &Lego, &Authenticated];
+static FAMILY: [&dyn EngineProtocol; 6] = [&Duplo, &SemiHonest, &CompGc, &Jimu, &Lego, &Authenticated];
 
 /// The protocols that the caller has registered.
-static REGISTERED: RwLock<Vec<(Protocol, &'static dyn Played)>> = RwLock::new(Vec::new());
+static REGISTERED: RwLock<Vec<(Protocol, &'static dyn EngineProtocol)>> = RwLock::new(Vec::new());
 
 /// Adds a protocol of the caller's: from now on runs, plans and options take it by its name. Both parties
 /// must add it.
 ///
 /// # Errors
 /// An error of usage if a protocol has this name.
-pub fn register(name: &'static str, played: &'static dyn Played) -> Result<Protocol, Error> {
+pub fn register(name: &'static str, played: &'static dyn EngineProtocol) -> Result<Protocol, Error> {
     // The lock is taken first, so whoever finds the name also finds the protocol.
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     let protocol = Protocol::add(name)?;
@@ -73,7 +73,7 @@ pub fn register(name: &'static str, played: &'static dyn Played) -> Result<Proto
 }
 
 /// Returns the implementation of a protocol.
-pub fn played(protocol: Protocol) -> &'static dyn Played {
+pub fn played(protocol: Protocol) -> &'static dyn EngineProtocol {
     let family = Protocol::FAMILY.into_iter().zip(FAMILY);
     if let Some((_, played)) = family.into_iter().find(|(known, _)| *known == protocol) {
         return played;
@@ -85,7 +85,7 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
-impl Parameters {
+impl AgreedParameters {
     /// Returns the protocol with the flags that both parties must give alike.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
@@ -138,8 +138,8 @@ pub fn allows(request: &RunRequest) -> Result<(), Error> {
 
 /// Returns all ways in which a protocol can run this number of executions. Protocols that are secure against
 /// a cheater have this statistical security.
-pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<Parameters> {
+pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<AgreedParameters> {
     let played = played(protocol);
     let security = security.filter(|_| played.model() == Model::Malicious);
-    played.ways(&Parameters { security, executions, ..Parameters::new(protocol) })
+    played.ways(&AgreedParameters { security, executions, ..AgreedParameters::new(protocol) })
 }

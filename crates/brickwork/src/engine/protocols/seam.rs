@@ -3,24 +3,24 @@
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{self as circuit, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{Model, PhaseReport, Promise, Protocol};
+use brickwork_session::{Model, PhaseReport, Promise, SessionProtocol};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 
 use crate::cut::Cut;
-use crate::engine::Watch;
-use crate::engine::meeting::{Masks, Offer, Sheet};
-use crate::engine::request::{Parameters, RunRequest};
+use crate::engine::Observe;
+use crate::engine::meeting::{MaskOts, Offer, Sheet};
+use crate::engine::request::{AgreedParameters, RunRequest};
 use crate::engine::sessions::Begin;
-use crate::engine::stocks::{FromStock, Opening, ProgramRun, Stocks};
-use crate::engine::work::{Estimate, Work};
+use crate::engine::stocks::{FromStock, ProgramRun, Stocks, UngreetedConnection};
+use crate::engine::work::{PartyWork, RunEstimate};
 use crate::failure::Error;
 use crate::plan::Cost;
 use crate::program::Program;
 
 /// The implementation of a protocol for the engine.
-pub trait Played: Sync {
+pub trait EngineProtocol: Sync {
     /// Returns the kind of adversary against which it is secure.
     fn model(&self) -> Model;
 
@@ -34,7 +34,7 @@ pub trait Played: Sync {
 
     /// Returns the complete parameter sets that the user's wishes allow for this protocol. Each is `wishes`,
     /// which name this protocol, with a value for every open choice.
-    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
+    fn ways(&self, wishes: &AgreedParameters) -> Vec<AgreedParameters> {
         vec![wishes.clone()]
     }
 
@@ -54,31 +54,31 @@ pub trait Played: Sync {
         program: &circuit::Program,
         executions: u32,
         request: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error>;
 
     /// Returns the cost and the promise of a run of the given program, with the parameters that the garbler
     /// would propose.
     ///
     /// # Errors
-    /// As [`Played::only_way`].
-    fn priced(&self, program: &Program, request: &RunRequest, estimate: &Estimate) -> Result<Only, Error> {
+    /// As [`EngineProtocol::only_way`].
+    fn priced(&self, program: &Program, request: &RunRequest, estimate: &RunEstimate) -> Result<Only, Error> {
         let executions = request.parameters.executions.unwrap_or(1);
         let only = self.only_way(program.given(), executions, request, estimate)?;
         only.ok_or_else(|| Error::fault("a protocol with a choice of cuts must predict their costs"))
     }
 
-    /// Returns the same as [`Played::only_way`], for a run that takes as many items as possible from a store.
+    /// Returns the same as [`EngineProtocol::only_way`], for a run that takes as many items as possible from a store.
     /// It returns none if the cost is not known beforehand.
     ///
     /// # Errors
-    /// As [`Played::only_way`].
+    /// As [`EngineProtocol::only_way`].
     fn only_way_from_stock(
         &self,
         _program: &circuit::Program,
         _executions: u32,
         _request: &RunRequest,
-        _estimate: &Estimate,
+        _estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         Ok(None)
     }
@@ -87,8 +87,8 @@ pub trait Played: Sync {
     /// garbler proposes them.
     ///
     /// # Errors
-    /// As [`Played::only_way`].
-    fn masks(&self, _given: &Program, _request: &RunRequest) -> Result<Option<Masks>, Error> {
+    /// As [`EngineProtocol::only_way`].
+    fn masks(&self, _given: &Program, _request: &RunRequest) -> Result<Option<MaskOts>, Error> {
         Ok(None)
     }
 
@@ -98,7 +98,7 @@ pub trait Played: Sync {
     }
 
     /// Returns the protocol's own flags that both parties must give alike.
-    fn way(&self, _: &Parameters) -> String {
+    fn way(&self, _: &AgreedParameters) -> String {
         String::new()
     }
 
@@ -122,7 +122,7 @@ pub trait Played: Sync {
     ///
     /// # Errors
     /// All errors that would otherwise stop the run later.
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error>;
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error>;
 }
 
 /// The cost and the promise of a run without choices.
@@ -157,8 +157,8 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
 
 /// A party that is ready to run a protocol in which the evaluator accepts the garbler's proposal. All items
 /// are made within the run, unless it has stock.
-pub struct Member<'w, P: Protocol, L> {
-    pub work: &'w Work<'w>,
+pub struct ReadyParty<'w, P: SessionProtocol, L> {
+    pub work: &'w PartyWork<'w>,
     /// The garbler's proposal, which an evaluator accepts.
     pub proposal: P::Proposal,
     /// The limits within which an evaluator accepts.
@@ -176,7 +176,7 @@ pub struct Member<'w, P: Protocol, L> {
     pub stock: Option<Store>,
 }
 
-impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
+impl<L, P: for<'a> SessionProtocol<Limits<'a> = L>> Ready for ReadyParty<'_, P, L> {
     fn offer(&self) -> Option<Offer> {
         None
     }
@@ -185,14 +185,14 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
         self.work.compare(own, met, Some(&self.work.job.program), self.stock.as_ref())
     }
 
-    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError> {
-        let Work { party, job, request, stocks, .. } = self.work;
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Observe) -> Result<RunResult, ProtocolError> {
+        let PartyWork { party, job, request, stocks, .. } = self.work;
         let (outputs, phases, promise, recovered, made, cut) = match &self.stock {
             Some(store) => {
                 let none = || ProtocolError::Usage("this protocol keeps no stock".into());
                 let (stocks, cot) = (stocks.ok_or_else(none)?, request.parameters.cot());
                 let (party, terms) = (*party, &job.terms());
-                let line = stocks.open(Opening { party, channel, store, terms, cot, watch })?;
+                let line = stocks.open(UngreetedConnection { party, channel, store, terms, cot, watch })?;
                 let executions = self.work.executions().unwrap_or(1);
                 let run = ProgramRun { program: &job.program, executions, cut: &request.cut };
                 let (done, line) = line.run(&run, input, request.lacking)?;
@@ -210,7 +210,7 @@ impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
                 (report.outputs, report.phases, report.promise, recovered, None, None)
             }
         };
-        Ok(Done {
+        Ok(RunResult {
             outputs,
             phases,
             promise,
@@ -248,11 +248,11 @@ pub trait Ready {
     ///
     /// # Errors
     /// Those of the protocol.
-    fn run(&mut self, channel: Channel, input: &[bool], watch: &Watch) -> Result<Done, ProtocolError>;
+    fn run(&mut self, channel: Channel, input: &[bool], watch: &Observe) -> Result<RunResult, ProtocolError>;
 }
 
 /// The result of a run, of any protocol.
-pub struct Done {
+pub struct RunResult {
     pub outputs: Vec<bool>,
     pub phases: Vec<PhaseReport>,
     /// The promise of the run.

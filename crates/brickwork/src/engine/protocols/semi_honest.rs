@@ -6,17 +6,17 @@ use brickwork_report::words::plural;
 use brickwork_semi_honest::{
     self as semi_honest, Executions, Lacking, Ots, Preprocessed, SemiHonest, Stocked, WARNING,
 };
-use brickwork_session::{Model, PhaseReport, Protocol};
+use brickwork_session::{Model, PhaseReport, SessionProtocol};
 use brickwork_stock::Store;
 
-use super::seam::{Member, Only, Played, Ready, says_nothing};
+use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
-use crate::engine::request::{Buckets, RunRequest};
+use crate::engine::request::{BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, Asked, FromStock, Next, Opening, OwnStore, ProgramRun, Requested, StockLine, Stocks, Wanted,
-    Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
+    UngreetedConnection, WantedProgram, Wishes, next, ran,
 };
-use crate::engine::work::{Estimate, Work, fits_here};
+use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
 
 /// Returns the price of a run with OTs from this source.
@@ -24,7 +24,7 @@ fn only_way(
     program: &Program,
     executions: u32,
     ots: Ots,
-    Estimate { machine, link, .. }: &Estimate,
+    RunEstimate { machine, link, .. }: &RunEstimate,
 ) -> Result<Option<Only>, Error> {
     let cost = semi_honest::cost::predict(program, executions as usize, ots, machine, link)?;
     Ok(Some(Only::new(cost, semi_honest::promise())))
@@ -33,7 +33,7 @@ fn only_way(
 /// The prediction of a run from a store assumes that both stores share the OTs of one epoch only.
 const ONE_PART: Ots = Ots::Stocked { epochs: 1 };
 
-impl Played for SemiHonest {
+impl EngineProtocol for SemiHonest {
     fn model(&self) -> Model {
         Model::SemiHonest
     }
@@ -56,7 +56,7 @@ impl Played for SemiHonest {
             ),
             (parameters.commitments, "--commitments", "this protocol has no commitments"),
             (parameters.linking.is_some(), "--linking", "this protocol garbles the program as a whole"),
-            (request.buckets == Buckets::Standard, "--buckets", "this protocol has no buckets"),
+            (request.buckets == BucketChoice::Standard, "--buckets", "this protocol has no buckets"),
             (
                 !matches!(request.cut, CutChoice::Fastest | CutChoice::Fixed(Cut::Given)),
                 "--cut",
@@ -74,7 +74,7 @@ impl Played for SemiHonest {
         program: &Program,
         executions: u32,
         _: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         only_way(program, executions, Ots::Made, estimate)
     }
@@ -84,7 +84,7 @@ impl Played for SemiHonest {
         program: &Program,
         executions: u32,
         _: &RunRequest,
-        estimate: &Estimate,
+        estimate: &RunEstimate,
     ) -> Result<Option<Only>, Error> {
         only_way(program, executions, ONE_PART, estimate)
     }
@@ -98,14 +98,14 @@ impl Played for SemiHonest {
         Ok(given.clone())
     }
 
-    fn ready<'w>(&self, work: &'w Work<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
-        let estimate = Estimate::of(work.request)?;
+    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+        let estimate = RunEstimate::of(work.request)?;
         let executions = work.executions().unwrap_or(1) as usize;
         let ots = if store.is_some() { ONE_PART } else { Ots::Made };
-        let Estimate { machine, link, .. } = &estimate;
+        let RunEstimate { machine, link, .. } = &estimate;
         let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
         fits_here(&cost, work.party, work.request.resources.max_ram)?;
-        Ok(Box::new(Member::<SemiHonest, _> {
+        Ok(Box::new(ReadyParty::<SemiHonest, _> {
             work,
             proposal: Executions(executions),
             limits: Executions(executions),
@@ -122,7 +122,7 @@ impl Stocks for SemiHonest {
     fn has(
         &self,
         (store, party, terms): OwnStore,
-        (program, executions, _): Wanted,
+        (program, executions, _): WantedProgram,
     ) -> Result<bool, ProtocolError> {
         semi_honest::in_stock(store, party, terms, program, executions as usize)
     }
@@ -141,7 +141,7 @@ impl Stocks for SemiHonest {
     }
 
     /// Counts the OTs that the executions of these programs use.
-    fn asked(&self, requested: &[Requested], _: &Wishes) -> Result<Asked, Error> {
+    fn asked(&self, requested: &[Requested], _: &Wishes) -> Result<StockRequest, Error> {
         let mut all = 0usize;
         for Requested { file, program, name, count } in requested {
             if let Some(name) = name {
@@ -155,21 +155,21 @@ impl Stocks for SemiHonest {
             all = stocks::not_too_many(all.saturating_add(more))?;
         }
         let words = vec![format!("{} for semi-honest runs", plural(all as u64, "OT"))];
-        Ok(Asked { promise: Some(semi_honest::promise()), ..Asked::new(words, all) })
+        Ok(StockRequest { promise: Some(semi_honest::promise()), ..StockRequest::new(words, all) })
     }
 
-    fn open(&self, opening: Opening) -> Result<Box<dyn StockLine>, ProtocolError> {
-        let Opening { party, channel, store, terms, watch, .. } = opening;
+    fn open(&self, opening: UngreetedConnection) -> Result<Box<dyn StockLine>, ProtocolError> {
+        let UngreetedConnection { party, channel, store, terms, watch, .. } = opening;
         Ok(Box::new(Stocked::open(party, channel, store, terms, watch(SemiHonest::PHASES))?))
     }
 }
 
 impl StockLine for Stocked {
-    fn make(self: Box<Self>, asked: &Asked) -> Next<Preprocessed> {
+    fn make(self: Box<Self>, asked: &StockRequest) -> NextState<Preprocessed> {
         next(self.preprocess(*asked.items()?))
     }
 
-    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> Next<FromStock> {
+    fn run(self: Box<Self>, run: &ProgramRun, input: &[bool], lacking: Lacking) -> NextState<FromStock> {
         ran(Stocked::run(*self, run.program, run.executions as usize, input, lacking), |made| {
             plural(made as u64, "OT")
         })

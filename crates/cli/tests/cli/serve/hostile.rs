@@ -5,7 +5,7 @@ use brickwork::circuit::Party;
 use brickwork::duplo::{Request, Stocked};
 use brickwork::session::{Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Account, Relation, Store, StoreKey};
-use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
+use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener, PublicKey};
 use brickwork::wire::{Channel, Tag};
 
 const SERVE: Tag = Tag(120);
@@ -55,8 +55,8 @@ impl Means {
         Account { relation, protocol: "duplo".into(), security: self.terms.security }
     }
 
-    fn options(&self) -> Options {
-        Options { party: self.party, lanes: 1, timeout: Duration::from_secs(60) }
+    fn options(&self) -> EndpointOptions {
+        EndpointOptions { party: self.party, lanes: 1, timeout: Duration::from_secs(60) }
     }
 
     fn listener(&self) -> Listener {

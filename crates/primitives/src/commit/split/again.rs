@@ -7,7 +7,7 @@
 use brickwork_kernels as kernels;
 use zeroize::Zeroizing;
 
-use super::source::Source;
+use super::source::ShareSource;
 use crate::Labels;
 use crate::commit::Lsb;
 use crate::commit::rows::{BLOCK, DIMENSION, resize, rows_to_values};
@@ -49,7 +49,7 @@ impl Group {
 
 /// The streams of both shares of a sender.
 pub(super) struct Streams<'a> {
-    pub first: &'a Source,
+    pub first: &'a ShareSource,
     pub second: &'a [kernels::Aes128],
 }
 

@@ -38,7 +38,7 @@ pub use receiver::{Receiver, ReceiverState};
 pub use scheme::Split;
 pub use sender::{Committing, Sender, SenderState};
 
-use super::code::Code;
+use super::code::BinaryCode;
 use brickwork_base::Error;
 use brickwork_stock::{Counter, Range, Ranges};
 
@@ -55,8 +55,8 @@ pub mod msg {
 }
 
 /// Returns the code of a security level.
-fn code(security: u32) -> Result<&'static Code, Error> {
-    Code::for_security(security).ok_or_else(|| {
+fn code(security: u32) -> Result<&'static BinaryCode, Error> {
+    BinaryCode::for_security(security).ok_or_else(|| {
         Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
     })
 }

@@ -9,12 +9,12 @@ use brickwork_kernels as kernels;
 
 use super::source::Recipe;
 use crate::commit::Lsb;
-use crate::commit::rows::{CHUNK, CHUNK_BLOCKS, DIMENSION, Room, Rows, ValueRows, resize};
+use crate::commit::rows::{CHUNK, CHUNK_BLOCKS, DIMENSION, RowBuffers, RowShares, ValueRows, resize};
 use crate::spill::{Fault, SpillFile};
 use brickwork_base::Error;
 
 /// The source that recomputes the values of a row.
-pub(super) struct Origin {
+pub(super) struct RowOrigin {
     pub recipe: Arc<Recipe>,
     pub second: Arc<Vec<kernels::Aes128>>,
     /// For chosen values, the corrections of the first 128 coordinates: for each chunk, a row of blocks per
@@ -23,14 +23,14 @@ pub(super) struct Origin {
     pub fault: Arc<Fault>,
 }
 
-impl Origin {
+impl RowOrigin {
     /// Returns the position of a chunk's corrections in the file.
     pub fn offset(chunk: usize) -> u64 {
         (chunk * CHUNK * DIMENSION / 8) as u64
     }
 }
 
-impl ValueRows for Origin {
+impl ValueRows for RowOrigin {
     fn count(&self) -> usize {
         self.recipe.count
     }
@@ -44,8 +44,8 @@ impl ValueRows for Origin {
         self
     }
 
-    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error> {
-        let Room { others: first, message, read: corrections, .. } = room;
+    fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut RowBuffers) -> Result<(), Error> {
+        let RowBuffers { others: first, message, read: corrections, .. } = room;
         let (recipe, count) = (&self.recipe, blocks.len());
         let start = u128::from(recipe.start) + (chunk * CHUNK_BLOCKS + blocks.start) as u128;
         for (keys, lowest, rows) in

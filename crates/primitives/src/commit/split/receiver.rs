@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::source::{Corrections, Recipe, Source};
+use super::source::{Corrections, Recipe, ShareSource};
 use super::{BLOCKS, code, malformed, msg, of_setup};
 use crate::commit::claims::Claims;
-use crate::commit::code::Code;
+use crate::commit::code::BinaryCode;
 use crate::commit::combine::{Group, combine, combine_known};
 use crate::commit::proof::{Claimed, Names, Pending, Proof};
 use crate::commit::rows::{BLOCK, DIMENSION};
@@ -26,10 +26,10 @@ use brickwork_wire::Channel;
 
 /// The receiver of commitments.
 pub struct Receiver {
-    code: &'static Code,
+    code: &'static BinaryCode,
     /// The received seeds, for a store.
     chosen: Vec<Seed>,
-    source: Arc<Source>,
+    source: Arc<ShareSource>,
     blocks: Range,
     names: Names,
     challenge: Rng,
@@ -58,7 +58,12 @@ impl Receiver {
     ///
     /// # Panics
     /// If the number of seeds or bits is not the length of the code.
-    pub fn new(code: &'static Code, seeds: &[Seed], watch_bits: &[u8], memory: u64) -> Result<Self, Error> {
+    pub fn new(
+        code: &'static BinaryCode,
+        seeds: &[Seed],
+        watch_bits: &[u8],
+        memory: u64,
+    ) -> Result<Self, Error> {
         assert_eq!(
             (seeds.len(), watch_bits.len()),
             (code.length(), code.length()),
@@ -67,7 +72,7 @@ impl Receiver {
         Ok(Receiver {
             code,
             chosen: seeds.to_vec(),
-            source: Arc::new(Source {
+            source: Arc::new(ShareSource {
                 seeds: seeds.iter().map(|seed| Aes128::new(seed.bits())).collect(),
                 watch: watch_bits.iter().map(|&bit| u128::from(bit & 1).wrapping_neg()).collect(),
             }),

@@ -1,21 +1,21 @@
-//! The FJNT16 commitments as a [`Scheme`](crate::commit::Scheme).
+//! The FJNT16 commitments as a [`CommitmentScheme`](crate::commit::Scheme).
 
 use super::{Receiver, Sender};
-use crate::commit::code::Code;
+use crate::commit::code::BinaryCode;
 use crate::commit::rows::DIMENSION;
-use crate::commit::scheme::{Level, Scheme};
+use crate::commit::scheme::{CommitmentLevel, CommitmentScheme};
 
 /// The commitments of FJNT16: seeds, a code, and watch bits.
 pub struct Split;
 
-impl Scheme for Split {
+impl CommitmentScheme for Split {
     const NAME: &'static str = "split";
 
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn level(security: u32) -> Option<Level> {
-        Code::for_security(security).map(|code| Level {
+    fn level(security: u32) -> Option<CommitmentLevel> {
+        BinaryCode::for_security(security).map(|code| CommitmentLevel {
             code: [code.length(), DIMENSION, code.distance() as usize],
             ots: code.length(),
             random_bits: code.parity_bits(),

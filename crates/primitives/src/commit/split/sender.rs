@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::again::Streams;
-use super::origin::Origin;
-use super::source::{Recipe, Source};
+use super::origin::RowOrigin;
+use super::source::{Recipe, ShareSource};
 use super::{BLOCKS, code, malformed, msg, of_setup};
 use crate::Labels;
 use crate::commit::Lsb;
 use crate::commit::claims::Claims;
-use crate::commit::code::Code;
+use crate::commit::code::BinaryCode;
 use crate::commit::combine::{Group, combine, combine_known};
-use crate::commit::row::{Committed, New, Row};
+use crate::commit::row::{CommitmentRow, Committed, New};
 use crate::commit::rows::{
-    BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, Rows, rows_to_values, values_to_rows,
+    BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, DIMENSION, RowShares, rows_to_values, values_to_rows,
 };
 use crate::commit::scheme;
 use crate::commit::shares::Shares;
 use crate::ot::CotSender;
-use crate::spill::{Fault, Held, MemoryBudget, SpillFile};
+use crate::spill::{Fault, HeldBudget, MemoryBudget, SpillFile};
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
@@ -33,10 +33,10 @@ use brickwork_wire::Channel;
 
 /// The sender of commitments.
 pub struct Sender {
-    code: &'static Code,
+    code: &'static BinaryCode,
     /// Both seeds of each pair, for a store.
     pairs: Vec<[Seed; 2]>,
-    first: Arc<Source>,
+    first: Arc<ShareSource>,
     second: Arc<Vec<Aes128>>,
     blocks: Range,
     budget: MemoryBudget,
@@ -60,7 +60,7 @@ pub struct Committing {
 }
 
 enum Storage {
-    Memory(Labels, Option<Held>),
+    Memory(Labels, Option<HeldBudget>),
     File(SpillFile),
 }
 
@@ -78,10 +78,10 @@ impl Sender {
     ///
     /// # Panics
     /// If the number of pairs is not the length of the code.
-    pub fn new(code: &'static Code, seeds: &[[Seed; 2]], memory: u64) -> Self {
+    pub fn new(code: &'static BinaryCode, seeds: &[[Seed; 2]], memory: u64) -> Self {
         assert_eq!(seeds.len(), code.length(), "each coordinate must have one pair of seeds");
         let side = |side: usize| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect();
-        let first = Arc::new(Source { seeds: side(0), watch: vec![0; seeds.len()] });
+        let first = Arc::new(ShareSource { seeds: side(0), watch: vec![0; seeds.len()] });
         Sender {
             code,
             pairs: seeds.to_vec(),
@@ -199,7 +199,7 @@ impl Sender {
                 let first = message * CHUNKS_IN_HAND;
                 for (c, corrections) in corrections.chunks(self.code.length() * CHUNK_BLOCKS).enumerate() {
                     let message = &corrections[..DIMENSION * recipe.blocks(first + c)];
-                    file.write(bytemuck::cast_slice(message), Origin::offset(first + c))?;
+                    file.write(bytemuck::cast_slice(message), RowOrigin::offset(first + c))?;
                 }
             }
         }
@@ -208,11 +208,12 @@ impl Sender {
         Ok(())
     }
 
-    fn made(&self, recipe: Recipe, corrections: Option<SpillFile>) -> Row {
+    fn made(&self, recipe: Recipe, corrections: Option<SpillFile>) -> CommitmentRow {
         let recipe = Arc::new(recipe);
         let shares = Shares::of_recipe(recipe.clone());
-        let origin = Origin { recipe, second: self.second.clone(), corrections, fault: self.fault.clone() };
-        Row::made_again(Arc::new(origin), shares)
+        let origin =
+            RowOrigin { recipe, second: self.second.clone(), corrections, fault: self.fault.clone() };
+        CommitmentRow::made_again(Arc::new(origin), shares)
     }
 
     fn streams(&self) -> Streams<'_> {
@@ -271,10 +272,10 @@ impl scheme::Sender for Sender {
         self.commit_rows(channel, values.len(), Lsb::Random, Some(values))
     }
 
-    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Row, Error> {
+    fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<CommitmentRow, Error> {
         let held = self.budget.take((16 * count) as u64);
         if count <= CHUNK || held.is_some() {
-            return Ok(Row::held_in(held, self.commit_rows(channel, count, lsb, None)?));
+            return Ok(CommitmentRow::held_in(held, self.commit_rows(channel, count, lsb, None)?));
         }
         let recipe = self.next_recipe(count, lsb)?;
         let mut corrections = Vec::new();
@@ -317,13 +318,13 @@ impl scheme::Sender for Sender {
         Ok(())
     }
 
-    fn finish(&self, row: Committing) -> Row {
+    fn finish(&self, row: Committing) -> CommitmentRow {
         let Committing { recipe, sent, storage, .. } = row;
         assert_eq!(sent, recipe.count, "each commitment must have a value");
         match storage {
             Storage::Memory(mut values, held) => {
                 let (values, shares) = (std::mem::take(&mut *values), Shares::of_recipe(Arc::new(recipe)));
-                Row::held_in(held, Committed { values, shares })
+                CommitmentRow::held_in(held, Committed { values, shares })
             }
             Storage::File(file) => self.made(recipe, Some(file)),
         }

@@ -7,21 +7,21 @@ use kernels::Aes128;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::commit::Lsb;
-use crate::commit::rows::{BLOCK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Column, Rows};
-use crate::spill::{Fault, Held, MemoryBudget, SpillFile};
+use crate::commit::rows::{BLOCK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Column, RowShares};
+use crate::spill::{Fault, HeldBudget, MemoryBudget, SpillFile};
 use brickwork_base::Error;
 
 /// The source of a party's shares: for each coordinate, a seed and a watch bit, which is all ones where the
 /// receiver watches the second share. The sender uses it for its first shares, with all watch bits 0.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct Source {
+pub(super) struct ShareSource {
     pub seeds: Vec<Aes128>,
     pub watch: Vec<u128>,
 }
 
 /// The recipe that computes the shares of a row of commitments.
 pub(super) struct Recipe {
-    pub source: Arc<Source>,
+    pub source: Arc<ShareSource>,
     /// The number of the first block.
     pub start: u64,
     pub count: usize,
@@ -42,7 +42,7 @@ pub(super) struct Corrections {
 enum Storage {
     Memory(
         Vec<u128>,
-        #[expect(dead_code, reason = "the memory returns to the budget with the corrections")] Held,
+        #[expect(dead_code, reason = "the memory returns to the budget with the corrections")] HeldBudget,
     ),
     File(SpillFile),
 }
@@ -95,7 +95,7 @@ impl Corrections {
     }
 }
 
-impl Rows for Recipe {
+impl RowShares for Recipe {
     fn count(&self) -> usize {
         self.count
     }
@@ -113,7 +113,7 @@ impl Rows for Recipe {
     }
 
     fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
-        let Source { seeds, watch } = &*self.source;
+        let ShareSource { seeds, watch } = &*self.source;
         let (blocks, first) = (self.blocks(chunk), chunk * CHUNK_BLOCKS);
         rows.resize(seeds.len() * blocks, 0);
         kernels::ctr_rows(seeds, u128::from(self.start) + first as u128, rows, blocks);
@@ -134,7 +134,7 @@ impl Rows for Recipe {
     }
 
     fn add(&self, index: usize, mask: u64, sum: &mut Column) {
-        let Source { seeds, watch } = &*self.source;
+        let ShareSource { seeds, watch } = &*self.source;
         let (block, bit) = (index / BLOCK, index % BLOCK);
         let mut rows = vec![0; seeds.len()];
         kernels::ctr_rows(seeds, u128::from(self.start) + block as u128, &mut rows, 1);

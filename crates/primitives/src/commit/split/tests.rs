@@ -3,15 +3,15 @@
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
-use super::origin::Origin;
+use super::origin::RowOrigin;
 use super::*;
 use crate::commit::combine::{COMBINE_BLOCKS, combine_known};
 use crate::commit::row::each_chunk;
 use crate::commit::rows::{BLOCK, CHUNK, CHUNK_BLOCKS, CHUNKS_IN_HAND, clear_behind_the_last};
 use crate::commit::tests::{Script, cheat, two_ways};
 use crate::commit::{
-    Cheat, Claims, Column, Committed, DIMENSION, Each, Lsb, New, Receiver as _, Row, Selection, Sender as _,
-    Shares,
+    Cheat, Claims, Column, CommitmentRow, Committed, DIMENSION, EachClaim, Lsb, New, Receiver as _,
+    Selection, Sender as _, Shares,
 };
 use crate::spill::{Spill, SpillFile};
 use brickwork_base::label::Label;
@@ -20,7 +20,7 @@ use brickwork_wire::{Tag, Tamper, memory_pair};
 
 /// Returns both parties, with seeds from ideal OTs.
 fn deal(s: u32) -> (Sender, Receiver) {
-    let code = Code::for_security(s).unwrap();
+    let code = BinaryCode::for_security(s).unwrap();
     let mut rng = Rng::replayable("test dealer");
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();
@@ -70,7 +70,7 @@ fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
 
 #[test]
 fn row_03_answers_are_checked_on_every_coordinate_and_value() {
-    let words = Code::for_security(40).unwrap().length() * 3 + 2 * DIMENSION;
+    let words = BinaryCode::for_security(40).unwrap().length() * 3 + 2 * DIMENSION;
     for word in [0, 1, 127, 128, 200, 402, 403, 404, 530, 531, 805, 806, 1000, words - 1] {
         let tamper: Tamper = Box::new(move |tag, bytes| {
             if tag == msg::ANSWER {
@@ -272,7 +272,7 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
     for (s, count) in [(40, 3), (40, 129), (64, 300), (40, CHUNK + 7), (80, 2 * CHUNK + 776)] {
         let (mut sender, mut receiver) = deal(s);
         let (mut left, mut right) = memory_pair();
-        let n = Code::for_security(s).unwrap().length();
+        let n = BinaryCode::for_security(s).unwrap().length();
         let heads: Vec<usize> = (0..count).step_by(7).collect();
         let part: fn(usize) -> u8 = |k| u8::from(k % 7 != 0);
         let flip: fn(usize) -> u8 = |k| (k * k % 5 % 2) as u8;
@@ -333,7 +333,7 @@ fn row_11_claims_that_follow_their_commitments() {
                 let made = sender.commit_random(&mut left, COUNT, Lsb::Random).unwrap();
                 left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
                 let mut claims = Claims::new();
-                claims.each(Each::new(COUNT, 1).with(&made.shares, |_, _| 1));
+                claims.each(EachClaim::new(COUNT, 1).with(&made.shares, |_, _| 1));
                 sender.prove(&mut left, &[], &claims).unwrap();
             });
             let got = receiver.receive_random(&mut right, COUNT, Lsb::Random).unwrap();
@@ -342,7 +342,7 @@ fn row_11_claims_that_follow_their_commitments() {
             lie.iter().for_each(|&k| values[k] ^= Label::from_bits(1 << 99));
             let mut claims = Claims::new();
             claims.each(
-                Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(got.shares(), |_, _| 1),
+                EachClaim::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(got.shares(), |_, _| 1),
             );
             let verdict = receiver.verify(&mut right, &[], &claims);
             assert_eq!(verdict.is_ok(), lie.is_none(), "{lie:?}");
@@ -366,8 +366,9 @@ fn row_11_each_of_many_claims() {
             let columns = shares.slice(0..COUNT);
             let mut claims = Claims::new();
             if follow {
-                claims
-                    .each(Each::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(shares, |_, _| 1));
+                claims.each(
+                    EachClaim::new(COUNT, 1).are(|k, _, value| value[0] = values[k]).with(shares, |_, _| 1),
+                );
             } else {
                 claims.known(COUNT, |k, sum| {
                     columns.add(k, sum);
@@ -452,7 +453,7 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
                 let made = sender.commit_random(&mut left, CHUNK + 1, Lsb::Random).unwrap();
                 left.send(Tag(200), bytemuck::cast_slice(&made.values)).unwrap();
                 let mut claims = Claims::new();
-                claims.each(Each::new(CHUNK + 1, 1).with(&made.shares, |_, _| 1));
+                claims.each(EachClaim::new(CHUNK + 1, 1).with(&made.shares, |_, _| 1));
                 claims.opened(&made);
                 sender.prove(&mut left, &[], &claims).unwrap();
             });
@@ -466,7 +467,7 @@ fn lost_values_end_the_proof_and_accuse_nobody() {
             let values = received.read(0..received.len()).unwrap().to_vec();
             assert!(!lost || received.lose());
             let mut claims = Claims::new();
-            let followed = Each::new(CHUNK + 1, 1)
+            let followed = EachClaim::new(CHUNK + 1, 1)
                 .are(|k, _, value| value.copy_from_slice(&received.read_or_note(k..k + 1)));
             claims.each(followed.with(got.shares(), |_, _| 1));
             claims.known(CHUNK + 1, |k, sum| {
@@ -536,20 +537,20 @@ fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     assert_eq!(left.sent_bytes(), sent);
 }
 
-fn origin(row: &Row) -> &Origin {
+fn origin(row: &CommitmentRow) -> &RowOrigin {
     row.origin().and_then(|origin| origin.as_any().downcast_ref()).expect("the values are recomputed")
 }
 
 /// Makes two senders with the same seeds. The second keeps at most `memory` bytes of values.
 fn twins(s: u32, memory: u64) -> [Sender; 2] {
-    let code = Code::for_security(s).unwrap();
+    let code = BinaryCode::for_security(s).unwrap();
     let mut rng = Rng::replayable("test dealer");
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     [u64::MAX, memory].map(|memory| Sender::new(code, &pairs, memory))
 }
 
 /// A row has the same values and shares as commitments in memory, for any selection.
-fn assert_same(row: &Row, made: &Committed) {
+fn assert_same(row: &CommitmentRow, made: &Committed) {
     let count = made.values.len();
     let columns = |shares: &Shares| {
         if shares.is_empty() { Vec::new() } else { shares.slice(0..shares.len()).words().to_vec() }
@@ -641,11 +642,11 @@ fn corrections_lost_further_on_are_an_error() {
     let row = sender.finish(row);
     // The file contains only the first message of corrections.
     let whole = origin(&row);
-    let (file, mut bytes) = (SpillFile::new().unwrap(), vec![0; Origin::offset(CHUNKS_IN_HAND) as usize]);
+    let (file, mut bytes) = (SpillFile::new().unwrap(), vec![0; RowOrigin::offset(CHUNKS_IN_HAND) as usize]);
     whole.corrections.as_ref().unwrap().read(&mut bytes, 0).unwrap();
     file.write(&bytes, 0).unwrap();
     let (recipe, second, fault) = (whole.recipe.clone(), whole.second.clone(), whole.fault.clone());
-    let short = Origin { recipe, second, corrections: Some(file), fault };
+    let short = RowOrigin { recipe, second, corrections: Some(file), fault };
     assert!(each_chunk(whole, |_| true, |_, _| {}).is_ok());
     assert!(matches!(each_chunk(&short, |_| true, |_, _| {}), Err(Error::Resource(_))));
 }
@@ -670,7 +671,7 @@ fn held_values_take_their_part_of_the_budget() {
     const COUNT: usize = CHUNK + 1;
     let [_, mut sender] = twins(40, 16 * COUNT as u64);
     let (mut left, _right) = memory_pair();
-    let held = |rows: [Row; 2]| rows.map(|row| row.origin().is_none());
+    let held = |rows: [CommitmentRow; 2]| rows.map(|row| row.origin().is_none());
     let random = [(), ()].map(|()| sender.row(&mut left, COUNT, Lsb::Random).unwrap());
     assert_eq!(held(random), [true, false]);
     let chosen = [(), ()].map(|()| {
@@ -757,7 +758,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
 #[test]
 fn commitments_made_again_are_the_same() {
     for s in [40, 80] {
-        let code = Code::for_security(s).unwrap();
+        let code = BinaryCode::for_security(s).unwrap();
         let mut rng = Rng::replayable("test dealer");
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
         let mut sender = Sender::new(code, &pairs, u64::MAX);

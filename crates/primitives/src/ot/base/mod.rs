@@ -24,7 +24,7 @@ pub use shared::Instance;
 
 /// The keys of the series in both directions.
 #[derive(Debug)]
-pub struct Keys {
+pub struct SeriesKeys {
     /// Both keys of each OT in which this party is the sender.
     pub sent: Vec<[Seed; 2]>,
     /// The chosen key of each OT in which this party is the receiver.
@@ -32,7 +32,7 @@ pub struct Keys {
 }
 
 /// The state of the series in both directions, between the two messages.
-pub struct Begun {
+pub struct BegunSeries {
     sends: Direction,
     receives: Instance,
     halves: Halves,
@@ -51,7 +51,7 @@ enum Halves {
     },
 }
 
-impl Begun {
+impl BegunSeries {
     /// Sends this party's first message in both series. The message has an OT for each of `choices` in the
     /// series in which this party receives. `greeting` is the digest of this party's own greeting. With
     /// `post_quantum` both series use lattices, and a series without OTs has no messages.
@@ -80,7 +80,7 @@ impl Begun {
             channel.send(BASE_OT, &[sender.message(), receiver.message()].concat())?;
             Halves::Curve { sender, receiver }
         };
-        Ok(Begun { sends, receives, halves, threads })
+        Ok(BegunSeries { sends, receives, halves, threads })
     }
 
     /// Receives the peer's first message, with its choices in `send` OTs. `theirs` is the digest of the
@@ -96,15 +96,15 @@ impl Begun {
         theirs: &[u8; 32],
         session: &[u8; 32],
         send: usize,
-    ) -> Result<Keys, Error> {
-        let Begun { sends, receives, halves, threads } = self;
+    ) -> Result<SeriesKeys, Error> {
+        let BegunSeries { sends, receives, halves, threads } = self;
         let instance = Instance::new(theirs, sends);
         match halves {
             Halves::Curve { sender, receiver } => {
                 let message = channel.receive(BASE_OT, curve::msg::POINT + send * curve::msg::PAIR)?;
                 let (point, pairs) = message.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
                 let sent = sender.finish(&instance, session, pairs, threads)?;
-                Ok(Keys { sent, received: receiver.finish(&receives, session, point, threads)? })
+                Ok(SeriesKeys { sent, received: receiver.finish(&receives, session, point, threads)? })
             }
             Halves::Lattice { receiver } => {
                 let mut sent = Vec::new();
@@ -117,7 +117,7 @@ impl Begun {
                 }
                 let expected = receiver.message().len() / lattice::msg::KEYS * lattice::msg::ANSWER;
                 let answer = if expected > 0 { channel.receive(BASE_OT, expected)? } else { Vec::new() };
-                Ok(Keys { sent, received: receiver.finish(&receives, session, &answer, threads)? })
+                Ok(SeriesKeys { sent, received: receiver.finish(&receives, session, &answer, threads)? })
             }
         }
     }
@@ -133,13 +133,24 @@ mod tests {
     /// The digests of the greetings of the garbler and of the evaluator.
     pub(super) const GREETINGS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
 
-    fn garbler(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
-        let begun = Begun::send(channel, Direction::GarblerSends, &GREETINGS[0], choices, lattice, 2)?;
+    fn garbler(
+        channel: &mut Channel,
+        send: usize,
+        choices: &[u8],
+        lattice: bool,
+    ) -> Result<SeriesKeys, Error> {
+        let begun = BegunSeries::send(channel, Direction::GarblerSends, &GREETINGS[0], choices, lattice, 2)?;
         begun.receive(channel, &GREETINGS[1], &SESSION, send)
     }
 
-    fn evaluator(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
-        let begun = Begun::send(channel, Direction::EvaluatorSends, &GREETINGS[1], choices, lattice, 1)?;
+    fn evaluator(
+        channel: &mut Channel,
+        send: usize,
+        choices: &[u8],
+        lattice: bool,
+    ) -> Result<SeriesKeys, Error> {
+        let begun =
+            BegunSeries::send(channel, Direction::EvaluatorSends, &GREETINGS[1], choices, lattice, 1)?;
         let keys = begun.receive(channel, &GREETINGS[0], &SESSION, send)?;
         // The protocols send the answer together with their next message.
         channel.flush()?;

@@ -2,15 +2,15 @@
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 
-use super::{Cheat, Parameters, Pool};
+use super::{Cheat, PcgParameters, Pool};
 
 /// The iterations of a party: the OTs reserved for the next iteration, and the OTs that are ready.
 pub(super) struct Iterations {
-    pub parameters: Parameters,
+    pub parameters: PcgParameters,
     /// The OTs for the next iteration. Empty before the first iteration.
-    pub reserve: Secrets<Label>,
+    pub reserve: SecretBlocks<Label>,
     pool: Pool,
     /// False from the beginning of an iteration until its check has passed.
     sound: bool,
@@ -18,8 +18,8 @@ pub(super) struct Iterations {
 
 impl Iterations {
     /// Returns a state before the first iteration, which takes its OTs from another construction.
-    pub fn new(parameters: Parameters) -> Self {
-        Iterations { parameters, reserve: Secrets::default(), pool: Pool::default(), sound: true }
+    pub fn new(parameters: PcgParameters) -> Self {
+        Iterations { parameters, reserve: SecretBlocks::default(), pool: Pool::default(), sound: true }
     }
 
     /// Returns the number of OTs that are ready.
@@ -36,13 +36,13 @@ impl Iterations {
         &mut self,
         count: usize,
         outside: impl FnOnce(&mut [Label]) -> Result<(), Error>,
-    ) -> Result<Vec<Secrets<Label>>, Error> {
+    ) -> Result<Vec<SecretBlocks<Label>>, Error> {
         if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::PcgTrees.into());
         }
         let each = self.parameters.reserve();
         if self.reserve.is_empty() {
-            let mut reserve = Secrets::zeros(each);
+            let mut reserve = SecretBlocks::zeros(each);
             outside(&mut reserve)?;
             self.reserve = reserve;
         }
@@ -53,7 +53,7 @@ impl Iterations {
     }
 
     /// Adds the OTs of the finished iterations, and reserves the OTs for the next one.
-    pub fn end(&mut self, made: impl IntoIterator<Item = Secrets<Label>>) {
+    pub fn end(&mut self, made: impl IntoIterator<Item = SecretBlocks<Label>>) {
         made.into_iter().for_each(|labels| self.pool.put(labels));
         self.reserve = self.pool.take(self.parameters.reserve());
         self.sound = true;
@@ -66,6 +66,6 @@ impl Iterations {
 
     /// Forgets all OTs: the next iteration takes its OTs from another construction again.
     pub fn forget(&mut self) {
-        (self.reserve, self.pool) = (Secrets::default(), Pool::default());
+        (self.reserve, self.pool) = (SecretBlocks::default(), Pool::default());
     }
 }

@@ -2,7 +2,7 @@
 //! each. The construction is Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) with the correlated trees of
 //! Half-Tree (Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, EUROCRYPT 2023).
 //!
-//! An *iteration* uses k + t·d + 128 OTs of the iteration before ([`Parameters`]) and makes n = t·2^d. The
+//! An *iteration* uses k + t·d + 128 OTs of the iteration before ([`PcgParameters`]) and makes n = t·2^d. The
 //! first iteration uses OTs of [`softspoken`](super::softspoken) with K = 8.
 //!
 //! ```text
@@ -57,12 +57,12 @@ use std::collections::VecDeque;
 use brickwork_base::cheats;
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_kernels::{Aes128, Kernel, Secrets, add_encoded, erase, gf128_reduce, hash_rows};
+use brickwork_kernels::{Aes128, Kernel, SecretBlocks, add_encoded, erase, gf128_reduce, hash_rows};
 use zeroize::Zeroizing;
 
 pub use both::provide;
 use parameters::CHECK;
-pub use parameters::{LEAST_BITS, PARAMETERS, Parameters, check_log2, iterations, lpn_bits};
+pub use parameters::{LEAST_BITS, PARAMETERS, PcgParameters, check_log2, iterations, lpn_bits};
 pub use receiver::Receiver;
 pub use sender::Sender;
 
@@ -98,7 +98,7 @@ struct Keys {
 
 impl Keys {
     /// Returns the keys of iteration `k` among those that run at once.
-    fn new(hashed: &[u8; 32], k: usize, parameters: &Parameters) -> Self {
+    fn new(hashed: &[u8; 32], k: usize, parameters: &PcgParameters) -> Self {
         let hashed = [&hashed[..], &(k as u64).to_le_bytes()].concat();
         let mut keys = [0u128; 2];
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 PCG trees and code");
@@ -143,7 +143,7 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    fn new(chi: u128, parameters: &Parameters) -> Self {
+    fn new(chi: u128, parameters: &PcgParameters) -> Self {
         let mut rng = Rng::expand(&Seed::from_bytes(chi.to_le_bytes()), "brickwork PCG check");
         let (mut trees, mut leaves) = (vec![0; parameters.trees], vec![0; 1 << parameters.depth]);
         rng.fill(bytemuck::cast_slice_mut(&mut trees));
@@ -181,7 +181,7 @@ fn packed(words: &[Label]) -> u128 {
 #[derive(Default)]
 struct Pool {
     /// The iterations, oldest first, with the number of used OTs of each.
-    made: VecDeque<(Secrets<Label>, usize)>,
+    made: VecDeque<(SecretBlocks<Label>, usize)>,
 }
 
 impl Pool {
@@ -190,13 +190,13 @@ impl Pool {
     }
 
     /// Adds the OTs of an iteration.
-    fn put(&mut self, labels: Secrets<Label>) {
+    fn put(&mut self, labels: SecretBlocks<Label>) {
         self.made.push_back((labels, 0));
     }
 
     /// Removes and returns the next OTs. The caller has made sure that there are enough.
-    fn take(&mut self, count: usize) -> Secrets<Label> {
-        let mut taken = Secrets::zeros(count);
+    fn take(&mut self, count: usize) -> SecretBlocks<Label> {
+        let mut taken = SecretBlocks::zeros(count);
         self.draw(&mut taken);
         taken
     }

@@ -19,7 +19,7 @@ const AT_ONCE: usize = 8;
 /// The size of an iteration: its trees, each of which gives samples with one error, and the vector that is
 /// multiplied by the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
+pub struct PcgParameters {
     /// The levels of a tree below its root.
     pub depth: usize,
     /// t, the number of trees.
@@ -30,9 +30,9 @@ pub struct Parameters {
 
 /// The parameters of every honest run. With these parameters, no 2^128 guesses find samples without errors
 /// that determine the unknown bits or part of them, even if a guess costs nothing.
-pub const PARAMETERS: Parameters = Parameters { depth: 10, trees: 1024, dimension: 1 << 17 };
+pub const PARAMETERS: PcgParameters = PcgParameters { depth: 10, trees: 1024, dimension: 1 << 17 };
 
-impl Parameters {
+impl PcgParameters {
     /// Returns n: the LPN samples, and the OTs that an iteration makes.
     pub const fn samples(&self) -> usize {
         self.trees << self.depth

@@ -5,14 +5,14 @@ use brickwork_base::bits::pack;
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, stop};
-use brickwork_kernels::{Kernel, Secrets, complete_tree, sum_where};
+use brickwork_kernels::{Kernel, SecretBlocks, complete_tree, sum_where};
 use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::iterations::Iterations;
-use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed, transcript};
+use super::{Cheat, Elements, Keys, PARAMETERS, PcgParameters, lpn_bits, msg, packed, transcript};
 use crate::ot::cot::{CotReceiver, Series};
 use crate::ot::softspoken;
 
@@ -28,7 +28,7 @@ pub struct Receiver {
 
 /// An iteration whose trees are completed but not checked.
 pub(crate) struct Completed {
-    labels: Secrets<Label>,
+    labels: SecretBlocks<Label>,
     /// The expected proof.
     proof: [u8; 32],
     sent: Seed,
@@ -36,7 +36,7 @@ pub(crate) struct Completed {
 
 impl Receiver {
     /// Makes a receiver whose first iteration uses OTs of `base`.
-    pub(super) fn over(base: Base, parameters: Parameters) -> Result<Self, Error> {
+    pub(super) fn over(base: Base, parameters: PcgParameters) -> Result<Self, Error> {
         let rng = Rng::new("brickwork PCG receiver")?;
         Ok(Receiver { base, iterations: Iterations::new(parameters), rng })
     }
@@ -50,7 +50,7 @@ impl Receiver {
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<Vec<Secrets<Label>>, Error> {
+    ) -> Result<Vec<SecretBlocks<Label>>, Error> {
         let Receiver { base, iterations, rng } = self;
         iterations.begin(count, |reserve| {
             base.random_bits(channel, rng, reserve)?;
@@ -63,10 +63,10 @@ impl Receiver {
     pub(crate) fn complete(
         &mut self,
         channel: &mut Channel,
-        reserves: Vec<Secrets<Label>>,
+        reserves: Vec<SecretBlocks<Label>>,
         mut alter: impl FnMut(&mut [u128; 2]),
     ) -> Result<Vec<Completed>, Error> {
-        let (hashed, Parameters { dimension, .. }) = (self.base.hashed(), self.iterations.parameters);
+        let (hashed, PcgParameters { dimension, .. }) = (self.base.hashed(), self.iterations.parameters);
         let mut all = Vec::with_capacity(reserves.len());
         for (k, reserve) in reserves.iter().enumerate() {
             let keys = Keys::new(&hashed, k, &self.iterations.parameters);
@@ -90,9 +90,9 @@ impl Receiver {
         Ok(encoded.collect())
     }
 
-    fn trees(&self, keys: &Keys, reserve: &[Label], corrections: &[u128]) -> Secrets<Label> {
-        let Parameters { depth, dimension, .. } = self.iterations.parameters;
-        let mut labels = Secrets::<Label>::zeros(self.iterations.parameters.samples());
+    fn trees(&self, keys: &Keys, reserve: &[Label], corrections: &[u128]) -> SecretBlocks<Label> {
+        let PcgParameters { depth, dimension, .. } = self.iterations.parameters;
+        let mut labels = SecretBlocks::<Label>::zeros(self.iterations.parameters.samples());
         let of_trees = labels.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact(depth - 1));
         let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
         for (key, ((leaves, corrections), macs)) in keys.trees.iter().zip(of_trees) {
@@ -181,7 +181,7 @@ impl CotReceiver for Receiver {
 
     /// Draws random OTs, and sends the differences between the given and the random choices.
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
-        let mut labels = Secrets::zeros(choices.len());
+        let mut labels = SecretBlocks::zeros(choices.len());
         self.provide(channel, labels.len())?;
         self.iterations.draw(&mut labels);
         let differences = labels.iter().zip(choices).map(|(label, choice)| label.colour() ^ choice & 1);
@@ -196,8 +196,8 @@ impl CotReceiver for Receiver {
         channel: &mut Channel,
         rng: &mut Rng,
         count: usize,
-    ) -> Result<(Secrets<u8>, Labels), Error> {
-        let mut labels = Secrets::zeros(count);
+    ) -> Result<(SecretBlocks<u8>, Labels), Error> {
+        let mut labels = SecretBlocks::zeros(count);
         self.random_bits(channel, rng, &mut labels)?;
         Ok((labels.iter().map(|label| label.colour()).collect(), labels))
     }

@@ -5,12 +5,12 @@ use brickwork_base::bits::unpack;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
-use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
+use brickwork_kernels::{Kernel, SecretBlocks, erase, grow_tree};
 use brickwork_stock::{Forward, Ranges};
 use brickwork_wire::Channel;
 
 use super::iterations::Iterations;
-use super::{Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed, product, transcript};
+use super::{Elements, Keys, PARAMETERS, PcgParameters, lpn_bits, msg, packed, product, transcript};
 use crate::ot::cot::{CotSender, Series};
 use crate::ot::softspoken;
 
@@ -25,15 +25,15 @@ pub struct Sender {
 
 /// An iteration whose trees are grown but not checked.
 pub(crate) struct Offered {
-    reserve: Secrets<Label>,
-    leaves: Secrets<Label>,
+    reserve: SecretBlocks<Label>,
+    leaves: SecretBlocks<Label>,
     corrections: Vec<u128>,
     pub(super) keys: Keys,
 }
 
 impl Sender {
     /// Makes a sender whose first iteration uses OTs of `base`.
-    pub(super) fn over(base: Base, parameters: Parameters) -> Self {
+    pub(super) fn over(base: Base, parameters: PcgParameters) -> Self {
         Sender { base, iterations: Iterations::new(parameters) }
     }
 
@@ -42,7 +42,7 @@ impl Sender {
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<Vec<Secrets<Label>>, Error> {
+    ) -> Result<Vec<SecretBlocks<Label>>, Error> {
         let Sender { base, iterations } = self;
         iterations.begin(count, |reserve| base.random_bits(channel, reserve))
     }
@@ -52,7 +52,7 @@ impl Sender {
     pub(crate) fn offer(
         &mut self,
         channel: &mut Channel,
-        reserves: Vec<Secrets<Label>>,
+        reserves: Vec<SecretBlocks<Label>>,
         mut alter: impl FnMut(&mut [u128]),
     ) -> Result<Vec<Offered>, Error> {
         let hashed = self.base.hashed();
@@ -67,10 +67,10 @@ impl Sender {
         Ok(all)
     }
 
-    fn grow(&mut self, keys: Keys, reserve: Secrets<Label>) -> Offered {
-        let Parameters { depth, dimension, .. } = self.iterations.parameters;
+    fn grow(&mut self, keys: Keys, reserve: SecretBlocks<Label>) -> Offered {
+        let PcgParameters { depth, dimension, .. } = self.iterations.parameters;
         let delta = self.offset().bits();
-        let mut leaves = Secrets::<Label>::zeros(self.iterations.parameters.samples());
+        let mut leaves = SecretBlocks::<Label>::zeros(self.iterations.parameters.samples());
         let mut corrections = vec![0; self.iterations.parameters.corrections()];
         let of_trees = leaves.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact_mut(depth - 1));
         let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
@@ -96,7 +96,7 @@ impl Sender {
         offered: Vec<Offered>,
         mut alter: impl FnMut(&Elements, u128) -> u128,
     ) -> Result<(), Error> {
-        let Parameters { dimension, .. } = self.iterations.parameters;
+        let PcgParameters { dimension, .. } = self.iterations.parameters;
         let delta = [self.offset().bits()];
         let mut sent = Vec::with_capacity(offered.len());
         for Offered { reserve, leaves, corrections, keys } in &offered {
@@ -172,7 +172,7 @@ impl CotSender for Sender {
     }
 
     fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
-        let mut labels = Secrets::zeros(count);
+        let mut labels = SecretBlocks::zeros(count);
         self.random_bits(channel, &mut labels)?;
         Ok(labels)
     }

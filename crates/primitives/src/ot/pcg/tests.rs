@@ -10,7 +10,7 @@ use crate::ot::cot::{CotReceiver as _, CotSender as _, Series};
 use crate::ot::{self, BASE_OTS, Direction, softspoken};
 
 /// Parameters so small that the tests can try every path. They are insecure.
-const SMALL: Parameters = Parameters { depth: 4, trees: 48, dimension: 64 };
+const SMALL: PcgParameters = PcgParameters { depth: 4, trees: 48, dimension: 64 };
 
 /// Both ends of a series that has made its first OTs.
 struct Ends {
@@ -21,7 +21,7 @@ struct Ends {
     delta: Delta,
 }
 
-fn ends(rng: &mut Rng, parameters: Parameters) -> Ends {
+fn ends(rng: &mut Rng, parameters: PcgParameters) -> Ends {
     let delta = rng.delta();
     let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
     let choice = |i: usize| (delta.bits() >> i & 1) as usize;
@@ -85,7 +85,7 @@ fn refused(result: Result<(), Error>) -> bool {
 /// twice, and the numbers of OTs match the parameters.
 #[test]
 fn iterations_give_what_was_said() {
-    let mut ends = ends(&mut Rng::replayable("test"), Parameters { depth: 6, ..SMALL });
+    let mut ends = ends(&mut Rng::replayable("test"), PcgParameters { depth: 6, ..SMALL });
     let yields = ends.sender.iterations.parameters.yields();
     assert_eq!(ends.sender.iterations.parameters.reserve() + yields, 48 << 6);
     ends.honest_round(1);
@@ -154,7 +154,7 @@ fn view(
     tree: usize,
     path: usize,
 ) -> Vec<u128> {
-    let Parameters { depth, .. } = ends.sender.iterations.parameters;
+    let PcgParameters { depth, .. } = ends.sender.iterations.parameters;
     let known: Vec<u128> = (0..depth)
         .map(|level| {
             let choice = (path >> level & 1) as u8 ^ 1;
@@ -255,7 +255,7 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
 #[test]
 fn row_02_the_second_of_several_iterations_is_checked_too() {
     for bad in 0..2 {
-        let mut ends = ends(&mut Rng::replayable("test"), Parameters { depth: 6, ..SMALL });
+        let mut ends = ends(&mut Rng::replayable("test"), PcgParameters { depth: 6, ..SMALL });
         ends.honest_round(1);
         let (mut k, yields) = (0, ends.sender.iterations.parameters.yields());
         let mut alter = |words: &mut [u128]| {
@@ -361,7 +361,7 @@ fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
 fn easy_instances_are_refused() {
     PARAMETERS.checked(lpn_bits()).unwrap();
     assert!(lpn_bits() >= LEAST_BITS);
-    let easy = Parameters { dimension: 1 << 16, ..PARAMETERS };
+    let easy = PcgParameters { dimension: 1 << 16, ..PARAMETERS };
     let refused = easy.checked(easy.lpn().bits());
     assert!(matches!(refused, Err(Error::Usage(why)) if why.contains("LPN")));
 }

@@ -14,15 +14,15 @@ use brickwork_primitives::cost::{
     base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{GREETING_BYTES, Promise, Protocol, TABLE_MEMORY};
+use brickwork_session::{GREETING_BYTES, Promise, SessionProtocol, TABLE_MEMORY};
 
 use crate::components::{Garbled, Received};
 use crate::equality::COIN;
 use crate::hash::HASH;
 use crate::layout::parts;
-use crate::layout::{Layout, Lot, Making, Part};
+use crate::layout::{ComponentPart, Layout, Lot, MakingPlan};
 use crate::leaky::PADS;
-use crate::parameters::{Draw, IN_FLIGHT, Level, SIZES};
+use crate::parameters::{Draw, IN_FLIGHT, SIZES, StatisticalLengths};
 use crate::report::{Authenticated, promise};
 use crate::role::Role as _;
 use crate::shelf::CACHE_BYTES;
@@ -42,7 +42,7 @@ pub fn predict(
     link: &Link,
 ) -> Result<(Cost, Promise), Error> {
     let layout = Layout::new(program)?;
-    let making = Making::of(&layout, security, cot)?;
+    let making = MakingPlan::of(&layout, security, cot)?;
     Ok((plan::predict(&steps(&layout, &making), machine, link), promise(&layout, &making)))
 }
 
@@ -62,11 +62,11 @@ pub fn sent_bytes(program: &Program, security: u32, cot: Cot) -> Result<[u64; 2]
 /// masked.
 pub fn script(program: &Program, security: u32, cot: Cot) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
-    Ok(steps(&layout, &Making::of(&layout, security, cot)?))
+    Ok(steps(&layout, &MakingPlan::of(&layout, security, cot)?))
 }
 
 /// Returns the steps of a run with these lots.
-pub(super) fn steps(layout: &Layout, making: &Making) -> Script {
+pub(super) fn steps(layout: &Layout, making: &MakingPlan) -> Script {
     let mut script = Script::new(Authenticated::PHASES);
     set_up(&mut script, making.cot);
     script.phase("preprocess");
@@ -105,14 +105,14 @@ pub fn predict_from_stock(
 /// # Errors
 /// [`Error::Limit`] if the program needs more than one request may take, or as [`script`].
 pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Result<Script, Error> {
-    let (layout, level) = (Layout::new(program)?, Level::of(security)?);
+    let (layout, level) = (Layout::new(program)?, StatisticalLengths::of(security)?);
     let _ = Request::of_layout(&layout)?;
     let mut script = Script::new(Authenticated::PHASES);
     meet(&mut script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     agree_to_take(&mut script, "build");
     script.exchange([DIGEST], [DIGEST]); // heads of the logs after the burn
     online(&mut script, &layout); // 7 to 12
-    let making = Making { level, cot: Cot::default(), sizes: SIZES, lots: Vec::new(), openings: 0 };
+    let making = MakingPlan { level, cot: Cot::default(), sizes: SIZES, lots: Vec::new(), openings: 0 };
     script.memory_bytes = memory(&layout, &making);
     script.disk_bytes = disk(&layout, level);
     Ok(script)
@@ -157,7 +157,7 @@ fn set_up(script: &mut Script, cot: Cot) {
     }
 }
 
-fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
+fn preprocess(script: &mut Script, making: &MakingPlan, lot: &Lot) {
     let draws = lot.draws(making.sizes);
     let portions: Vec<Draw> = draws.all().collect();
     let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
@@ -208,7 +208,7 @@ fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
 /// Writes the steps for the parts of a lot. The evaluator opens the masks of all parts before it receives
 /// tables.
 fn open_and_garble(script: &mut Script, Lot { parts, pool, .. }: &Lot) {
-    let opened = |part: &Part| {
+    let opened = |part: &ComponentPart| {
         let differences = pool.bucket.saturating_sub(1) + 2;
         ((part.ands.len() * differences).div_ceil(8) + HASH) as u64
     };
@@ -234,7 +234,7 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
 /// Estimates the peak memory of the garbler and of the evaluator, in bytes, while components are made and
 /// while the program runs. Data that waits for its program, and data about the program's wires, goes to files
 /// if it is larger than [`TABLE_MEMORY`].
-fn memory(layout: &Layout, making: &Making) -> [u64; 2] {
+fn memory(layout: &Layout, making: &MakingPlan) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
@@ -262,7 +262,7 @@ fn memory(layout: &Layout, making: &Making) -> [u64; 2] {
 }
 
 /// Returns the bytes of temporary files of both parties.
-fn disk(layout: &Layout, level: Level) -> u64 {
+fn disk(layout: &Layout, level: StatisticalLengths) -> u64 {
     let (wires, ports) = (layout.program.wires() as u64, layout.ports as u64);
     let of_wires = [LABEL * 3 * wires, LABEL * (3 * wires + ports)];
     let all = waiting(layout, level).into_iter().chain(of_wires);
@@ -270,7 +270,7 @@ fn disk(layout: &Layout, level: Level) -> u64 {
 }
 
 /// Returns the bytes that wait for the program at the garbler and at the evaluator.
-fn waiting(layout: &Layout, level: Level) -> [u64; 2] {
+fn waiting(layout: &Layout, level: StatisticalLengths) -> [u64; 2] {
     let (c, inputs) = (level.tag, layout.all_inputs());
     [Garbled::waiting(c, layout.counted(), inputs), Received::waiting(c, layout.counted(), inputs)]
 }

@@ -18,7 +18,7 @@ use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::{Secret, Step};
-use brickwork_session::stock::inventory::Kinds;
+use brickwork_session::stock::inventory::ItemKinds;
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
@@ -28,12 +28,12 @@ use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::{Forced, Layout};
-use crate::parameters::Level;
+use crate::parameters::StatisticalLengths;
 use crate::report::{Authenticated, promise_of};
 pub(crate) use needs::Filling;
 pub use needs::Request;
 use needs::{Execution, MASKS, budget, keeps_promise};
-use side::{Carried, Outcome};
+use side::{ConnectionCarry, ProgramOutcome};
 
 /// Returns whether this party's store has enough for a program, counting only items that both parties may
 /// still use.
@@ -41,7 +41,7 @@ use side::{Carried, Outcome};
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
-    let (needs, level) = (Request::of(program)?, Level::of(terms.security.whole()?)?);
+    let (needs, level) = (Request::of(program)?, StatisticalLengths::of(terms.security.whole()?)?);
     stocked::in_stock::<Authenticated>(store, party, terms, |there| {
         let taken = needs.choose(there)?;
         keeps_promise(there, level).map(|()| taken)
@@ -53,17 +53,17 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
 /// # Errors
 /// [`Error::Usage`] for a security other than 40, 64 or 80, or as [`Request::of`].
 pub fn stock_promise(program: &Program, security: u32, cot: Cot) -> Result<Promise, Error> {
-    let (layout, level) = (Layout::new(program)?, Level::of(security)?);
+    let (layout, level) = (Layout::new(program)?, StatisticalLengths::of(security)?);
     needs::promise(&layout, &Request::of_layout(&layout)?, level, cot)
 }
 
-impl Kinds for Authenticated {
+impl ItemKinds for Authenticated {
     fn kind(batch: &Batch) -> &'static str {
         if batch.kind == MASKS { "input masks" } else { "component" }
     }
 
     fn bound_log2(store: &Store, id: &EpochId, epoch: &Epoch) -> Result<Option<f64>, Error> {
-        let level = Level::of(epoch.security.whole()?)?;
+        let level = StatisticalLengths::of(epoch.security.whole()?)?;
         Ok(Some(budget(&Batches::of(store, id)?, level)?.log2()))
     }
 
@@ -117,7 +117,7 @@ impl Stocked {
         let forced = hooks.forced();
         forced.level_of(terms.security.whole()?)?;
         let (run, carried) =
-            (Metered::new::<Authenticated>(channel, party, observer), Carried { cot, hooks });
+            (Metered::new::<Authenticated>(channel, party, observer), ConnectionCarry { cot, hooks });
         let line =
             stocked::Stocked::greet(run, carried, store, terms, "brickwork 2026-11 authenticated stores")?;
         Ok(Stocked { line, forced })
@@ -184,7 +184,7 @@ impl Stocked {
             let (_, next) = next.fill(epoch, &made.steps(level, &forced)?)?;
             Ok((made, next))
         })?;
-        let Outcome { outputs, kept, pools, cot } = done;
+        let ProgramOutcome { outputs, kept, pools, cot } = done;
         let budget = budget(&Batches::of(line.store(), &epoch)?, level)?;
         let promise = promise_of(layout, level, cot, &budget, pools.into_iter());
         Ok((FromStock { outputs, kept, recovered: false, promise, made }, Stocked { line, forced }))

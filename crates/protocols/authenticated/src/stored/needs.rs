@@ -8,14 +8,14 @@ use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Promise;
 use brickwork_session::steps::Step;
-use brickwork_session::stock::Asked;
-use brickwork_session::stock::records::{Batches, Wanted};
+use brickwork_session::stock::PreprocessingStep;
+use brickwork_session::stock::records::{Batches, WantedItems};
 use brickwork_stock::{GivenUp, Serial};
 
 use super::records::Header;
 use crate::components::{Garbled, Received};
 use crate::layout::{Forced, Layout, Lot, add_inputs, can_be_masked, lots};
-use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
+use crate::parameters::{LotBudget, LotOrigin, SIZES, Sizes, StatisticalLengths};
 use crate::report::promise_of;
 use crate::role::Role as _;
 
@@ -110,7 +110,11 @@ impl Request {
     ///
     /// # Errors
     /// [`Error::Input`] if a component has a gate that cannot be masked.
-    pub(crate) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
+    pub(crate) fn steps(
+        &self,
+        level: StatisticalLengths,
+        forced: &Forced,
+    ) -> Result<Vec<Filling<'_>>, Error> {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
         let sizes = forced.sizes.unwrap_or(SIZES);
         let mut all = lots(self.counted(), sizes);
@@ -123,9 +127,9 @@ impl Request {
     }
 
     /// Lists the requested items: the components in order, then the input masks.
-    fn wanted(&self) -> Vec<Wanted<'_>> {
-        let rest = Wanted { kind: MASKS, component: [0; 32], name: "input masks", count: self.inputs };
-        Wanted::copies(COPIES, &self.components).chain([rest]).collect()
+    fn wanted(&self) -> Vec<WantedItems<'_>> {
+        let rest = WantedItems { kind: MASKS, component: [0; 32], name: "input masks", count: self.inputs };
+        WantedItems::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
     /// Chooses items for this request, oldest first: pairs of a batch and the number of items to take from
@@ -156,7 +160,7 @@ impl Request {
 }
 
 /// Returns the origins of all lots behind these batches, each lot once.
-pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<Origin> {
+pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<LotOrigin> {
     let mut known = std::collections::BTreeMap::new();
     headers.for_each(|header| _ = known.insert(header.step, header.origin));
     known.into_values().collect()
@@ -167,10 +171,10 @@ pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<Orig
 ///
 /// # Errors
 /// [`Error::Stock`] if a header is malformed.
-pub(super) fn budget(there: &Batches, level: Level) -> Result<Budget, Error> {
+pub(super) fn budget(there: &Batches, level: StatisticalLengths) -> Result<LotBudget, Error> {
     let headers = there.made().map(|left| Header::decode(&left.batch.header));
     let headers = headers.collect::<Result<Vec<_>, _>>()?;
-    let budget = Budget::of(level, origins(headers.iter()), OPENINGS_OF_PROGRAMS);
+    let budget = LotBudget::of(level, origins(headers.iter()), OPENINGS_OF_PROGRAMS);
     Ok(budget.and_given_up(there.given_up().risk))
 }
 
@@ -178,7 +182,7 @@ pub(super) fn budget(there: &Batches, level: Level) -> Result<Budget, Error> {
 ///
 /// # Errors
 /// [`Error::Stock`] if a cheater would succeed with probability above 2^-s in this epoch.
-pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> {
+pub(super) fn keeps_promise(there: &Batches, level: StatisticalLengths) -> Result<(), Error> {
     let (spent, security) = (budget(there, level)?.log2(), level.security);
     if spent <= -f64::from(security) {
         return Ok(());
@@ -201,7 +205,7 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
 /// # Errors
 /// [`Error::Usage`] for a security other than 40, 64 or 80.
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
-    let budget = Budget::of(Level::of(security)?, [], OPENINGS_OF_PROGRAMS);
+    let budget = LotBudget::of(StatisticalLengths::of(security)?, [], OPENINGS_OF_PROGRAMS);
     Ok(Upper::exp2(budget.log2()).to_fixed())
 }
 
@@ -216,7 +220,7 @@ pub struct Filling<'r> {
     pub(crate) request: &'r Request,
     pub(crate) lot: Lot,
     pub(crate) sizes: Sizes,
-    pub(crate) level: Level,
+    pub(crate) level: StatisticalLengths,
 }
 
 impl Filling<'_> {
@@ -225,18 +229,18 @@ impl Filling<'_> {
         let mut digest = Digest::of("brickwork 2026-11 session with authenticated masks");
         digest.length(cot as usize).length(steps.len());
         for step in steps {
-            digest.digest(&Asked::request(step)).digest(&step.parameters());
+            digest.digest(&PreprocessingStep::request(step)).digest(&step.parameters());
         }
         digest.done()
     }
 
     /// Returns the figures of this lot for a bound, if its masks come from these OTs.
-    pub fn origin(&self, cot: Cot) -> Origin {
+    pub fn origin(&self, cot: Cot) -> LotOrigin {
         self.lot.origin(self.sizes, cot)
     }
 }
 
-impl Asked for Filling<'_> {
+impl PreprocessingStep for Filling<'_> {
     fn request(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 authenticated stock");
         digest.length(self.request.components.len());
@@ -276,16 +280,21 @@ pub struct Execution<'j> {
     pub(crate) needs: &'j Request,
     pub(crate) input: &'j [bool],
     /// Checks the promise of an epoch; a cheater with other lengths skips this.
-    pub(crate) promise: Option<Level>,
+    pub(crate) promise: Option<StatisticalLengths>,
 }
 
 /// Returns the promise of a program if all its items were made by one preprocessing for it.
 ///
 /// # Errors
 /// As [`Request::steps`].
-pub(super) fn promise(layout: &Layout, needs: &Request, level: Level, cot: Cot) -> Result<Promise, Error> {
+pub(super) fn promise(
+    layout: &Layout,
+    needs: &Request,
+    level: StatisticalLengths,
+    cot: Cot,
+) -> Result<Promise, Error> {
     let steps = needs.steps(level, &Forced::default())?;
-    let origins: Vec<Origin> = steps.iter().map(|step| step.origin(cot)).collect();
-    let budget = Budget::of(level, origins.iter().copied(), OPENINGS_OF_PROGRAMS);
+    let origins: Vec<LotOrigin> = steps.iter().map(|step| step.origin(cot)).collect();
+    let budget = LotBudget::of(level, origins.iter().copied(), OPENINGS_OF_PROGRAMS);
     Ok(promise_of(layout, level, cot, &budget, origins.iter().map(|origin| origin.pool)))
 }

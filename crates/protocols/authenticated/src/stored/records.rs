@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use brickwork_stock::Serial;
 
-use crate::parameters::Origin;
-use crate::secrets::Secrets;
-use crate::share::Shares;
+use crate::parameters::LotOrigin;
+use crate::secrets::SecretBlocks;
+use crate::share::MaskShares;
 
 const VERSION: u32 = 1;
 
@@ -24,20 +24,20 @@ pub(super) struct Header {
     version: u32,
     /// The first batch of the lot. All batches of a lot share a pool.
     pub step: Serial,
-    pub origin: Origin,
+    pub origin: LotOrigin,
     /// For copies: the groups whose hash keys have a common start, in order.
-    pub parts: Vec<Keys>,
+    pub parts: Vec<CopyKeyRange>,
 }
 
 /// The start of the hash keys of some copies, and the number of these copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Keys {
+pub(super) struct CopyKeyRange {
     pub start: u128,
     pub copies: u32,
 }
 
 impl Header {
-    pub fn new(step: Serial, origin: Origin, parts: Vec<Keys>) -> Self {
+    pub fn new(step: Serial, origin: LotOrigin, parts: Vec<CopyKeyRange>) -> Self {
         Header { version: VERSION, step, origin, parts }
     }
 
@@ -64,7 +64,7 @@ impl Header {
 
     /// Splits items of the batch by the start of their hash keys. Returns for each group its items, its keys,
     /// and the number of its first item under these keys.
-    pub fn cut(&self, items: Range<usize>) -> Vec<(Range<usize>, Keys, u32)> {
+    pub fn cut(&self, items: Range<usize>) -> Vec<(Range<usize>, CopyKeyRange, u32)> {
         let (mut first, mut cut) = (0, Vec::new());
         for &keys in &self.parts {
             let part = first..first + keys.copies as usize;
@@ -97,49 +97,49 @@ impl Shape {
 }
 
 /// A list of values.
-pub(super) enum List {
-    Words(Secrets<Label>),
+pub(super) enum ValueList {
+    Words(SecretBlocks<Label>),
     /// Bytes; spare bytes may follow.
-    Bytes(Secrets<u8>),
+    Bytes(SecretBlocks<u8>),
 }
 
-impl List {
+impl ValueList {
     fn bytes(&self) -> &[u8] {
         match self {
-            List::Words(words) => cast_slice(words),
-            List::Bytes(bytes) => bytes,
+            ValueList::Words(words) => cast_slice(words),
+            ValueList::Bytes(bytes) => bytes,
         }
     }
 }
 
 /// Splits shares into the list of keys and the list of MACs.
-pub(super) fn of_shares(shares: Shares) -> [List; 2] {
-    let Shares { keys, macs } = shares;
-    [List::Words(keys), List::Words(macs)]
+pub(super) fn of_shares(shares: MaskShares) -> [ValueList; 2] {
+    let MaskShares { keys, macs } = shares;
+    [ValueList::Words(keys), ValueList::Words(macs)]
 }
 
 /// Items that were appended together.
 struct Chunk {
     count: usize,
-    lists: Vec<List>,
+    lists: Vec<ValueList>,
 }
 
 /// The items of one batch, or of some records of it.
-pub(super) struct Items {
+pub(super) struct BatchItems {
     shape: Shape,
     chunks: Vec<Chunk>,
 }
 
-impl Items {
+impl BatchItems {
     pub fn new(shape: Shape) -> Self {
-        Items { shape, chunks: Vec::new() }
+        BatchItems { shape, chunks: Vec::new() }
     }
 
     /// Appends `count` items.
     ///
     /// # Panics
     /// If a list is too short.
-    pub fn push(&mut self, count: usize, lists: Vec<List>) {
+    pub fn push(&mut self, count: usize, lists: Vec<ValueList>) {
         assert_eq!(
             lists.len(),
             self.shape.0.len(),
@@ -165,9 +165,14 @@ impl Items {
     }
 
     /// Returns the values of a list for these items, with room for `spare` further values.
-    pub fn list<T: Pod + Default>(&self, number: usize, items: Range<usize>, spare: usize) -> Secrets<T> {
+    pub fn list<T: Pod + Default>(
+        &self,
+        number: usize,
+        items: Range<usize>,
+        spare: usize,
+    ) -> SecretBlocks<T> {
         let each = self.shape.0[number];
-        let mut all = Secrets::<T>::zeros(items.len() * each / size_of::<T>() + spare);
+        let mut all = SecretBlocks::<T>::zeros(items.len() * each / size_of::<T>() + spare);
         let (bytes, mut at) = (cast_slice_mut::<T, u8>(&mut all), 0);
         for (chunk, here) in self.within(items) {
             let some = &chunk.lists[number].bytes()[here.start * each..here.end * each];
@@ -178,12 +183,15 @@ impl Items {
     }
 
     /// Returns the shares whose keys are in list `number` and whose MACs are in the next list.
-    pub fn shares(&self, number: usize, items: &Range<usize>) -> Shares {
-        Shares { keys: self.list(number, items.clone(), 0), macs: self.list(number + 1, items.clone(), 0) }
+    pub fn shares(&self, number: usize, items: &Range<usize>) -> MaskShares {
+        MaskShares {
+            keys: self.list(number, items.clone(), 0),
+            macs: self.list(number + 1, items.clone(), 0),
+        }
     }
 }
 
-impl Records for Items {
+impl Records for BatchItems {
     type Context<'c> = Shape;
 
     fn count(&self) -> usize {
@@ -199,16 +207,17 @@ impl Records for Items {
         let mut list = |each: &usize| {
             let bytes =
                 each.checked_mul(count).ok_or_else(|| Error::Stock("a stored record is too long".into()))?;
-            Ok::<_, Error>(List::Bytes(Secrets::new(record.pods(bytes)?)))
+            Ok::<_, Error>(ValueList::Bytes(SecretBlocks::new(record.pods(bytes)?)))
         };
         let lists = shape.0.iter().map(&mut list).collect::<Result<_, _>>()?;
-        Ok(Items { shape: shape.clone(), chunks: vec![Chunk { count, lists }] })
+        Ok(BatchItems { shape: shape.clone(), chunks: vec![Chunk { count, lists }] })
     }
 
     fn some(&self, items: Range<usize>) -> Self {
-        let lists = (0..self.shape.0.len()).map(|number| List::Bytes(self.list(number, items.clone(), 0)));
+        let lists =
+            (0..self.shape.0.len()).map(|number| ValueList::Bytes(self.list(number, items.clone(), 0)));
         let chunk = Chunk { count: items.len(), lists: lists.collect() };
-        Items { shape: self.shape.clone(), chunks: vec![chunk] }
+        BatchItems { shape: self.shape.clone(), chunks: vec![chunk] }
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -222,19 +231,20 @@ impl Records for Items {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::Pool;
+    use crate::parameters::TriplePool;
 
-    fn items() -> Items {
-        let mut items = Items::new(Shape(vec![16, 3]));
+    fn items() -> BatchItems {
+        let mut items = BatchItems::new(Shape(vec![16, 3]));
         for (first, count) in [(0u8, 3), (3, 1), (4, 4)] {
             let words = (first..first + count).map(|k| Label::from_bits(k.into())).collect();
             let tags = (first..first + count).flat_map(|k| [k, k + 50, k + 100]).chain([255; 5]).collect();
-            items.push(count.into(), vec![List::Words(words), List::Bytes(Secrets::new(tags))]);
+            items
+                .push(count.into(), vec![ValueList::Words(words), ValueList::Bytes(SecretBlocks::new(tags))]);
         }
         items
     }
 
-    fn is(items: &Items, expected: Range<u8>) {
+    fn is(items: &BatchItems, expected: Range<u8>) {
         let all = 0..items.count();
         let words: Vec<u128> =
             items.list::<Label>(0, all.clone(), 0).iter().map(|word| word.bits()).collect();
@@ -251,17 +261,18 @@ mod tests {
         let items = items();
         is(&items, 0..8);
         for (first, middle, end) in [(0, 3, 8), (1, 2, 5), (0, 4, 6), (2, 5, 7)] {
-            let mut read: Option<Items> = None;
+            let mut read: Option<BatchItems> = None;
             for some in [first..middle, middle..end] {
                 let mut out = Out::of(some.len());
                 items.encode(some.clone(), &mut out).unwrap();
                 let bytes = out.plain();
                 assert_eq!(bytes.len(), 19 * some.len());
                 let mut record = In::new(&bytes);
-                let items = Items::decode(&Shape(vec![16, 3]), some.len(), &mut record).unwrap();
+                let items = BatchItems::decode(&Shape(vec![16, 3]), some.len(), &mut record).unwrap();
                 record.end().unwrap();
                 for length in [bytes.len() - 1, 0] {
-                    let cut = Items::decode(&Shape(vec![16, 3]), some.len(), &mut In::new(&bytes[..length]));
+                    let cut =
+                        BatchItems::decode(&Shape(vec![16, 3]), some.len(), &mut In::new(&bytes[..length]));
                     assert!(matches!(cut, Err(Error::Stock(_))));
                 }
                 match &mut read {
@@ -278,8 +289,8 @@ mod tests {
     /// Headers that are malformed or have impossible values are refused.
     #[test]
     fn headers_that_are_none_are_refused() {
-        let origin = |size, bucket| Origin { pool: Pool { size, bucket }, calls: 2, openings: 1 };
-        let parts = |copies| vec![Keys { start: 3, copies }];
+        let origin = |size, bucket| LotOrigin { pool: TriplePool { size, bucket }, calls: 2, openings: 1 };
+        let parts = |copies| vec![CopyKeyRange { start: 3, copies }];
         let good = Header::new(7, origin(10, 3), parts(4));
         assert_eq!(Header::decode(&good.encode()).unwrap(), good);
         let none = Header::new(7, origin(0, 0), Vec::new());
@@ -295,9 +306,9 @@ mod tests {
     /// A copy keeps the number under which it was garbled.
     #[test]
     fn items_are_cut_where_their_keys_begin() {
-        let keys = |start, copies| Keys { start, copies };
+        let keys = |start, copies| CopyKeyRange { start, copies };
         let parts = vec![keys(5, 4), keys(6, 1), keys(7, 4)];
-        let header = Header::new(0, Origin { pool: Pool::NONE, calls: 0, openings: 3 }, parts);
+        let header = Header::new(0, LotOrigin { pool: TriplePool::NONE, calls: 0, openings: 3 }, parts);
         assert_eq!(header.cut(0..4), [(0..4, keys(5, 4), 0)]);
         assert_eq!(header.cut(1..2), [(1..2, keys(5, 4), 1)]);
         assert_eq!(header.cut(3..9), [(3..4, keys(5, 4), 3), (4..5, keys(6, 1), 0), (5..9, keys(7, 4), 0)]);

@@ -12,20 +12,20 @@ use brickwork_session::steps::Secret;
 use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
 use brickwork_session::stock::{Stand, StockProtocol, StockSession};
 use brickwork_session::{Digests, Metered, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 use super::needs::{COPIES, Execution, Filling, MASKS, early_risk, fixed, keeps_promise, may_begin, origins};
-use super::records::{Header, Items, Keys, List, Shape, of_shares};
-use crate::components::{Garbled, Made, Received};
+use super::records::{BatchItems, CopyKeyRange, Header, Shape, ValueList, of_shares};
+use crate::components::{Garbled, MadeComponents, Received};
 use crate::hooks::Hooks;
-use crate::keep::Keep;
+use crate::keep::StepValues;
 use crate::layout::Layout;
-use crate::leaky::Drawn;
-use crate::parameters::{Level, Pool};
+use crate::leaky::DrawnMasks;
+use crate::parameters::{StatisticalLengths, TriplePool};
 use crate::report::Authenticated;
 use crate::role::Role;
-use crate::setup::{self, Member};
-use crate::shelf::Shelf;
+use crate::setup::{self, SessionState};
+use crate::shelf::ListPlace;
 use crate::words::SPARE;
 
 /// A role whose copies and masks have records in a store.
@@ -34,25 +34,34 @@ pub(super) trait Recorded: Role + Send + 'static {
     fn shape(circuit: &Circuit, c: usize) -> Shape;
     /// Returns the shape of the records of an input mask.
     fn shape_of_masks() -> Shape;
-    fn lists(self) -> Result<Vec<List>, Error>;
+    fn lists(self) -> Result<Vec<ValueList>, Error>;
     /// Returns the input masks of `made` and their labels, for a store.
     ///
     /// # Errors
     /// [`Error::Resource`] if a file cannot be read.
-    fn lists_of_masks(made: &mut Made<Self>) -> Result<Vec<List>, Error>;
+    fn lists_of_masks(made: &mut MadeComponents<Self>) -> Result<Vec<ValueList>, Error>;
     /// Adds input masks from a store.
     ///
     /// # Errors
     /// [`Error::Resource`] if the disk is full.
-    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) -> Result<(), Error>;
+    fn take_masks(
+        items: &BatchItems,
+        which: Range<usize>,
+        made: &mut MadeComponents<Self>,
+    ) -> Result<(), Error>;
     /// Returns the start of the hash keys of these copies.
     fn start(&self) -> u128;
-    fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
+    fn take(
+        items: &BatchItems,
+        which: Range<usize>,
+        numbered: NumberedCopies,
+        shelf: &ListPlace,
+    ) -> Result<Self, Error>;
 }
 
 /// Some copies: the start of their hash keys, the number of the first copy, and the AND gates of each copy.
-pub(super) struct Numbered {
-    keys: Keys,
+pub(super) struct NumberedCopies {
+    keys: CopyKeyRange,
     first: u32,
     ands: usize,
 }
@@ -67,24 +76,28 @@ impl Recorded for Garbled {
         Shape::of_words([1; 3])
     }
 
-    fn lists(self) -> Result<Vec<List>, Error> {
+    fn lists(self) -> Result<Vec<ValueList>, Error> {
         let Garbled { ports, port_labels, outputs, output_labels, labels, macs, .. } = self;
-        let mut lists: Vec<List> = of_shares(ports.whole()?).into();
-        lists.push(List::Words(port_labels.whole()?));
+        let mut lists: Vec<ValueList> = of_shares(ports.whole()?).into();
+        lists.push(ValueList::Words(port_labels.whole()?));
         lists.extend(of_shares(outputs.whole()?));
-        lists.push(List::Words(output_labels.whole()?));
-        lists.extend([List::Bytes(labels.whole()?), List::Bytes(macs.whole()?)]);
+        lists.push(ValueList::Words(output_labels.whole()?));
+        lists.extend([ValueList::Bytes(labels.whole()?), ValueList::Bytes(macs.whole()?)]);
         Ok(lists)
     }
 
-    fn lists_of_masks(made: &mut Made<Self>) -> Result<Vec<List>, Error> {
+    fn lists_of_masks(made: &mut MadeComponents<Self>) -> Result<Vec<ValueList>, Error> {
         let count = made.inputs.len();
-        let mut lists: Vec<List> = of_shares(made.inputs.gathered(count, 0..count)?).into();
-        lists.push(List::Words(made.input_labels.all()?));
+        let mut lists: Vec<ValueList> = of_shares(made.inputs.gathered(count, 0..count)?).into();
+        lists.push(ValueList::Words(made.input_labels.all()?));
         Ok(lists)
     }
 
-    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) -> Result<(), Error> {
+    fn take_masks(
+        items: &BatchItems,
+        which: Range<usize>,
+        made: &mut MadeComponents<Self>,
+    ) -> Result<(), Error> {
         items.shares(0, &which).each().try_for_each(|share| made.inputs.push(share))?;
         items.list(2, which, 0).iter().try_for_each(|&label| made.input_labels.push(label))
     }
@@ -94,7 +107,12 @@ impl Recorded for Garbled {
         0
     }
 
-    fn take(items: &Items, which: Range<usize>, _: Numbered, shelf: &Shelf) -> Result<Self, Error> {
+    fn take(
+        items: &BatchItems,
+        which: Range<usize>,
+        _: NumberedCopies,
+        shelf: &ListPlace,
+    ) -> Result<Self, Error> {
         Ok(Garbled {
             count: which.len(),
             ports: shelf.keep_shares(items.shares(0, &which))?,
@@ -117,20 +135,28 @@ impl Recorded for Received {
         Shape::of_words([1; 2])
     }
 
-    fn lists(self) -> Result<Vec<List>, Error> {
+    fn lists(self) -> Result<Vec<ValueList>, Error> {
         let Received { ports, outputs, tables, words, tags, .. } = self;
-        let mut lists: Vec<List> = of_shares(ports.whole()?).into();
+        let mut lists: Vec<ValueList> = of_shares(ports.whole()?).into();
         lists.extend(of_shares(outputs.whole()?));
-        lists.extend([List::Words(tables.whole()?), List::Words(words.whole()?), List::Bytes(tags.whole()?)]);
+        lists.extend([
+            ValueList::Words(tables.whole()?),
+            ValueList::Words(words.whole()?),
+            ValueList::Bytes(tags.whole()?),
+        ]);
         Ok(lists)
     }
 
-    fn lists_of_masks(made: &mut Made<Self>) -> Result<Vec<List>, Error> {
+    fn lists_of_masks(made: &mut MadeComponents<Self>) -> Result<Vec<ValueList>, Error> {
         let count = made.inputs.len();
         Ok(of_shares(made.inputs.gathered(count, 0..count)?).into())
     }
 
-    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) -> Result<(), Error> {
+    fn take_masks(
+        items: &BatchItems,
+        which: Range<usize>,
+        made: &mut MadeComponents<Self>,
+    ) -> Result<(), Error> {
         items.shares(0, &which).each().try_for_each(|share| made.inputs.push(share))
     }
 
@@ -139,10 +165,10 @@ impl Recorded for Received {
     }
 
     fn take(
-        items: &Items,
+        items: &BatchItems,
         which: Range<usize>,
-        Numbered { keys: Keys { start, copies }, first, ands }: Numbered,
-        shelf: &Shelf,
+        NumberedCopies { keys: CopyKeyRange { start, copies }, first, ands }: NumberedCopies,
+        shelf: &ListPlace,
     ) -> Result<Self, Error> {
         Ok(Received {
             count: which.len(),
@@ -159,33 +185,33 @@ impl Recorded for Received {
 
 /// State that passes from one session of a connection to the next: the OTs of masks in a new one, and the
 /// hooks of a cheater.
-pub struct Carried {
+pub struct ConnectionCarry {
     pub(crate) cot: Cot,
     pub(crate) hooks: Hooks,
 }
 
 /// A session of one role, with the state that filling and taking need.
 pub(super) struct OnDisk<C: Recorded> {
-    member: Member,
+    member: SessionState,
     /// The kind of OTs that a new session uses.
     wanted: Cot,
     /// The most bytes of waiting data that are kept in memory.
     memory: u64,
     /// The items that the current step made.
-    made: Option<Made<C>>,
+    made: Option<MadeComponents<C>>,
 }
 
 /// The result of a program, and the items that were made for it.
-pub struct Outcome {
+pub struct ProgramOutcome {
     pub(crate) outputs: Vec<bool>,
     /// The kept outputs, in order.
     pub(crate) kept: Vec<Secret>,
     /// The pools that triples came from.
-    pub(crate) pools: Vec<Pool>,
+    pub(crate) pools: Vec<TriplePool>,
     pub(crate) cot: Cot,
 }
 
-fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
+fn level_of(terms: &Terms, hooks: &Hooks) -> Result<StatisticalLengths, Error> {
     hooks.forced().level_of(terms.security.whole()?)
 }
 
@@ -193,13 +219,14 @@ fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
 /// take its copies in the order of the entry.
 fn read<C: Recorded>(
     items: &TakenItems,
-    member: &mut Member,
+    member: &mut SessionState,
     layout: &Layout,
     memory: u64,
-) -> Result<(Made<C>, Vec<Pool>), Error> {
+) -> Result<(MadeComponents<C>, Vec<TriplePool>), Error> {
     let c = member.level.tag;
-    let shelf = Shelf::new(C::waiting(c, layout.counted(), layout.all_inputs()), memory, &mut member.rng)?;
-    let mut made = Made::new(layout.components(), layout.all_inputs(), shelf);
+    let shelf =
+        ListPlace::new(C::waiting(c, layout.counted(), layout.all_inputs()), memory, &mut member.rng)?;
+    let mut made = MadeComponents::new(layout.components(), layout.all_inputs(), shelf);
     let mut places: HashMap<[u8; 32], usize> = HashMap::new();
     for (k, component) in
         layout.program.components().iter().enumerate().filter(|(k, _)| layout.kinds[*k] == *k)
@@ -211,7 +238,7 @@ fn read<C: Recorded>(
     items.each(|batch| {
         let header = Header::decode(&batch.batch.header)?;
         if batch.batch.kind == MASKS {
-            let masks = batch.assemble::<Items>(&C::shape_of_masks())?;
+            let masks = batch.assemble::<BatchItems>(&C::shape_of_masks())?;
             // The single mask of a program without slots and inputs is no input, so it is left out here.
             let here = masks.count().min(layout.all_inputs() - made.inputs.len());
             C::take_masks(&masks, 0..here, &mut made)?;
@@ -220,12 +247,12 @@ fn read<C: Recorded>(
                 || Error::Stock("a batch belongs to a component that the program does not have".into());
             let place = *places.get(&batch.batch.component).ok_or_else(another)?;
             let (circuit, ranges) = (circuits[place], batch.items().to_vec());
-            let taken = batch.assemble::<Items>(&C::shape(circuit, c))?;
+            let taken = batch.assemble::<BatchItems>(&C::shape(circuit, c))?;
             let mut at = 0;
             for (here, keys, first) in ranges.into_iter().flat_map(|items| header.cut(items)) {
                 let here = at..at + here.len();
                 at = here.end;
-                let numbered = Numbered { keys, first, ands: circuit.and_gates() };
+                let numbered = NumberedCopies { keys, first, ands: circuit.and_gates() };
                 made.copies[place].push(C::take(&taken, here, numbered, &made.shelf)?);
             }
         }
@@ -237,12 +264,12 @@ fn read<C: Recorded>(
 }
 
 impl<C: Recorded> OnDisk<C> {
-    fn of(member: Member, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<Authenticated>> {
+    fn of(member: SessionState, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<Authenticated>> {
         Box::new(OnDisk::<C> { member, wanted, memory: terms.table_memory, made: None })
     }
 }
 
-fn on_disk(member: Member, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<Authenticated>> {
+fn on_disk(member: SessionState, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<Authenticated>> {
     match member.run.role {
         Party::Garbler => OnDisk::<Garbled>::of(member, wanted, terms),
         Party::Evaluator => OnDisk::<Received>::of(member, wanted, terms),
@@ -251,11 +278,11 @@ fn on_disk(member: Member, wanted: Cot, terms: &Terms) -> Box<dyn StockSession<A
 
 impl StockProtocol for Authenticated {
     const AGREEMENT: &'static str = "build";
-    type Carried = Carried;
+    type Carried = ConnectionCarry;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
-    type Outcome = Outcome;
-    type Kept = Keep;
+    type Outcome = ProgramOutcome;
+    type Kept = StepValues;
 
     /// A cheat in a completed lot has passed the comparison, so it has already had its full effect.
     fn counted(_: Party) -> Counted {
@@ -265,7 +292,7 @@ impl StockProtocol for Authenticated {
     fn setup(
         run: Metered,
         terms: &Terms,
-        Carried { cot, hooks }: Carried,
+        ConnectionCarry { cot, hooks }: ConnectionCarry,
     ) -> Result<Box<dyn StockSession<Self>>, Error> {
         let level = level_of(terms, &hooks)?;
         let program = blake3::derive_key("brickwork 2026-11 authenticated stock", cot.name().as_bytes());
@@ -276,15 +303,15 @@ impl StockProtocol for Authenticated {
     fn restore(
         run: Metered,
         terms: &Terms,
-        secrets: &Secrets,
-        Carried { cot: wanted, hooks }: Carried,
+        secrets: &EpochSecrets,
+        ConnectionCarry { cot: wanted, hooks }: ConnectionCarry,
     ) -> Result<Box<dyn StockSession<Self>>, Error> {
-        Ok(on_disk(Member::restored(run, level_of(terms, &hooks)?, secrets, hooks)?, wanted, terms))
+        Ok(on_disk(SessionState::restored(run, level_of(terms, &hooks)?, secrets, hooks)?, wanted, terms))
     }
 
     /// This holds for any runs from it, because later masks and triples are independent of earlier ones. But
     /// not where much was given up.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+    fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         Ok(may_begin(state.given_up(), terms.security.whole()?))
     }
 
@@ -312,7 +339,7 @@ impl StockProtocol for Authenticated {
 }
 
 impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         self.member.secrets()
     }
 
@@ -332,13 +359,13 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         !self.member.keep.is_empty()
     }
 
-    fn kept(&mut self) -> Option<&mut Keep> {
+    fn kept(&mut self) -> Option<&mut StepValues> {
         Some(&mut self.member.keep)
     }
 
-    fn release(self: Box<Self>) -> (Metered, Carried) {
-        let OnDisk { member: Member { run, hooks, .. }, wanted: cot, .. } = *self;
-        (run, Carried { cot, hooks })
+    fn release(self: Box<Self>) -> (Metered, ConnectionCarry) {
+        let OnDisk { member: SessionState { run, hooks, .. }, wanted: cot, .. } = *self;
+        (run, ConnectionCarry { cot, hooks })
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
@@ -351,8 +378,8 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.member.run.phase("preprocess");
-        let mut made = Made::new(step.request.named(), step.lot.inputs, Shelf::memory());
-        C::make(&mut self.member, &step.lot, step.sizes, &mut Drawn::default(), &mut made)?;
+        let mut made = MadeComponents::new(step.request.named(), step.lot.inputs, ListPlace::memory());
+        C::make(&mut self.member, &step.lot, step.sizes, &mut DrawnMasks::default(), &mut made)?;
         self.made = Some(made);
         Ok(())
     }
@@ -361,16 +388,16 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         let mut made =
             self.made.take().ok_or_else(|| Error::Usage("a step must be made before it is kept".into()))?;
         let (c, origin, mut first) = (step.level.tag, step.origin(self.member.cot()), None);
-        let mut put = |name: &str, kind, component, parts, items: Items| {
+        let mut put = |name: &str, kind, component, parts, items: BatchItems| {
             let serial: Serial = self.member.serials.draw(1)?;
             let header = Header::new(*first.get_or_insert(serial), origin, parts).encode();
             keeper.put(serial, &Batch { kind, name: name.into(), component, header }, items)
         };
         for (k, (component, _)) in step.request.components.iter().enumerate() {
-            let (mut items, mut parts) = (Items::new(C::shape(&component.circuit, c)), Vec::new());
+            let (mut items, mut parts) = (BatchItems::new(C::shape(&component.circuit, c)), Vec::new());
             for copies in std::mem::take(&mut made.copies[k]) {
                 let count = copies.count();
-                parts.push(Keys { start: copies.start(), copies: count as u32 });
+                parts.push(CopyKeyRange { start: copies.start(), copies: count as u32 });
                 items.push(count, copies.lists()?);
             }
             if !parts.is_empty() {
@@ -378,7 +405,7 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
             }
         }
         if step.lot.inputs > 0 {
-            let mut items = Items::new(C::shape_of_masks());
+            let mut items = BatchItems::new(C::shape_of_masks());
             items.push(step.lot.inputs, C::lists_of_masks(&mut made)?);
             put("input masks", MASKS, [0; 32], Vec::new(), items)?;
         }
@@ -387,7 +414,7 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
 
     /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
     /// have burned.
-    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<ProgramOutcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
         // Solderings and shares depend on the taken items, so nothing is sent before both parties have burned
         // them.
@@ -395,6 +422,6 @@ impl<C: Recorded> StockSession<Authenticated> for OnDisk<C> {
         let (outputs, mut wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
         self.member.keep_of(job.layout, &mut wires)?;
         let kept = self.member.keep.last().to_vec();
-        Ok(Outcome { outputs, kept, pools, cot: self.member.cot() })
+        Ok(ProgramOutcome { outputs, kept, pools, cot: self.member.cot() })
     }
 }

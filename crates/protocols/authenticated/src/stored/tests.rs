@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use super::*;
 use crate::hooks::Point;
-use crate::parameters::{Pool, Sizes};
-use crate::setup::Member;
+use crate::parameters::{Sizes, TriplePool};
+use crate::setup::SessionState;
 use crate::tests::{random_inputs, random_program};
 use crate::{Cheat, msg};
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
-use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, misshapen, terms};
+use brickwork_harness::stores::{
+    BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, dying, left, misshapen, terms,
+};
 use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
 use brickwork_session::stock::StockProtocol as _;
 use brickwork_session::stock::inventory::{Inventory, executions, inventory};
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{Promise, Unobserved};
-use brickwork_stock::{Forward, Secrets};
+use brickwork_stock::{EpochSecrets, Forward};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -68,16 +70,22 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn with(&self, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
         self.with_these(Cot::default(), lines, hooks, what)
     }
 
     /// Does the same as [`Folders::with`]; a new epoch uses these OTs.
-    fn with_these(&self, cot: Cot, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with_these(
+        &self,
+        cot: Cot,
+        lines: ConnectionEnds,
+        hooks: [Hooks; 2],
+        what: What,
+    ) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, cot, channel, hooks, what))
     }
 
-    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
         self.with(lines, [Hooks::none(), Hooks::none()], what)
     }
 
@@ -296,7 +304,8 @@ fn an_interrupted_filling_goes_on() {
     let evaluators = evaluators.map(|(tag, count, made, vain)| (Party::Evaluator, tag, count, made, vain));
     for (party, tag, count, made, vain) in garblers.into_iter().chain(evaluators) {
         let (folders, asked) = (Folders::new(), if made == 0 { times(&small, 2) } else { asked.clone() });
-        let broken = folders.over(dying(party, tag, count, &[], &Seen::default()), What::Fill(&asked));
+        let broken =
+            folders.over(dying(party, tag, count, &[], &SeenMessages::default()), What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err), "{party:?} {tag:?}");
         let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
         assert_eq!(done, [Some(Preprocessed { steps: 1 + made, resumed: made }); 2], "{party:?} {tag:?}");
@@ -317,7 +326,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let small = library::millionaires().unwrap();
     let _ = folders.good(What::Fill(&times(&small, 2)));
-    let level = Level::of(40).unwrap();
+    let level = StatisticalLengths::of(40).unwrap();
     let risk_of = |asked: &Request| {
         let origin = asked.steps(level, &Forced::default()).unwrap()[0].origin(Cot::default());
         origin.bound(level).log2()
@@ -329,7 +338,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let most = (0.75 * (-40.0 - risk).exp2()) as usize + 1;
     assert!((65..=70).contains(&most), "{most} attempts of 2^{risk}");
     for attempt in 1..=most + 1 {
-        let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &Seen::default());
+        let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &SeenMessages::default());
         assert!(folders.over(lines, What::Fill(&asked)).iter().all(Result::is_err));
         // Forgets the sum over all epochs, which another test covers.
         folders.0.forgive();
@@ -345,9 +354,10 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     assert_eq!(folders.runs(&small, Lacking::Refuse, &mut rng).made, None);
     // In an epoch with 128 such given-up lots, no lot begins and no program runs.
     for security in [40, 64, 80] {
-        let level = Level::of(security).unwrap();
+        let level = StatisticalLengths::of(security).unwrap();
         let size = ((f64::from(security) + 5.0) / 2.0).exp2() as usize * 2;
-        let origin = crate::parameters::Origin { pool: Pool { size, bucket: 3 }, calls: 2, openings: 1 };
+        let origin =
+            crate::parameters::LotOrigin { pool: TriplePool { size, bucket: 3 }, calls: 2, openings: 1 };
         let risk = origin.bound(level);
         let given_up = |times: u64| brickwork_stock::GivenUp {
             steps: times as u32,
@@ -356,7 +366,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
         let may = |times| needs::may_begin(given_up(times), security);
         assert!(may(64) && !may(128), "{security}");
         let log2 = |times| {
-            let budget = crate::parameters::Budget::of(level, [origin], 3 << 19);
+            let budget = crate::parameters::LotBudget::of(level, [origin], 3 << 19);
             budget.and_given_up(given_up(times).risk).log2()
         };
         assert!(log2(64) <= -f64::from(security) && log2(128) > -f64::from(security), "{security}");
@@ -381,7 +391,7 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
         (msg::REPORT, 1, Party::Evaluator),
         (msg::OUTPUT_MASKS, 1, Party::Garbler),
     ] {
-        let (folders, seen) = (Folders::new(), Seen::default());
+        let (folders, seen) = (Folders::new(), SeenMessages::default());
         let _ = folders.good(What::Fill(&times(&program, 4)));
         let what = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
         for _ in 0..2 {
@@ -454,7 +464,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let asked = times(&program, 2);
     let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
     // A small pool, for speed, in buckets large enough that a store accepts it.
-    let pool = Some(Pool { size: 80, bucket: 9 });
+    let pool = Some(TriplePool { size: 80, bucket: 9 });
     let cases = [
         (0, Point::Compared, Cheat::Equality, fill),
         (1, Point::Compared, Cheat::Equality, fill),
@@ -580,7 +590,7 @@ fn a_malformed_message_burns_the_epoch() {
 fn a_request_is_made_in_lots_with_room_for_attempts() {
     let aes = library::aes::aes_128().unwrap();
     for security in [40, 64, 80] {
-        let level = Level::of(security).unwrap();
+        let level = StatisticalLengths::of(security).unwrap();
         let asked = times(&aes, 500);
         let steps = asked.steps(level, &Forced::default()).unwrap();
         assert_eq!(steps.len(), 6);
@@ -599,7 +609,7 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
             ..Forced::default()
         };
         let others = asked.steps(level, &other).unwrap();
-        use brickwork_session::stock::Asked as _;
+        use brickwork_session::stock::PreprocessingStep as _;
         assert_ne!(steps[0].parameters(), others[0].parameters());
         assert_ne!(steps[0].request(), others[0].request());
     }
@@ -666,12 +676,12 @@ fn secrets_that_are_none_are_refused() {
     let store = folders.store(Party::Garbler);
     let id = inventory::<Authenticated>(&store).unwrap()[0].id;
     let secrets = store.secrets(&id).unwrap();
-    let restored = |secrets: &Secrets| {
+    let restored = |secrets: &EpochSecrets| {
         let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        let carried = Carried { cot: Cot::default(), hooks: Hooks::none() };
+        let carried = ConnectionCarry { cot: Cot::default(), hooks: Hooks::none() };
         Authenticated::restore(run, &terms(), secrets, carried)
     };
-    let changes: [fn(&mut Secrets); 6] = [
+    let changes: [fn(&mut EpochSecrets); 6] = [
         |s| s.fixed[0] += 1,
         |s| s.fixed.truncate(30),
         |s| s.fixed.clear(),
@@ -686,7 +696,8 @@ fn secrets_that_are_none_are_refused() {
     }
     assert_eq!(*restored(&secrets).unwrap().id(), id);
     let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-    let mut member = Member::restored(run, Level::of(40).unwrap(), &secrets, Hooks::none()).unwrap();
+    let mut member =
+        SessionState::restored(run, StatisticalLengths::of(40).unwrap(), &secrets, Hooks::none()).unwrap();
     assert!(matches!(member.choose(&mut [Label::ZERO; 3]), Err(Error::Limit(_))));
     assert!(matches!(member.place().map(drop), Err(Error::Limit(_))));
 }

@@ -5,7 +5,7 @@
 use super::*;
 use crate::adversary::{Case, Ending, Point, chain};
 use crate::layout::Forced;
-use crate::parameters::{Level, Pool, Sizes};
+use crate::parameters::{Sizes, StatisticalLengths, TriplePool};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Link, Machine, predict};
 use brickwork_testing::Replayable as _;
@@ -65,9 +65,9 @@ fn programs_of_many_lots_are_computed() {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
         let sizes = Some(Sizes { lot: 50, part: 20, portion: 7 });
-        let pool = Some(Pool { size: 5, bucket: 3 });
+        let pool = Some(TriplePool { size: 5, bucket: 3 });
         let (layout, forced) = (Layout::new(&program).unwrap(), Forced { level: None, pool, sizes });
-        let making = Making::forced(&layout, 40, Cot::default(), &forced).unwrap();
+        let making = MakingPlan::forced(&layout, 40, Cot::default(), &forced).unwrap();
         lots += making.lots.iter().filter(|lot| lot.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
@@ -85,13 +85,13 @@ fn programs_of_many_lots_are_computed() {
 fn crossings(executions: usize, sizes: Sizes, cot: Cot) -> u64 {
     let program = Arc::new(chain(Recipient::Both).repeat(executions).unwrap());
     let mut rng = Rng::replayable("test inputs");
-    let (pool, sizes) = (Some(Pool { size: 3, bucket: 3 }), Some(sizes));
+    let (pool, sizes) = (Some(TriplePool { size: 3, bucket: 3 }), Some(sizes));
     let layout = Layout::new(&program).unwrap();
-    let making = Making::forced(&layout, 40, cot, &Forced { level: None, pool, sizes }).unwrap();
+    let making = MakingPlan::forced(&layout, 40, cot, &Forced { level: None, pool, sizes }).unwrap();
     let predicted = predict(&cost::steps(&layout, &making), &Machine::free(), &Link::LOOPBACK);
     let inputs = random_inputs(&program, &mut rng);
     let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
-    let job = Job { table_memory: 0, ..job(&program, 40) };
+    let job = AgreedJob { table_memory: 0, ..job(&program, 40) };
     let (left, right, [_, crossings]) = counting_pair();
     let results = play_job(cot, (left, right), &job, [&inputs[0], &inputs[1]], hooks);
     let clear = program.simulate(&inputs[0], &inputs[1]);
@@ -124,7 +124,7 @@ fn programs_of_many_inputs_are_computed() {
     program.output(all, Recipient::Both, (0..2 * WIDTH).rev().collect()).unwrap();
     let program = Arc::new(program.finish().unwrap());
     let layout = Layout::new(&program).unwrap();
-    let making = Making::of(&layout, 80, Cot::default()).unwrap();
+    let making = MakingPlan::of(&layout, 80, Cot::default()).unwrap();
     assert_eq!(
         making.lots.iter().map(|lot| lot.inputs).collect::<Vec<_>>(),
         [1 << 20, 1_400_000 - (1 << 20)]
@@ -133,7 +133,7 @@ fn programs_of_many_inputs_are_computed() {
     let inputs = random_inputs(&program, &mut Rng::replayable("test inputs"));
     let clear = program.simulate(&inputs[0], &inputs[1]);
     for table_memory in [0, u64::MAX] {
-        let job = Job { table_memory, ..job(&program, 80) };
+        let job = AgreedJob { table_memory, ..job(&program, 80) };
         let (left, right, [_, crossings]) = counting_pair();
         let both = [&inputs[0][..], &inputs[1]];
         let results = play_job(Cot::default(), (left, right), &job, both, [(); 2].map(|()| Hooks::none()));
@@ -178,7 +178,7 @@ fn row_05_a_wrong_share_in_any_part_is_seen() {
     let mut rng = Rng::replayable("test inputs");
     let inputs = random_inputs(&program, &mut rng);
     let sizes = Some(Sizes { lot: 40, part: 4, portion: 64 });
-    let pool = Some(Pool { size: 3, bucket: 3 });
+    let pool = Some(TriplePool { size: 3, bucket: 3 });
     for (cheater, part) in [0, 1].into_iter().flat_map(|cheater| [0, 1, 2, 9].map(|part| (cheater, part))) {
         let mut hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
         let mut opened = 0;
@@ -209,7 +209,7 @@ fn row_21_a_constant_operand_is_never_garbled() {
     };
     let mut request = stored::Request { components: Vec::new(), inputs: 0 };
     request.add(&component, 1);
-    let refused = request.steps(Level::of(40).unwrap(), &Forced::default()).map(|_| ());
+    let refused = request.steps(StatisticalLengths::of(40).unwrap(), &Forced::default()).map(|_| ());
     assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
     let mut program = ProgramBuilder::new("constant", vec![], vec![Port::new("y", Type::Uint(4))]).unwrap();
     let component = program.component(component).unwrap();

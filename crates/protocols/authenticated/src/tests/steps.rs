@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::hooks::Point;
-use crate::parameters::Pool;
+use crate::parameters::TriplePool;
 use brickwork_harness::stores::{BOTH, terms};
 use brickwork_session::steps::{Secret, Step};
 use brickwork_stock::{Store, StoreKey};
@@ -247,7 +247,7 @@ fn lies_about_what_was_kept_are_seen() {
                 break script;
             }
         };
-        let pool = Some(Pool { size: 2, bucket: 3 });
+        let pool = Some(TriplePool { size: 2, bucket: 3 });
         let ends = both(|party, channel| {
             let mut steps = 0;
             let alter = move |at: Point, bytes: &mut [u8]| {

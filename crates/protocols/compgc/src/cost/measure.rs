@@ -14,17 +14,17 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
 use brickwork_circuit::{Circuit, Gate};
-use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
-use brickwork_primitives::garbling::{Collect, HalfGates, Schedule, Scheme as _};
+use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
+use brickwork_primitives::garbling::{Collect, GarblingScheme as _, HalfGates, Schedule};
 use brickwork_primitives::solder::Soldering;
-use brickwork_session::{Job, Unobserved};
+use brickwork_session::{AgreedJob, Unobserved};
 
 impl Measure for CompGc {
-    fn kinds(&self) -> &'static [&'static Work] {
+    fn kinds(&self) -> &'static [&'static WorkKind] {
         ALL
     }
 
-    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+    fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error> {
         const TIMES: usize = 256;
         let mut rng = Rng::new("brickwork calibration")?;
         let labels: Vec<Label> = (0..1 << 12).map(|_| rng.label()).collect();
@@ -53,15 +53,15 @@ impl Measure for CompGc {
     }
 
     /// Measures how much longer each phase of a run of a single AES takes than the predicted work.
-    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+    fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes_from_rounds(KeySize::Aes128)?);
         let linking = Linking::Standard;
-        let job = |identities| Job {
+        let job = |identities| AgreedJob {
             threads: machine.threads as usize,
-            ..Job::new(program.clone(), 40, identities)
+            ..AgreedJob::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
-        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        let kinds: Vec<&'static WorkKind> = BEYOND.iter().collect();
         beyond(machine, &script(&program, linking)?, &kinds, measured, || {
             let (_, report) = over_loopback(
                 |channel, identities| {

@@ -12,7 +12,7 @@ use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
     BLOCK, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
 };
-use brickwork_session::{GREETING_BYTES, Protocol};
+use brickwork_session::{GREETING_BYTES, SessionProtocol};
 
 use crate::layout::Layout;
 use crate::linking::Linking;
@@ -157,7 +157,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
 }
 
 /// Writes the steps in which the garbler garbles all slots and sends their keys and tables.
-fn garble(script: &mut Script, layout: &Layout, [and, other]: [&'static plan::Work; 2]) {
+fn garble(script: &mut Script, layout: &Layout, [and, other]: [&'static plan::WorkKind; 2]) {
     if layout.order.is_empty() {
         return;
     }

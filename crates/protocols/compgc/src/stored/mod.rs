@@ -16,7 +16,7 @@ mod tests;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_session::stock as stocked;
-use brickwork_session::stock::inventory::Kinds;
+use brickwork_session::stock::inventory::ItemKinds;
 use brickwork_session::stock::records::Batches;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Metered, Observer, PhaseReport, Terms};
@@ -39,7 +39,7 @@ pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -
     stocked::in_stock::<CompGc>(store, party, terms, |held| needs.choose(held))
 }
 
-impl Kinds for CompGc {
+impl ItemKinds for CompGc {
     fn kind(batch: &Batch) -> &'static str {
         if batch.kind == OTS { "ots" } else { "component" }
     }

@@ -3,8 +3,8 @@
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, Party, Program};
-use brickwork_session::stock::Asked;
-use brickwork_session::stock::records::{Batches, Wanted};
+use brickwork_session::stock::PreprocessingStep;
+use brickwork_session::stock::records::{Batches, WantedItems};
 use brickwork_stock::Serial;
 
 use super::records::Shape;
@@ -93,9 +93,9 @@ impl Request {
     }
 
     /// Lists the requested items: the components in order, then the OTs.
-    fn wanted(&self) -> Vec<Wanted<'_>> {
-        let rest = Wanted { kind: OTS, component: [0; 32], name: "OTs", count: self.ots };
-        Wanted::copies(COPIES, &self.components).chain([rest]).collect()
+    fn wanted(&self) -> Vec<WantedItems<'_>> {
+        let rest = WantedItems { kind: OTS, component: [0; 32], name: "OTs", count: self.ots };
+        WantedItems::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
     /// Chooses items for this request, oldest first: pairs of a batch and the number of items to take from
@@ -131,7 +131,7 @@ pub enum Filling {
     Copies { component: Component, count: usize },
 }
 
-impl Asked for Filling {
+impl PreprocessingStep for Filling {
     fn request(&self) -> [u8; 32] {
         let (component, count) = match self {
             Filling::Ots(count) => ([0; 32], *count),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use brickwork_base::Error;
 use brickwork_circuit::Circuit;
 use brickwork_primitives::Labels;
-use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
 use brickwork_session::stock::records::{In, Out, Records};
 
 /// The size of a copy's data. Both parties compute it from the component.

@@ -18,13 +18,13 @@ use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::extension;
 use brickwork_session::stock::Stand;
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
-use brickwork_session::stock::plain::{Member, Plain};
+use brickwork_session::stock::plain::{Plain, PlainRole};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::{Batch, Serial};
 
 /// The copy that a slot takes, and this party's data about it.
-pub struct Taken<P> {
+pub struct TakenCopy<P> {
     copy: Copy,
     held: P,
 }
@@ -45,7 +45,7 @@ pub trait Role: OtEnd {
         session: &mut Session<Self>,
         job: &Execution,
         ots: Self::Ots,
-        copies: Vec<Taken<Self::Copies>>,
+        copies: Vec<TakenCopy<Self::Copies>>,
     ) -> Result<Vec<bool>, Error>;
 }
 
@@ -84,7 +84,7 @@ impl Role for extension::Sender {
         session: &mut Session<Self>,
         job: &Execution,
         ots: GarblerOts,
-        copies: Vec<Taken<GarblerCopies>>,
+        copies: Vec<TakenCopy<GarblerCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
         // A wire that no slot reads gets no copy's label, so all input wires of the garbler first get a fresh
@@ -92,7 +92,7 @@ impl Role for extension::Sender {
         let mut wires = Labels::zeros(layout.program.wires());
         wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
         let mut inputs = Labels::with_capacity(layout.slot_inputs());
-        for (slot, Taken { held, .. }) in copies.iter().enumerate() {
+        for (slot, TakenCopy { held, .. }) in copies.iter().enumerate() {
             inputs.extend_from_slice(&held.inputs);
             wires[layout.slot_outputs(slot)].copy_from_slice(&held.outputs);
         }
@@ -128,12 +128,12 @@ impl Role for extension::Receiver {
         session: &mut Session<Self>,
         job: &Execution,
         ots: EvaluatorOts,
-        taken: Vec<Taken<EvaluatorCopies>>,
+        taken: Vec<TakenCopy<EvaluatorCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
         session.schedules = setup::schedules(layout);
         let mut tables = vec![0; layout.table_bytes()];
-        for (slot, Taken { held, .. }) in taken.iter().enumerate() {
+        for (slot, TakenCopy { held, .. }) in taken.iter().enumerate() {
             tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
         }
         let EvaluatorOts { choices, mut labels } = ots;
@@ -155,7 +155,7 @@ pub enum Made<C: Role> {
 struct Material<C: Role> {
     ots: C::Ots,
     /// The copy of each slot.
-    copies: Vec<Taken<C::Copies>>,
+    copies: Vec<TakenCopy<C::Copies>>,
 }
 
 /// Reads the items of an entry: the OTs, and a copy for each slot. At both parties, the slots of a component
@@ -165,7 +165,7 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
     let shapes: HashMap<[u8; 32], Shape> =
         components.map(|component| (component.digest(), Shape::of(&component.circuit))).collect();
     let mut ots: Option<C::Ots> = None;
-    let mut copies: HashMap<[u8; 32], VecDeque<Taken<C::Copies>>> = HashMap::new();
+    let mut copies: HashMap<[u8; 32], VecDeque<TakenCopy<C::Copies>>> = HashMap::new();
     items.each(|batch| {
         let Batch { kind, component, header, .. } = batch.batch;
         if *kind == OTS {
@@ -185,7 +185,7 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
         let each = numbers
             .into_iter()
             .enumerate()
-            .map(|(k, number)| Taken { copy: Copy { start, number }, held: held.some(k..k + 1) });
+            .map(|(k, number)| TakenCopy { copy: Copy { start, number }, held: held.some(k..k + 1) });
         copies.entry(*component).or_default().extend(each);
         Ok(())
     })?;
@@ -215,7 +215,7 @@ impl Plain for CompGc {
     }
 }
 
-impl<C: Role> Member<CompGc> for Session<C> {
+impl<C: Role> PlainRole<CompGc> for Session<C> {
     type Ots = C;
     type Made = Made<C>;
 

@@ -9,7 +9,7 @@ use crate::tests::random_program;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{
-    BOTH, Lines, Seen, Stores, check_secrets_of_a_sender, dying, left, misshapen, terms,
+    BOTH, ConnectionEnds, SeenMessages, Stores, check_secrets_of_a_sender, dying, left, misshapen, terms,
 };
 use brickwork_session::Unobserved;
 use brickwork_session::stock::inventory::{executions, inventory};
@@ -48,7 +48,7 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, [(), ()], |party, store, channel, ()| one(party, store, channel, what))
     }
 
@@ -259,7 +259,8 @@ fn row_21_an_interrupted_filling_goes_on() {
                 continue;
             }
             let folders = Folders::new();
-            let broken = folders.over(dying(party, tag, count, &[], &Seen::default()), What::Fill(&asked));
+            let broken =
+                folders.over(dying(party, tag, count, &[], &SeenMessages::default()), What::Fill(&asked));
             assert!(broken.iter().all(Result::is_err), "{broken:?}");
             let done = folders.good(What::Fill(&asked)).map(|did| did.2);
             assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
@@ -287,7 +288,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         // The inputs are 0, so the messages show the choices of OTs and the false labels of copies' inputs.
         // No two messages may be equal.
         for noted in [msg::CHOICES, msg::INPUT_LABELS] {
-            let (folders, seen) = (Folders::new(), Seen::default());
+            let (folders, seen) = (Folders::new(), SeenMessages::default());
             let _ = folders.good(What::Fill(&times(&program, 5)));
             let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
             for _ in 0..2 {

@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex};
 
 use super::super::adversary::proposal;
 use super::super::challenge::{BatchSizes, Challenge};
-use super::super::{Limits, Parameters, Request, evaluator_with, garbler_with, msg};
+use super::super::{Parameters, ProposalLimits, Request, evaluator_with, garbler_with, msg};
 use crate::Commitments;
 use crate::hooks::{Hooks, Point};
 use crate::{Cheat, Report};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
-pub use brickwork_harness::{Event, SEED};
 use brickwork_harness::{Events, other, play};
+pub use brickwork_harness::{PartyAction, SEED};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::Job;
+use brickwork_session::AgreedJob;
 use brickwork_wire::{Channel, Tag};
 
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
@@ -28,7 +28,7 @@ type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
 /// The input of one party, and its cheats.
 struct Side {
-    job: Job,
+    job: AgreedJob,
     input: Vec<bool>,
     parameters: Parameters,
     lies: Vec<(Point, Alter)>,
@@ -50,14 +50,14 @@ pub struct Outcome {
     /// The evaluator's result.
     pub evaluator: Result<Report, Error>,
     /// The events of both parties.
-    pub events: [Vec<Event>; 2],
-    honest: Option<[Vec<Event>; 2]>,
+    pub events: [Vec<PartyAction>; 2],
+    honest: Option<[Vec<PartyAction>; 2]>,
     expected: [Vec<bool>; 2],
 }
 
 /// The end of a run for the honest party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum HonestEnding {
     /// The party detected a cheat.
     Caught(Cheat),
     /// The party did not accept the other party's terms.
@@ -90,7 +90,7 @@ impl Case {
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
         let mut rng = Rng::replayable("test inputs");
         let mut side = |role: Party| Side {
-            job: Job { threads: 2, ..Job::new(program.clone(), 40, [[1; 32], [2; 32]]) },
+            job: AgreedJob { threads: 2, ..AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]) },
             input: (0..program.input_width(role)).map(|_| rng.below(2) == 1).collect(),
             parameters: parameters.clone(),
             lies: Vec::new(),
@@ -173,7 +173,7 @@ impl Case {
     }
 
     /// Changes the job of one party.
-    pub fn wants(mut self, role: Party, change: impl FnOnce(&mut Job, &mut Parameters)) -> Case {
+    pub fn wants(mut self, role: Party, change: impl FnOnce(&mut AgreedJob, &mut Parameters)) -> Case {
         let side = self.side(role);
         change(&mut side.job, &mut side.parameters);
         self
@@ -256,7 +256,7 @@ impl Side {
             Party::Evaluator => evaluator_with::<Commitments>(
                 channel,
                 &job,
-                &Limits::default(),
+                &ProposalLimits::default(),
                 &input,
                 Box::new(events),
                 hooks,
@@ -266,8 +266,8 @@ impl Side {
 }
 
 /// Returns the events of both parties in an honest run with these settings.
-fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
-    type Known = HashMap<([[u8; 32]; 2], [bool; 2]), [Vec<Event>; 2]>;
+fn honest_events(job: &AgreedJob, parameters: &Parameters, dealt: bool) -> [Vec<PartyAction>; 2] {
+    type Known = HashMap<([[u8; 32]; 2], [bool; 2]), [Vec<PartyAction>; 2]>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let key = ([job.program.digest(), parameters.digest()], [dealt, job.post_quantum]);
     if let Some(known) = KNOWN.lock().unwrap().get_or_insert_default().get(&key) {
@@ -300,16 +300,16 @@ impl Outcome {
     ///
     /// # Errors
     /// The violated rule.
-    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
+    pub fn ending(&self, cheater: Party) -> Result<HonestEnding, String> {
         let victim = other(cheater);
         let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
         let ending = match self.result(victim) {
-            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
-            Ok(report) if report.aside.recovered => Ending::Recovered,
-            Ok(_) => Ending::Survived,
-            Err(Error::Peer(cheat)) => Ending::Caught(known(*cheat)),
-            Err(Error::Mismatch(_)) => Ending::Refused,
-            Err(Error::Io(_)) => Ending::Gone,
+            Ok(report) if report.outputs != self.expected[victim as usize] => HonestEnding::Fooled,
+            Ok(report) if report.aside.recovered => HonestEnding::Recovered,
+            Ok(_) => HonestEnding::Survived,
+            Err(Error::Peer(cheat)) => HonestEnding::Caught(known(*cheat)),
+            Err(Error::Mismatch(_)) => HonestEnding::Refused,
+            Err(Error::Io(_)) => HonestEnding::Gone,
             Err(other) => return Err(format!("the {victim:?} ends with the error {other}")),
         };
         if !honest.starts_with(sent) {
@@ -317,7 +317,8 @@ impl Outcome {
                 "{ending:?}: the {victim:?} sent something that an honest party does not send: {sent:?}"
             ));
         }
-        let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
+        let noticed =
+            !matches!(ending, HonestEnding::Fooled | HonestEnding::Recovered | HonestEnding::Survived);
         if !noticed && sent != honest {
             return Err(format!("{ending:?}: the {victim:?} did not finish"));
         }
@@ -327,7 +328,7 @@ impl Outcome {
         // The cheater may have sent the last message of the run, and ended before the victim read it.
         match self.result(cheater) {
             Ok(_) | Err(Error::Io(_)) => Ok(ending),
-            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
+            Err(Error::Mismatch(_)) if ending == HonestEnding::Refused => Ok(ending),
             Err(other) => Err(format!("{ending:?}: the cheater got the error {other}")),
         }
     }
@@ -335,18 +336,19 @@ impl Outcome {
     /// Checks that a party that noticed a cheat held messages back, and that an evaluator sent nothing about
     /// the garbler's outputs. The exception is a fault in the evaluator's last message: the garbler may have
     /// sent its own last message before.
-    fn kept_back(&self, victim: Party, ending: Ending) -> bool {
-        let messages = |events: &[Event]| events.iter().filter(|e| matches!(e, Event::Sent(..))).count();
+    fn kept_back(&self, victim: Party, ending: HonestEnding) -> bool {
+        let messages =
+            |events: &[PartyAction]| events.iter().filter(|e| matches!(e, PartyAction::Sent(..))).count();
         let not_all = messages(&self.events[victim as usize]) < messages(&self.honest()[victim as usize]);
         let outputs = self.events[Party::Evaluator as usize]
             .iter()
-            .any(|e| matches!(e, Event::Sent(msg::OUTPUT_LABELS, _)));
+            .any(|e| matches!(e, PartyAction::Sent(msg::OUTPUT_LABELS, _)));
         match (victim, ending) {
             (Party::Evaluator, _) => not_all && !outputs,
-            (Party::Garbler, Ending::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
+            (Party::Garbler, HonestEnding::Caught(Cheat::ForgedOutput | Cheat::UnexpectedMessage)) => {
                 not_all || outputs
             }
-            (Party::Garbler, Ending::Gone) => not_all || !outputs,
+            (Party::Garbler, HonestEnding::Gone) => not_all || !outputs,
             (Party::Garbler, _) => not_all,
         }
     }
@@ -360,7 +362,7 @@ impl Outcome {
         cheat(Party::Garbler).or(cheat(Party::Evaluator))
     }
 
-    fn honest(&self) -> &[Vec<Event>; 2] {
+    fn honest(&self) -> &[Vec<PartyAction>; 2] {
         self.honest.as_ref().expect("the honest run was recorded first")
     }
 
@@ -381,9 +383,9 @@ impl Outcome {
             "the {party:?}'s messages are not a prefix of the honest run: {mine:?}"
         );
         let running =
-            mine.iter().rev().find_map(|e| if let Event::Phase(name) = e { Some(*name) } else { None });
+            mine.iter().rev().find_map(|e| if let PartyAction::Phase(name) = e { Some(*name) } else { None });
         let said =
-            mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
+            mine.iter().rev().find_map(|e| if let PartyAction::Sent(tag, _) = e { Some(*tag) } else { None });
         assert_eq!((running, said), (Some(phase), Some(last)));
         // The cheater is not told: it finds the connection closed, or has finished before.
         match (party, self.result(other(party))) {

@@ -7,8 +7,11 @@ pub mod parsers;
 
 use super::Commitments;
 pub use super::hooks::{Hooks, Point, StateHook, TableHook};
-use super::proposal::Decomposition;
-use super::{Error, Job, Limits, Maker, Parameters, Proposal, Report, Stocked, evaluator_with, garbler_with};
+use super::proposal::CutMessage;
+use super::{
+    AgreedJob, Error, Maker, Parameters, Proposal, ProposalLimits, Report, Stocked, evaluator_with,
+    garbler_with,
+};
 use brickwork_circuit::Party;
 use brickwork_session::{Observer, Terms, Unobserved};
 use brickwork_stock::Store;
@@ -18,7 +21,7 @@ use brickwork_wire::Channel;
 ///
 /// # Errors
 /// As [`super::garbler`].
-pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+pub fn garbler(channel: Channel, job: &AgreedJob, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
     let proposal = proposal(job, &hooks)?;
     garbler_with::<Commitments>(channel, job, proposal, input, Box::new(Unobserved), hooks)
 }
@@ -27,8 +30,15 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
 ///
 /// # Errors
 /// As [`super::garbler`].
-pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(Unobserved), hooks)
+pub fn evaluator(channel: Channel, job: &AgreedJob, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    evaluator_with::<Commitments>(
+        channel,
+        job,
+        &ProposalLimits::default(),
+        input,
+        Box::new(Unobserved),
+        hooks,
+    )
 }
 
 /// Does the same as [`Stocked::open`], with hooks.
@@ -43,7 +53,7 @@ pub fn stocked(
     observer: impl Observer + 'static,
     hooks: Hooks,
 ) -> Result<Stocked, Error> {
-    Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)
+    Stocked::open_with(party, channel, store, terms, &CutMessage::NONE, observer, hooks)
 }
 
 /// Does the same as [`Maker::works`], with hooks.
@@ -55,7 +65,7 @@ pub fn works(maker: Maker, peer: Channel, threads: usize, hooks: Hooks) -> Resul
 }
 
 /// Returns the standard parameters, or the parameters that the cheater proposes.
-pub(crate) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
+pub(crate) fn proposal(job: &AgreedJob, hooks: &Hooks) -> Result<Proposal, Error> {
     let parameters =
         hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;
     Ok(Proposal::given(job, parameters))

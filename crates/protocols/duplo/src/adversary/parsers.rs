@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::msg::DECOMPOSITION;
-use crate::proposal::{Decompose, Decomposition, MAX_DECOMPOSITION_BYTES};
+use crate::proposal::{CutMessage, Decompose, MAX_DECOMPOSITION_BYTES};
 use crate::{Duplo, Parameters, stored};
 use brickwork_base::bits;
 use brickwork_base::{Error, Malformed};
@@ -15,7 +15,7 @@ use brickwork_circuit::{Component, Party, Program};
 use brickwork_primitives::ot::{BASE_OT, base};
 use brickwork_session::stock::meeting::compared;
 use brickwork_session::{Digests, Greeting, SessionId, Terms};
-use brickwork_stock::{State, Verdict};
+use brickwork_stock::{EpochState, EpochVerdict};
 use brickwork_wire::{Channel, memory_pair, tls};
 
 /// Reads the first bytes of a connection and encodes them again. Returns `None` if they are no transport
@@ -67,7 +67,7 @@ pub fn decomposition(
     let (mut peer, mut own) = memory_pair();
     peer.send(DECOMPOSITION, bytes)?;
     peer.flush()?;
-    let cut = Decomposition::receive(&mut own)?;
+    let cut = CutMessage::receive(&mut own)?;
     let program = cut.make(given, decompose)?;
     cut.send(&mut own)?;
     own.flush()?;
@@ -82,8 +82,8 @@ pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     let (mut peer, mut own) = memory_pair();
     peer.send(BASE_OT, bytes)?;
     peer.flush()?;
-    let begun = base::Begun::send(&mut own, base::Direction::GarblerSends, &[1; 32], &[1], false, 1)?;
-    let base::Keys { sent, received } = begun.receive(&mut own, &[2; 32], &[3; 32], send)?;
+    let begun = base::BegunSeries::send(&mut own, base::Direction::GarblerSends, &[1; 32], &[1], false, 1)?;
+    let base::SeriesKeys { sent, received } = begun.receive(&mut own, &[2; 32], &[3; 32], send)?;
     Ok(sent.iter().flatten().chain(&received).map(|key| *key.as_bytes()).collect())
 }
 
@@ -96,7 +96,7 @@ pub fn bits(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if the message is malformed.
-pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> {
+pub fn standings(state: &EpochState, bytes: &[u8]) -> Result<Vec<EpochVerdict>, Malformed> {
     compared(state, bytes)
 }
 

@@ -13,19 +13,19 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Seed;
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Party, Program};
-use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
+use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
 use brickwork_primitives::commit::Shares;
-use brickwork_session::{Job, PhaseReport, Unobserved};
+use brickwork_session::{AgreedJob, PhaseReport, Unobserved};
 
 /// The statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;
 
 impl Measure for Duplo {
-    fn kinds(&self) -> &'static [&'static Work] {
+    fn kinds(&self) -> &'static [&'static WorkKind] {
         ALL
     }
 
-    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+    fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error> {
         combinations(measured)?;
         let program = aes::aes_128()?;
         let circuit = &program.components()[0].circuit;
@@ -45,10 +45,10 @@ impl Measure for Duplo {
     }
 
     /// Measures how much longer each phase of a run of a single AES takes than the predicted work.
-    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+    fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let parameters = Parameters::choose(&program, SECURITY)?;
-        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        let kinds: Vec<&'static WorkKind> = BEYOND.iter().collect();
         beyond(machine, &script(&program, &parameters), &kinds, measured, || {
             let phases = a_run(&program, &parameters, machine.threads as usize)?;
             Ok(phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
@@ -57,7 +57,7 @@ impl Measure for Duplo {
 }
 
 /// Measures two kinds of work: bringing values into order, and computing random combinations of OTs.
-fn combinations(measured: &mut Measured) -> Result<(), Error> {
+fn combinations(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     const SUMS: usize = 48;
     let words = level(SECURITY)?.words;
@@ -81,7 +81,7 @@ fn combinations(measured: &mut Measured) -> Result<(), Error> {
 
 /// Runs both parties over loopback with zero inputs. Returns the phases as the evaluator saw them.
 fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
-    let job = |identities| Job { threads, ..Job::new(program.clone(), SECURITY, identities) };
+    let job = |identities| AgreedJob { threads, ..AgreedJob::new(program.clone(), SECURITY, identities) };
     let zeros = |party| vec![false; program.input_width(party)];
     let (_, report) = over_loopback(
         |channel, identities| {

@@ -9,13 +9,13 @@ pub mod work;
 
 use brickwork_base::Error;
 use brickwork_circuit::Program;
-use brickwork_plan::{self as plan, Link, Machine, TOUCH, Work};
-use brickwork_primitives::commit::Level;
+use brickwork_plan::{self as plan, Link, Machine, TOUCH, WorkKind};
+use brickwork_primitives::commit::CommitmentLevel;
 use brickwork_primitives::cost::work::*;
 
 use crate::instance::level;
 use crate::parameters::{ItemCost, Parameters, Prices};
-pub use scale::{Rate, Scale, scale};
+pub use scale::{SlotCost, SlotScale, scale};
 pub use script::script;
 pub use stocked::{request, script_from_stock, script_of_filling, scripts_of_workers, stock_parameters};
 
@@ -25,14 +25,14 @@ pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, li
 }
 
 /// Returns the prices on a machine and over a link. The cheapest bucketings follow from these prices.
-pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
+pub fn prices(machine: &Machine, level: &CommitmentLevel, link: &Link) -> Prices {
     let n = level.code[0] as f64;
     let cores = f64::from(machine.threads.max(1));
-    let work = |work: &Work, units: f64| 1e9 * machine.seconds(work, units) / cores;
+    let work = |work: &WorkKind, units: f64| 1e9 * machine.seconds(work, units) / cores;
     let byte = link.bits_per_second.map_or(0.0, |rate| 8e9 / rate)
         + 1e9 * (machine.send_seconds_a_byte + machine.receive_seconds_a_byte);
-    let garble = |and: &Work| work(and, 1.0) + work(&HASH_TABLE, 1.0);
-    let commit = |made: &Work| {
+    let garble = |and: &WorkKind| work(and, 1.0) + work(&HASH_TABLE, 1.0);
+    let commit = |made: &WorkKind| {
         // Both parties recompute the rows for each of two proofs.
         let again = 4.0 * work(&COMMIT_RANDOM, n);
         let rows = work(made, n) + work(&RECEIVE, n) + again + work(&COMBINE, 2.0 * n + 128.0);
@@ -100,7 +100,7 @@ fn best<'a>(costs: impl IntoIterator<Item = &'a plan::Cost, IntoIter: Clone>) ->
 mod tests {
     use super::*;
     use brickwork_circuit::{Party, Recipient, library};
-    use brickwork_plan::Action;
+    use brickwork_plan::ScriptStep;
     use brickwork_primitives::cut_and_choose::Bucketing;
 
     /// The table "What a run costs" of `docs/reference/formats.md`, plus the parts that do not depend on the
@@ -119,7 +119,9 @@ mod tests {
                     .steps()
                     .iter()
                     .map(|step| match *step {
-                        Action::Message { from: Party::Garbler, payload, times, .. } => 8 * payload * times,
+                        ScriptStep::Message { from: Party::Garbler, payload, times, .. } => {
+                            8 * payload * times
+                        }
                         _ => 0,
                     })
                     .sum();

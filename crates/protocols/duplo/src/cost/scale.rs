@@ -13,8 +13,8 @@ use crate::instance::Commitments;
 use crate::parameters::{ItemCost, Prices};
 use brickwork_circuit::Circuit;
 use brickwork_plan::{Link, Machine};
-use brickwork_primitives::commit::Scheme as _;
-use brickwork_primitives::cut_and_choose::{Rule, Upper, cheapest};
+use brickwork_primitives::commit::CommitmentScheme as _;
+use brickwork_primitives::cut_and_choose::{BucketRule, Upper, cheapest};
 
 /// The largest number of slots whose cuts are computed exactly.
 pub const EXACT_SLOTS: f64 = (1 << 20) as f64;
@@ -24,14 +24,14 @@ const GREATEST_BUCKET: u32 = 64;
 
 /// The cost of a cut for each slot: the bucket size B, and the number `L / N` of items made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
+pub struct SlotCost {
     /// B: the number of items in a bucket.
     pub bucket: u32,
     /// `L / N`: the number of items made for each bucket, the opened ones included.
     pub made: f64,
 }
 
-impl Rate {
+impl SlotCost {
     fn cost(&self, cost: &ItemCost) -> f64 {
         let bucket = f64::from(self.bucket);
         cost.made * self.made + cost.opened * (self.made - bucket) + cost.chosen * bucket
@@ -43,11 +43,11 @@ fn choose(n: u32, k: u32) -> f64 {
 }
 
 /// Returns the base-2 logarithm of the largest probability with which a garbler cheats, by the formula above.
-fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
+fn log2_bound(rule: BucketRule, slots: f64, rate: SlotCost) -> f64 {
     let bucket = f64::from(rate.bucket);
     let made = slots * rate.made;
     let ruin = if rule.majority { rate.bucket / 2 + 1 } else { rate.bucket };
-    let seen = if rule == Rule::KEY_AUTHENTICATOR { 0.5 } else { 1.0 };
+    let seen = if rule == BucketRule::KEY_AUTHENTICATOR { 0.5 } else { 1.0 };
     let survive = (-seen * (rate.made - bucket) / rate.made).ln_1p();
     let least = f64::from(ruin);
     let bad = if survive < 0.0 { (least / -survive).clamp(least, made) } else { made };
@@ -56,16 +56,17 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
 }
 
 /// Returns the cheapest rate with which a garbler cheats with probability at most 2^`log2_limit`.
-pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<Rate> {
+pub fn rate(rule: BucketRule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<SlotCost> {
     if slots <= EXACT_SLOTS {
         let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
             let bucket = f64::from(bucketing.bucket);
-            Rate { bucket: bucketing.bucket, made: bucket + f64::from(bucketing.opened) / slots }.cost(cost)
+            SlotCost { bucket: bucketing.bucket, made: bucket + f64::from(bucketing.opened) / slots }
+                .cost(cost)
         })?;
-        return Some(Rate { bucket: bucketing.bucket, made: bucketing.copies() as f64 / slots });
+        return Some(SlotCost { bucket: bucketing.bucket, made: bucketing.copies() as f64 / slots });
     }
-    let of_bucket = |bucket: u32| -> Option<Rate> {
-        let at = |opened: f64| Rate { bucket, made: f64::from(bucket) + opened };
+    let of_bucket = |bucket: u32| -> Option<SlotCost> {
+        let at = |opened: f64| SlotCost { bucket, made: f64::from(bucket) + opened };
         let good = |opened: f64| log2_bound(rule, slots, at(opened)) <= log2_limit;
         let (mut few, mut enough) = (0.0, 32.0);
         if !good(enough) {
@@ -83,13 +84,13 @@ pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<
 
 /// The cost of a program with this many slots.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct SlotScale {
     /// The AND gates of all slots together.
     pub and_gates: f64,
     /// The rate of the component's copies.
-    pub copies: Rate,
+    pub copies: SlotCost,
     /// The rate of the authenticators of its outputs.
-    pub authenticators: Rate,
+    pub authenticators: SlotCost,
     /// The bytes that the garbler sends, for each AND gate.
     pub bytes_an_and: f64,
     /// The time in seconds: the work of both parties one after the other, and the network.
@@ -98,7 +99,13 @@ pub struct Scale {
 
 /// Returns the cost of `slots` slots of this component, without constant costs. Returns `None` beyond the
 /// limits of all cuts.
-pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
+pub fn scale(
+    circuit: &Circuit,
+    slots: f64,
+    security: u32,
+    machine: &Machine,
+    link: &Link,
+) -> Option<SlotScale> {
     let level = &Commitments::level(security)?;
     let prices = prices(machine, level, link);
     let (ands, inputs, outputs) =
@@ -106,8 +113,8 @@ pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, li
     // Copies, and each of the two kinds of authenticators, get a third of the budget.
     let limit = -f64::from(security) - 3f64.log2();
     let (of_copies, of_authenticators) = (prices.of_component(circuit, level), prices.of_plain(level));
-    let copies = rate(Rule::COMPONENT, slots, limit, &of_copies)?;
-    let authenticators = rate(Rule::KEY_AUTHENTICATOR, slots * outputs, limit, &of_authenticators)?;
+    let copies = rate(BucketRule::COMPONENT, slots, limit, &of_copies)?;
+    let authenticators = rate(BucketRule::KEY_AUTHENTICATOR, slots * outputs, limit, &of_authenticators)?;
     let nanoseconds = slots * copies.cost(&of_copies)
         + slots * outputs * authenticators.cost(&of_authenticators)
         + slots * inputs * (16.0 * prices.byte + prices.claim);
@@ -115,7 +122,7 @@ pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, li
     let sent = copies.cost(&bytes.of_component(circuit, level))
         + outputs * authenticators.cost(&bytes.of_plain(level))
         + 16.0 * inputs;
-    Some(Scale {
+    Some(SlotScale {
         and_gates: ands * slots,
         copies,
         authenticators,
@@ -136,15 +143,17 @@ mod tests {
     /// Where exact cuts exist, the formula agrees with them.
     #[test]
     fn the_formula_continues_the_exact_cuts() {
-        for (rule, slack) in
-            [(Rule::COMPONENT, 0.02), (Rule::KEY_AUTHENTICATOR, 0.02), (Rule::INPUT_AUTHENTICATOR, 0.02)]
-        {
+        for (rule, slack) in [
+            (BucketRule::COMPONENT, 0.02),
+            (BucketRule::KEY_AUTHENTICATOR, 0.02),
+            (BucketRule::INPUT_AUTHENTICATOR, 0.02),
+        ] {
             for slots in [100_000u32, 1_000_000] {
                 let bucketing =
                     cheapest(rule, slots, Upper::limit(-41.5), |bucketing| bucketing.copies() as f64)
                         .unwrap();
                 let exact =
-                    Rate { bucket: bucketing.bucket, made: bucketing.copies() as f64 / f64::from(slots) };
+                    SlotCost { bucket: bucketing.bucket, made: bucketing.copies() as f64 / f64::from(slots) };
                 let bound = log2_bound(rule, f64::from(slots), exact);
                 assert!((bound + 41.5).abs() < 0.5, "{rule:?} at {slots}: 2^{bound} by the formula");
                 let log2 = bucketing.bound(rule).log2();
@@ -159,7 +168,7 @@ mod tests {
     fn two_copies_a_slot_are_the_limit() {
         let mut last = f64::INFINITY;
         for exponent in 3..=15 {
-            let rate = rate(Rule::COMPONENT, 10f64.powi(exponent), -41.5, &COPIES).unwrap();
+            let rate = rate(BucketRule::COMPONENT, 10f64.powi(exponent), -41.5, &COPIES).unwrap();
             assert!(rate.made <= last && rate.made > 2.0, "{rate:?} at 10^{exponent}");
             last = rate.made;
         }

@@ -10,19 +10,19 @@ use crate::memory::openings_memory;
 use crate::report::Duplo;
 use crate::{Parameters, memory};
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
-use brickwork_plan::{MANY, READ_BACK, SLICES, SPILL, Script, TOUCH, Work, share};
-use brickwork_primitives::commit::Level;
+use brickwork_plan::{MANY, READ_BACK, SLICES, SPILL, Script, TOUCH, WorkKind, share};
+use brickwork_primitives::commit::CommitmentLevel;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{CommitmentCost, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
+use brickwork_session::{GREETING_BYTES, SessionProtocol, TABLE_MEMORY};
 
 use Party::{Evaluator, Garbler};
 
 /// The number of chosen copies whose tables are sent together.
 const COPIES_A_MESSAGE: u64 = 16;
 
-pub(super) struct Writer {
+pub(super) struct ScriptWriter {
     pub script: Script,
     commitments: CommitmentCost,
     /// The bytes of tables for which the evaluator has memory left.
@@ -41,7 +41,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
     let level = level(parameters.security).expect("the parameters have a supported security");
     let openings =
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
-    let mut writer = Writer::new(&level, TABLE_MEMORY, openings > openings_memory(TABLE_MEMORY));
+    let mut writer = ScriptWriter::new(&level, TABLE_MEMORY, openings > openings_memory(TABLE_MEMORY));
     let private = wires(program, |to| to == Recipient::Garbler);
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
@@ -93,10 +93,10 @@ pub(super) fn width(program: &Program, party: Party) -> u64 {
     program.input_width(party) as u64
 }
 
-impl Writer {
+impl ScriptWriter {
     /// Begins a script. The evaluator has `room` bytes of memory for tables.
-    pub fn new(level: &Level, room: u64, openings_in_files: bool) -> Self {
-        Writer {
+    pub fn new(level: &CommitmentLevel, room: u64, openings_in_files: bool) -> Self {
+        ScriptWriter {
             script: Script::new(Duplo::PHASES),
             commitments: CommitmentCost::of(level),
             room,
@@ -106,7 +106,7 @@ impl Writer {
     }
 
     /// Adds work that writes or reads this many bytes of openings, if openings are in files.
-    fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
+    fn filed(&mut self, work: &'static WorkKind, bytes: u64, tasks: u64) {
         self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
 

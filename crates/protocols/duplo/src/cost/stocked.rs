@@ -6,7 +6,7 @@ use brickwork_plan::{Script, TOUCH};
 use brickwork_primitives::cost::{DIGEST, LABEL, agree_to_add, agree_to_take, meet};
 use brickwork_session::GREETING_BYTES;
 
-use super::script::{Writer, used, width, wires};
+use super::script::{ScriptWriter, used, width, wires};
 use crate::instance::level;
 use crate::memory;
 use crate::parameters::{Parameters, stock_ot_binding};
@@ -18,7 +18,7 @@ use Party::{Evaluator, Garbler};
 const NO_DECOMPOSITION: u64 = 32;
 
 /// Adds the messages before the phases of a run from stock: greetings and the comparison of the stores.
-fn begin(writer: &mut Writer, epochs: u64) {
+fn begin(writer: &mut ScriptWriter, epochs: u64) {
     let hello = GREETING_BYTES as u64;
     meet(&mut writer.script, ([hello, NO_DECOMPOSITION], hello), epochs);
 }
@@ -58,7 +58,7 @@ pub fn stock_parameters(program: &Program, executions: u64, security: Security) 
 
 /// Adds making the items of a step: components, authenticators and OTs. `binding` is the number of masking
 /// OTs.
-fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, binding): (u64, u64)) {
+fn make(writer: &mut ScriptWriter, program: &Program, parameters: &Parameters, (own, binding): (u64, u64)) {
     writer.extend(own + binding);
     let copies = writer.commit_copies(program, parameters);
     let authenticators = writer.commit_authenticators(parameters);
@@ -93,7 +93,7 @@ pub fn scripts_of_workers(
         let own = share.ots.ok_or_else(|| {
             Error::Usage("the request has too few OTs for so many workers; use fewer workers".into())
         })?;
-        let mut writer = Writer::new(&level(security.level())?, 0, true);
+        let mut writer = ScriptWriter::new(&level(security.level())?, 0, true);
         let hello = GREETING_BYTES as u64;
         writer.script.phase("setup");
         writer.script.exchange([hello, size_of::<u32>() as u64], [hello]);
@@ -122,7 +122,7 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     let own = request.ots.unwrap_or(0) as u64;
     let binding = stock_ot_binding(security) as u64;
     // All items are written to segments on disk as they are made, so memory for tables is 0.
-    let mut writer = Writer::new(&level(security.level())?, 0, true);
+    let mut writer = ScriptWriter::new(&level(security.level())?, 0, true);
     begin(&mut writer, 0);
     agree_to_add(&mut writer.script);
     writer.setup(&[], None);
@@ -157,7 +157,7 @@ pub fn script_from_stock(
         width(program, Evaluator),
         wires(program, |to| matches!(to, Recipient::Garbler | Recipient::Nobody)),
     );
-    let mut writer = Writer::new(&level(security.level())?, 0, true);
+    let mut writer = ScriptWriter::new(&level(security.level())?, 0, true);
     writer.spilled = used(program, &parameters).map(|_| true).collect();
     epochs.into_iter().for_each(|epochs| begin(&mut writer, epochs));
     agree_to_take(&mut writer.script, "build");

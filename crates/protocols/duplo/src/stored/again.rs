@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::batches::kind;
-use super::records::{Context, Header, Known, Stored};
+use super::records::{Context, Header, KnownComponent, Stored};
 use super::side::Role;
 use crate::hooks::Hooks;
 use crate::instance::{CotReceiver, CotSender, level};
@@ -18,7 +18,7 @@ use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{In, Out};
 use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::{Forward, GivenUp, Secrets};
+use brickwork_stock::{EpochSecrets, Forward, GivenUp};
 use brickwork_wire::memory_pair;
 
 /// Reads a record of a batch with this many items, and encodes it again.
@@ -34,7 +34,7 @@ pub(crate) fn record(
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
     let (schedule, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
-    let known = Known { component, digest: &digest, schedule: Some(&schedule) };
+    let known = KnownComponent { component, digest: &digest, schedule: Some(&schedule) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let header = Header::decode(header, GivenUp::default())?;
     let words = level(40)?.words;
@@ -80,7 +80,7 @@ pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, 
     let run = Metered::new::<Duplo>(channel, party, observer);
     // The keys of OTs are not part of these bytes.
     let keys = |count: usize| Forward::of_setup(vec![1; count]);
-    let kept = |keys| Secrets { fixed: bytes.to_vec(), forward: keys };
+    let kept = |keys| EpochSecrets { fixed: bytes.to_vec(), forward: keys };
     let mut again = match party {
         Party::Garbler => {
             <Garbler>::restored(run, &terms, &kept(keys(CotSender::KEYS)), Hooks::none())?.secrets()

@@ -12,7 +12,7 @@ use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::garbling::Schedule;
 use brickwork_session::stock::records::Batches;
-use brickwork_stock::{EpochId, Left, Serial, Store};
+use brickwork_stock::{EpochId, RemainingBatch, Serial, Store};
 
 /// The kinds of item in a batch: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
@@ -61,7 +61,7 @@ pub(super) fn choose(
     let mut taken = Vec::new();
     let mut origins: Vec<(String, Origin)> = Vec::new();
     for (kind, component, count) in needs {
-        for Left { batch, .. } in batches.take(kind, &component, count, &mut taken)? {
+        for RemainingBatch { batch, .. } in batches.take(kind, &component, count, &mut taken)? {
             let header = Header::decode(&batch.header, batches.given_up())?;
             origins.extend(header.origins.iter().map(|origin| (batch.name.clone(), *origin)));
         }

@@ -12,7 +12,7 @@ use brickwork_base::{Error, Security};
 use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::stock::makers;
-use brickwork_session::{Metered, Protocol as _, Unobserved};
+use brickwork_session::{Metered, SessionProtocol as _, Unobserved};
 use brickwork_wire::Channel;
 
 /// A share of a step as it is sent. Each component is encoded as a program with one slot.
@@ -84,7 +84,7 @@ fn read(bytes: &[u8]) -> Result<(Request, Parameters), Error> {
 
 /// A worker of this party in a process of its own. Its coordinator tells it how to meet the peer. It has no
 /// store.
-pub struct Maker(makers::Maker);
+pub struct Maker(makers::HomeMaker);
 
 impl Maker {
     /// Receives its task from the coordinator on a connection within the party.
@@ -93,7 +93,7 @@ impl Maker {
     /// [`Error::Io`] if the coordinator has gone away, or sends another message; [`Error::Mismatch`] if the
     /// coordinator makes stock of another protocol.
     pub fn hear(channel: Channel) -> Result<Self, Error> {
-        let maker = makers::Maker::hear(channel)?;
+        let maker = makers::HomeMaker::hear(channel)?;
         if maker.meeting().protocol != Duplo::NAME {
             let other = format!(
                 "makers can make stock for the protocol duplo only, but the coordinator makes stock for {}",
@@ -146,7 +146,7 @@ impl Maker {
 mod tests {
     use super::*;
     use crate::adversary::harness::pair;
-    use brickwork_session::stock::Asked as _;
+    use brickwork_session::stock::PreprocessingStep as _;
 
     /// A maker decodes its coordinator's message, and refuses a truncated one.
     #[test]

@@ -18,7 +18,7 @@ use crate::StepReport;
 use crate::hooks::Hooks;
 use crate::items::Origin;
 use crate::parameters::Parameters;
-use crate::proposal::{Decompose, Decomposition};
+use crate::proposal::{CutMessage, Decompose};
 use crate::report::Duplo;
 use crate::request::Request;
 use crate::steps::{Secret, Step, garbler_wires};
@@ -67,7 +67,7 @@ pub struct Stocked {
     line: stocked::Stocked<Duplo>,
     schedules: Schedules,
     /// The garbler's proposal for the first program.
-    cut: Decomposition,
+    cut: CutMessage,
     /// The session of the greetings.
     greeted: SessionId,
 }
@@ -86,7 +86,7 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, &CutMessage::NONE, observer, Hooks::none())
     }
 
     /// Does the same as [`Stocked::open`] for a purpose. A peer with another purpose is refused before the
@@ -103,7 +103,7 @@ impl Stocked {
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
         let run = Metered::new::<Duplo>(channel, party, Box::new(observer));
-        let cut = &Decomposition::NONE;
+        let cut = &CutMessage::NONE;
         Self::begin(run, store, terms, Some(purpose), cut, Hooks::none())
     }
 
@@ -125,7 +125,7 @@ impl Stocked {
             channel,
             store,
             terms,
-            &Decomposition::of(program, decomposition),
+            &CutMessage::of(program, decomposition),
             observer,
             Hooks::none(),
         )
@@ -152,7 +152,7 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-        cut: &Decomposition,
+        cut: &CutMessage,
         observer: impl Observer + 'static,
         hooks: Hooks,
     ) -> Result<Self, Error> {
@@ -165,7 +165,7 @@ impl Stocked {
         store: &Store,
         terms: &Terms,
         purpose: Option<[u8; 32]>,
-        cut: &Decomposition,
+        cut: &CutMessage,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
@@ -179,7 +179,7 @@ impl Stocked {
         let answer = greeting.answered(&mut run.channel)?;
         answer.proposes_nothing()?;
         let cut =
-            if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
+            if run.role == Party::Garbler { cut.clone() } else { CutMessage::receive(&mut run.channel)? };
         let line = stocked::Stocked::open(run, hooks, store, terms, &answer.session)?;
         Ok(Stocked { line, schedules: Schedules::new(), cut, greeted: answer.session })
     }

@@ -25,14 +25,14 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::{Component, ComponentDigest};
 use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
-use brickwork_primitives::commit::{Committed, Lsb, Places, Row, Sender as _, Shares};
+use brickwork_primitives::commit::{CommitmentRow, Committed, Lsb, Places, Sender as _, Shares};
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::GarblerWire;
 use brickwork_primitives::spill::SpilledVec;
 use brickwork_session::SessionId;
 use brickwork_session::stock::records::{In, Out, Records};
-use brickwork_stock::{GivenUp, Writer};
+use brickwork_stock::{BatchWriter, GivenUp};
 
 const VERSION: u32 = 1;
 
@@ -93,7 +93,7 @@ impl Header {
 
 /// A component of a program.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownComponent<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
     /// The schedule of the component, at the evaluator.
@@ -108,13 +108,13 @@ pub(crate) struct Context<'a> {
     /// The number of words of a share.
     pub words: usize,
     /// The component; `None` for other items.
-    pub component: Option<Known<'a>>,
+    pub component: Option<KnownComponent<'a>>,
     /// The garbler's commitments, for recomputing committed values.
     pub committer: Option<&'a CommitmentSender>,
 }
 
 impl<'a> Context<'a> {
-    fn known(&self) -> Result<Known<'a>, Error> {
+    fn known(&self) -> Result<KnownComponent<'a>, Error> {
         self.component.ok_or_else(no_component)
     }
 
@@ -171,8 +171,8 @@ impl Records for GarblerAuthenticators {
             origin,
             at,
             made: header.made,
-            wires: Row::default(),
-            offsets: Row::default(),
+            wires: CommitmentRow::default(),
+            offsets: CommitmentRow::default(),
         })
     }
 
@@ -234,14 +234,14 @@ impl Records for GarblerComponent {
     }
 
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let Known { component, digest, .. } = context.known()?;
+        let KnownComponent { component, digest, .. } = context.known()?;
         let header = context.header;
         let origin = header.origin(0)?;
         let shape =
             Shape::new(&component.circuit, BatchSizes::from(origin.bucketing).with_buckets(count).heads());
         let at = header.places(header.rows.first(), count, bytes)?;
         let authenticators = GarblerAuthenticators::decode(context, count * shape.outputs, bytes)?;
-        let [inputs, offsets] = std::array::from_fn(|_| Row::default());
+        let [inputs, offsets] = std::array::from_fn(|_| CommitmentRow::default());
         Ok(GarblerComponent {
             batch: GarblerBatch { origin, component: *digest, shape, at, inputs, offsets },
             authenticators,
@@ -290,7 +290,7 @@ impl Records for GarblerInputOts {
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let at = context.header.places(context.header.rows.last(), count, bytes)?;
         let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
-        Ok(GarblerInputOts { at, committed: committed.into(), wires: Row::default() })
+        Ok(GarblerInputOts { at, committed: committed.into(), wires: CommitmentRow::default() })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -419,7 +419,7 @@ impl Records for EvaluatorComponent {
     }
 
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let Known { component, digest, schedule } = context.known()?;
+        let KnownComponent { component, digest, schedule } = context.known()?;
         let header = context.header;
         let origin = header.origin(0)?;
         let whole = BatchSizes::from(origin.bucketing);
@@ -457,7 +457,7 @@ impl Records for EvaluatorComponent {
         self.authenticators.append(others.authenticators)
     }
 
-    fn take_segment(&mut self) -> Option<Writer> {
+    fn take_segment(&mut self) -> Option<BatchWriter> {
         let ranks = self.batch.tables.ranks().to_vec();
         std::mem::replace(&mut self.batch.tables, Tables::elsewhere(ranks)).into_segment()
     }
@@ -552,7 +552,8 @@ mod tests {
     fn what_lies_in_two_records_is_joined() {
         let component = pair();
         let (digest, schedule) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
-        let known = Some(Known { component: &component, digest: &digest, schedule: Some(&schedule) });
+        let known =
+            Some(KnownComponent { component: &component, digest: &digest, schedule: Some(&schedule) });
         let words = level(40).unwrap().words;
         let header = |kinds: &[BatchKind]| {
             let cut = Bucketing { slots: 8, bucket: 3, opened: 20 };

@@ -11,7 +11,7 @@ use crate::memory::openings_memory;
 use crate::parameters::stock_ot_binding;
 use crate::party::EvaluatorCore;
 use crate::setup::window;
-use crate::stock::Stock;
+use crate::stock::PartyStock;
 use crate::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -21,7 +21,7 @@ use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, 
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::Secrets;
+use brickwork_stock::EpochSecrets;
 
 const VERSION: u32 = 1;
 
@@ -60,8 +60,8 @@ fn malformed() -> Error {
     Error::Stock("the secrets of a session are malformed, or another version wrote them".into())
 }
 
-impl<C: commit::Scheme> Garbler<C> {
-    pub(super) fn secrets(&self) -> Secrets {
+impl<C: commit::CommitmentScheme> Garbler<C> {
+    pub(super) fn secrets(&self) -> EpochSecrets {
         let committed = |c: &Committed| (c.values[0].bits(), c.shares.words().to_vec());
         let fixed = OfGarbler {
             version: VERSION,
@@ -71,11 +71,16 @@ impl<C: commit::Scheme> Garbler<C> {
             ka: committed(&self.ka),
             ot: committed(&self.ot),
         };
-        Secrets::new(&fixed, self.cot.keys_behind())
+        EpochSecrets::new(&fixed, self.cot.keys_behind())
     }
 
-    pub(super) fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        type State<C> = <<C as commit::Scheme>::Sender as commit::Sender>::State;
+    pub(super) fn restored(
+        run: Metered,
+        terms: &Terms,
+        kept: &EpochSecrets,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        type State<C> = <<C as commit::CommitmentScheme>::Sender as commit::Sender>::State;
         let secrets: OfGarbler<State<C>> = decode(&kept.fixed)?;
         let delta_ot = Zeroizing::new(Delta::checked(secrets.delta_ot).ok_or_else(malformed)?);
         let words = level(terms.security)?.words;
@@ -106,13 +111,13 @@ impl<C: commit::Scheme> Garbler<C> {
             binding: stock_ot_binding(terms.security),
             counters: Counters::none(),
             used: false,
-            stock: Stock::new(),
+            stock: PartyStock::new(),
         })
     }
 }
 
-impl<C: commit::Scheme> Evaluator<C> {
-    pub(super) fn secrets(&self) -> Secrets {
+impl<C: commit::CommitmentScheme> Evaluator<C> {
+    pub(super) fn secrets(&self) -> EpochSecrets {
         let fixed = OfEvaluator {
             version: VERSION,
             session: self.core.session,
@@ -121,11 +126,16 @@ impl<C: commit::Scheme> Evaluator<C> {
             ot: self.ot.words().to_vec(),
             ot_delta_difference: self.ot_delta_difference.bits(),
         };
-        Secrets::new(&fixed, self.core.cot.keys_behind())
+        EpochSecrets::new(&fixed, self.core.cot.keys_behind())
     }
 
-    pub(super) fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
-        type State<C> = <<C as commit::Scheme>::Receiver as commit::Receiver>::State;
+    pub(super) fn restored(
+        run: Metered,
+        terms: &Terms,
+        kept: &EpochSecrets,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        type State<C> = <<C as commit::CommitmentScheme>::Receiver as commit::Receiver>::State;
         let secrets: OfEvaluator<State<C>> = decode(&kept.fixed)?;
         let words = level(terms.security)?.words;
         if secrets.version != VERSION || [secrets.ka.len(), secrets.ot.len()] != [words; 2] {
@@ -161,7 +171,7 @@ impl<C: commit::Scheme> Evaluator<C> {
             ot_delta_difference,
             delta_ka: Zeroizing::default(),
             used: false,
-            stock: Stock::new(),
+            stock: PartyStock::new(),
         })
     }
 }
@@ -173,7 +183,7 @@ mod tests {
     use crate::instance::Commitments;
     use brickwork_base::random::SEED_BYTES;
     use brickwork_circuit::Party;
-    use brickwork_primitives::commit::Scheme as _;
+    use brickwork_primitives::commit::CommitmentScheme as _;
 
     type SeedBytes = [u8; SEED_BYTES];
 

@@ -2,7 +2,7 @@
 //! program. Code that both roles share is written once.
 
 use super::batches::{self, Schedules, kind};
-use super::records::{Context, Header, Known, Stored};
+use super::records::{Context, Header, KnownComponent, Stored};
 use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
@@ -10,14 +10,14 @@ use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::{ComponentItems, Items, Origin};
-use crate::kept::Kept;
+use crate::kept::KeptCommitments;
 use crate::parameters::{self, Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::phases::{self, Agreement};
 use crate::report::Duplo;
 use crate::request::Request;
 use crate::steps::{Secret, Step, authenticators};
-use crate::stock::Stock;
+use crate::stock::PartyStock;
 use crate::{Evaluator, Garbler, StepReport};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::Party;
@@ -25,9 +25,9 @@ use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
-use brickwork_session::stock::{Asked, Stand, StockProtocol, StockSession};
+use brickwork_session::stock::{PreprocessingStep, Stand, StockProtocol, StockSession};
 use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 /// A step of preprocessing.
 pub struct Filling<'s> {
@@ -35,7 +35,7 @@ pub struct Filling<'s> {
     pub(crate) parameters: &'s Parameters,
 }
 
-impl Asked for Filling<'_> {
+impl PreprocessingStep for Filling<'_> {
     fn request(&self) -> [u8; 32] {
         self.request.digest()
     }
@@ -68,7 +68,7 @@ pub(super) trait Role: Sized + Send + Pooled + 'static {
     type Authenticators: Stored + Items;
     type Ots: Stored;
 
-    fn secrets(&self) -> Secrets;
+    fn secrets(&self) -> EpochSecrets;
     fn id(&self) -> &SessionId;
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
@@ -78,7 +78,7 @@ pub(super) trait Role: Sized + Send + Pooled + 'static {
     /// Returns whether a step has kept values.
     fn keeps(&self) -> bool;
     /// Returns the stock: the items that were made, or fetched for a program.
-    fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
+    fn stock(&mut self) -> &mut PartyStock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     fn hooks(&mut self) -> &mut Hooks;
     /// Continues with these ranges of the streams of commitments and OTs.
@@ -105,7 +105,7 @@ pub trait KeptValues {
     fn forget(&mut self, secret: &Secret);
 }
 
-impl<A: Items> KeptValues for Kept<A> {
+impl<A: Items> KeptValues for KeptCommitments<A> {
     fn origins(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
         self.origins(step)
     }
@@ -148,7 +148,7 @@ impl StockProtocol for Duplo {
     fn restore(
         run: Metered,
         terms: &Terms,
-        secrets: &Secrets,
+        secrets: &EpochSecrets,
         hooks: Hooks,
     ) -> Result<Box<dyn StockSession<Self>>, Error> {
         match run.role {
@@ -159,7 +159,7 @@ impl StockProtocol for Duplo {
 
     /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
     /// A session with a part of a promise is filled once.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+    fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         if terms.security.is_share() {
             return Ok(state.is_new());
         }
@@ -191,7 +191,7 @@ impl StockProtocol for Duplo {
 }
 
 impl<R: Role> StockSession<Duplo> for OnDisk<R> {
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         self.0.secrets()
     }
 
@@ -282,7 +282,7 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
         header: &header,
         session: &id,
         words: level(session.security())?.words,
-        component: component.map(|(component, digest)| Known {
+        component: component.map(|(component, digest)| KnownComponent {
             component,
             digest,
             schedule: job.schedules.get(digest),
@@ -312,7 +312,7 @@ impl Role for Garbler {
     type Authenticators = GarblerAuthenticators;
     type Ots = GarblerInputOts;
 
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         Garbler::secrets(self)
     }
 
@@ -341,7 +341,7 @@ impl Role for Garbler {
         !self.stock.kept.is_empty()
     }
 
-    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts> {
+    fn stock(&mut self) -> &mut PartyStock<GarblerComponent, GarblerAuthenticators, GarblerInputOts> {
         &mut self.stock
     }
 
@@ -378,7 +378,7 @@ impl Role for Evaluator {
     type Authenticators = EvaluatorAuthenticators;
     type Ots = EvaluatorInputOts;
 
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         Evaluator::secrets(self)
     }
 
@@ -407,7 +407,7 @@ impl Role for Evaluator {
         !self.stock.kept.is_empty()
     }
 
-    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts> {
+    fn stock(&mut self) -> &mut PartyStock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts> {
         &mut self.stock
     }
 

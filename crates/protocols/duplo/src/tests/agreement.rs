@@ -6,21 +6,23 @@ use std::sync::Arc;
 use super::harness::*;
 use crate::Cheat;
 use crate::msg::{DECOMPOSITION, PROPOSAL};
-use crate::{Limits, Parameters, Proposal};
+use crate::{Parameters, Proposal, ProposalLimits};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::ot::BASE_OT;
 use brickwork_session::ItemKind;
 use brickwork_session::msg::HELLO;
-use brickwork_session::{Job, PROTOCOL_VERSION, Unobserved};
+use brickwork_session::{AgreedJob, PROTOCOL_VERSION, Unobserved};
 use brickwork_wire::{Tag, memory_pair};
 
 /// Returns whether a party sent only messages that need no agreement: its greeting, the garbler's proposal,
 /// and base OTs, which leave with it and depend on fresh randomness alone.
-fn greeting(events: &[Event]) -> bool {
-    let sent: Vec<Tag> =
-        events.iter().filter_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None }).collect();
-    matches!(events[0], Event::Phase("setup"))
+fn greeting(events: &[PartyAction]) -> bool {
+    let sent: Vec<Tag> = events
+        .iter()
+        .filter_map(|e| if let PartyAction::Sent(tag, _) = e { Some(*tag) } else { None })
+        .collect();
+    matches!(events[0], PartyAction::Phase("setup"))
         && (sent == [HELLO, BASE_OT] || sent == [HELLO, DECOMPOSITION, PROPOSAL, BASE_OT])
 }
 
@@ -156,7 +158,7 @@ fn row_19_an_older_version() {
 fn row_19_two_garblers() {
     let (left, right) = memory_pair();
     let program = ands(1, Recipient::Both);
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     std::thread::scope(|scope| {
         let run = |channel| crate::garbler(channel, &job, &[true], brickwork_session::Unobserved);
         let one = scope.spawn(move || run(left));
@@ -171,7 +173,7 @@ fn row_19_two_garblers() {
 /// An input of a wrong length is the caller's mistake: nothing is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
-    let job = Job {
+    let job = AgreedJob {
         program: toy(),
         security: 40,
         threads: 1,
@@ -205,10 +207,10 @@ fn row_19_two_sessions() {
 fn proposed(
     program: &Arc<Program>,
     parameters: Parameters,
-    limits: Limits,
+    limits: ProposalLimits,
 ) -> [Result<crate::Report, Error>; 2] {
     let (left, right) = memory_pair();
-    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
         let hooks = crate::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
@@ -237,14 +239,14 @@ fn row_19_weaker_parameters_are_refused() {
     for (k, change) in changes.into_iter().enumerate() {
         let mut other = safe.clone();
         change(&mut other);
-        let [garbler, evaluator] = proposed(&program, other, Limits::default());
+        let [garbler, evaluator] = proposed(&program, other, ProposalLimits::default());
         assert!(
             matches!(&evaluator, Err(Error::Mismatch(why)) if why.contains("parameters")),
             "{k}: {evaluator:?}"
         );
         assert!(matches!(garbler, Err(Error::Io(_))), "{k}");
     }
-    for result in proposed(&program, small(&program, [1, 1], [1, 1], [1, 1]), Limits::default()) {
+    for result in proposed(&program, small(&program, [1, 1], [1, 1], [1, 1]), ProposalLimits::default()) {
         assert!(result.is_err());
     }
 }
@@ -257,7 +259,7 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
     let standard = Parameters::choose(&program, 40).unwrap();
     for other in standard.alternatives(&program).unwrap().into_iter().take(3) {
         let bound = other.bound_log2;
-        let reports = proposed(&program, other.clone(), Limits::default()).map(Result::unwrap);
+        let reports = proposed(&program, other.clone(), ProposalLimits::default()).map(Result::unwrap);
         for report in &reports {
             assert_eq!(report.proposal.parameters.proposal(), other.proposal());
             assert!(report.promise.bound_log2 <= -40.0 && bound <= -40.0);
@@ -271,10 +273,10 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
     }
     let [_, memory] = crate::memory::peaks(&program, &standard);
     let [_, evaluator] =
-        proposed(&program, standard.clone(), Limits { memory_bytes: Some(memory), decompose: None });
+        proposed(&program, standard.clone(), ProposalLimits { memory_bytes: Some(memory), decompose: None });
     evaluator.unwrap();
     let [_, evaluator] =
-        proposed(&program, standard, Limits { memory_bytes: Some(memory - 1), decompose: None });
+        proposed(&program, standard, ProposalLimits { memory_bytes: Some(memory - 1), decompose: None });
     assert!(matches!(evaluator, Err(Error::Mismatch(why)) if why.contains("memory")));
 }
 
@@ -283,7 +285,7 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
 fn row_19_an_honest_garbler_proposes_nothing_weak() {
     let program = toy();
     let weak = small(&program, [1, 1], [1, 1], [1, 1]);
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     let (left, right) = memory_pair();
     drop(right);
     let result = crate::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], Unobserved);
@@ -295,11 +297,11 @@ fn row_19_an_honest_garbler_proposes_nothing_weak() {
 fn cut(
     proposal: &Proposal,
     tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static,
-    limits: Limits,
+    limits: ProposalLimits,
 ) -> ([Result<crate::Report, Error>; 2], [Vec<Tag>; 2]) {
     let program = toy();
     let (mut left, mut right) = memory_pair();
-    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     let (sent, log) = std::sync::mpsc::channel();
     let tampers: [brickwork_wire::Tamper; 2] = [Box::new(tamper), Box::new(|_, _| ())];
     for ((party, channel), mut tamper) in [&mut left, &mut right].into_iter().enumerate().zip(tampers) {
@@ -348,7 +350,7 @@ fn cuts(name: &str) -> Result<Arc<Program>, Error> {
     }
 }
 
-const CUTS: Limits = Limits { memory_bytes: None, decompose: Some(&cuts) };
+const CUTS: ProposalLimits = ProposalLimits { memory_bytes: None, decompose: Some(&cuts) };
 
 /// Checks that the evaluator refuses with this reason, and that both parties have sent only messages that
 /// need no agreement.
@@ -409,7 +411,7 @@ fn row_19_a_cut_that_is_another_program() {
     let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
     let proposal = Proposal { program: other, parameters };
     cut_refused(cut(&proposal, |_, _| (), CUTS), "inputs or outputs");
-    let job = Job {
+    let job = AgreedJob {
         program: toy(),
         security: 40,
         threads: 1,
@@ -426,11 +428,14 @@ fn row_19_a_cut_that_the_evaluator_does_not_make() {
         Proposal { parameters: whole().parameters.of_decomposition("\u{1b}[2Jcomponent:x"), ..whole() };
     cut_refused(cut(&unknown, |_, _| (), CUTS), "no such cut");
     // A name from the peer is escaped before it reaches a terminal.
-    cut_refused(cut(&unknown, |_, _| (), Limits::default()), "\\u{1b}[2J");
+    cut_refused(cut(&unknown, |_, _| (), ProposalLimits::default()), "\\u{1b}[2J");
     let [_, memory] = crate::memory::peaks(&whole().program, &whole().parameters);
-    cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
+    cut_refused(
+        cut(&whole(), |_, _| (), ProposalLimits { memory_bytes: Some(memory - 1), ..CUTS }),
+        "memory",
+    );
     // An honest garbler does not propose a name that is too long for the message.
-    let job = Job {
+    let job = AgreedJob {
         program: toy(),
         security: 40,
         threads: 1,

@@ -6,7 +6,7 @@ use super::harness::*;
 use crate::Cheat;
 use crate::hooks::Point;
 use brickwork_circuit::{Builder, Party, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_primitives::commit::code::{Code, DIMENSION};
+use brickwork_primitives::commit::code::{BinaryCode, DIMENSION};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ot::extension::msg::CHECK;
@@ -26,13 +26,13 @@ fn row_04_no_challenge_before_everything_is_hashed() {
         let outcome =
             Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, "preprocess", CHECK);
-        assert!(!outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE, _))));
+        assert!(!outcome.events[1].iter().any(|e| matches!(e, PartyAction::Sent(msg::CHALLENGE, _))));
     }
     for (tag, nth) in [(msg::AUTHENTICATORS, 0), (msg::AUTHENTICATORS, 1), (CORRECTIONS, 9)] {
         let outcome =
             Case::toy().sends(Party::Garbler, tag, nth, |hashes| hashes.truncate(hashes.len() - 1)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, "prepare", CHECK);
-        assert!(!outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE, _))));
+        assert!(!outcome.events[1].iter().any(|e| matches!(e, PartyAction::Sent(msg::CHALLENGE, _))));
     }
 }
 
@@ -422,7 +422,7 @@ fn row_06_delta_differences_that_end_in_1() {
 /// coordinates. All delta differences then have lowest bit 0.
 #[test]
 fn row_06_session_offset_that_ends_in_0() {
-    let code = Code::for_security(40).unwrap();
+    let code = BinaryCode::for_security(40).unwrap();
     let mut message = [0u128; DIMENSION];
     message[0] = 1;
     let mut parity = vec![0u128; code.parity_bits()];

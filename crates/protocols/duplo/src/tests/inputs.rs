@@ -215,7 +215,7 @@ fn row_02_nothing_leaves_before_all_rows_are_checked() {
 #[test]
 fn row_17_masked_input_comes_after_the_openings() {
     let sent = |outcome: &Outcome, tag| {
-        outcome.events[1].iter().any(|e| matches!(e, Event::Sent(t, _) if *t == tag))
+        outcome.events[1].iter().any(|e| matches!(e, PartyAction::Sent(t, _) if *t == tag))
     };
     let outcome = Case::toy().lie(Point::OpenedPlain, flip(0, 100)).run();
     outcome.evaluator_caught(Cheat::KeyAuthenticator, "prepare", msg::OT_BINDING);
@@ -234,7 +234,7 @@ fn row_27_the_other_bit_of_a_binding_ot() {
         let outcome =
             Case::toy().evaluator_lies(Point::OtBinding, move |shown| shown[bits + item] ^= 1).run();
         outcome.caught(Party::Garbler, Cheat::OtBinding, "prepare", ANSWER);
-        let answers = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
+        let answers = outcome.events[0].iter().filter(|e| matches!(e, PartyAction::Sent(ANSWER, _))).count();
         assert_eq!(answers, 1, "only the proof of the commitments was answered");
     }
 }
@@ -268,7 +268,7 @@ fn row_27_every_proof_has_fresh_masks() {
     outcome.survived();
     let (parity, n) = (275 - 128, 275);
     let answers: Vec<usize> = (0..outcome.events[0].len())
-        .filter(|&i| matches!(outcome.events[0][i], Event::Sent(ANSWER, _)))
+        .filter(|&i| matches!(outcome.events[0][i], PartyAction::Sent(ANSWER, _)))
         .collect();
     // The numbers of hidden parts in the three proofs: new commitments and the colour of Δ_ka; none;
     // indicator bits.
@@ -278,10 +278,10 @@ fn row_27_every_proof_has_fresh_masks() {
         let (masks, answer) = outcome.events[0][at - hidden..=at].split_at(hidden);
         // Combinations of values that the evaluator knows need no masks.
         assert!(
-            masks.iter().all(|mask| *mask == Event::Sent(CORRECTIONS, 16 * parity)),
+            masks.iter().all(|mask| *mask == PartyAction::Sent(CORRECTIONS, 16 * parity)),
             "one block of 128 masks for each"
         );
-        assert_eq!(answer[0], Event::Sent(ANSWER, 16 * (hidden * (128 + n) + n)));
+        assert_eq!(answer[0], PartyAction::Sent(ANSWER, 16 * (hidden * (128 + n) + n)));
     }
 }
 
@@ -292,10 +292,10 @@ fn row_27_every_proof_has_fresh_masks() {
 fn row_27_answers_about_indicator_bits_tell_nothing_else() {
     use brickwork_base::random::{Rng, Seed};
     use brickwork_primitives::commit::Claims;
-    use brickwork_primitives::commit::code::Code;
+    use brickwork_primitives::commit::code::BinaryCode;
     use brickwork_primitives::commit::split::{Receiver, Sender};
 
-    let code = Code::for_security(40).unwrap();
+    let code = BinaryCode::for_security(40).unwrap();
     let mut rng = Rng::replayable("test dealer");
     let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
     let watch: Vec<u8> = (0..code.length()).map(|_| rng.below(2) as u8).collect();

@@ -8,7 +8,7 @@ use crate::adversary::{evaluator, garbler};
 use crate::hooks::{Hooks, Point};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
-use brickwork_session::Job;
+use brickwork_session::AgreedJob;
 use brickwork_wire::memory_pair;
 
 /// An honest run with little memory, in which all lists about authenticators have several chunks. A chunk has
@@ -39,7 +39,7 @@ fn long_lists_go_chunk_by_chunk() {
     let expected = program.simulate(&x, &y);
     let parameters = small(&program, [3, 40], [3, 4_200], [5, 4_200]);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([1; 32]), ..Hooks::default() };
-    let job = Job {
+    let job = AgreedJob {
         program: program.clone(),
         security: 40,
         threads: 2,

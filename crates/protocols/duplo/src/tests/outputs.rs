@@ -240,7 +240,7 @@ fn row_28_no_later_abort() {
 #[test]
 fn row_15_who_notices_something_keeps_the_outputs_back() {
     let all = Case::toy().run().events;
-    let caught = |cheat| Ok(Ending::Caught(cheat));
+    let caught = |cheat| Ok(HonestEnding::Caught(cheat));
     let mut outcome = Case::toy().lie(Point::Indicators, flip(0, 0)).run();
     assert_eq!(outcome.ending(Party::Garbler), caught(Cheat::Indicator));
     outcome.events[1] = all[1].clone();

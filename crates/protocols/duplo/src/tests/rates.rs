@@ -8,7 +8,7 @@ use crate::hooks::Point;
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_circuit::Recipient;
-use brickwork_primitives::cut_and_choose::{Bucketing, Rule};
+use brickwork_primitives::cut_and_choose::{BucketRule, Bucketing};
 use brickwork_testing::Replayable as _;
 
 fn choose(n: u32, k: u32) -> f64 {
@@ -88,7 +88,7 @@ fn exact(bucketing: Bucketing, bad: u32) -> [f64; 2] {
 fn all_bad(bucketing: Bucketing, expected: f64, trials: usize) {
     let [hidden, full] = exact(bucketing, 3);
     assert!((hidden * full - expected).abs() < 5e-5);
-    let bound = bucketing.bound(Rule::COMPONENT).log2().exp2();
+    let bound = bucketing.bound(BucketRule::COMPONENT).log2().exp2();
     assert!((bound / (hidden * full) - 1.0).abs() < 1e-9, "the bound is {bound}");
     let ends = bad_copies(bucketing, 3, 99, trials);
     assert_eq!((ends.fooled, ends.recovered), (0, 0));

@@ -5,7 +5,7 @@ use crate::hooks::Hooks;
 use crate::{Duplo, Evaluator, Garbler, Request};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Recipient};
-use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
+use brickwork_session::{Metered, PhaseReport, SessionProtocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
 
 /// Runs a closure for each party with its session; both run side by side.

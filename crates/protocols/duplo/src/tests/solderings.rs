@@ -186,8 +186,9 @@ fn row_11_corrections_that_leave_the_code() {
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
         // An invalid commitment is detected before E sends a challenge or its sums of OTs.
-        let asked =
-            outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
+        let asked = outcome.events[1]
+            .iter()
+            .any(|e| matches!(e, PartyAction::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
         assert_eq!(asked, phase == "evaluate");
     }
 }
@@ -286,7 +287,8 @@ fn row_30_one_answer_to_one_challenge() {
         let outcome =
             Case::toy().sends(Party::Garbler, ANSWER, nth, |answer| answer.extend_from_within(..)).run();
         outcome.evaluator_caught(Cheat::UnexpectedMessage, phase, PROOF);
-        let garbler_last = outcome.events[0].iter().filter(|e| matches!(e, Event::Sent(ANSWER, _))).count();
+        let garbler_last =
+            outcome.events[0].iter().filter(|e| matches!(e, PartyAction::Sent(ANSWER, _))).count();
         assert_eq!(garbler_last, nth + 1);
         // The garbler accepts one seed for each proof.
         let outcome =

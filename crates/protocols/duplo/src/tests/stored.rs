@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::harness::toy;
 use crate::Cheat;
 use crate::hooks::{Hooks, Point};
-use crate::proposal::Decomposition;
+use crate::proposal::CutMessage;
 use crate::stored::{Lacking, Stocked};
 use crate::{Request, msg};
 use brickwork_base::random::Rng;
@@ -121,8 +121,7 @@ fn connect(
     let request = Request { ots: matches!(what, What::Fill).then_some(ots), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
         let (store, observer) = (store(root, party), Unobserved);
-        let session =
-            Stocked::open_with(party, channel, &store, &TERMS, &Decomposition::NONE, observer, hooks)?;
+        let session = Stocked::open_with(party, channel, &store, &TERMS, &CutMessage::NONE, observer, hooks)?;
         match what {
             What::Fill | What::FillWithoutOts => {
                 session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)

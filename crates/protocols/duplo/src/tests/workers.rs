@@ -19,7 +19,7 @@ use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_session::ItemKind;
 use brickwork_session::{Promise, Terms, Unobserved};
-use brickwork_stock::{Entry, Ranges, Store, StoreKey};
+use brickwork_stock::{EpochEntry, Ranges, Store, StoreKey};
 use brickwork_wire::{Channel, Stream, Tag, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -358,8 +358,8 @@ fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
                 let store = store(root, party);
                 let (id, _) = store.epochs().unwrap()[0];
                 let log = store.log(&id).unwrap();
-                let begun = log.iter().filter(|entry| matches!(entry, Entry::Fill(_))).count();
-                let exposed = log.iter().filter(|entry| matches!(entry, Entry::Exposed)).count();
+                let begun = log.iter().filter(|entry| matches!(entry, EpochEntry::Fill(_))).count();
+                let exposed = log.iter().filter(|entry| matches!(entry, EpochEntry::Exposed)).count();
                 let given_up = store.state(&id).unwrap().given_up();
                 drop(store);
                 // A step begins after the greetings of the workers, and counts as given up after a challenge

@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use super::script;
 use super::work::{ALL, BEYOND, COMPARE, GARBLE, HASH, HASHED, ROWS, SOLDERED};
-use crate::gates::{Garbling, Labels};
-use crate::parameters::{COMPRESSED, Level, Unit};
+use crate::gates::{CompressedLabels, GateHashKeys};
+use crate::parameters::{COMPRESSED, HashLevel, Unit};
 use crate::report::Jimu;
 use crate::{evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
-use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
-use brickwork_primitives::ihash::{Code, Words};
-use brickwork_session::{Job, Unobserved};
+use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
+use brickwork_primitives::ihash::{SymbolCode, Words};
+use brickwork_session::{AgreedJob, Unobserved};
 
 /// The kinds of work of this protocol, in addition to those of the primitives.
 impl Measure for Jimu {
-    fn kinds(&self) -> &'static [&'static Work] {
+    fn kinds(&self) -> &'static [&'static WorkKind] {
         ALL
     }
 
-    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+    fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error> {
         const COUNT: usize = 1 << 10;
         let mut rng = Rng::new("brickwork calibration")?;
-        let level = Level::of(40)?;
-        let code = Code::new(&level.labels);
+        let level = HashLevel::of(40)?;
+        let code = SymbolCode::new(&level.labels);
         let [hidden, symbols] = [level.labels.l() - level.labels.w(), level.labels.l()];
         let openings = code.seeded_evaluation(&rng.seed(), hidden);
         let compression = code.seeded_evaluation(&rng.seed(), COMPRESSED);
@@ -44,10 +44,10 @@ impl Measure for Jimu {
             Ok(())
         })?;
         measured.set(&SOLDERED, 2.0 * solder);
-        let garbling = Garbling::new(rng.block(), COUNT / 2, level.blocks());
+        let garbling = GateHashKeys::new(rng.block(), COUNT / 2, level.blocks());
         let gates = fastest((COUNT / 2) as f64, || {
-            let offset = Labels::new(&code, &compression, words.range(0..1));
-            let labels = Labels::new(&code, &compression, words.clone());
+            let offset = CompressedLabels::new(&code, &compression, words.range(0..1));
+            let labels = CompressedLabels::new(&code, &compression, words.clone());
             black_box(garbling.garble(0, &offset, &labels));
             Ok(())
         })?;
@@ -58,14 +58,14 @@ impl Measure for Jimu {
     }
 
     /// Measures the time of each phase of a run that exceeds its work and messages, for a single AES.
-    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+    fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
-        let job = |identities| Job {
+        let job = |identities| AgreedJob {
             threads: machine.threads as usize,
-            ..Job::new(program.clone(), 40, identities)
+            ..AgreedJob::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
-        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        let kinds: Vec<&'static WorkKind> = BEYOND.iter().collect();
         beyond(machine, &script(&program, Unit::Gates, 40)?, &kinds, measured, || {
             let (_, report) = over_loopback(
                 |channel, identities| {

@@ -15,15 +15,15 @@ use brickwork_primitives::cost::{
 };
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{
-    Parameters, answer_bytes, chosen_bytes, correction_bytes, opened_bytes, openings_bytes, setup_bytes,
+    HashParameters, answer_bytes, chosen_bytes, correction_bytes, opened_bytes, openings_bytes, setup_bytes,
 };
-use brickwork_session::{GREETING_BYTES, Promise, Protocol};
+use brickwork_session::{GREETING_BYTES, Promise, SessionProtocol};
 
 use crate::build::soldered;
 use crate::components::{HASH as TABLE_HASH, copies_at_once, table_bytes};
-use crate::layout::{Kind, Layout, Supply};
+use crate::layout::{CopyKind, Layout, Supply};
 use crate::ots::{Counts, HASH as COMBINED_HASH};
-use crate::parameters::{Level, Unit};
+use crate::parameters::{HashLevel, Unit};
 use crate::preprocess::{GATES_AT_ONCE, START, input_ots, lists};
 use crate::report::{Jimu, promise};
 use crate::setup::setup_ots;
@@ -99,7 +99,7 @@ pub fn predict_from_stock(
 /// # Errors
 /// As [`script`].
 pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u32) -> Result<Script, Error> {
-    let level = Level::of_stock(security)?;
+    let level = HashLevel::of_stock(security)?;
     let layout = Layout::from_stock(program, unit, level)?;
     let steps = Request::of_layout(&layout).steps(security)?;
     // The counts of each batch.
@@ -206,7 +206,7 @@ fn combined(script: &mut Script, counts: Counts) {
 }
 
 /// Adds random words of a hash, with the length of each list, and the words that mask their combinations.
-fn random(script: &mut Script, hash: &Parameters, lists: &[usize], security: u32) {
+fn random(script: &mut Script, hash: &HashParameters, lists: &[usize], security: u32) {
     for count in lists.iter().copied().chain([hash.masks(security)]) {
         script.work(Garbler, &HASH, count as u64, 1);
         for bytes in correction_bytes(hash, count) {
@@ -274,7 +274,7 @@ fn copies(script: &mut Script, layout: &Layout, kind: usize) {
     let (level, copies) = (layout.level(), layout.sizes.copies[kind].copies() as usize);
     script.message(Garbler, START as u64);
     match &layout.kinds[kind] {
-        Kind::Gate => {
+        CopyKind::Gate => {
             for first in (0..copies).step_by(GATES_AT_ONCE) {
                 let here = GATES_AT_ONCE.min(copies - first);
                 script.work(Garbler, &GARBLE, here as u64, 1);
@@ -283,7 +283,7 @@ fn copies(script: &mut Script, layout: &Layout, kind: usize) {
                 script.work(Evaluator, &COMPARE, here as u64, 1);
             }
         }
-        Kind::Component(component) => {
+        CopyKind::Component(component) => {
             let circuit = &component.circuit;
             script.message(Garbler, copies.div_ceil(8) as u64);
             script.work(Garbler, &SCHEDULE, circuit.gate_count() as u64, 1);
@@ -403,7 +403,7 @@ fn read(script: &mut Script, layout: &Layout) {
     }
 }
 
-fn evaluate<'a>(script: &mut Script, copies: impl Iterator<Item = (&'a Kind<'a>, &'a Bucketing)>) {
+fn evaluate<'a>(script: &mut Script, copies: impl Iterator<Item = (&'a CopyKind<'a>, &'a Bucketing)>) {
     script.phase("evaluate");
     for (kind, bucketing) in copies {
         let kept = bucketing.kept();

@@ -3,7 +3,7 @@
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
-use brickwork_session::stock::inventory::{CutInventory, Kinds};
+use brickwork_session::stock::inventory::{CutInventory, ItemKinds};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
@@ -12,7 +12,7 @@ use super::origins::{Header, Origin, bound_of_epoch};
 use crate::parameters::Unit;
 use crate::report::Jimu;
 
-impl Kinds for Jimu {
+impl ItemKinds for Jimu {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::GATES => "gates",

@@ -16,30 +16,30 @@ use zeroize::Zeroizing;
 use super::records::{
     EvaluatorBuckets, EvaluatorCopies, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape,
 };
-use crate::buckets::{HashedWires, Wires};
+use crate::buckets::{HashedWires, PermutedLabels};
 use crate::build::{Back, KindPairs, hashed_solders, plus_delta, shorts, solders};
 use crate::cheat::Cheat;
 use crate::choice::{Choice, numbers, wires_of};
-use crate::layout::{Kind, Supply};
+use crate::layout::{CopyKind, Supply};
 use crate::open;
 use crate::preprocess::{self, Copies, Garbled, HashedCopies, Received};
 use crate::setup::{Evaluator, Garbler};
-use crate::solder::{HashedSolder, Part, Solder, complete};
+use crate::solder::{HashedSolder, ListPart, Solder, complete};
 
 /// The stored items of a step, of each kind. Buckets have the start of their hash keys.
-pub(super) struct Made<B, I, O> {
+pub(super) struct MadeItems<B, I, O> {
     pub buckets: Option<(u128, B)>,
     pub inputs: Option<I>,
     pub ots: Option<O>,
 }
 
-pub(super) type GarblerMade = Made<GarblerItems, GarblerItems, GarblerItems>;
+pub(super) type GarblerMade = MadeItems<GarblerItems, GarblerItems, GarblerItems>;
 
-pub(super) type EvaluatorMade = Made<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
+pub(super) type EvaluatorMade = MadeItems<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
 /// The items in the buckets of a step. All of them are of one kind.
 struct Within<'s> {
-    kind: &'s Kind<'s>,
+    kind: &'s CopyKind<'s>,
     /// The number of gates or copies that were made.
     copies: usize,
     /// The bucket size, and the numbers of the items, one bucket after another.
@@ -73,9 +73,9 @@ impl<'s> Within<'s> {
                     (0..inputs).for_each(|k| pairs.inputs.push(head * inputs + k, copy * inputs + k));
                 }
                 match self.kind {
-                    Kind::Gate if place == 0 => {}
-                    Kind::Gate => pairs.outputs.push(copy, head),
-                    Kind::Component(_) => (0..outputs)
+                    CopyKind::Gate if place == 0 => {}
+                    CopyKind::Gate => pairs.outputs.push(copy, head),
+                    CopyKind::Component(_) => (0..outputs)
                         .for_each(|k| pairs.outputs.push(copy * outputs + k, bucket * outputs + k)),
                 }
             }
@@ -110,9 +110,9 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
         (Some(copies), Some(within)) => Some(garbler_buckets(party, copies, &made.wires, &within)?),
         _ => None,
     };
-    let Wires { labels, permutations } = made.inputs;
+    let PermutedLabels { labels, permutations } = made.inputs;
     let none = Words::zeros(party.level.permutations.l(), 0);
-    Ok(Made {
+    Ok(MadeItems {
         buckets,
         inputs: (supply.inputs > 0).then_some(GarblerItems { shape: Shape::INPUTS, labels, permutations }),
         ots: (supply.ots > 0).then_some(GarblerItems {
@@ -128,7 +128,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
 fn garbler_buckets(
     party: &mut Garbler,
     copies: &Copies,
-    wires: &Wires,
+    wires: &PermutedLabels,
     within: &Within,
 ) -> Result<(u128, GarblerItems), Error> {
     let (pairs, delta) = (within.pairs(), party.offset.wide.clone());
@@ -178,7 +178,7 @@ fn verify(
     party: &mut Evaluator,
     solders: &[HashedSolder; 2],
     offsets: Option<&Hashes>,
-) -> Result<([Vec<Part>; 2], Words), Error> {
+) -> Result<([Vec<ListPart>; 2], Words), Error> {
     let mut parts = [Vec::new(), Vec::new()];
     for (solder, parts) in solders.iter().zip(&mut parts) {
         *parts = solder.opened(party)?;
@@ -211,7 +211,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Evalua
         _ => None,
     };
     let (labels, choices, hashes) = (ots.2, ots.1, ots.0);
-    Ok(Made {
+    Ok(MadeItems {
         buckets,
         inputs: (supply.inputs > 0).then_some(EvaluatorInputs(inputs)),
         ots: (supply.ots > 0).then_some(EvaluatorOts { hashes, choices, labels }),
@@ -302,7 +302,7 @@ mod tests {
     fn buckets_have_no_word_in_common() {
         let component = component();
         let kept = [7, 2, 9, 4, 0, 5, 11, 3, 1];
-        for kind in [Kind::Gate, Kind::Component(&component)] {
+        for kind in [CopyKind::Gate, CopyKind::Component(&component)] {
             let within = Within { kind: &kind, copies: 12, bucket: 3, kept: &kept };
             let own = kind.has_offsets();
             let [inputs, outputs] = [kind.inputs(), kind.outputs()];

@@ -27,7 +27,7 @@ use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
 use crate::layout::Layout;
-use crate::parameters::{Level, Unit};
+use crate::parameters::{HashLevel, Unit};
 use crate::report::Jimu;
 use needs::Execution;
 pub(crate) use needs::Filling;
@@ -135,7 +135,7 @@ impl Stocked {
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
         let security = self.0.terms().security.whole()?;
-        let level = Level::of_stock(security)?;
+        let level = HashLevel::of_stock(security)?;
         let cut = |unit: Unit| Layout::from_stock(program, unit, level);
         let layout = match unit {
             Some(unit) => cut(unit)?,

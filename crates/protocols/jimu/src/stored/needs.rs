@@ -8,14 +8,14 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Program};
 use brickwork_session::Promise;
-use brickwork_session::stock::records::{Batches, Wanted};
-use brickwork_session::stock::{Asked, STOCK_SHARE};
+use brickwork_session::stock::records::{Batches, WantedItems};
+use brickwork_session::stock::{PreprocessingStep, STOCK_SHARE};
 use brickwork_stock::{MAX_RECORD_BYTES, Serial};
 
-use super::origins::{Cut, Origin, is_sensible, promise, shown};
+use super::origins::{BatchCut, Origin, is_sensible, promise, shown};
 use crate::components::table_bytes;
-use crate::layout::{Kind, Layout, Supply};
-use crate::parameters::{Level, Sizes, Unit};
+use crate::layout::{CopyKind, Layout, Supply};
+use crate::parameters::{HashLevel, Sizes, Unit};
 
 /// The kind of a batch's items: the `kind` of [`Batch`](brickwork_stock::Batch).
 pub(super) mod kind {
@@ -42,7 +42,7 @@ const COPIES_OF_A_BUCKET: u64 = 10;
 const BYTES_OF_A_STEP: u64 = 256 << 20;
 
 /// The number of AND gates that one preprocessing can make at every level: sixteen steps of them
-/// ([`Level::of_stock`]).
+/// ([`HashLevel::of_stock`]).
 const ROOM: u64 = 16 << 16;
 
 const MOST_STEPS: u64 = 1 << 10;
@@ -105,8 +105,8 @@ impl Request {
         };
         for (kind, slots) in layout.kinds.iter().zip(layout.slots_by_kind()) {
             match kind {
-                Kind::Gate => request.gates += slots as u64,
-                Kind::Component(component) => request.add(component, slots as u64),
+                CopyKind::Gate => request.gates += slots as u64,
+                CopyKind::Component(component) => request.add(component, slots as u64),
             }
         }
         request.ots += u64::from(request.is_empty());
@@ -172,10 +172,14 @@ impl Request {
     }
 
     /// Lists the requested items.
-    fn wanted(&self) -> Vec<Wanted<'_>> {
-        let plain =
-            |kind: u8, name, count: u64| Wanted { kind, component: [0; 32], name, count: count as usize };
-        let components = self.components.iter().map(|(component, count)| Wanted {
+    fn wanted(&self) -> Vec<WantedItems<'_>> {
+        let plain = |kind: u8, name, count: u64| WantedItems {
+            kind,
+            component: [0; 32],
+            name,
+            count: count as usize,
+        };
+        let components = self.components.iter().map(|(component, count)| WantedItems {
             kind: kind::COPIES,
             component: component.digest(),
             name: &component.name,
@@ -193,7 +197,7 @@ impl Request {
     /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make
     /// that many items.
     pub(crate) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
-        let level = Level::of_stock(security)?;
+        let level = HashLevel::of_stock(security)?;
         let of_component =
             |(component, count): &(Component, u64)| count.div_ceil(buckets_of_a_step(component, &level));
         let components = self.components.iter().map(of_component).fold(0, u64::saturating_add);
@@ -272,7 +276,7 @@ impl Request {
             return Err(Error::Stock(format!("the program needs {missing} more than the stock has")));
         }
         let (mut taken, mut all) = (Vec::new(), Vec::new());
-        for Wanted { kind, component, count, .. } in self.wanted() {
+        for WantedItems { kind, component, count, .. } in self.wanted() {
             for left in there.take(kind, &component, count, &mut taken)? {
                 all.extend(Origin::of(left.serial, &left.batch)?);
             }
@@ -305,7 +309,7 @@ impl Request {
     pub(super) fn promise(&self, unit: Unit, security: u32) -> Result<Promise, Error> {
         let steps = self.steps(security)?;
         let cuts = steps.iter().filter_map(|step| step.cut().map(|cut| (step.name(), cut)));
-        let of = |(serial, (name, cut)): (Serial, (&str, Cut))| Origin {
+        let of = |(serial, (name, cut)): (Serial, (&str, BatchCut))| Origin {
             serial,
             name: shown(cut.unit, name),
             cut,
@@ -336,13 +340,13 @@ fn cut(all: u64, most: u64) -> Vec<u64> {
     (0..all.div_ceil(most)).map(|step| most.min(all - step * most)).collect()
 }
 
-fn buckets_of_a_step(component: &Component, level: &Level) -> u64 {
+fn buckets_of_a_step(component: &Component, level: &HashLevel) -> u64 {
     let each = COPIES_OF_A_BUCKET * copy_bytes(component, level);
     (BYTES_OF_A_STEP / each.max(1)).clamp(1, GATES_OF_A_STEP)
 }
 
 /// Returns the approximate size of a party's data about a copy: its tables, and the words of its wires.
-fn copy_bytes(component: &Component, level: &Level) -> u64 {
+fn copy_bytes(component: &Component, level: &HashLevel) -> u64 {
     let circuit = &component.circuit;
     let wires = circuit.inputs() + circuit.outputs().len();
     (table_bytes(circuit, level.blocks()) + wires * (level.labels.l() + level.permutations.l())) as u64
@@ -388,7 +392,7 @@ impl Filling {
 
     /// Returns the items to make and hash for it.
     pub(crate) fn supply(&self) -> Supply<'_> {
-        let of = self.component().map_or(Kind::Gate, Kind::Component);
+        let of = self.component().map_or(CopyKind::Gate, CopyKind::Component);
         // A step has at most 2^16 inputs and 2^16 OTs.
         let (inputs, ots) = (self.request.inputs as usize, self.request.ots as usize);
         let slot_wires = match self.component() {
@@ -400,9 +404,9 @@ impl Filling {
     }
 
     /// Returns its cut-and-choose, if it makes buckets.
-    pub(crate) fn cut(&self) -> Option<Cut> {
+    pub(crate) fn cut(&self) -> Option<BatchCut> {
         let bucketing = self.sizes.copies.first().copied();
-        bucketing.map(|bucketing| Cut { unit: self.sizes.unit, bucketing })
+        bucketing.map(|bucketing| BatchCut { unit: self.sizes.unit, bucketing })
     }
 
     /// Returns the number of bytes that the evaluator receives for a copy.
@@ -420,7 +424,7 @@ impl Filling {
     }
 }
 
-impl Asked for Filling {
+impl PreprocessingStep for Filling {
     fn request(&self) -> [u8; 32] {
         let Request { gates, components, inputs, ots } = &self.request;
         let mut digest = Digest::of("brickwork 2026-11 jimu stock");

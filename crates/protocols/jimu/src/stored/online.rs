@@ -20,22 +20,22 @@ use std::borrow::Cow;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{self, Hashes, Openings, Seen, Words};
+use brickwork_primitives::ihash::{self, Hashes, Openings, SeenWords, Words};
 use brickwork_session::stock::Stand;
 use zeroize::Zeroizing;
 
 use super::records::{
     EvaluatorBuckets, EvaluatorCopies, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems,
 };
-use crate::buckets::{HashedWires, Recovery, Wires, lowest_bits};
+use crate::buckets::{DeltaKnowledge, HashedWires, PermutedLabels, lowest_bits};
 use crate::build::{CopyBuckets, GateBuckets, HashedCircuit, Soldered, active_inputs, shorts};
 use crate::cheat::Cheat;
 use crate::gates::mask;
 use crate::hooks::Point;
-use crate::layout::{Kind, Layout, Slot};
+use crate::layout::{BucketSlot, CopyKind, Layout};
 use crate::reading::{self, Read};
 use crate::setup::{Evaluator, Garbler};
-use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, seen};
+use crate::solder::{HashedSolder, ListPart, Pairs, Solder, Target, seen};
 use crate::{decode, evaluate, msg, prepare};
 
 /// The garbler's material for a program: buckets, batch by batch, and wires.
@@ -73,7 +73,7 @@ fn outputs(layout: &Layout) -> Vec<usize> {
         firsts.push(all);
         all += slots * kind.outputs();
     }
-    let of = |&Slot { kind, place, .. }: &Slot| {
+    let of = |&BucketSlot { kind, place, .. }: &BucketSlot| {
         let outputs = layout.kinds[kind].outputs();
         let first = firsts[kind] + place * outputs;
         first..first + outputs
@@ -96,7 +96,7 @@ pub(super) fn garbler(
     let (own, level) = (layout.inputs(Party::Garbler), party.level);
     let known = |bits: &[u8]| Words::repeated(level.permutations.l(), bits.iter().copied());
     let (outputs, wires) = (outputs(layout), buckets.iter().map(GarblerItems::outputs).collect::<Vec<_>>());
-    let given = |zero: &Words, inputs: &Words, theirs: &Words, of: fn(&Wires) -> &Words| {
+    let given = |zero: &Words, inputs: &Words, theirs: &Words, of: fn(&PermutedLabels) -> &Words| {
         let none = zero.range(0..0);
         let all: Vec<&Words> = std::iter::once(&none).chain(wires.iter().map(of)).collect();
         let slots = Words::join(&all).select(outputs.iter().copied());
@@ -105,7 +105,7 @@ pub(super) fn garbler(
     let zero = Words::zeros(level.labels.l(), 1);
     let own_ots = ots.labels.range(0..layout.ots);
     let one = known(&[1]);
-    let mut circuit = Wires {
+    let mut circuit = PermutedLabels {
         labels: given(&zero, &inputs.labels, &own_ots, |wires| &wires.labels),
         permutations: given(&one, &inputs.permutations, &known(&theirs), |wires| &wires.permutations),
     };
@@ -117,7 +117,7 @@ pub(super) fn garbler(
 
 /// The garbler's part of a batch's buckets that a program needs: operands, and offsets of copies.
 struct Head {
-    operands: Wires,
+    operands: PermutedLabels,
     offsets: Option<Words>,
 }
 
@@ -129,7 +129,7 @@ impl Head {
 
 /// Returns the offset of the wires to which solderings lead: Δ, or the copies' own offsets, each for as many
 /// wires as the kind has operands.
-fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &Kind) -> Target<'a, T> {
+fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &CopyKind) -> Target<'a, T> {
     match own {
         None => Target::Session(delta),
         Some(offsets) => Target::Copies(offsets, kind.inputs()),
@@ -140,7 +140,7 @@ fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &Kind) -> Targe
 fn opens(
     party: &mut Garbler,
     layout: &Layout,
-    (circuit, heads): (&Wires, &[Head]),
+    (circuit, heads): (&PermutedLabels, &[Head]),
     wires: &GarblerItems,
     input: &[bool],
 ) -> Result<(), Error> {
@@ -152,7 +152,8 @@ fn opens(
     });
     let solders: Vec<Solder> = solders.collect();
     let bits = solders.iter().map(|solder| solder.open(party)).collect::<Result<Vec<_>, Error>>()?;
-    let wires = Wires { labels: wires.labels.range(0..own), permutations: wires.permutations.range(0..own) };
+    let wires =
+        PermutedLabels { labels: wires.labels.range(0..own), permutations: wires.permutations.range(0..own) };
     let (mut labels, kinds) = active_inputs(party, &wires, input);
     party.hooks.alter(Point::InputLabels, labels.data_mut());
     let drawn = reading::garbler(party, layout)?;
@@ -185,9 +186,9 @@ fn opens(
 
 /// The checked opening values that a program needs.
 struct OpenedRun {
-    solderings: Vec<Vec<Part>>,
+    solderings: Vec<Vec<ListPart>>,
     /// Labels of the garbler's inputs, in the form of [`Sight`], and for each whether it is the hashed label.
-    inputs: (Seen, Zeroizing<Vec<u8>>),
+    inputs: (SeenWords, Zeroizing<Vec<u8>>),
     read: Read,
     decoding: Words,
 }
@@ -221,7 +222,7 @@ pub(super) fn evaluator(
         decoding: lowest_bits(&opened.decoding),
     };
     let (active, recovery) = evaluate::evaluator(party, layout, &circuit)?;
-    let found: (&_, &Recovery) = (&active, &recovery);
+    let found: (&_, &DeltaKnowledge) = (&active, &recovery);
     let outputs = decode::evaluator(party, layout, &circuit, found, input)?; // 13
     Ok((outputs, recovery.is_known().into()))
 }
@@ -309,7 +310,7 @@ fn verify(
 fn gates_soldered<'a>(
     party: &Evaluator,
     gates: &'a EvaluatorGates,
-    opened: &[Part],
+    opened: &[ListPart],
 ) -> Result<GateBuckets<'a>, Error> {
     let EvaluatorGates { bucket, hashes, numbers, rows, outputs: back, garbling, .. } = gates;
     let (left, short) = (seen(&party.sight, opened, 2), shorts(opened));
@@ -339,7 +340,7 @@ fn gates_soldered<'a>(
 /// the program to the first copy h. From there, δ_hg and the offset `S_h ⊕ S_g` between both copies lead to
 /// copy g. The sum is `δ_ih ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` with S_g, where p is the sum of the permutation bits of i
 /// and h.
-fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[Part]) -> Result<CopyBuckets<'a>, Error> {
+fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[ListPart]) -> Result<CopyBuckets<'a>, Error> {
     let EvaluatorCopies { bucket, numbers, tables, offsets, outputs, back, within, garbling, .. } = copies;
     let (bucket, first) = (*bucket, shorts(opened));
     let sums: Zeroizing<Vec<u8>> =

@@ -7,27 +7,27 @@ use std::sync::LazyLock;
 use brickwork_base::{Error, at_most};
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper};
 use brickwork_session::stock::GIVEN_UP_SHARE;
-use brickwork_session::{self as session, ItemKind, Promise, Spent};
+use brickwork_session::{self as session, CheckSpent, ItemKind, Promise};
 use brickwork_stock::{Batch, EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
 
 use super::needs::kind;
-use crate::parameters::{Level, Unit};
+use crate::parameters::{HashLevel, Unit};
 use crate::report::{AND_GATES, of_stock};
 
 const VERSION: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Cut {
+pub(crate) struct BatchCut {
     pub unit: Unit,
     pub bucketing: Bucketing,
 }
 
-impl Cut {
+impl BatchCut {
     /// Returns the bound on a garbler's success with this cut. The bound is cached, because computing it is
     /// slow and many programs use the same cut.
-    pub fn bound(&self, level: &Level) -> Upper {
-        static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
+    pub fn bound(&self, level: &HashLevel) -> Upper {
+        static KNOWN: LazyLock<KnownBounds<(BatchCut, u32)>> = LazyLock::new(KnownBounds::default);
         KNOWN.of((*self, level.security), |(cut, _)| level.of_copies(cut.unit.rule(), &cut.bucketing))
     }
 }
@@ -38,11 +38,11 @@ pub(crate) struct Origin {
     pub serial: Serial,
     /// The name of the items in its buckets, as users see it.
     pub name: String,
-    pub cut: Cut,
+    pub cut: BatchCut,
 }
 
 impl Origin {
-    fn batch(&self) -> session::Batch {
+    fn batch(&self) -> session::BatchPromise {
         let kind = match self.cut.unit {
             Unit::Gates => ItemKind::Gate,
             Unit::Components => ItemKind::Component,
@@ -56,7 +56,7 @@ impl Origin {
     /// [`Error::Stock`] if its header is malformed.
     pub fn of(serial: Serial, batch: &Batch) -> Result<Option<Self>, Error> {
         let of = |unit, bucketing| {
-            Some(Origin { serial, name: shown(unit, &batch.name), cut: Cut { unit, bucketing } })
+            Some(Origin { serial, name: shown(unit, &batch.name), cut: BatchCut { unit, bucketing } })
         };
         let of_component = batch.component != [0; 32];
         match (batch.kind, Header::decode(&batch.header)?.cut, of_component) {
@@ -97,8 +97,8 @@ impl Header {
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered.
-    pub fn level(&self) -> Result<Level, Error> {
-        Level::of_stock(self.security)
+    pub fn level(&self) -> Result<HashLevel, Error> {
+        HashLevel::of_stock(self.security)
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -144,7 +144,7 @@ fn distinct(origins: &[Origin]) -> Vec<&Origin> {
 
 /// Returns the bound over batches. Each batch counts completely and once. The risk of all given-up steps and
 /// of all other checks of their session is added.
-fn bound(origins: &[Origin], given_up: GivenUp, level: &Level) -> Upper {
+fn bound(origins: &[Origin], given_up: GivenUp, level: &HashLevel) -> Upper {
     let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(level)).sum();
     checks + batches + Upper::fixed(given_up.risk)
@@ -161,7 +161,7 @@ pub(super) fn promise(
     given_up: GivenUp,
     security: u32,
 ) -> Result<Promise, Error> {
-    let level = Level::of_stock(security)?;
+    let level = HashLevel::of_stock(security)?;
     let spent = bound(origins, given_up, &level).log2();
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
@@ -171,8 +171,8 @@ pub(super) fn promise(
             at_most(spent)
         )));
     }
-    let part = |check: &str, bound: Upper| Spent { check: check.into(), bound_log2: bound.log2() };
-    let mut budget: Vec<Spent> =
+    let part = |check: &str, bound: Upper| CheckSpent { check: check.into(), bound_log2: bound.log2() };
+    let mut budget: Vec<CheckSpent> =
         level.checks().into_iter().map(|(check, bound)| part(check, bound)).collect();
     let origins = distinct(origins);
     budget.extend(origins.iter().map(|origin| part(unit.bad(), origin.cut.bound(&level))));
@@ -195,7 +195,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
         origins.extend(Origin::of(left.serial, &left.batch)?);
     }
-    Ok(bound(&origins, state.given_up(), &Level::of_stock(security)?))
+    Ok(bound(&origins, state.given_up(), &HashLevel::of_stock(security)?))
 }
 
 /// Returns whether the budget of an epoch with these given-up steps allows another step.
@@ -203,7 +203,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
 /// # Errors
 /// [`Error::Usage`] if that security is not offered.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
-    Ok(Upper::fixed(given_up.risk) <= Upper::exp2(Level::of_stock(security)?.share(GIVEN_UP_SHARE)))
+    Ok(Upper::fixed(given_up.risk) <= Upper::exp2(HashLevel::of_stock(security)?.share(GIVEN_UP_SHARE)))
 }
 
 /// Returns the risk of an epoch outside of its batches, in units of 2^-128.
@@ -211,7 +211,7 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error>
 /// # Errors
 /// [`Error::Usage`] if that security is not offered.
 pub(super) fn fixed(security: u32) -> Result<u128, Error> {
-    let checks = Level::of_stock(security)?.checks();
+    let checks = HashLevel::of_stock(security)?.checks();
     Ok(checks.into_iter().map(|(_, bound)| bound).sum::<Upper>().to_fixed())
 }
 

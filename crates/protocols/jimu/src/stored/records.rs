@@ -7,19 +7,19 @@ use std::ops::Range;
 
 use brickwork_base::Error;
 use brickwork_circuit::Circuit;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::ihash::{Hashes, Receiver, Words};
 use brickwork_session::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;
 
 use super::origins::Header;
-use crate::buckets::{HashedWires, Wires};
+use crate::buckets::{HashedWires, PermutedLabels};
 use crate::build::Back;
 use crate::components::{ComponentGarbling, table_bytes};
-use crate::gates::Garbling;
-use crate::layout::Kind;
+use crate::gates::GateHashKeys;
+use crate::layout::CopyKind;
 use crate::open::CheckedChoices;
-use crate::parameters::Level;
+use crate::parameters::HashLevel;
 
 /// The words of an item. A bucket has the words of its operands and then of its outputs. If copies have their
 /// own offsets, the offset of the first copy follows.
@@ -39,7 +39,7 @@ impl Shape {
     pub const OTS: Shape = Shape { messages: false, ..Shape::INPUTS };
 
     /// Returns the shape of a bucket of this kind.
-    pub fn of(kind: &Kind) -> Self {
+    pub fn of(kind: &CopyKind) -> Self {
         let [inputs, outputs] = [kind.inputs(), kind.outputs()];
         Shape { inputs, outputs, offset: kind.has_offsets(), messages: true }
     }
@@ -74,7 +74,7 @@ impl Shape {
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
-    pub level: &'a Level,
+    pub level: &'a HashLevel,
     pub shape: Shape,
     /// The circuit of a component, for buckets of copies.
     pub circuit: Option<&'a Circuit>,
@@ -121,9 +121,9 @@ impl<'a> Context<'a> {
     }
 
     /// Prepares the garbling hash for the batch's gates.
-    fn garbling(&self) -> Result<Garbling, Error> {
+    fn garbling(&self) -> Result<GateHashKeys, Error> {
         let copies = self.header.bucketing()?.copies() as usize;
-        Ok(Garbling::new(self.header.start, copies, self.level.blocks()))
+        Ok(GateHashKeys::new(self.header.start, copies, self.level.blocks()))
     }
 
     /// Reads the numbers of the items in this many buckets.
@@ -150,7 +150,7 @@ pub(crate) struct GarblerItems {
 
 impl GarblerItems {
     /// Returns an empty list of items with this shape.
-    pub fn none(shape: Shape, level: &Level) -> Self {
+    pub fn none(shape: Shape, level: &HashLevel) -> Self {
         let [labels, permutations] =
             [&level.labels, &level.permutations].map(|hash| Words::zeros(hash.l(), 0));
         GarblerItems { shape, labels, permutations }
@@ -163,18 +163,18 @@ impl GarblerItems {
     }
 
     /// Returns the operands of the buckets, `[bucket][input]`.
-    pub fn operands(&self) -> Wires {
+    pub fn operands(&self) -> PermutedLabels {
         let (shape, count) = (self.shape, self.count());
-        Wires {
+        PermutedLabels {
             labels: self.labels.select(shape.operands(count, shape.labels())),
             permutations: self.permutations.select(shape.operands(count, shape.permutations())),
         }
     }
 
     /// Returns the outputs of the buckets, `[bucket][output]`.
-    pub fn outputs(&self) -> Wires {
+    pub fn outputs(&self) -> PermutedLabels {
         let (shape, count) = (self.shape, self.count());
-        Wires {
+        PermutedLabels {
             labels: self.labels.select(shape.outputs(count, shape.labels())),
             permutations: self.permutations.select(shape.outputs(count, shape.permutations())),
         }
@@ -237,7 +237,7 @@ pub(crate) struct EvaluatorGates {
     pub short: [Zeroizing<Vec<u128>>; 2],
     pub outputs: Words,
     /// The hash for the gates' labels, set after all records are read.
-    pub garbling: Option<Garbling>,
+    pub garbling: Option<GateHashKeys>,
 }
 
 /// Buckets of copies of a component of one batch, as the evaluator keeps them.
@@ -271,7 +271,7 @@ pub(crate) enum EvaluatorBuckets {
 impl EvaluatorBuckets {
     fn hashes(&self) -> (Shape, &HashedWires) {
         match self {
-            EvaluatorBuckets::Gates(gates) => (Shape::of(&Kind::Gate), &gates.hashes),
+            EvaluatorBuckets::Gates(gates) => (Shape::of(&CopyKind::Gate), &gates.hashes),
             EvaluatorBuckets::Copies(copies) => (copies.shape, &copies.hashes),
         }
     }
@@ -515,7 +515,7 @@ impl Records for EvaluatorInputs {
 /// OTs as the evaluator stores them: its choice, its label, and the hash of the label of choice 0.
 pub(crate) struct EvaluatorOts {
     pub hashes: Hashes,
-    pub choices: Secrets<u8>,
+    pub choices: SecretBlocks<u8>,
     pub labels: Words,
 }
 
@@ -529,7 +529,7 @@ impl EvaluatorOts {
     pub fn add(&mut self, others: &EvaluatorOts) {
         self.hashes.append(&others.hashes);
         // A growing vector leaves copies behind, so new vectors are allocated.
-        self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
+        self.choices = SecretBlocks::new([&self.choices[..], &others.choices].concat());
         self.labels.append(&others.labels);
     }
 }
@@ -550,7 +550,7 @@ impl Records for EvaluatorOts {
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
         let hashes = context.read_hashes(0, record, count)?;
-        let choices = Secrets::new(record.pods::<u8>(count)?);
+        let choices = SecretBlocks::new(record.pods::<u8>(count)?);
         if choices.iter().fold(0, |all, choice| all | choice) > 1 {
             return Err(Error::Stock("a stored record contains a choice that is neither 0 nor 1".into()));
         }
@@ -560,7 +560,7 @@ impl Records for EvaluatorOts {
     fn some(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             hashes: self.hashes.range(items.clone()),
-            choices: Secrets::new(self.choices[items.clone()].to_vec()),
+            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
             labels: self.labels.range(items),
         }
     }
@@ -587,7 +587,7 @@ mod tests {
     /// symbol of a word, or a record of the other role.
     #[test]
     fn row_25_malformed_records_are_refused() {
-        let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
+        let (mut rng, level) = (Rng::replayable("test records"), HashLevel::of_stock(40).unwrap());
         let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
         let header = Header::new(40, Some(cut), 7);
@@ -630,7 +630,7 @@ mod tests {
             out.pods(&[1, bit]);
             out.pods(&[0_u128; 2]);
             out.pods(&vec![0_u8; 2 * table_bytes(&component.circuit, level.blocks())]);
-            let (bytes, shape) = (out.plain(), Shape::of(&Kind::Component(&component)));
+            let (bytes, shape) = (out.plain(), Shape::of(&CopyKind::Component(&component)));
             let mut record = In::new(&bytes);
             let context = Context { hashes: Some(receivers), ..of(shape, circuit) };
             EvaluatorCopies::decode(&context, 1, &mut record).and_then(|_| record.end())
@@ -662,10 +662,10 @@ mod tests {
     fn what_lies_in_two_records_is_joined() {
         const ITEMS: usize = 5;
         const COPIES: usize = 3 * ITEMS;
-        let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
+        let (mut rng, level) = (Rng::replayable("test records"), HashLevel::of_stock(40).unwrap());
         let mut hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let component = component();
-        let shape = Shape::of(&Kind::Component(&component));
+        let shape = Shape::of(&CopyKind::Component(&component));
         let mut random = |of: usize, count: usize| hashes[of].random(count).1;
         let wires = HashedWires { labels: random(0, 3 * ITEMS), permutations: random(1, 3 * ITEMS) };
         let [offsets, outputs] = [(); 2].map(|()| random(0, COPIES));

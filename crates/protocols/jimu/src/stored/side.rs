@@ -12,23 +12,23 @@ use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Stand, StockProtocol, StockSession};
 use brickwork_session::{Metered, Promise, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, Forward, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Forward, Ranges, Serial, Writers};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::made::{self, EvaluatorMade, GarblerMade, Made};
+use super::made::{self, EvaluatorMade, GarblerMade, MadeItems};
 use super::needs::{Execution, Filling, Request, kind};
 use super::online::{self, EvaluatorMaterial, GarblerMaterial};
-use super::origins::{self, Cut, Header, Origin};
+use super::origins::{self, BatchCut, Header, Origin};
 use super::records::{Context, EvaluatorBuckets, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
-use crate::gates::Labels;
+use crate::gates::CompressedLabels;
 use crate::hooks::Hooks;
-use crate::layout::{Kind, Layout};
+use crate::layout::{CopyKind, Layout};
 use crate::ots::AllSeeds;
-use crate::parameters::Level;
+use crate::parameters::HashLevel;
 use crate::report::Jimu;
-use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
+use crate::setup::{self, Evaluator, Garbler, Points, SetupTerms, series};
 
 const VERSION: u32 = 1;
 
@@ -47,7 +47,7 @@ pub(super) struct Material<R: Role> {
 }
 
 /// The items that a step made at a role.
-type MadeBy<R> = Made<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
+type MadeBy<R> = MadeItems<<R as Role>::Buckets, <R as Role>::Inputs, <R as Role>::Ots>;
 
 /// A party of a session, and its operations on stock.
 pub(super) trait Role: Sized + Send + 'static {
@@ -55,12 +55,12 @@ pub(super) trait Role: Sized + Send + 'static {
     type Inputs: Stored;
     type Ots: Stored;
 
-    fn restored(run: Metered, level: Level, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
-    fn secrets(&self) -> Secrets;
+    fn restored(run: Metered, level: HashLevel, secrets: &EpochSecrets, hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> EpochSecrets;
     fn id(&self) -> &SessionId;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
-    fn level(&self) -> Level;
+    fn level(&self) -> HashLevel;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
     /// Continues with these ranges of its streams.
@@ -131,7 +131,7 @@ impl Role for Garbler {
     type Inputs = GarblerItems;
     type Ots = GarblerItems;
 
-    fn restored(run: Metered, level: Level, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, level: HashLevel, kept: &EpochSecrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfGarbler = decoded(&kept.fixed)?;
         if secrets.version != VERSION || secrets.delta.len() != level.blocks() {
             return Err(malformed());
@@ -154,7 +154,7 @@ impl Role for Garbler {
             rng: Rng::new("brickwork JIMU garbler")?,
             session,
             level,
-            offset: Labels::new(labels.code(), &points.compression, delta),
+            offset: CompressedLabels::new(labels.code(), &points.compression, delta),
             labels,
             permutations,
             points,
@@ -164,7 +164,7 @@ impl Role for Garbler {
         })
     }
 
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         let fixed = OfGarbler {
             version: VERSION,
             session: self.session,
@@ -172,7 +172,7 @@ impl Role for Garbler {
             points: self.points.seeds.each_ref().map(|seed| *seed.as_bytes()),
             delta: self.series.iter().map(|series| series.offset().bits()).collect(),
         };
-        Secrets::new(&fixed, Forward::join(self.series.iter().map(|series| series.keys_behind())))
+        EpochSecrets::new(&fixed, Forward::join(self.series.iter().map(|series| series.keys_behind())))
     }
 
     fn id(&self) -> &SessionId {
@@ -187,7 +187,7 @@ impl Role for Garbler {
         &self.run
     }
 
-    fn level(&self) -> Level {
+    fn level(&self) -> HashLevel {
         self.level
     }
 
@@ -252,7 +252,7 @@ impl Role for Evaluator {
     type Inputs = EvaluatorInputs;
     type Ots = EvaluatorOts;
 
-    fn restored(run: Metered, level: Level, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, level: HashLevel, kept: &EpochSecrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfEvaluator = decoded(&kept.fixed)?;
         if secrets.version != VERSION {
             return Err(malformed());
@@ -295,7 +295,7 @@ impl Role for Evaluator {
         })
     }
 
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         let [labels, permutations] = [self.labels.state(), self.permutations.state()];
         let fixed = OfEvaluator {
             version: VERSION,
@@ -307,7 +307,7 @@ impl Role for Evaluator {
             labels: self.all_seeds.labels.data().to_vec(),
             again: self.all_seeds.again.clone(),
         };
-        Secrets::new(&fixed, Forward::join(self.series.iter().map(|series| series.keys_behind())))
+        EpochSecrets::new(&fixed, Forward::join(self.series.iter().map(|series| series.keys_behind())))
     }
 
     fn id(&self) -> &SessionId {
@@ -322,7 +322,7 @@ impl Role for Evaluator {
         &self.run
     }
 
-    fn level(&self) -> Level {
+    fn level(&self) -> HashLevel {
         self.level
     }
 
@@ -420,7 +420,7 @@ impl StockProtocol for Jimu {
     }
 
     fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Box<dyn StockSession<Self>>, Error> {
-        let purpose = Purpose::stock(Level::of_stock(terms.security.whole()?)?);
+        let purpose = SetupTerms::stock(HashLevel::of_stock(terms.security.whole()?)?);
         match run.role {
             Party::Garbler => setup::garbler(run, terms, purpose, hooks).map(OnDisk::of),
             Party::Evaluator => setup::evaluator(run, terms, purpose, hooks).map(OnDisk::of),
@@ -430,10 +430,10 @@ impl StockProtocol for Jimu {
     fn restore(
         run: Metered,
         terms: &Terms,
-        secrets: &Secrets,
+        secrets: &EpochSecrets,
         hooks: Hooks,
     ) -> Result<Box<dyn StockSession<Self>>, Error> {
-        let level = Level::of_stock(terms.security.whole()?)?;
+        let level = HashLevel::of_stock(terms.security.whole()?)?;
         match run.role {
             Party::Garbler => Garbler::restored(run, level, secrets, hooks).map(OnDisk::of),
             Party::Evaluator => Evaluator::restored(run, level, secrets, hooks).map(OnDisk::of),
@@ -441,7 +441,7 @@ impl StockProtocol for Jimu {
     }
 
     /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+    fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
 
@@ -452,7 +452,7 @@ impl StockProtocol for Jimu {
     /// The garbler draws combinations that check the evaluator's choices in the OTs, so both may break off
     /// early.
     fn early_risk(_: Party, terms: &Terms) -> Result<u128, Error> {
-        Ok(Level::of_stock(terms.security.whole()?)?.early_risk())
+        Ok(HashLevel::of_stock(terms.security.whole()?)?.early_risk())
     }
 
     fn program(job: &Execution) -> [u8; 32] {
@@ -469,7 +469,7 @@ impl StockProtocol for Jimu {
 }
 
 impl<R: Role> StockSession<Jimu> for OnDisk<R> {
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         self.party.secrets()
     }
 
@@ -505,10 +505,10 @@ impl<R: Role> StockSession<Jimu> for OnDisk<R> {
 
     fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
         let nothing = || Error::Usage("a step must be made before it is kept".into());
-        let Made { buckets, inputs, ots } = self.made.take().ok_or_else(nothing)?;
+        let MadeItems { buckets, inputs, ots } = self.made.take().ok_or_else(nothing)?;
         let (security, counters) = (step.sizes.level.security, self.party.counters());
         let component = step.component().map_or([0; 32], Component::digest);
-        let mut batch = |kind: u8, name: &str, component, (cut, start): (Option<Cut>, u128)| {
+        let mut batch = |kind: u8, name: &str, component, (cut, start): (Option<BatchCut>, u128)| {
             let header = Header::new(security, cut.map(|cut| cut.bucketing), start).encode();
             let batch = Batch { kind, name: name.into(), component, header };
             counters.serial().map(|serial| (serial, batch))
@@ -558,14 +558,14 @@ impl<R: Role> StockSession<Jimu> for OnDisk<R> {
 /// Reads the items of a batch that a program uses.
 fn fetch<R: Role>(
     party: &R,
-    (level, layout): (&Level, &Layout),
+    (level, layout): (&HashLevel, &Layout),
     batch: TakenBatch,
     taken: &mut Material<R>,
 ) -> Result<(), Error> {
     let header = &Header::decode(&batch.batch.header)?;
     let of = |shape: Shape| Context { header, level, shape, circuit: None, hashes: party.hashes() };
     match batch.batch.kind {
-        kind::GATES => taken.buckets.push(R::fetch(batch, &of(Shape::of(&Kind::Gate)))?),
+        kind::GATES => taken.buckets.push(R::fetch(batch, &of(Shape::of(&CopyKind::Gate)))?),
         kind::COPIES => {
             let other =
                 || Error::Stock("a batch has copies of a component that the program does not have".into());
@@ -588,8 +588,8 @@ mod tests {
 
     fn restored<R: Role>(secrets: &impl Serialize, keys: usize) -> Result<R, Error> {
         let run = Metered::new::<Jimu>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        let level = Level::of_stock(40).unwrap();
-        R::restored(run, level, &Secrets::new(secrets, Forward::of_setup(vec![1; keys])), Hooks::none())
+        let level = HashLevel::of_stock(40).unwrap();
+        R::restored(run, level, &EpochSecrets::new(secrets, Forward::of_setup(vec![1; keys])), Hooks::none())
     }
 
     /// The stored form of the garbler's secrets, field by field, and then of the evaluator's.
@@ -607,7 +607,7 @@ mod tests {
 
     #[test]
     fn row_25_secrets_of_another_version_or_length_are_refused() {
-        let level = Level::of_stock(40).unwrap();
+        let level = HashLevel::of_stock(40).unwrap();
         let seed = [1; SEED_BYTES];
         let hashes = [&level.labels, &level.permutations];
         let garbler = || -> Garblers {
@@ -622,7 +622,7 @@ mod tests {
             (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again)
         };
         // Writing the secrets again gives the same bytes.
-        let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
+        let again = |secrets: EpochSecrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 3 * 128).unwrap();
         again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());
         let party: Evaluator = restored(&evaluator(), 3 * 256).unwrap();

@@ -12,10 +12,12 @@ use crate::stored::needs::Filling;
 use crate::tests::{random_inputs, random_program};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
-use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
-use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule};
+use brickwork_harness::stores::{
+    BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, check_cuts, dying, left, terms,
+};
+use brickwork_primitives::cut_and_choose::{BucketRule, Bucketing, Detection};
 use brickwork_primitives::ihash;
-use brickwork_session::stock::Asked;
+use brickwork_session::stock::PreprocessingStep;
 use brickwork_session::stock::inventory::{executions, inventory};
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{Promise, Unobserved};
@@ -94,11 +96,11 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn with(&self, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, channel, hooks, what))
     }
 
-    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
         self.with(lines, [dealt(None), dealt(None)], what)
     }
 
@@ -147,10 +149,10 @@ impl Folders {
             check_bound(promise.bound_log2, &promise.budget);
             // A bad gate is detected with probability 1/2 if it is opened, and a bad copy always.
             let rule = match Unit::of(promise) {
-                Unit::Gates => Rule { detection: Detection::Half, majority: false },
-                Unit::Components => Rule { detection: Detection::Full, majority: false },
+                Unit::Gates => BucketRule { detection: Detection::Half, majority: false },
+                Unit::Components => BucketRule { detection: Detection::Full, majority: false },
             };
-            let level = Level::of_stock(40).unwrap();
+            let level = HashLevel::of_stock(40).unwrap();
             let of_batches = promise.batches.iter().map(|batch| {
                 let [slots, bucket, opened] =
                     [batch.slots, batch.bucket_size, batch.opened].map(|count| count.try_into().unwrap());
@@ -233,7 +235,7 @@ fn filled_used_up_and_made(unit: Unit) {
     let names = [toy(), mixed()].map(|program| {
         let mut request = Request::default();
         request.add(&program.components()[0], 5);
-        Asked::request(&request.steps(40).unwrap()[0])
+        PreprocessingStep::request(&request.steps(40).unwrap()[0])
     });
     assert_ne!(names[0], names[1]);
     let nothing = Request::default();
@@ -323,7 +325,7 @@ fn gates_and_components_are_in_one_epoch() {
     let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).promise.unwrap());
     assert_eq!(units.each_ref().map(Unit::of), [Unit::Components, Unit::Gates]);
     // The epoch also has gates, so the security is that of the gates' offset.
-    let bits = crate::computational_bits(&Level::of_stock(40).unwrap(), Unit::Gates);
+    let bits = crate::computational_bits(&HashLevel::of_stock(40).unwrap(), Unit::Gates);
     assert!(units.iter().all(|security| security.computational_bits == bits));
     assert_eq!(inventory::<Jimu>(&folders.store(Party::Garbler)).unwrap().len(), 1);
     // Parties that ask for different cuts do not run.
@@ -345,7 +347,7 @@ fn gates_and_components_are_in_one_epoch() {
 
 #[test]
 fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
-    let (program, level) = (mixed(), Level::of_stock(40).unwrap());
+    let (program, level) = (mixed(), HashLevel::of_stock(40).unwrap());
     let layout = Layout::from_stock(&program, Unit::Components, level).unwrap();
     let [one, other] = [0, 1].map(|k| program.component_digests()[k]);
     let taken = |batches: &[([u8; 32], usize)]| layout.clone().take(batches);
@@ -426,9 +428,9 @@ fn row_23_a_program_skips_what_is_damaged() {
 fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     for unit in Unit::ALL {
         let sizes = of(&toy(), unit).steps(40).unwrap().swap_remove(0).sizes;
-        let cut = super::origins::Cut { unit, bucketing: sizes.copies[0] };
+        let cut = super::origins::BatchCut { unit, bucketing: sizes.copies[0] };
         let of = |serial| super::origins::Origin { serial, name: "toy".into(), cut };
-        let level = Level::of_stock(40).unwrap();
+        let level = HashLevel::of_stock(40).unwrap();
         let most = (level.share(1.0) - cut.bound(&level).log2()).exp2() as usize;
         assert!(most > 100, "{most}");
         let origins: Vec<_> = (0..most as u64 + 2).map(of).collect();
@@ -473,7 +475,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
         (Party::Evaluator, msg::CHALLENGE, 1, 0, 1),
         (Party::Garbler, ihash::msg::OPENINGS, 4, 0, 1),
     ] {
-        let (folders, seen) = (Folders::new(), Seen::default());
+        let (folders, seen) = (Folders::new(), SeenMessages::default());
         let noted = ihash::msg::CORRECTIONS;
         let broken = folders.over(dying(party, tag, count, &[noted], &seen), What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
@@ -492,7 +494,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
             assert_eq!(bound.is_some_and(|bound| bound < -46.0), attempts > 0, "{bound:?}");
         }
         let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
-        let given_up = |spent: &&brickwork_session::Spent| spent.check.contains("given up");
+        let given_up = |spent: &&brickwork_session::CheckSpent| spent.check.contains("given up");
         assert_eq!(did.promise.unwrap().budget.iter().find(given_up).is_some(), attempts > 0);
     }
 }
@@ -506,13 +508,13 @@ fn challenges_that_are_given_up_close_an_epoch() {
 
 fn given_up_challenges_close_an_epoch(unit: Unit) {
     let asked = toys(unit, [10, 0, 0]);
-    let (risk, level) = (asked.steps(40).unwrap()[0].risk(), Level::of_stock(40).unwrap());
+    let (risk, level) = (asked.steps(40).unwrap()[0].risk(), HashLevel::of_stock(40).unwrap());
     // So many attempts have a risk of more than half of the budget.
     let folders = Folders::new();
     let enough = ((level.share(0.5) + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
-        let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &Seen::default());
+        let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &SeenMessages::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
         // Other tests check the count of unused attempts over all epochs.
@@ -540,7 +542,7 @@ fn nothing_is_used_twice(unit: Unit) {
         (ihash::msg::OPENINGS, 1, Party::Garbler),
         (msg::OUTPUT_LABELS, 1, Party::Evaluator),
     ] {
-        let (folders, seen) = (Folders::new(), Seen::default());
+        let (folders, seen) = (Folders::new(), SeenMessages::default());
         let noted = ihash::msg::OPENED;
         let _ = folders.good(What::Fill(&of(&program, unit).times(4).unwrap()));
         let what = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);

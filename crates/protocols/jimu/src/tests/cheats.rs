@@ -4,7 +4,7 @@ use super::*;
 use brickwork_testing::Replayable as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adversary::{Case, Ending, Event, Point, add, sizes};
+use crate::adversary::{Case, Ending, PartyAction, Point, add, sizes};
 use crate::parameters::Sizes;
 use brickwork_base::Malformed;
 use brickwork_circuit::library;
@@ -166,7 +166,7 @@ fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
             let outcome = case.sends(Party::Garbler, ihash::msg::ANSWER, nth, wrong).run();
             let caught = Ending::Caught(ihash::Cheat::Codeword.into());
             assert_eq!(outcome.ending(Party::Garbler), Ok(caught));
-            let told = |e: &Event| matches!(e, Event::Sent(msg::CHALLENGE, _));
+            let told = |e: &PartyAction| matches!(e, PartyAction::Sent(msg::CHALLENGE, _));
             assert!(!outcome.events[1].iter().any(told));
         }
     }
@@ -243,8 +243,9 @@ fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
         let case = Case::new(&program, sizes(&program, Unit::Gates), &mut rng).dealt(&mut rng);
         let outcome = case.sends(Party::Evaluator, ihash::msg::SECRET, nth, flip(0, 1)).run();
         assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Caught(ihash::Cheat::Watched.into())));
-        let told =
-            |tag: Tag| outcome.events[0].iter().any(|e| matches!(e, Event::Sent(sent, _) if *sent == tag));
+        let told = |tag: Tag| {
+            outcome.events[0].iter().any(|e| matches!(e, PartyAction::Sent(sent, _) if *sent == tag))
+        };
         assert!(told(ihash::msg::SHARES) && !told(msg::POINTS) && !told(ihash::msg::CORRECTIONS));
     }
 }

@@ -67,7 +67,7 @@ fn programs_of_the_library_give_what_they_should() {
 #[test]
 fn what_computing_gains_is_reported() {
     for (security, bits) in [(40, 108.0), (64, 107.0), (80, 107.0)] {
-        let level = parameters::Level::of(security).unwrap();
+        let level = parameters::HashLevel::of(security).unwrap();
         assert_eq!(report::computational_bits(&level, Unit::Gates), bits);
         assert_eq!(report::computational_bits(&level, Unit::Components), 110.0);
     }
@@ -102,8 +102,8 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
 fn known_bits_of_an_offset_tell_little_of_its_compression() {
     let mut rng = Rng::replayable("test watched symbols");
     for security in [40, 80] {
-        let hash = parameters::Level::of(security).unwrap().labels;
-        let code = ihash::Code::new(&hash);
+        let hash = parameters::HashLevel::of(security).unwrap().labels;
+        let code = ihash::SymbolCode::new(&hash);
         // Counts how often a bit is known and more than one, and adds up the gain of a guess at the offset:
         // 2^lost.
         let (mut told, mut more, mut gained, draws) = (0, 0, 0, 400);

@@ -6,7 +6,7 @@ use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use brickwork_testing::Replayable as _;
 
 use super::*;
-use crate::draws::Draws;
+use crate::draws::TokenDraws;
 use crate::plain::garble_with;
 use brickwork_kernels::Kernel;
 
@@ -61,12 +61,12 @@ struct Gated {
 }
 
 /// Random tokens, which are the same at each call.
-fn drawn() -> Draws {
-    Draws::new(Rng::replayable("attack").block(), Length::Long, Kernel::best())
+fn drawn() -> TokenDraws {
+    TokenDraws::new(Rng::replayable("attack").block(), Length::Long, Kernel::best())
 }
 
-fn gated(method: Method, cipher: &impl DualKeyCipher, function: Function) -> Gated {
-    let circuit = Circuit::new(2, vec![Gate { first: 0, second: 1, function }], vec![2]).unwrap();
+fn gated(method: Method, cipher: &impl DualKeyCipher, function: GateFunction) -> Gated {
+    let circuit = NormalCircuit::new(2, vec![NormalGate { first: 0, second: 1, function }], vec![2]).unwrap();
     let (rows, tokens) = garble_with(method, cipher, &circuit, &drawn());
     Gated { rows, tokens: tokens.to_vec() }
 }
@@ -95,8 +95,8 @@ fn without_davies_meyer_ga_gives_tokens_away() {
     };
     let plain = |a: u128, b: u128| pi.forth(a ^ b);
     let meyer = |a: u128, b: u128| pi.davies_meyer(a ^ b);
-    assert!(attack(&plain, &gated(Method::Ga, &Formula(|a, b, _| plain(a, b)), Function::AND)));
-    assert!(!attack(&meyer, &gated(Method::Ga, &Formula(|a, b, _| meyer(a, b)), Function::AND)));
+    assert!(attack(&plain, &gated(Method::Ga, &Formula(|a, b, _| plain(a, b)), GateFunction::AND)));
+    assert!(!attack(&meyer, &gated(Method::Ga, &Formula(|a, b, _| meyer(a, b)), GateFunction::AND)));
 }
 
 /// Figure 4, bottom left: the mask ρ(A ⊕ B) in GaX. Two rows of an AND gate have the same mask, so their sum
@@ -111,13 +111,13 @@ fn keys_that_add_up_give_the_offset_away() {
     assert!(attack(&gated(
         Method::GaX,
         &Formula(|a, b, t| pi.davies_meyer(a ^ b ^ u128::from(t))),
-        Function::AND
+        GateFunction::AND
     )));
     assert!(
-        attack(&gated(Method::GaX, &Cipher::A1.keyed(7), Function::AND)),
+        attack(&gated(Method::GaX, &Cipher::A1.keyed(7), GateFunction::AND)),
         "A1 is refused in GaX for this"
     );
-    assert!(!attack(&gated(Method::GaX, &Cipher::A2(Doubling::D1).keyed(7), Function::AND)));
+    assert!(!attack(&gated(Method::GaX, &Cipher::A2(Doubling::D1).keyed(7), GateFunction::AND)));
 }
 
 /// Figure 4, top right: the mask ρ(A ⊕ 2B) in GaX. An evaluator has the tokens A for 1 and B for 0 of an OR
@@ -127,7 +127,7 @@ fn keys_that_add_up_give_the_offset_away() {
 fn one_doubling_is_not_enough() {
     let pi = Permutation::new();
     let attack = |key: &dyn Fn(u128, u128) -> u128| {
-        let gate = gated(Method::GaX, &Formula(|a, b, _| pi.davies_meyer(key(a, b))), Function::OR);
+        let gate = gated(Method::GaX, &Formula(|a, b, _| pi.davies_meyer(key(a, b))), GateFunction::OR);
         let known = key(gate.tokens[0][1], gate.tokens[1][0]);
         let x = gate.row(1, 0) ^ pi.davies_meyer(known);
         pi.back(gate.row(0, 0) ^ known ^ x) ^ known == gate.offset()
@@ -141,8 +141,9 @@ fn one_doubling_is_not_enough() {
 #[test]
 fn without_a_tweak_gates_are_masked_alike() {
     let pi = Permutation::new();
-    let gate = |function| Gate { first: 0, second: 1, function };
-    let circuit = Circuit::new(2, vec![gate(Function::AND), gate(Function::OR)], vec![2, 3]).unwrap();
+    let gate = |function| NormalGate { first: 0, second: 1, function };
+    let circuit =
+        NormalCircuit::new(2, vec![gate(GateFunction::AND), gate(GateFunction::OR)], vec![2, 3]).unwrap();
     // An evaluator with the input tokens for (1, 1) learns the sum of both gates' tokens for (0, 0).
     let leaks = |cipher: &dyn Fn(u128, u128, u64) -> u128| {
         let (rows, tokens) = garble_with(Method::Ga, &Formula(cipher), &circuit, &drawn());
@@ -160,14 +161,14 @@ fn hashes_that_add_up_vanish() {
     let hash = Cipher::Sha1.keyed(0);
     let h = |a: u128, tweak: u64| hash.masks([(a & !1, 0, tweak)])[0];
     let gates = vec![
-        Gate { first: 0, second: 1, function: Function::XOR },
-        Gate { first: 1, second: 2, function: Function::XOR },
+        NormalGate { first: 0, second: 1, function: GateFunction::XOR },
+        NormalGate { first: 1, second: 2, function: GateFunction::XOR },
         // Wires 5 and 6 are both the sum of the wires 0, 1 and 2.
-        Gate { first: 2, second: 3, function: Function::XOR },
-        Gate { first: 0, second: 4, function: Function::XOR },
-        Gate { first: 5, second: 6, function: Function::AND },
+        NormalGate { first: 2, second: 3, function: GateFunction::XOR },
+        NormalGate { first: 0, second: 4, function: GateFunction::XOR },
+        NormalGate { first: 5, second: 6, function: GateFunction::AND },
     ];
-    let circuit = Circuit::new(3, gates, vec![7]).unwrap();
+    let circuit = NormalCircuit::new(3, gates, vec![7]).unwrap();
     let leaks = |cipher: &dyn Fn(u128, u128, u64) -> u128| {
         let (rows, tokens) = garble_with(Method::GaX, &Formula(cipher), &circuit, &drawn());
         assert_eq!(tokens[5], tokens[6]);
@@ -188,9 +189,10 @@ fn a_wire_that_is_read_twice_would_be_readable() {
     let (one, other) = (draws().block(), draws().block());
     let [mask] = cipher.masks([(one, one, 9)]);
     assert_eq!(mask, cipher.masks([(other, other, 9)])[0], "the mask is the same for every token");
-    let gate = Gate { first: 0, second: 0, function: Function::NOT_SECOND };
-    assert!(Circuit::new(2, vec![gate], vec![2]).is_err());
+    let gate = NormalGate { first: 0, second: 0, function: GateFunction::NOT_SECOND };
+    assert!(NormalCircuit::new(2, vec![gate], vec![2]).is_err());
     let circuit =
-        Circuit::normalised(2, [(0, 0, Function::NOT_SECOND), (1, 2, Function::AND)], &[3]).unwrap();
+        NormalCircuit::normalised(2, [(0, 0, GateFunction::NOT_SECOND), (1, 2, GateFunction::AND)], &[3])
+            .unwrap();
     assert_eq!(circuit.gates().len(), 1);
 }

@@ -19,9 +19,9 @@ const PROGRAM: ProgramDigest = [7; 32];
 
 /// Returns the six files of a garbling, with gates with and without rows.
 fn written(scheme: Scheme) -> [Vec<u8>; 6] {
-    let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR), (3, 4, Function::OR)];
-    let circuit = Circuit::normalised(3, gates, &[5, 4]).unwrap();
-    let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
+    let gates = vec![(0, 1, GateFunction::AND), (1, 2, GateFunction::XOR), (3, 4, GateFunction::OR)];
+    let circuit = NormalCircuit::normalised(3, gates, &[5, 4]).unwrap();
+    let GarbledResult { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
     let mark = Mark::of(&garbled);
     let inputs = encoding.encode(&[true, true, false]).unwrap();
     let outputs = garbled.evaluate(&inputs).unwrap();

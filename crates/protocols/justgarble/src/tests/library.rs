@@ -30,7 +30,7 @@ fn expanded(key: u128, block: u128) -> Vec<bool> {
 
 #[test]
 fn published_vectors_come_out_of_every_scheme() {
-    let with_schedule = Circuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
+    let with_schedule = NormalCircuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
     let of_paper = library::aes().unwrap();
     let given: Vec<Vec<bool>> =
         VECTORS.iter().map(|&[key, block, _]| [bits(key), bits(block)].concat()).collect();
@@ -44,7 +44,8 @@ fn published_vectors_come_out_of_every_scheme() {
             for (k, (input, [.., ciphertext])) in inputs.iter().zip(VECTORS).enumerate() {
                 // A single garbling is used for one input only.
                 let garblings = [Some(&side_by_side[k]), (k == 0).then_some(&alone)];
-                for Garbling { garbled, encoding, decoding, checking } in garblings.into_iter().flatten() {
+                for GarbledResult { garbled, encoding, decoding, checking } in garblings.into_iter().flatten()
+                {
                     let tokens = garbled.evaluate(&encoding.encode(input).unwrap()).unwrap();
                     assert_eq!(decoding.decode(&tokens).unwrap(), bits(ciphertext), "{scheme}");
                     assert_eq!(checking.decode(&tokens).unwrap(), bits(ciphertext), "{scheme}");
@@ -74,7 +75,7 @@ fn aes_has_the_paper_s_shape() {
     let scd = circuit.to_scd().unwrap();
     let file = scd.write();
     assert_eq!(Scd::read(&file).unwrap(), scd);
-    assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit);
+    assert_eq!(NormalCircuit::of_scd(&scd).unwrap(), circuit);
     let topology = Scd::read(&scd.topology().write()).unwrap();
     assert_eq!((topology.functions(), topology.gates()), (None, scd.gates()));
     // The paper's sizes in figure 1 are 64, 11.5 and 8.64 bytes per gate, and 40, 7.20 and 5.40 with short
@@ -83,7 +84,7 @@ fn aes_has_the_paper_s_shape() {
         [("ga-a2", 64.0), ("gax-a2", 11.68), ("gaxr-a2", 8.76), ("ga-a4", 40.0), ("gax-a4", 7.30)]
     {
         let scheme = Scheme::named(name).unwrap();
-        let rows = Shape::of(scheme.method(), &circuit).rows() * scheme.cipher().length().bytes();
+        let rows = PublicCircuit::of(scheme.method(), &circuit).rows() * scheme.cipher().length().bytes();
         assert!((rows as f64 / 36_480.0 - bytes).abs() < 0.01, "{name}");
     }
 }

@@ -6,11 +6,11 @@ use brickwork_kernels::Kernel;
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::draws::Draws;
+use crate::draws::TokenDraws;
 use crate::plain::{evaluate_with, garble_with};
 
 /// Garbles and evaluates copies on this kernel, and compares all results with those of the module `plain`.
-fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Vec<bool>]) {
+fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &NormalCircuit, inputs: &[Vec<bool>]) {
     let mut rng = draws();
     let length = scheme.cipher().length();
     let keys: Vec<[Zeroizing<u128>; 2]> =
@@ -19,8 +19,10 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
     let mut garblings = garbler.garble(inputs.len());
     // Garbling again overwrites all earlier contents.
     garbler.with_keys(&mut garblings, &keys);
-    for (Garbling { garbled, encoding, decoding, checking }, [key, secret]) in garblings.iter().zip(&keys) {
-        let draws = Draws::new(**secret, length, kernel);
+    for (GarbledResult { garbled, encoding, decoding, checking }, [key, secret]) in
+        garblings.iter().zip(&keys)
+    {
+        let draws = TokenDraws::new(**secret, length, kernel);
         let (rows, tokens) = garble_with(scheme.method(), &scheme.cipher().keyed(**key), circuit, &draws);
         assert_eq!(garbled.rows, rows, "{kernel:?} {scheme:?}");
         assert_eq!(*encoding.0, tokens[..circuit.inputs() as usize], "{kernel:?} {scheme:?}");
@@ -29,7 +31,7 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
         let bits: Vec<u8> = of_outputs.iter().map(|pair| length.type_of(pair[0])).collect();
         assert_eq!(decoding.bits(), bits);
     }
-    let garbled: Vec<&Garbled> = garblings.iter().map(|garbling| &garbling.garbled).collect();
+    let garbled: Vec<&GarbledCircuit> = garblings.iter().map(|garbling| &garbling.garbled).collect();
     let encoded: Vec<_> = garblings.iter().zip(inputs).map(|(g, i)| g.encoding.encode(i).unwrap()).collect();
     let mut evaluator = Evaluator::with_kernel(kernel, garbled[0]).unwrap();
     let outputs = evaluator.evaluate(&garbled, &encoded.iter().map(|x| &x[..]).collect::<Vec<_>>()).unwrap();
@@ -45,16 +47,20 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
 }
 
 /// Circuits in the paper's form, with gates of arbitrary functions.
-fn any_gates() -> impl Strategy<Value = Circuit> {
+fn any_gates() -> impl Strategy<Value = NormalCircuit> {
     (2..6u32, prop::collection::vec((any::<u32>(), any::<u32>(), 0..16u8), 1..120)).prop_map(
         |(inputs, gates)| {
-            let gates: Vec<Gate> = (inputs..)
+            let gates: Vec<NormalGate> = (inputs..)
                 .zip(gates)
                 .map(|(wire, (a, b, table))| {
                     // The two inputs of a gate differ.
                     let (a, b) = (a % wire, b % (wire - 1));
                     let b = b + u32::from(b >= a);
-                    Gate { first: a.min(b), second: a.max(b), function: Function::of_table(table).unwrap() }
+                    NormalGate {
+                        first: a.min(b),
+                        second: a.max(b),
+                        function: GateFunction::of_table(table).unwrap(),
+                    }
                 })
                 .collect();
             let mut is_read = vec![false; inputs as usize + gates.len()];
@@ -64,7 +70,7 @@ fn any_gates() -> impl Strategy<Value = Circuit> {
             });
             let wires = inputs..inputs + gates.len() as u32;
             let outputs = wires.filter(|&wire| !is_read[wire as usize]).collect();
-            Circuit::new(inputs, gates, outputs).unwrap()
+            NormalCircuit::new(inputs, gates, outputs).unwrap()
         },
     )
 }
@@ -90,7 +96,7 @@ proptest! {
 /// AES has long chains of dependent gates, and large groups of independent gates.
 #[test]
 fn aes_side_by_side_is_aes_alone() {
-    let circuit = Circuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
+    let circuit = NormalCircuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
     let mut rng = draws();
     let inputs: Vec<Vec<bool>> =
         (0..5).map(|_| (0..circuit.inputs()).map(|_| rng.below(2) == 1).collect()).collect();
@@ -111,18 +117,19 @@ fn aes_side_by_side_is_aes_alone() {
 #[test]
 fn evaluators_take_what_they_are_for() {
     let circuit = |function| {
-        let gates = vec![Gate { first: 0, second: 1, function }];
-        Circuit::new(2, gates, vec![2]).unwrap()
+        let gates = vec![NormalGate { first: 0, second: 1, function }];
+        NormalCircuit::new(2, gates, vec![2]).unwrap()
     };
     let scheme = Scheme::new(Method::GaX, Cipher::A2(Doubling::D1)).unwrap();
-    let one = garble(scheme, &circuit(Function::AND)).unwrap();
+    let one = garble(scheme, &circuit(GateFunction::AND)).unwrap();
     let inputs = one.encoding.encode(&[true, true]).unwrap();
     let mut evaluator = Evaluator::new(&one.garbled).unwrap();
     // A garbling of another circuit with the same public part is accepted.
-    let same = garble(scheme, &circuit(Function::OR)).unwrap();
+    let same = garble(scheme, &circuit(GateFunction::OR)).unwrap();
     assert!(evaluator.evaluate(&[&one.garbled, &same.garbled], &[&inputs, &inputs]).is_ok());
-    let other = garble(scheme, &circuit(Function::XOR)).unwrap();
-    let cipher = garble(Scheme::new(Method::GaX, Cipher::A2(Doubling::D2)).unwrap(), &circuit(Function::AND));
+    let other = garble(scheme, &circuit(GateFunction::XOR)).unwrap();
+    let cipher =
+        garble(Scheme::new(Method::GaX, Cipher::A2(Doubling::D2)).unwrap(), &circuit(GateFunction::AND));
     for garbled in [&other.garbled, &cipher.unwrap().garbled] {
         assert!(evaluator.evaluate(&[&one.garbled, garbled], &[&inputs, &inputs]).is_err());
     }
@@ -137,8 +144,8 @@ fn evaluators_take_what_they_are_for() {
 fn inputs_that_nothing_reads_are_bounded() {
     let scheme = Scheme::new(Method::GaX, Cipher::A2(Doubling::D1)).unwrap();
     let of = |inputs| {
-        let shape = Shape::new(Method::GaX, inputs, vec![(0, 1, Opening::Rows)], vec![2]).unwrap();
-        Garbled::new(scheme, 1, Arc::new(shape), vec![0; 4]).unwrap()
+        let shape = PublicCircuit::new(Method::GaX, inputs, vec![(0, 1, PublicGate::Rows)], vec![2]).unwrap();
+        GarbledCircuit::new(scheme, 1, Arc::new(shape), vec![0; 4]).unwrap()
     };
     for inputs in [u32::MAX - 1, 1 << 31, (1 << 20) + 4] {
         assert!(matches!(Evaluator::new(&of(inputs)), Err(Error::Input(_))), "{inputs}");

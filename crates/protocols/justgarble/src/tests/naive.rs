@@ -6,7 +6,7 @@ use brickwork_kernels::{Aes128, Kernel};
 use zeroize::Zeroizing;
 
 use super::*;
-use crate::draws::Draws;
+use crate::draws::TokenDraws;
 use crate::plain::garble_with;
 
 /// A string of bits, beginning with the first bit.
@@ -85,7 +85,7 @@ fn encrypted(cipher: Cipher, key: u128, a: &[u8], b: &[u8], tweak: u64, plain: &
 fn garbled(
     scheme: Scheme,
     key: u128,
-    circuit: &Circuit,
+    circuit: &NormalCircuit,
     draw: impl Fn(u64) -> u128,
 ) -> (Vec<Bits>, Vec<[Bits; 2]>) {
     let k = scheme.cipher().length().bits() as usize;
@@ -121,7 +121,7 @@ fn garbled(
             tokens.push([zero.clone(), add(&zero, &offset)]);
             continue;
         }
-        if free && gate.function == Function::XOR {
+        if free && gate.function == GateFunction::XOR {
             tokens.push([add(&a[0], &b[0]), add(&add(&a[0], &b[0]), &offset)]);
             continue;
         }
@@ -218,18 +218,18 @@ impl<H: Fn(&Bits, u64) -> Bits> HalfGarbler<'_, H> {
 #[test]
 fn half_gates_are_those_of_their_figure() {
     for table in 0..16 {
-        let function = Function::of_table(table).unwrap();
+        let function = GateFunction::of_table(table).unwrap();
         let gates = vec![
-            Gate { first: 0, second: 1, function: Function::OR },
-            Gate { first: 2, second: 3, function },
-            Gate { first: 2, second: 4, function: Function::of_table(0b1101).unwrap() },
+            NormalGate { first: 0, second: 1, function: GateFunction::OR },
+            NormalGate { first: 2, second: 3, function },
+            NormalGate { first: 2, second: 4, function: GateFunction::of_table(0b1101).unwrap() },
         ];
-        let circuit = Circuit::new(3, gates, vec![5]).unwrap();
+        let circuit = NormalCircuit::new(3, gates, vec![5]).unwrap();
         for scheme in
             schemes().into_iter().filter(|s| matches!(s.method(), Method::HalfGates | Method::PrivacyFree))
         {
             same_as_figure(scheme, &circuit);
-            let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
+            let GarbledResult { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
             for input in (0..8).map(|k| [k & 1 == 1, k & 2 == 2, k & 4 == 4]) {
                 let outputs = garbled.evaluate(&encoding.encode(&input).unwrap()).unwrap();
                 assert_eq!(
@@ -250,24 +250,24 @@ fn half_gates_are_those_of_their_figure() {
 #[test]
 fn rows_and_tokens_are_those_of_the_figure() {
     let gates = vec![
-        (0, 1, Function::AND),
-        (1, 2, Function::XOR),
-        (3, 4, Function::OR),
-        (0, 4, Function::of_table(0b0010).unwrap()),
-        (5, 6, Function::XOR),
-        (2, 6, Function::AND),
+        (0, 1, GateFunction::AND),
+        (1, 2, GateFunction::XOR),
+        (3, 4, GateFunction::OR),
+        (0, 4, GateFunction::of_table(0b0010).unwrap()),
+        (5, 6, GateFunction::XOR),
+        (2, 6, GateFunction::AND),
     ];
-    let circuit = Circuit::normalised(3, gates, &[7, 8]).unwrap();
+    let circuit = NormalCircuit::normalised(3, gates, &[7, 8]).unwrap();
     for scheme in schemes() {
         same_as_figure(scheme, &circuit);
     }
 }
 
-fn same_as_figure(scheme: Scheme, circuit: &Circuit) {
+fn same_as_figure(scheme: Scheme, circuit: &NormalCircuit) {
     let mut rng = draws();
     let (key, secret) = (rng.block(), rng.block());
     let length = scheme.cipher().length();
-    let draws = Draws::new(secret, length, Kernel::best());
+    let draws = TokenDraws::new(secret, length, Kernel::best());
     let (rows, tokens) = garble_with(scheme.method(), &scheme.cipher().keyed(key), circuit, &draws);
     let counted = |number: u64| {
         let mut blocks = [number.into()];
@@ -283,7 +283,7 @@ fn same_as_figure(scheme: Scheme, circuit: &Circuit) {
         let mut garbler = Garbler::with_kernel(kernel, scheme, circuit).unwrap();
         let mut garblings = garbler.garble(1);
         garbler.with_keys(&mut garblings, &[[key, secret].map(Zeroizing::new)]);
-        let Garbling { garbled, encoding, checking, .. } = &garblings[0];
+        let GarbledResult { garbled, encoding, checking, .. } = &garblings[0];
         assert_eq!(garbled.rows, rows, "{kernel:?} {scheme:?}");
         assert_eq!(*encoding.0, numbers[..circuit.inputs() as usize], "{kernel:?} {scheme:?}");
         let of_outputs: Vec<_> = circuit.outputs().iter().map(|&wire| numbers[wire as usize]).collect();

@@ -8,32 +8,32 @@ use crate::report::Lego;
 use crate::{evaluator, garbler, parameters};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
-use brickwork_plan::{Machine, Measure, Measured, Work, beyond, over_loopback};
-use brickwork_session::{Job, Unobserved};
+use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, over_loopback};
+use brickwork_session::{AgreedJob, Unobserved};
 
 /// The statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;
 
 /// Measures this protocol's own kinds of work.
 impl Measure for Lego {
-    fn kinds(&self) -> &'static [&'static Work] {
+    fn kinds(&self) -> &'static [&'static WorkKind] {
         ALL
     }
 
     /// All work of LEGO is that of the primitives.
-    fn work(&self, _measured: &mut Measured) -> Result<(), Error> {
+    fn work(&self, _measured: &mut MeasuredWork) -> Result<(), Error> {
         Ok(())
     }
 
     /// Measures the time of each phase of a run of two AES that exceeds its work and messages.
-    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+    fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?.repeat(2)?);
-        let job = |identities| Job {
+        let job = |identities| AgreedJob {
             threads: machine.threads as usize,
-            ..Job::new(program.clone(), SECURITY, identities)
+            ..AgreedJob::new(program.clone(), SECURITY, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
-        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        let kinds: Vec<&'static WorkKind> = BEYOND.iter().collect();
         let script = script(&program, &parameters(&program, SECURITY)?)?;
         beyond(machine, &script, &kinds, measured, || {
             let (_, report) = over_loopback(

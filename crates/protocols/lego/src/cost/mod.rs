@@ -15,7 +15,7 @@ use brickwork_primitives::cost::{
     CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
 };
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
+use brickwork_session::{GREETING_BYTES, SessionProtocol, TABLE_MEMORY};
 
 use crate::instance::level;
 use crate::layout::Layout;
@@ -48,7 +48,7 @@ pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2]
 /// The source of the gates in a run with a store. Both parties share this many unused epochs, and have given
 /// up nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stock {
+pub enum GateSource {
     /// Gates, inputs and OTs exist.
     Gates {
         /// The number of epochs.
@@ -67,7 +67,7 @@ pub enum Stock {
 /// As [`script`].
 pub fn predict_from_stock(
     program: &Program,
-    stock: Stock,
+    stock: GateSource,
     security: u32,
     machine: &Machine,
     link: &Link,
@@ -79,14 +79,14 @@ pub fn predict_from_stock(
 ///
 /// # Errors
 /// As [`script`].
-pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Result<Script, Error> {
+pub fn script_from_stock(program: &Program, stock: GateSource, security: u32) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     let parameters = Parameters::of_step((ands, 1.0), (wires, 1.0), security)?;
     let commitments = CommitmentCost::of(&level(security)?);
     let (from_gates, epochs) = match stock {
-        Stock::Gates { epochs } => (true, epochs),
-        Stock::Built { epochs } => (false, epochs),
+        GateSource::Gates { epochs } => (true, epochs),
+        GateSource::Built { epochs } => (false, epochs),
     };
     let script = Script::new(Lego::PHASES);
     let mut writer = Writer { script, commitments, layout, parameters: &parameters };

@@ -20,7 +20,7 @@ use crate::hooks::Point;
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
 use brickwork_base::Error;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit::{
@@ -48,7 +48,10 @@ pub(super) struct GarblerOts {
 
 impl GarblerRandomOts {
     /// Commits to the labels of the OTs and to the wires.
-    pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
+    pub fn commit<C: commit::CommitmentScheme>(
+        self,
+        party: &mut Garbler<C>,
+    ) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
         run.phase("prepare");
         let first = sender.next_row();
@@ -68,7 +71,7 @@ impl GarblerCommittedOts {
     }
 
     /// Receives and checks E's sums. Nothing may be opened before this check.
-    pub fn checks_revealed<C: commit::Scheme>(
+    pub fn checks_revealed<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
     ) -> Result<(GarblerOts, RevealedCombinations), Error> {
@@ -100,13 +103,13 @@ pub(super) struct EvaluatorCommittedOts<C> {
 pub(super) struct EvaluatorOts {
     pub committed: Shares,
     pub wires: Shares,
-    pub choices: Secrets<u8>,
+    pub choices: SecretBlocks<u8>,
     pub labels: Labels,
 }
 
 impl EvaluatorRandomOts {
     /// Receives the commitments.
-    pub fn receive<C: commit::Scheme>(
+    pub fn receive<C: commit::CommitmentScheme>(
         self,
         party: &mut Evaluator<C>,
     ) -> Result<EvaluatorCommittedOts<Pending>, Error> {
@@ -133,7 +136,7 @@ impl EvaluatorCommittedOts<Pending> {
 
 impl EvaluatorCommittedOts<Shares> {
     /// Reveals random combinations of the OTs.
-    pub fn reveal<C: commit::Scheme>(
+    pub fn reveal<C: commit::CommitmentScheme>(
         self,
         party: &mut Evaluator<C>,
     ) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
@@ -150,7 +153,7 @@ impl EvaluatorCommittedOts<Shares> {
         let ots = EvaluatorOts {
             committed: committed.slice(0..count),
             wires,
-            choices: Secrets::new(choices[..count].to_vec()),
+            choices: SecretBlocks::new(choices[..count].to_vec()),
             labels: Labels::new(labels[..count].to_vec()),
         };
         Ok((ots, revealed))
@@ -163,7 +166,7 @@ impl EvaluatorOts {
         EvaluatorOts {
             committed: Shares::default(),
             wires: Shares::default(),
-            choices: Secrets::default(),
+            choices: SecretBlocks::default(),
             labels: Labels::default(),
         }
     }
@@ -173,7 +176,7 @@ impl EvaluatorOts {
         EvaluatorOts {
             committed: self.committed.slice(items.clone()),
             wires: self.wires.slice(items.clone()),
-            choices: Secrets::new(self.choices[items.clone()].to_vec()),
+            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
             labels: Labels::new(self.labels[items].to_vec()),
         }
     }
@@ -182,7 +185,7 @@ impl EvaluatorOts {
     pub fn append(&mut self, others: &Self) {
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
-        self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
+        self.choices = SecretBlocks::new([&self.choices[..], &others.choices].concat());
         self.labels = Labels::new([&self.labels[..], &others.labels].concat());
     }
 }

@@ -3,7 +3,7 @@
 use crate::instance::{CotReceiver, CotSender};
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::Metered;
@@ -24,7 +24,7 @@ impl GarblerRandomOts {
 
 /// The evaluator's choices and labels of unused OTs. The masking OTs follow the others.
 pub(crate) struct EvaluatorRandomOts {
-    pub(super) choices: Secrets<u8>,
+    pub(super) choices: SecretBlocks<u8>,
     pub(super) labels: Labels,
     pub(super) binding: usize,
 }

@@ -6,7 +6,7 @@ use crate::report::Lego;
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::{Bucketing, Upper};
-use brickwork_session::stock::inventory::{CutInventory, Kinds};
+use brickwork_session::stock::inventory::{CutInventory, ItemKinds};
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
@@ -15,7 +15,7 @@ fn cut(of: &'static str, bucketing: &Bucketing) -> CutInventory {
     CutInventory { of, bucket_size, items: bucketing.copies(), opened }
 }
 
-impl Kinds for Lego {
+impl ItemKinds for Lego {
     fn kind(batch: &Batch) -> &'static str {
         match batch.kind {
             kind::GATES => "gates",

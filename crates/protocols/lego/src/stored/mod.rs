@@ -27,7 +27,7 @@ use crate::hooks::Hooks;
 use crate::layout::Layout;
 use crate::report::Lego;
 pub use needs::Request;
-use needs::{Execution, Filling, Purpose};
+use needs::{Execution, Filling, ItemUse};
 use origins::{CutAndChoose, Origin};
 
 /// The largest number of AND gates in a stored built program, because such a program is one record of a
@@ -41,7 +41,7 @@ const MOST_BUILT: usize = 1 << 20;
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
     let layout = Layout::new(program)?;
-    let job = Execution { layout: &layout, purpose: Purpose::Run, input: &[] };
+    let job = Execution { layout: &layout, purpose: ItemUse::Run, input: &[] };
     stocked::in_stock::<Lego>(store, party, terms, |held| Lego::choose(&job, held, terms))
 }
 
@@ -127,7 +127,7 @@ impl Stocked {
                  program on gates from stock"
             )));
         }
-        let job = Execution { layout: &layout, purpose: Purpose::Build, input: &[] };
+        let job = Execution { layout: &layout, purpose: ItemUse::Build, input: &[] };
         let (_, epoch, made, line) = self.executed(&job, lacking)?;
         let kept = [Filling::Program(program.digest(), program.name())];
         let (_, line) = line.fill(Some(epoch), &kept)?;
@@ -148,7 +148,7 @@ impl Stocked {
     ) -> Result<(FromStock, Self), Error> {
         let layout = Layout::new(program)?;
         layout.takes(self.0.role(), input)?;
-        let job = Execution { layout: &layout, purpose: Purpose::Run, input };
+        let job = Execution { layout: &layout, purpose: ItemUse::Run, input };
         let (outcome, epoch, made, line) = self.executed(&job, lacking)?;
         let side::Ran { outputs, recovered, mut promise } = outcome
             .ok_or_else(|| Error::Usage("building a program into the stock gives no outputs".into()))?;

@@ -3,7 +3,7 @@
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock::Asked;
+use brickwork_session::stock::PreprocessingStep;
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::Serial;
 
@@ -226,7 +226,7 @@ impl Filling<'_> {
     }
 }
 
-impl Asked for Filling<'_> {
+impl PreprocessingStep for Filling<'_> {
     fn request(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 lego stock");
         match self {
@@ -264,7 +264,7 @@ impl Asked for Filling<'_> {
 
 /// The use of the taken items.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum ItemUse {
     Run,
     /// The program is built and stored.
     Build,
@@ -273,6 +273,6 @@ pub(super) enum Purpose {
 /// A program, and this party's input.
 pub struct Execution<'j> {
     pub(crate) layout: &'j Layout<'j>,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: ItemUse,
     pub(crate) input: &'j [bool],
 }

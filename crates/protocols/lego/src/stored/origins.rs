@@ -14,7 +14,7 @@ use brickwork_base::Error;
 use brickwork_base::at_most;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper};
 use brickwork_session::stock::GIVEN_UP_SHARE;
-use brickwork_session::{Promise, Spent};
+use brickwork_session::{CheckSpent, Promise};
 use brickwork_stock::{EpochId, GivenUp, Serial, Store};
 
 const VERSION: u32 = 1;
@@ -71,12 +71,12 @@ pub(crate) struct Header {
     /// The first rows of the garbler's commitments: two for the items, and one for the wires of inputs.
     pub rows: [u64; 3],
     /// The batches of a built program's gates and inputs, in order. Empty for other items.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BatchPart>,
 }
 
 /// The items of a built program that come from one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct BatchPart {
     /// The bucket sizes of gates and wire authenticators, or of input authenticators and 0.
     pub sizes: [u32; 2],
     /// The number of buckets.
@@ -172,13 +172,13 @@ pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> R
     }
     let mut budget = spent_on_checks(&stock_checks(security)?);
     let origins = distinct(origins);
-    budget.extend(origins.iter().map(|origin| Spent {
+    budget.extend(origins.iter().map(|origin| CheckSpent {
         check: origin.cut.check().into(),
         bound_log2: origin.cut.bound(security).log2(),
     }));
     if given_up.risk > 0 {
         let bound_log2 = Upper::fixed(given_up.risk).log2();
-        budget.push(Spent { check: "steps that were given up".into(), bound_log2 });
+        budget.push(CheckSpent { check: "steps that were given up".into(), bound_log2 });
     }
     let mut promise = empty_promise(security, spent, budget);
     for origin in &origins {

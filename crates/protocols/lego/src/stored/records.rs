@@ -10,19 +10,19 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
-use super::origins::{Header, Part};
+use super::origins::{BatchPart, Header};
 use crate::evaluate::GarblerReady;
-use crate::gates::Gates;
+use crate::gates::GateKeys;
 use crate::inputs::{GarblerInputs, InputBuckets, offsets_of, wires_of};
 use crate::instance::CommitmentSender;
 use crate::layout::Layout;
 use crate::online::{EvaluatorReady, values};
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::preprocess::{Buckets, GarblerHeads};
+use crate::preprocess::{AndBuckets, GarblerHeads};
 use crate::walk::Joined;
 use brickwork_base::Error;
 use brickwork_base::label::Delta;
-use brickwork_kernels::Secrets;
+use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{Committed, Lsb, Places, Sender as _, Shares};
@@ -69,10 +69,10 @@ impl<'a> Context<'a> {
         Places { rows: [self.header.rows[0], self.header.rows[1]], items }
     }
 
-    fn buckets(&self, record: &mut In, part: &Part) -> Result<Buckets, Error> {
+    fn buckets(&self, record: &mut In, part: &BatchPart) -> Result<AndBuckets, Error> {
         let (count, [beta, alpha]) = (part.count as usize, part.sizes.map(|size| size as usize));
-        Ok(Buckets {
-            gates: Gates::new(part.start, part.copies as usize),
+        Ok(AndBuckets {
+            gates: GateKeys::new(part.start, part.copies as usize),
             sizes: [beta, alpha],
             numbers: record.pods(count * beta)?,
             tables: record.pods(count * beta)?,
@@ -84,7 +84,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    fn inputs(&self, record: &mut In, part: &Part) -> Result<InputBuckets, Error> {
+    fn inputs(&self, record: &mut In, part: &BatchPart) -> Result<InputBuckets, Error> {
         let (count, size) = (part.count as usize, part.sizes[0] as usize);
         Ok(InputBuckets {
             hasher: self.hasher(AuthenticatorKind::Input, part.made),
@@ -98,7 +98,7 @@ impl<'a> Context<'a> {
     }
 }
 
-fn write_buckets(buckets: &Buckets, items: Range<usize>, out: &mut Out) {
+fn write_buckets(buckets: &AndBuckets, items: Range<usize>, out: &mut Out) {
     let [beta, alpha] = buckets.sizes;
     out.pods(&buckets.numbers[values(&items, beta)]);
     out.pods(&buckets.tables[values(&items, beta)]);
@@ -126,7 +126,7 @@ fn write_ots(ots: &EvaluatorOts, items: Range<usize>, out: &mut Out) {
 
 fn read_ots(context: &Context, count: usize, record: &mut In) -> Result<EvaluatorOts, Error> {
     let (committed, wires) = (context.shares(record, count)?, context.shares(record, count)?);
-    let choices = Secrets::new(record.pods::<u8>(count)?);
+    let choices = SecretBlocks::new(record.pods::<u8>(count)?);
     match choices.iter().fold(0, |all, choice| all | choice) {
         0 | 1 => Ok(EvaluatorOts { committed, wires, choices, labels: Labels::new(record.pods(count)?) }),
         _ => Err(Error::Stock("a stored record contains a choice that is neither 0 nor 1".into())),
@@ -141,7 +141,7 @@ fn write_committed(committed: &Committed, out: &mut Out) {
 }
 
 /// Describes items of one batch as a part of a built program.
-fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
+fn part(header: &Header, gates: bool, count: usize) -> Result<BatchPart, Error> {
     let (sizes, copies) = if gates {
         let mixed = header.mixed()?;
         let sizes = [mixed.gates.bucket, mixed.authenticators.bucket];
@@ -155,7 +155,7 @@ fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
             .map_err(|_| Error::Stock("the batch has more items than 32 bits can number".into()))
     };
     let Header { start, made, .. } = *header;
-    Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, gates })
+    Ok(BatchPart { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, gates })
 }
 
 impl Records for GarblerHeads {
@@ -194,7 +194,7 @@ impl Records for GarblerHeads {
         self.inputs = committer.again(inputs, Lsb::Random, &self.at.numbers(2));
         let mut labels = Labels::new(self.inputs.values.clone());
         labels.iter_mut().for_each(|value| *value = GarblerWire { value: *value, delta }.false_label());
-        let gates = Gates::new(self.start, self.made);
+        let gates = GateKeys::new(self.start, self.made);
         let (mut made, _) = gates.garble_these(&self.at.items, delta, &labels);
         made.iter_mut().for_each(|label| *label = GarblerWire::from_false_label(*label, delta).value);
         let shares = committer.shares_again(outputs, &self.at.numbers(1));
@@ -334,7 +334,7 @@ impl Records for GarblerReady {
 /// The evaluator's data about buckets of gates of one batch.
 pub(crate) struct EvaluatorGates {
     pub heads: [Shares; 2],
-    pub buckets: Buckets,
+    pub buckets: AndBuckets,
 }
 
 impl Records for EvaluatorGates {
@@ -433,7 +433,7 @@ impl Records for EvaluatorOts {
 
 impl EvaluatorReady {
     /// Describes the items of each batch in this built program.
-    pub(super) fn parts(&self) -> Result<Vec<Part>, Error> {
+    pub(super) fn parts(&self) -> Result<Vec<BatchPart>, Error> {
         let number = |count: usize| {
             u32::try_from(count)
                 .map_err(|_| Error::Limit("the built program has more gates than 32 bits can number".into()))
@@ -441,7 +441,7 @@ impl EvaluatorReady {
         let mut parts = Vec::new();
         for buckets in &self.joined.gates {
             let [beta, alpha] = buckets.sizes;
-            parts.push(Part {
+            parts.push(BatchPart {
                 sizes: [number(beta)?, number(alpha)?],
                 count: number(buckets.count())?,
                 start: buckets.gates.ands().start(),
@@ -451,7 +451,7 @@ impl EvaluatorReady {
             });
         }
         for buckets in &self.joined.inputs {
-            parts.push(Part {
+            parts.push(BatchPart {
                 sizes: [number(buckets.size)?, 0],
                 count: number(buckets.buckets())?,
                 start: 0,
@@ -498,8 +498,10 @@ impl Records for EvaluatorReady {
                 false => inputs.push(context.inputs(record, part)?),
             }
         }
-        let counts =
-            [gates.iter().map(Buckets::count).sum::<usize>(), inputs.iter().map(InputBuckets::buckets).sum()];
+        let counts = [
+            gates.iter().map(AndBuckets::count).sum::<usize>(),
+            inputs.iter().map(InputBuckets::buckets).sum(),
+        ];
         if counts != [layout.ands, layout.garbler] {
             return Err(Error::Stock("the built program has another size than this program".into()));
         }

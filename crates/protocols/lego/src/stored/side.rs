@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::needs::{Execution, Filling, Purpose, Request, choose_built, kind};
-use super::origins::{self, CutAndChoose, Header, Origin, Part};
+use super::needs::{Execution, Filling, ItemUse, Request, choose_built, kind};
+use super::origins::{self, BatchPart, CutAndChoose, Header, Origin};
 use super::records::{Context, EvaluatorGates, EvaluatorInputs};
 use crate::hooks::Hooks;
 use crate::inputs::GarblerInputs;
@@ -27,12 +27,12 @@ use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Stand, StockProtocol, StockSession};
 use brickwork_session::{Metered, Promise, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, Ranges, Secrets, Serial, State, Writers};
+use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 const VERSION: u32 = 1;
 
 type SenderState = <CommitmentSender as commit::Sender>::State;
-type ReceiverState = <<Commitments as commit::Scheme>::Receiver as commit::Receiver>::State;
+type ReceiverState = <<Commitments as commit::CommitmentScheme>::Receiver as commit::Receiver>::State;
 
 /// Items that a role keeps.
 pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> + Send {}
@@ -75,8 +75,8 @@ pub(super) trait Role: Sized + Send + 'static {
     type Ots: Stored;
     type Ready: Stored;
 
-    fn restored(run: Metered, terms: &Terms, secrets: &Secrets, hooks: Hooks) -> Result<Self, Error>;
-    fn secrets(&self) -> Secrets;
+    fn restored(run: Metered, terms: &Terms, secrets: &EpochSecrets, hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> EpochSecrets;
     fn id(&self) -> &SessionId;
     fn pool(&self) -> Pool;
     fn run(&mut self) -> &mut Metered;
@@ -89,7 +89,7 @@ pub(super) trait Role: Sized + Send + 'static {
     fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
     /// Describes the items of each batch in the evaluator's built program. Empty at the garbler.
-    fn parts(ready: &Self::Ready) -> Result<Vec<Part>, Error>;
+    fn parts(ready: &Self::Ready) -> Result<Vec<BatchPart>, Error>;
     fn build(&mut self, job: &Execution, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
     /// Runs a program with these items. Returns its outputs, and whether they were recovered.
     fn evaluate(
@@ -143,7 +143,7 @@ impl Role for Garbler {
     type Ots = GarblerOts;
     type Ready = evaluate::GarblerReady;
 
-    fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, terms: &Terms, kept: &EpochSecrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfGarbler<SenderState> = decoded(&kept.fixed)?;
         let shares = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
         let series = Series::new(&secrets.session, Direction::GarblerSends);
@@ -165,7 +165,7 @@ impl Role for Garbler {
         })
     }
 
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         let fixed = OfGarbler {
             version: VERSION,
             session: self.session,
@@ -173,7 +173,7 @@ impl Role for Garbler {
             delta: self.delta.bits(),
             offset: self.offset.shares.words().to_vec(),
         };
-        Secrets::new(&fixed, self.cot.keys_behind())
+        EpochSecrets::new(&fixed, self.cot.keys_behind())
     }
 
     fn id(&self) -> &SessionId {
@@ -221,7 +221,7 @@ impl Role for Garbler {
         let made = gates.iter().flat_map(preprocess::GarblerGates::new_commitments);
         let made = made.chain(authenticators.iter().flat_map(|made| made.new_commitments()));
         self.proves_new(made.chain(ots.iter().flat_map(|ots| ots.new_commitments())), false)?;
-        let authenticators = authenticators.map(inputs::GarblerAuthenticators::gathered);
+        let authenticators = authenticators.map(inputs::InputAuthenticators::gathered);
 
         let seeds = receive_challenge(self)?;
         let ots = ots.map(|ots| ots.checks_revealed(self)).transpose()?;
@@ -265,7 +265,7 @@ impl Role for Garbler {
         })
     }
 
-    fn parts(_: &evaluate::GarblerReady) -> Result<Vec<Part>, Error> {
+    fn parts(_: &evaluate::GarblerReady) -> Result<Vec<BatchPart>, Error> {
         Ok(Vec::new())
     }
 
@@ -317,7 +317,7 @@ impl Role for EvaluatorSession {
     type Ots = EvaluatorOts;
     type Ready = online::EvaluatorReady;
 
-    fn restored(run: Metered, terms: &Terms, kept: &Secrets, hooks: Hooks) -> Result<Self, Error> {
+    fn restored(run: Metered, terms: &Terms, kept: &EpochSecrets, hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfEvaluator<ReceiverState> = decoded(&kept.fixed)?;
         let offset = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
         let series = Series::new(&secrets.session, Direction::GarblerSends);
@@ -340,14 +340,14 @@ impl Role for EvaluatorSession {
         Ok(EvaluatorSession { party, offset })
     }
 
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         let fixed = OfEvaluator {
             version: VERSION,
             session: self.party.session,
             commitments: self.party.receiver.state(),
             offset: self.offset.words().to_vec(),
         };
-        Secrets::new(&fixed, self.party.cot.keys_behind())
+        EpochSecrets::new(&fixed, self.party.cot.keys_behind())
     }
 
     fn id(&self) -> &SessionId {
@@ -448,7 +448,7 @@ impl Role for EvaluatorSession {
         })
     }
 
-    fn parts(ready: &online::EvaluatorReady) -> Result<Vec<Part>, Error> {
+    fn parts(ready: &online::EvaluatorReady) -> Result<Vec<BatchPart>, Error> {
         ready.parts()
     }
 
@@ -553,7 +553,7 @@ impl StockProtocol for Lego {
     fn restore(
         run: Metered,
         terms: &Terms,
-        secrets: &Secrets,
+        secrets: &EpochSecrets,
         hooks: Hooks,
     ) -> Result<Box<dyn StockSession<Self>>, Error> {
         match run.role {
@@ -563,7 +563,7 @@ impl StockProtocol for Lego {
     }
 
     /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
-    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+    fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
 
@@ -581,8 +581,8 @@ impl StockProtocol for Lego {
     fn program(job: &Execution) -> [u8; 32] {
         let program = job.layout.program.digest();
         match job.purpose {
-            Purpose::Run => program,
-            Purpose::Build => blake3::derive_key("brickwork 2026-11 lego program to be built", &program),
+            ItemUse::Run => program,
+            ItemUse::Build => blake3::derive_key("brickwork 2026-11 lego program to be built", &program),
         }
     }
 
@@ -594,14 +594,14 @@ impl StockProtocol for Lego {
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
         match (job.purpose, built) {
-            (Purpose::Run, Ok(taken)) => Ok(taken),
+            (ItemUse::Run, Ok(taken)) => Ok(taken),
             _ => Request::of_layout(job.layout).choose(batches, terms.security.whole()?),
         }
     }
 }
 
 impl<R: Role> StockSession<Lego> for OnDisk<R> {
-    fn secrets(&self) -> Secrets {
+    fn secrets(&self) -> EpochSecrets {
         self.party.secrets()
     }
 
@@ -691,7 +691,7 @@ impl<R: Role> StockSession<Lego> for OnDisk<R> {
                 all.extend(header.origins);
                 Ok(())
             })?;
-            if job.purpose == Purpose::Build {
+            if job.purpose == ItemUse::Build {
                 let ready = party.build(job, taken, stand)?;
                 *built = Some(Built { ready, origins: all });
                 return Ok(None);
@@ -750,7 +750,7 @@ fn fetch<R: Role>(
 mod tests {
     use super::*;
     use brickwork_base::random::SEED_BYTES;
-    use brickwork_primitives::commit::Scheme as _;
+    use brickwork_primitives::commit::CommitmentScheme as _;
     use brickwork_session::{TABLE_MEMORY, Unobserved};
     use brickwork_stock::Forward;
     use brickwork_wire::memory_pair;
@@ -766,7 +766,7 @@ mod tests {
             post_quantum: false,
         };
         let run = Metered::new::<Lego>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        let secrets = Secrets::new(secrets, Forward::of_setup(vec![1; keys]));
+        let secrets = EpochSecrets::new(secrets, Forward::of_setup(vec![1; keys]));
         R::restored(run, &terms, &secrets, Hooks::none())
     }
 
@@ -783,7 +783,7 @@ mod tests {
             (VERSION, [3; 32], vec![seed; level.ots], vec![0; level.ots], columns.clone())
         };
         // Writing the secrets again gives the same bytes.
-        let again = |secrets: Secrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
+        let again = |secrets: EpochSecrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 128).unwrap();
         again(Role::secrets(&party), postcard::to_stdvec(&garbler()).unwrap());
         let party: EvaluatorSession = restored(&evaluator(), 256).unwrap();

@@ -8,7 +8,9 @@ use crate::parameters::{Parameters, stock_share};
 use crate::{Cheat, msg};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
-use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
+use brickwork_harness::stores::{
+    BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, check_cuts, dying, left, terms,
+};
 use brickwork_session::ItemKind;
 use brickwork_session::stock::inventory::{executions, inventory};
 use brickwork_session::stock::msg::STAND;
@@ -63,11 +65,11 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn with(&self, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, channel, hooks, what))
     }
 
-    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
         self.with(lines, [Hooks::none(), Hooks::none()], what)
     }
 
@@ -329,7 +331,8 @@ fn row_21_an_interrupted_filling_goes_on() {
                 continue;
             }
             let folders = Folders::new();
-            let broken = folders.over(dying(party, tag, count, &[], &Seen::default()), What::Fill(&asked));
+            let broken =
+                folders.over(dying(party, tag, count, &[], &SeenMessages::default()), What::Fill(&asked));
             assert!(broken.iter().all(Result::is_err));
             let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
             assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
@@ -341,7 +344,7 @@ fn row_21_an_interrupted_filling_goes_on() {
                 assert_eq!(bound.is_some_and(|bound| bound < -47.0), vain > 0, "{bound:?}");
             }
             let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
-            let given_up = |spent: &&brickwork_session::Spent| spent.check.contains("given up");
+            let given_up = |spent: &&brickwork_session::CheckSpent| spent.check.contains("given up");
             assert_eq!(did.promise.unwrap().budget.iter().find(given_up).is_some(), vain > 0);
         }
     }
@@ -358,7 +361,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
     let enough = ((stock_share(40, 0.5).unwrap() + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
-        let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, &[], &Seen::default());
+        let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, &[], &SeenMessages::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
         // Other tests check the count of unused attempts over all epochs.
@@ -388,7 +391,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
                 continue;
             }
             let noted = if party == Party::Garbler { msg::INPUT_LABELS } else { msg::SOLDERINGS };
-            let (folders, seen) = (Folders::new(), Seen::default());
+            let (folders, seen) = (Folders::new(), SeenMessages::default());
             let _ = folders.good(What::Fill(&of(&program).times(5).unwrap()));
             if built {
                 (0..5).for_each(|_| drop(folders.good(What::Build(&program, Lacking::Refuse))));
@@ -426,7 +429,7 @@ fn row_21_what_is_half_built_is_gone() {
         (STAND, 3, Party::Garbler),
         (STAND, 4, Party::Evaluator),
     ] {
-        let (folders, seen) = (Folders::new(), Seen::default());
+        let (folders, seen) = (Folders::new(), SeenMessages::default());
         let _ = folders.good(What::Fill(&of(&program).times(3).unwrap()));
         let what = What::Build(&program, Lacking::Refuse);
         let broken = folders.over(dying(party, tag, count, &[msg::SOLDERINGS], &seen), what);
@@ -599,7 +602,7 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
         .collect();
     let part = 1 << 18;
     assert_eq!(counts, [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, 1 << 16, 7], [0, 1, 0]]);
-    use brickwork_session::stock::Asked;
+    use brickwork_session::stock::PreprocessingStep;
     let all: u128 = steps.iter().map(Filling::risk).sum();
     // The sum of the steps' risks, in units of 2^-128.
     assert!(all < 1 << 81 && all > 1 << 77, "{all}");

@@ -1,7 +1,7 @@
 //! Tests of single gates, and of walks through a program.
 
 use crate::adversary::random_program;
-use crate::gates::{Gates, Table};
+use crate::gates::{GateKeys, Table};
 use crate::layout::Layout;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
@@ -9,7 +9,7 @@ use brickwork_testing::Replayable as _;
 
 /// Returns the number of rows at which a gate with these tables gives a label that differs from that of an
 /// AND gate.
-fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
+fn wrong_rows(gates: &GateKeys, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
         let labels = [inputs[0][a], inputs[1][b]];
@@ -23,7 +23,7 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");
-    let gates = Gates::new(rng.block(), 1);
+    let gates = GateKeys::new(rng.block(), 1);
     let mut seen = [0; 5];
     for round in 0..400 {
         let delta = rng.delta();

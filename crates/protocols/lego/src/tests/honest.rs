@@ -8,7 +8,7 @@ use crate::{Parameters, evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
-use brickwork_session::{Job, PhaseReport, Unobserved};
+use brickwork_session::{AgreedJob, PhaseReport, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::memory_pair;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn a_block_cipher_comes_out_right() {
     let program = Arc::new(aes_from_rounds(KeySize::Aes128).unwrap());
     let mut rng = Rng::replayable("test lego honest");
     let inputs = random_inputs(&program, &mut rng);
-    let job = Job { threads: 2, ..Job::new(program.clone(), 40, [[1; 32], [2; 32]]) };
+    let job = AgreedJob { threads: 2, ..AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]) };
     let (left, right) = memory_pair();
     let (garbler, evaluator) = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| garbler(left, &job, &inputs[0], Unobserved).unwrap());
@@ -47,7 +47,7 @@ fn a_block_cipher_comes_out_right() {
 #[test]
 fn row_19_inputs_of_another_length() {
     let program = Arc::new(toy());
-    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
     for party in [Party::Garbler, Party::Evaluator] {
         let input = vec![false; program.input_width(party) + 1];
         let (channel, _) = memory_pair();

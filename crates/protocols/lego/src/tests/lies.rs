@@ -8,7 +8,7 @@ use brickwork_base::{Error, Party};
 use brickwork_harness::stores::terms;
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork_primitives::ot::{BASE_OT, extension};
-use brickwork_session::{self as session, Job, Metered, Unobserved};
+use brickwork_session::{self as session, AgreedJob, Metered, Unobserved};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Flips a bit of every label, or hash, in a message.
@@ -207,7 +207,7 @@ fn parameters_that_exceed_the_level_are_refused() {
     let outcome = of_toy().wants(Party::Evaluator, |_, cuts| *cuts = None).run();
     assert!(matches!(outcome.results[1], Err(Error::Mismatch(_))));
     assert!(outcome.results[0].is_err());
-    let real = |_: &mut Job, cuts: &mut Option<Bucketings>| *cuts = None;
+    let real = |_: &mut AgreedJob, cuts: &mut Option<Bucketings>| *cuts = None;
     of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().right(false);
 }
 
@@ -332,7 +332,7 @@ fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     let outcome = of_toy().tampers(Party::Evaluator, greets).run();
     assert!(malformed(outcome.results[0].as_ref().err()));
     // One more opened gate than the greeting says would be secure, too.
-    let real = |_: &mut Job, cuts: &mut Option<Bucketings>| *cuts = None;
+    let real = |_: &mut AgreedJob, cuts: &mut Option<Bucketings>| *cuts = None;
     let more = alters(msg::PROPOSAL, 4);
     let both = of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real);
     let outcome = both.tampers(Party::Garbler, more).run();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::work::{ALL, BEYOND, SLOT, WIRE};
 use super::{Ots, script};
-use crate::evaluate::Wires;
+use crate::evaluate::WireLabels;
 use crate::layout::Layout;
 use crate::report::SemiHonest;
 use crate::{evaluator, garbler};
@@ -14,23 +14,23 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate};
-use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
-use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
-use brickwork_session::{Job, Unobserved};
+use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
+use brickwork_primitives::garbling::{Collect, GarblingKeys, GarblingScheme as _, HalfGates, Schedule};
+use brickwork_session::{AgreedJob, Unobserved};
 
 impl Measure for SemiHonest {
-    fn kinds(&self) -> &'static [&'static Work] {
+    fn kinds(&self) -> &'static [&'static WorkKind] {
         ALL
     }
 
-    fn work(&self, measured: &mut Measured) -> Result<(), Error> {
+    fn work(&self, measured: &mut MeasuredWork) -> Result<(), Error> {
         const TIMES: usize = 256;
         let program = aes::aes_128()?;
         let layout = Layout::new(&program, 1)?;
         let chunk = layout.chunks().next().ok_or_else(|| Error::Resource("no chunk".into()))?;
         let slot = program.slots().next().ok_or_else(|| Error::Resource("no slot".into()))?;
         let circuit = &program.component(slot.component).circuit;
-        let mut wires = Wires::new(&chunk);
+        let mut wires = WireLabels::new(&chunk);
         let moved = fastest((TIMES * (circuit.inputs() + circuit.outputs().len())) as f64, || {
             for _ in 0..TIMES {
                 black_box(wires.gather(&slot, 1));
@@ -64,14 +64,14 @@ impl Measure for SemiHonest {
     }
 
     /// Runs a single AES, and measures each phase beyond the sum of its parts.
-    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+    fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
-        let job = |identities| Job {
+        let job = |identities| AgreedJob {
             threads: machine.threads as usize,
-            ..Job::new(program.clone(), 40, identities)
+            ..AgreedJob::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
-        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        let kinds: Vec<&'static WorkKind> = BEYOND.iter().collect();
         beyond(machine, &script(&program, 1, Ots::Made)?, &kinds, measured, || {
             let (_, report) = over_loopback(
                 |channel, identities| {

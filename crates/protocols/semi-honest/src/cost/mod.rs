@@ -15,8 +15,8 @@ use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, SLICES, S
 use brickwork_primitives::cost as primitives;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
-use brickwork_primitives::garbling::{HalfGates, Scheme as _};
-use brickwork_session::{GREETING_BYTES, Protocol};
+use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
+use brickwork_session::{GREETING_BYTES, SessionProtocol};
 
 use crate::report::SemiHonest;
 use crate::stored;

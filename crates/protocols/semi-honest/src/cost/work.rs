@@ -1,19 +1,19 @@
 //! The kinds of work that only this protocol has.
 
-use brickwork_plan::Work;
+use brickwork_plan::WorkKind;
 use brickwork_primitives::cost::known;
 
 /// Copying a label from its place to a slot's inputs, or from a slot's outputs to its place.
-pub static WIRE: Work = Work { name: "semi-honest.wire", known: known::WIRE };
+pub static WIRE: WorkKind = WorkKind { name: "semi-honest.wire", known: known::WIRE };
 /// One party's fixed work for a slot, for executions that are processed together.
-pub static SLOT: Work = Work { name: "semi-honest.slot", known: known::SLOT };
+pub static SLOT: WorkKind = WorkKind { name: "semi-honest.slot", known: known::SLOT };
 /// The time of each phase beyond its work and its messages: setup, prepare, evaluate, decode. Two of them
 /// were measured as zero.
-pub static BEYOND: [Work; 4] = [
-    Work { name: "semi-honest.beyond.setup", known: known::SETUP },
-    Work { name: "semi-honest.beyond.prepare", known: [0.0; 4] },
-    Work { name: "semi-honest.beyond.evaluate", known: [0.0; 4] },
-    Work { name: "semi-honest.beyond.decode", known: known::DECODE },
+pub static BEYOND: [WorkKind; 4] = [
+    WorkKind { name: "semi-honest.beyond.setup", known: known::SETUP },
+    WorkKind { name: "semi-honest.beyond.prepare", known: [0.0; 4] },
+    WorkKind { name: "semi-honest.beyond.evaluate", known: [0.0; 4] },
+    WorkKind { name: "semi-honest.beyond.decode", known: known::DECODE },
 ];
 
-pub(super) static ALL: &[&Work] = &[&WIRE, &SLOT, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3]];
+pub(super) static ALL: &[&WorkKind] = &[&WIRE, &SLOT, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3]];

@@ -14,7 +14,7 @@ mod tests;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_session::stock as stocked;
-use brickwork_session::stock::inventory::Kinds;
+use brickwork_session::stock::inventory::ItemKinds;
 use brickwork_session::stock::records::Batches;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Metered, Observer, PhaseReport, Terms};
@@ -52,7 +52,7 @@ pub fn in_stock(
     stocked::in_stock::<SemiHonest>(store, party, terms, |held| side::choose(&layout, held))
 }
 
-impl Kinds for SemiHonest {
+impl ItemKinds for SemiHonest {
     fn kind(_: &Batch) -> &'static str {
         "ots"
     }

@@ -10,9 +10,9 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::extension;
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
-use brickwork_session::stock::plain::{Member, Plain};
+use brickwork_session::stock::plain::{Plain, PlainRole};
 use brickwork_session::stock::records::{Batches, Keeper, TakenItems, TakenStream};
-use brickwork_session::stock::{Asked, Stand};
+use brickwork_session::stock::{PreprocessingStep, Stand};
 use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::{Batch, EpochId, Serial, Store};
 
@@ -39,7 +39,7 @@ impl Filling {
     }
 }
 
-impl Asked for Filling {
+impl PreprocessingStep for Filling {
     fn request(&self) -> [u8; 32] {
         Digest::of("brickwork 2026-11 semi-honest OTs in stock").length(self.count).done()
     }
@@ -162,7 +162,7 @@ impl Plain for SemiHonest {
     }
 }
 
-impl<C: Role> Member<SemiHonest> for Session<C> {
+impl<C: Role> PlainRole<SemiHonest> for Session<C> {
     type Ots = C;
     type Made = C::Ots;
 

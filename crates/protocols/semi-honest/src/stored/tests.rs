@@ -8,7 +8,8 @@ use brickwork_base::Security;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{
-    BOTH, Lines, Seen, Stores, check_keys_went_forward, check_secrets_of_a_sender, dying, misshapen, terms,
+    BOTH, ConnectionEnds, SeenMessages, Stores, check_keys_went_forward, check_secrets_of_a_sender, dying,
+    misshapen, terms,
 };
 use brickwork_session::Model;
 use brickwork_session::Unobserved;
@@ -60,7 +61,7 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, [(), ()], |party, store, channel, ()| one(party, store, channel, what))
     }
 
@@ -198,7 +199,7 @@ fn row_21_an_interrupted_filling_goes_on() {
         let (folders, count) = (Folders::new(), (1 << 20) + 5);
         // A party sends two positions of its log when the stores are compared, three in the first step, and
         // then the first of the second step.
-        let broken = folders.over(dying(party, STAND, 6, &[], &Seen::default()), What::Fill(count));
+        let broken = folders.over(dying(party, STAND, 6, &[], &SeenMessages::default()), What::Fill(count));
         assert!(broken.iter().all(Result::is_err), "{broken:?}");
         assert_eq!(folders.left(), [1 << 20]);
         let done = folders.good(What::Fill(count)).map(|did| did.2);
@@ -224,7 +225,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (msg::DECODING, 1, Party::Garbler),
         (msg::COLOURS, 1, Party::Evaluator),
     ] {
-        let (folders, seen) = (Folders::new(), Seen::default());
+        let (folders, seen) = (Folders::new(), SeenMessages::default());
         let _ = folders.good(What::Fill(5 * width));
         let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
         for _ in 0..2 {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Instant;
 
-use super::super::side::Asked;
+use super::super::side::PreprocessingStep;
 use super::super::stocked::burn_if_cheated;
 use super::*;
 use crate::PhaseReport;
 use brickwork_base::stop::Stop;
-use brickwork_stock::{Chain, MAX_RECORD_BYTES, Ranges, Store, Writer, encoded_secret, number_of};
+use brickwork_stock::{BatchWriter, Chain, MAX_RECORD_BYTES, Ranges, Store, encoded_secret, number_of};
 
 /// A maker of this party, at the other end of a connection within the party.
 pub(in super::super) struct Away {
@@ -37,7 +37,7 @@ impl Away {
         session: &SessionId,
         terms: &Terms,
     ) -> Result<Self, Error> {
-        let meeting = Meeting {
+        let meeting = MakerMeeting {
             role,
             protocol: protocol.into(),
             of: of as u32,
@@ -67,9 +67,9 @@ impl Away {
         &mut self,
         store: &Store,
         epoch: &EpochId,
-        (head, worker): (&Head, usize),
+        (head, worker): (&LogHead, usize),
         ranges: Ranges,
-        asked: &impl Asked,
+        asked: &impl PreprocessingStep,
         stop: &Stop,
     ) -> Ended {
         let told = || -> Result<_, Error> {
@@ -188,7 +188,7 @@ struct Taking<'s> {
     epoch: &'s EpochId,
     /// The number of the log entry in whose range all serials lie.
     number: u64,
-    open: BTreeMap<Serial, (Writer, Option<Bulk>)>,
+    open: BTreeMap<Serial, (BatchWriter, Option<Bulk>)>,
     finished: usize,
     /// A buffer for a part of the bulk data.
     part: Vec<u8>,
@@ -256,7 +256,7 @@ impl<'s> Taking<'s> {
     fn with(
         &mut self,
         serial: Serial,
-        write: impl FnOnce(&mut Writer) -> Result<(), Error>,
+        write: impl FnOnce(&mut BatchWriter) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some((writer, _)) = self.open.get_mut(&serial) else { return self.unknown() };
         let written = write(writer);

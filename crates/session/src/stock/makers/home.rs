@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel as signal};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::fill::make_share;
-use super::super::records::Shelf;
-use super::super::side::{Asked as _, StockProtocol};
-use super::super::workers::{Greeted, Lane, greet_one};
+use super::super::records::NewItemsPlace;
+use super::super::side::{PreprocessingStep as _, StockProtocol};
+use super::super::workers::{Greeted, WorkerEnd, greet_one};
 use super::*;
 use crate::Metered;
 use brickwork_base::stop::{Stop, Stopped};
@@ -76,12 +76,12 @@ impl Elsewhere for Home {
 }
 
 /// A worker in a process of its own, which knows the peer that it meets.
-pub struct Maker {
+pub struct HomeMaker {
     home: Arc<Home>,
-    meeting: Meeting,
+    meeting: MakerMeeting,
 }
 
-impl Maker {
+impl HomeMaker {
     /// Receives from the coordinator the peer that this maker meets.
     ///
     /// # Errors
@@ -89,14 +89,14 @@ impl Maker {
     pub fn hear(mut channel: Channel) -> Result<Self, Error> {
         match told(&mut channel)? {
             Told::Meet(meeting) => {
-                Ok(Maker { home: Arc::new(Home { channel: Mutex::new(channel) }), meeting })
+                Ok(HomeMaker { home: Arc::new(Home { channel: Mutex::new(channel) }), meeting })
             }
             _ => Err(broken("the coordinator did not name the peer that this maker must connect to")),
         }
     }
 
     /// Returns the data about the peer to meet.
-    pub fn meeting(&self) -> &Meeting {
+    pub fn meeting(&self) -> &MakerMeeting {
         &self.meeting
     }
 
@@ -113,7 +113,7 @@ impl Maker {
     }
 
     /// Meets the peer's worker on a connection, and makes shares of steps until the coordinator has no more.
-    /// `decode` reads the encoding by [`Asked::encoded`](super::super::Asked::encoded). Returns the number of
+    /// `decode` reads the encoding by [`PreprocessingStep::encoded`](super::super::Asked::encoded). Returns the number of
     /// shares that it made.
     ///
     /// # Errors
@@ -127,14 +127,14 @@ impl Maker {
         decode: impl Fn(&[u8]) -> Result<O, Error>,
         step: impl for<'s> Fn(&'s O) -> P::FillStep<'s>,
     ) -> Result<u32, Error> {
-        let Meeting { of, number, session, .. } = self.meeting;
+        let MakerMeeting { of, number, session, .. } = self.meeting;
         let greeted =
             greet_one::<P>(run, carried, terms, (&session, of as usize), number).and_then(Greeted::answered);
         let (number, mut lane) = match greeted {
             Ok(greeted) => greeted,
             Err(error) => return Err(self.gives_up(error)),
         };
-        let Maker { home, .. } = self;
+        let HomeMaker { home, .. } = self;
         home.say(&Said::Greeted { number })?;
         let mut made = 0;
         loop {
@@ -162,12 +162,12 @@ impl Maker {
 /// ended.
 fn one<P: StockProtocol, O>(
     home: &Arc<Home>,
-    lane: Lane<P>,
+    lane: WorkerEnd<P>,
     terms: &Terms,
     share: &Share,
     decode: &impl Fn(&[u8]) -> Result<O, Error>,
     step: &impl for<'s> Fn(&'s O) -> P::FillStep<'s>,
-) -> Result<Lane<P>, Error> {
+) -> Result<WorkerEnd<P>, Error> {
     let (asked, secrets) = home.with(|channel| {
         let asked = receive_secret(channel, share.step_bytes, MAX_SENT_BYTES)?;
         Ok((asked, receive_secret(channel, share.secrets_bytes, MAX_SENT_BYTES)?))
@@ -198,7 +198,7 @@ fn one<P: StockProtocol, O>(
             let lane = held.insert(lane.entered(&share.epoch, terms, secrets)?);
             let worker = share.worker as usize;
             lane.meets("brickwork 2026-11 stock share", &share.head, worker, &asked)?;
-            let shelf = Shelf::Elsewhere(home.clone());
+            let shelf = NewItemsPlace::Elsewhere(home.clone());
             make_share(&shelf, lane.session()?, Ranges::lent(share.number)?, &asked)?;
             match home.ask(&Said::Stored)? {
                 Told::Durable => {}

@@ -38,7 +38,7 @@ mod tests;
 
 pub use away::heard;
 pub(super) use away::{Away, Ended};
-pub use home::Maker;
+pub use home::HomeMaker;
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ use crate::{SessionId, Terms};
 use brickwork_base::stop::Stopped;
 use brickwork_base::{Cheat, Error, Party, Security};
 use brickwork_kernels::Erasing;
-use brickwork_stock::{Batch, Bulk, EpochId, Head, Serial};
+use brickwork_stock::{Batch, Bulk, EpochId, LogHead, Serial};
 use brickwork_wire::{Channel, MAX_FRAME_BYTES};
 
 /// The interval at which a maker asks whether to continue.
@@ -76,7 +76,7 @@ const MAX_TEXT_BYTES: usize = 2048;
 /// A message of a coordinator.
 #[derive(Serialize, Deserialize)]
 enum Told {
-    Meet(Meeting),
+    Meet(MakerMeeting),
     /// The share. The epoch's secrets follow, with this many bytes.
     Share(Share),
     GoOn,
@@ -91,7 +91,7 @@ enum Told {
 
 /// The data that a maker needs to meet the peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Meeting {
+pub struct MakerMeeting {
     /// This party's role.
     pub role: Party,
     /// The protocol's name.
@@ -107,10 +107,10 @@ pub struct Meeting {
     table_memory: u64,
 }
 
-impl Meeting {
+impl MakerMeeting {
     /// Returns the terms of the session, with this number of threads in this process.
     pub fn terms(&self, threads: usize) -> Terms {
-        let Meeting { security, identities, post_quantum, table_memory, .. } = *self;
+        let MakerMeeting { security, identities, post_quantum, table_memory, .. } = *self;
         Terms { security, threads, table_memory, identities, post_quantum }
     }
 }
@@ -118,7 +118,7 @@ impl Meeting {
 #[derive(Clone, Serialize, Deserialize)]
 struct Share {
     epoch: EpochId,
-    head: Head,
+    head: LogHead,
     /// The number of the worker that makes the share.
     worker: u32,
     /// The number of the log entry whose ranges the worker may use.

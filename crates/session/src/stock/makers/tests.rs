@@ -14,7 +14,7 @@ use crate::stock::{Lacking, Preprocessed, Stocked};
 use crate::tests::Empty;
 use crate::{Metered, Observer, Unobserved};
 use brickwork_base::random::Rng;
-use brickwork_stock::{Entry, Store, StoreKey};
+use brickwork_stock::{EpochEntry, Store, StoreKey};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::memory_pair;
 
@@ -104,7 +104,7 @@ fn maker(
     let burned = Arc::<AtomicBool>::default();
     let at_close = AtClose(both.stores[role as usize].clone(), burned.clone());
     let works = || {
-        let maker = Maker::hear(home)?;
+        let maker = HomeMaker::hear(home)?;
         assert_eq!((maker.meeting().role, &*maker.meeting().protocol), (role, "empty"));
         let terms = maker.meeting().terms(1);
         let run = Metered::new::<Empty>(peer, role, Box::new(at_close));
@@ -224,8 +224,8 @@ fn row_16_a_program_takes_what_makers_made() {
             assert_eq!(both.left(role), [(None, 19)]);
             let (id, _) = store.epochs().unwrap()[0];
             let log = store.log(&id).unwrap();
-            let lent = log.iter().filter(|entry| **entry == Entry::Lent).count();
-            let returned = log.iter().filter(|entry| **entry == Entry::Returned).count();
+            let lent = log.iter().filter(|entry| **entry == EpochEntry::Lent).count();
+            let returned = log.iter().filter(|entry| **entry == EpochEntry::Returned).count();
             // In the second step a maker has a share only if it is one of the first two workers.
             assert!(lent == returned && lent <= 2 && (lent > 0) == makers[role].contains(&true), "{log:?}");
         }
@@ -388,15 +388,15 @@ fn row_21_a_coordinator_that_dies_leaves_a_burn_behind() {
         let both = Together::new(1, 4);
         let (id, _) = both.stores[0].epochs().unwrap()[0];
         let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 1, workers: 2 };
-        for entry in [Entry::Fill(step), Entry::Lent] {
+        for entry in [EpochEntry::Fill(step), EpochEntry::Lent] {
             let _ = both.stores[0].append(&id, &entry).unwrap();
         }
         if !before {
-            let _ = both.stores[0].append(&id, &Entry::Returned).unwrap();
+            let _ = both.stores[0].append(&id, &EpochEntry::Returned).unwrap();
         }
         // No other entry may follow before the makers have reported.
-        assert_eq!(both.stores[0].append(&id, &Entry::Stored).is_err(), before);
-        assert!(both.stores[0].append(&id, &Entry::Lent).is_err());
+        assert_eq!(both.stores[0].append(&id, &EpochEntry::Stored).is_err(), before);
+        assert!(both.stores[0].append(&id, &EpochEntry::Lent).is_err());
         let path = both.world.root.path().join(format!("{role:?}"));
         drop(both.stores);
         let store = Store::open(&path, &key).unwrap();

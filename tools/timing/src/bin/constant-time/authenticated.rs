@@ -6,7 +6,7 @@ use brickwork::authenticated::adversary::{add_chosen, add_where, add_where_colou
 use brickwork::label::Label;
 use brickwork::random::Rng;
 
-use crate::subjects::{Call, Subject, bits, secret, subject};
+use crate::subjects::{Subject, TimedCall, bits, secret, subject};
 
 /// The words of a list.
 const COUNT: usize = 512;
@@ -17,7 +17,7 @@ fn random(rng: &mut Rng) -> Vec<Label> {
 
 /// Makes both subjects: the secret is the bits of shares of masks, or an offset word.
 pub fn subjects() -> Vec<Subject> {
-    let by_bits = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let by_bits = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (mut sums, words, word) = (random(rng), random(rng), rng.label());
         let bits = bits(class, COUNT, rng);
         Box::new(move || {
@@ -25,7 +25,7 @@ pub fn subjects() -> Vec<Subject> {
             add_where(black_box(&mut sums), word, &bits);
         })
     };
-    let by_colours = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let by_colours = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (mut sums, word) = (random(rng), Label::from_bits(secret(class, rng)));
         let coloured: Vec<Label> = (0..COUNT).map(|_| Label::from_bits(secret(class, rng))).collect();
         Box::new(move || add_where_coloured(black_box(&mut sums), word, &coloured))

@@ -5,17 +5,17 @@ use std::rc::Rc;
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Builder, Circuit};
-use brickwork::ihash::{self, Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
+use brickwork::ihash::{self, HashParameters, Hashes, Receiver, Sender, SymbolCode, Unsent, Words};
 use brickwork::jimu::adversary::AllSeeds;
-use brickwork::jimu::buckets::{Checks, Recovery, Translated, lowest_bits};
-use brickwork::jimu::components::{ComponentGarbling, Given};
-use brickwork::jimu::gates::{Garbling, Labels, Room, VALUES, add_lefts, values_of};
-use brickwork::jimu::parameters::{COMPRESSED, Level};
+use brickwork::jimu::buckets::{Checks, DeltaKnowledge, Translated, lowest_bits};
+use brickwork::jimu::components::{ComponentGarbling, GivenWords};
+use brickwork::jimu::gates::{CompressedLabels, GateHashKeys, LabelBuffer, VALUES, add_lefts, values_of};
+use brickwork::jimu::parameters::{COMPRESSED, HashLevel};
 use brickwork::ot::{Direction, Series, extension};
 use brickwork::random::{Rng, Seed};
 use brickwork::wire::{Channel, memory_pair};
 
-use crate::subjects::{Call, Subject, bits, secret, subject};
+use crate::subjects::{Subject, TimedCall, bits, secret, subject};
 
 const GATES: usize = 64;
 const BUCKET: usize = 4;
@@ -29,7 +29,7 @@ fn words(class: bool, symbols: usize, count: usize, rng: &mut Rng) -> Words {
 
 /// Runs both parties of a hash, and a further function for each party, on the two ends of a channel.
 fn parties<T: Send>(
-    parameters: &Parameters,
+    parameters: &HashParameters,
     rng: &mut Rng,
     sends: impl FnOnce(&mut Sender, &mut Channel) -> Result<(), Error> + Send,
     receives: impl FnOnce(&mut Receiver, &mut Channel) -> Result<T, Error>,
@@ -54,12 +54,12 @@ fn parties<T: Send>(
 }
 
 /// Returns a party that holds hashes.
-fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
+fn receiver(parameters: &HashParameters, rng: &mut Rng) -> Receiver {
     parties(parameters, rng, |_, _| Ok(()), |_, _| Ok(())).1
 }
 
 /// Returns the seeds of all symbols, and a function that reads words with given seeds.
-fn reader(parameters: &Parameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]) -> Words + use<>) {
+fn reader(parameters: &HashParameters, rng: &mut Rng) -> (Vec<Seed>, impl Fn(&[Seed]) -> Words + use<>) {
     let (sender, receiver, readable) = parties(
         parameters,
         rng,
@@ -103,7 +103,7 @@ struct Copies {
 const SLOTS: usize = 4;
 
 impl Copies {
-    fn new(level: &Level, rng: &mut Rng) -> Self {
+    fn new(level: &HashLevel, rng: &mut Rng) -> Self {
         let circuit = products();
         let receiver = receiver(&level.labels, rng);
         let hidden = level.labels.l() - level.labels.w();
@@ -118,14 +118,14 @@ impl Copies {
     }
 
     /// Makes a call that garbles, with labels and offsets of either class.
-    fn garble(self: &Rc<Self>, class: bool, rng: &mut Rng) -> Call<'static> {
+    fn garble(self: &Rc<Self>, class: bool, rng: &mut Rng) -> TimedCall<'static> {
         let copies = self.clone();
         let numbers: Vec<u32> = (0..(BUCKET * SLOTS) as u32).collect();
         let blocks =
             |count: usize, rng: &mut Rng| -> Vec<u128> { (0..count).map(|_| secret(class, rng)).collect() };
         let count = numbers.len();
         let short: Vec<u128> = blocks(count, rng).into_iter().map(|block| block | 1).collect();
-        let given = Given {
+        let given = GivenWords {
             offsets: (short.into(), words(class, self.symbols, count, rng)),
             inputs: blocks(count * self.inputs, rng).into(),
             outputs: words(class, self.symbols, count * self.outputs, rng),
@@ -137,7 +137,7 @@ impl Copies {
 
     /// Makes a call that evaluates, with input labels of either class; one copy of each bucket gives the
     /// other label, or the same.
-    fn evaluate(self: &Rc<Self>, class: bool, rng: &mut Rng) -> Call<'static> {
+    fn evaluate(self: &Rc<Self>, class: bool, rng: &mut Rng) -> TimedCall<'static> {
         let copies = self.clone();
         let numbers: Vec<u32> = (0..(BUCKET * SLOTS) as u32).collect();
         let (count, outputs) = (numbers.len(), self.outputs);
@@ -170,7 +170,7 @@ impl Copies {
                 |k| values_of(&values, k),
                 |at| (solderings[at][0], at as u8 & 1, solderings[at][1]),
             );
-            let mut recovery = Recovery::new(openings.count());
+            let mut recovery = DeltaKnowledge::new(openings.count());
             let mut given = Vec::with_capacity(SLOTS * outputs);
             let judged = translated.judge((BUCKET, outputs), &mut recovery, |_, _, short, kind| {
                 given.push((short, kind));
@@ -199,35 +199,35 @@ fn products() -> Circuit {
 /// buckets of gates or of copies with one label or with two.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
-    let level = Level::of(40).expect("a level");
-    let (code, symbols, blocks) = (Rc::new(Code::new(&level.labels)), level.labels.l(), level.blocks());
+    let level = HashLevel::of(40).expect("a level");
+    let (code, symbols, blocks) = (Rc::new(SymbolCode::new(&level.labels)), level.labels.l(), level.blocks());
     let compression: Rc<Unsent> = Rc::new(code.seeded_evaluation(&rng.seed(), COMPRESSED));
-    let garbling = Rc::new(Garbling::new(rng.block(), GATES, blocks));
+    let garbling = Rc::new(GateHashKeys::new(rng.block(), GATES, blocks));
 
     let (of_garbling, of_code, of_points) = (garbling.clone(), code.clone(), compression.clone());
-    let garble = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let garble = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (garbling, code, points) = (of_garbling.clone(), of_code.clone(), of_points.clone());
         let (offset, operands) = (words(class, symbols, 1, rng), words(class, symbols, 2 * GATES, rng));
-        let offset = Labels::new(&code, &points, offset);
+        let offset = CompressedLabels::new(&code, &points, offset);
         Box::new(move || {
-            let operands = Labels::new(&code, &points, operands);
+            let operands = CompressedLabels::new(&code, &points, operands);
             black_box(garbling.garble(0, &offset, &operands));
         })
     };
-    let evaluate = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let evaluate = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (garbling, code, points) = (garbling.clone(), code.clone(), compression.clone());
         let [left, right] = [(); 2].map(|()| words(class, symbols, GATES, rng));
         let (gates, rows) = ((0..GATES as u32).collect::<Vec<_>>(), Words::random(symbols, 2 * GATES, rng));
         Box::new(move || {
-            let [l, r] = [left, right].map(|labels| Labels::new(&code, &points, labels));
+            let [l, r] = [left, right].map(|labels| CompressedLabels::new(&code, &points, labels));
             let short: Vec<[u128; 2]> = l.short.iter().zip(&*r.short).map(|(&l, &r)| [l, r]).collect();
-            let (mut room, mut outputs) = (Room::default(), Words::zeros(symbols, GATES));
+            let (mut room, mut outputs) = (LabelBuffer::default(), Words::zeros(symbols, GATES));
             garbling.evaluate(&gates, &short, &rows, |k| k, (&mut room, outputs.data_mut()));
             add_lefts(&mut outputs, &l.wide, &short);
             black_box(outputs);
         })
     };
-    let choose = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let choose = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (mut labels, offset) = (Words::random(symbols, GATES, rng), Words::random(symbols, 1, rng));
         let bits = bits(class, GATES, rng);
         Box::new(move || {
@@ -238,7 +238,7 @@ pub fn subjects() -> Vec<Subject> {
     let receiver = Rc::new(receiver(&level.labels, &mut rng));
     let hidden = level.labels.l() - level.labels.w();
     let sight = Rc::new(receiver.sight(&receiver.code().seeded_evaluation(&rng.seed(), hidden)));
-    let judge = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let judge = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (receiver, sight) = (receiver.clone(), sight.clone());
         let offset = Words::random(symbols, 1, rng);
         let labels = Words::random(symbols, GATES, rng);
@@ -248,7 +248,7 @@ pub fn subjects() -> Vec<Subject> {
         (0..GATES).for_each(|k| results.add_to(BUCKET * k + 1, offset.word(0), u8::from(class)));
         Box::new(move || {
             let checks = Checks::new(&receiver, &hashed_offset).expect("an offset");
-            let mut recovery = Recovery::new(hidden);
+            let mut recovery = DeltaKnowledge::new(hidden);
             let (results, heads) = (sight.of(&results), sight.hashes(&outputs));
             let mut labels = sight.zeros(GATES);
             let judged = checks.judging(&sight).judge(
@@ -268,7 +268,7 @@ pub fn subjects() -> Vec<Subject> {
     let evaluate_copies = move |class: bool, rng: &mut Rng| evaluated.evaluate(class, rng);
     let (symbols_of_messages, before) = (level.permutations.n(), level.labels.n());
     let of_offset = Rc::new(all_seeds(symbols_of_messages, blocks, &mut rng));
-    let all_seeds = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let all_seeds = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (all, choices) = (of_offset.clone(), bits(class, symbols_of_messages, rng));
         let delta: Vec<u128> = (0..blocks).map(|_| secret(class, rng)).collect();
         Box::new(move || {
@@ -277,7 +277,7 @@ pub fn subjects() -> Vec<Subject> {
     };
     let (seeds, reader) = reader(&level.permutations, &mut rng);
     let reader = Rc::new(reader);
-    let read = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let read = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         // The seeds of class 1 are the right ones, as if the offset was known; the seeds of class 0 are
         // random.
         let others: Vec<Seed> = seeds.iter().map(|_| rng.seed()).collect();

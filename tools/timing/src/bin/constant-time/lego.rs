@@ -3,11 +3,11 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use brickwork::lego::timed::{Recovery, Vote};
+use brickwork::lego::timed::{TimedRecovery, Vote};
 use brickwork::pool::Pool;
 use brickwork::random::Rng;
 
-use crate::subjects::{Call, Subject, subject};
+use crate::subjects::{Subject, TimedCall, subject};
 
 const BUCKETS: usize = 64;
 
@@ -18,14 +18,14 @@ const INPUTS: usize = 9;
 /// Makes the subjects: buckets whose gates agree, or with a gate that gives the other label; labels of inputs
 /// with Δ, or with another offset.
 pub fn subjects() -> Vec<Subject> {
-    let judge = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let judge = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let mut vote = Vote::new(BUCKETS, SIZES, class, rng);
         Box::new(move || _ = black_box(vote.judge()))
     };
     let pool = Rc::new(Pool::new(1).expect("a thread"));
-    let recover = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let recover = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (pool, bits) = (pool.clone(), crate::subjects::bits(true, BUCKETS, rng));
-        let recovery = Recovery::new(&bits, INPUTS, class, rng);
+        let recovery = TimedRecovery::new(&bits, INPUTS, class, rng);
         Box::new(move || _ = black_box(pool.enter(|| recovery.recover())))
     };
     vec![

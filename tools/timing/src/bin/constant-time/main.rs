@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use brickwork::random::Rng;
 use brickwork_kernels::Kernel;
 use brickwork_timing::welch::{CERTAIN, Comparison, Times};
-use subjects::{Call, Subject};
+use subjects::{Subject, TimedCall};
 
 /// The number of calls that are prepared before they are timed.
 const BATCH: usize = 200;
@@ -33,7 +33,7 @@ fn measure(subject: &mut Subject, time: Duration) -> (usize, Comparison) {
     let mut rng = Rng::new("constant time").expect("the operating system has randomness");
     let (start, mut times, mut count) = (Instant::now(), Times::default(), 0);
     while start.elapsed() < time {
-        let calls: Vec<(bool, Call)> = (0..BATCH)
+        let calls: Vec<(bool, TimedCall)> = (0..BATCH)
             .map(|_| {
                 let class = rng.below(2) == 1;
                 (class, (subject.prepare)(class, &mut rng))

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use zeroize::Zeroizing;
 
 use brickwork::authenticator::{AuthenticatorKind, Hasher};
-use brickwork::commit::code::Code;
+use brickwork::commit::code::BinaryCode;
 use brickwork::commit::split;
 use brickwork::commit::{Claims, Lsb, Receiver as _, Sender as _};
 use brickwork::label::{Delta, Label};
@@ -17,11 +17,11 @@ use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream, memory_pair};
 use brickwork_kernels::{
-    Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, Wires, complete_tree, sum_where,
+    Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, WalkLabels, complete_tree, sum_where,
 };
 
 /// A call that is ready to be timed.
-pub type Call<'a> = Box<dyn FnOnce() + 'a>;
+pub type TimedCall<'a> = Box<dyn FnOnce() + 'a>;
 
 /// A function to time, with a secret of class 0, which is fixed, or of class 1, which is random.
 pub struct Subject {
@@ -30,11 +30,11 @@ pub struct Subject {
 }
 
 /// Makes a call with a secret of a class.
-pub type Prepare = Box<dyn FnMut(bool, &mut Rng) -> Call<'static>>;
+pub type Prepare = Box<dyn FnMut(bool, &mut Rng) -> TimedCall<'static>>;
 
 pub fn subject(
     name: impl Into<String>,
-    prepare: impl FnMut(bool, &mut Rng) -> Call<'static> + 'static,
+    prepare: impl FnMut(bool, &mut Rng) -> TimedCall<'static> + 'static,
 ) -> Subject {
     Subject { name: name.into(), prepare: Box::new(prepare) }
 }
@@ -111,14 +111,14 @@ const GATES: usize = 64;
 /// labels of either class, evaluation with labels of either class.
 pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
     let wires = move |class: bool, rng: &mut Rng, script: &GateList| {
-        let mut wires = Wires::new(script, lanes);
+        let mut wires = WalkLabels::new(script, lanes);
         for lane in 0..lanes {
             wires.set(ONE, lane, secret(class, rng) | 1);
             (1..17).for_each(|slot| wires.set(slot, lane, secret(class, rng)));
         }
         wires
     };
-    let garble = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let garble = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let script = script();
         let (mut wires, key) = (wires(class, rng, &script), [Aes128::with_kernel(kernel, rng.block())]);
         let mut tables = vec![vec![0u8; 32 * GATES]; lanes];
@@ -128,7 +128,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
             black_box(&tables);
         })
     };
-    let evaluate = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let evaluate = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let script = script();
         let (mut wires, key) = (wires(class, rng, &script), [Aes128::with_kernel(kernel, rng.block())]);
         let mut tables = vec![vec![0u8; 32 * GATES]; lanes];
@@ -146,7 +146,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
 /// Makes the subjects of wires, solderings and authenticators, with labels of either class.
 pub fn labels() -> Vec<Subject> {
     const COUNT: usize = 256;
-    let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let carry = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let wire = |rng: &mut Rng| GarblerWire { value: rng.label(), delta: rng.delta() };
         let (from, to) = (wire(rng), wire(rng));
         let (soldering, offsets) = (Soldering::new(from.value, to), from.delta.label() ^ to.delta.label());
@@ -157,7 +157,7 @@ pub fn labels() -> Vec<Subject> {
             }
         })
     };
-    let solder = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let solder = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let wire = |rng: &mut Rng| GarblerWire {
             value: Label::from_bits(secret(class, rng)),
             delta: Delta::new(secret(class, rng)),
@@ -169,7 +169,7 @@ pub fn labels() -> Vec<Subject> {
             }
         })
     };
-    let input = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let input = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let wire = GarblerWire { value: rng.label(), delta: rng.delta() };
         let bits = bits(class, COUNT, rng);
         Box::new(move || {
@@ -179,7 +179,7 @@ pub fn labels() -> Vec<Subject> {
         })
     };
     // The label of class 0 is accepted and that of class 1 refused, for both colours.
-    let accept = |class: bool, rng: &mut Rng, by_colour: bool| -> Call<'static> {
+    let accept = |class: bool, rng: &mut Rng, by_colour: bool| -> TimedCall<'static> {
         let hasher = Hasher::new(&[3; 32], AuthenticatorKind::Plain);
         let wires: Vec<(Label, Delta)> =
             (0..COUNT).map(|_| (rng.label().with_colour(0), rng.delta())).collect();
@@ -198,7 +198,7 @@ pub fn labels() -> Vec<Subject> {
             .collect();
         Box::new(move || drop(black_box(hasher.accepts(COUNT, |i| (authenticators[i], i as u64, labels[i])))))
     };
-    let make = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let make = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let hasher = Hasher::new(&[3; 32], AuthenticatorKind::Input);
         let deltas: Vec<Delta> = (0..COUNT).map(|_| Delta::new(secret(class, rng))).collect();
         Box::new(move || drop(black_box(hasher.false_labels(COUNT, |i| (i as u64, deltas[i])))))
@@ -275,14 +275,14 @@ fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let series = Series::new(&[1; 32], Direction::GarblerSends);
-    let sender = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let sender = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let delta = Delta::new(secret(class, rng));
         let mut sender = extension::Sender::new(&series, delta, &seeds(128, rng));
         let (rows, check) = (random_bytes(2048 * 3, rng), random_bytes(2064, rng));
         let mut channel = replay(&[(extension::msg::ROWS.0, &rows), (extension::msg::CHECK.0, &check)]);
         Box::new(move || assert!(sender.extend(&mut channel, 256).is_err(), "random rows pass the check"))
     };
-    let receiver = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let receiver = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
         let mut receiver = extension::Receiver::new(&series, &pairs).expect("randomness");
         let choices = bits(class, 256, rng);
@@ -292,7 +292,7 @@ pub fn protocols() -> Vec<Subject> {
         })
     };
     // The trees come from another party: completing the trees must take the same time for every offset, too.
-    let trees = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let trees = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let delta = Delta::new(secret(class, rng));
         let (seeds, setup) = (seeds(128, rng), random_bytes(4128, rng));
         let mut channel = replay(&[(softspoken::msg::TREES.0, &setup)]);
@@ -301,7 +301,7 @@ pub fn protocols() -> Vec<Subject> {
             assert!(refused, "random trees pass the check")
         })
     };
-    let folds = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let folds = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (mut sender, _) = grown(&series, secret(class, rng), rng);
         let (rows, check) = (random_bytes(31 * 16 * 3, rng), random_bytes(2064, rng));
         let mut channel = replay(&[(softspoken::msg::ROWS.0, &rows), (softspoken::msg::CHECK.0, &check)]);
@@ -311,7 +311,7 @@ pub fn protocols() -> Vec<Subject> {
             assert!(refused, "random rows pass the check")
         })
     };
-    let chosen = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let chosen = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (_, mut receiver) = grown(&series, rng.block(), rng);
         let choices = bits(class, 256, rng);
         let mut channel = replay(&[]);
@@ -320,7 +320,7 @@ pub fn protocols() -> Vec<Subject> {
         })
     };
     // The sender's message about trees is public; the path in each tree is secret.
-    let path = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let path = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let path = (secret(class, rng) >> 64) as usize % 1024;
         let (key, known) = (Aes128::new(rng.block()), (0..10).map(|_| rng.block()).collect::<Vec<u128>>());
         let (mut leaves, values) = (vec![0; 1024], (0..1024).map(|_| rng.block()).collect::<Vec<u128>>());
@@ -329,31 +329,31 @@ pub fn protocols() -> Vec<Subject> {
             let _ = black_box(sum_where(Kernel::best(), &leaves, &values));
         })
     };
-    let base_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let base_receiver = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
         let choices = bits(class, 2, rng);
         let mut rng = Rng::expand(&rng.seed(), "base OT");
         Box::new(move || drop(black_box(base::curve::Receiver::new(&instance, &choices, &mut rng, 1))))
     };
-    let lattice_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
+    let lattice_receiver = |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
         let choices = bits(class, 2, rng);
         let mut rng = Rng::expand(&rng.seed(), "base OT");
         Box::new(move || drop(black_box(base::lattice::Receiver::new(&instance, &choices, &mut rng, 1))))
     };
     let commit_sender = |rng: &mut Rng| {
-        let code = Code::for_security(40).expect("it is offered");
+        let code = BinaryCode::for_security(40).expect("it is offered");
         let pairs: Vec<[Seed; 2]> = (0..code.length()).map(|_| [rng.seed(), rng.seed()]).collect();
         split::Sender::new(code, &pairs, u64::MAX)
     };
     let values = |class: bool, rng: &mut Rng| -> Vec<Label> {
         (0..256).map(|_| Label::from_bits(secret(class, rng))).collect()
     };
-    let commit = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let commit = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (mut sender, values, mut channel) = (commit_sender(rng), values(class, rng), replay(&[]));
         Box::new(move || drop(black_box(sender.commit(&mut channel, &values).expect("nothing is received"))))
     };
-    let prove = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let prove = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let (mut sender, values) = (commit_sender(rng), values(class, rng));
         let mut channel = replay(&[(split::msg::SEED.0, &random_bytes(16, rng))]);
         let committed = sender.commit(&mut channel, &values).expect("nothing is received");
@@ -361,8 +361,8 @@ pub fn protocols() -> Vec<Subject> {
             sender.prove(&mut channel, &[(&committed).into()], &Claims::new()).expect("a seed is received")
         })
     };
-    let commit_receiver = move |class: bool, rng: &mut Rng| -> Call<'static> {
-        let code = Code::for_security(40).expect("it is offered");
+    let commit_receiver = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
+        let code = BinaryCode::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
         let mut commit_receiver =
             split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
@@ -372,8 +372,8 @@ pub fn protocols() -> Vec<Subject> {
             drop(black_box(commit_receiver.receive(&mut channel, 256).expect("any correction is taken")))
         })
     };
-    let verify = move |class: bool, rng: &mut Rng| -> Call<'static> {
-        let code = Code::for_security(40).expect("it is offered");
+    let verify = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
+        let code = BinaryCode::for_security(40).expect("it is offered");
         let watch = bits(class, code.length(), rng);
         let mut commit_receiver =
             split::Receiver::new(code, &seeds(code.length(), rng), &watch, u64::MAX).expect("randomness");
@@ -410,13 +410,13 @@ pub fn protocols() -> Vec<Subject> {
 pub fn keys() -> Vec<Subject> {
     // Both classes of a subject are made alike, so that the caches are equally warm.
     let fixed_hex = "5e".repeat(32);
-    let hex = move |class: bool, rng: &mut Rng| -> Call<'static> {
+    let hex = move |class: bool, rng: &mut Rng| -> TimedCall<'static> {
         let fresh = [rng.block(), rng.block()].map(|block| format!("{block:032x}")).concat();
         let text = [&fixed_hex, &fresh][usize::from(class)].clone();
         Box::new(move || drop(black_box(StoreKey::from_hex(&text).expect("64 digits"))))
     };
     let (_, fixed) = Identity::generate().expect("randomness");
-    let pem = move |class: bool, _: &mut Rng| -> Call<'static> {
+    let pem = move |class: bool, _: &mut Rng| -> TimedCall<'static> {
         let (_, fresh) = Identity::generate().expect("randomness");
         let text = Zeroizing::new(if class { fresh.to_string() } else { fixed.to_string() });
         Box::new(move || drop(black_box(Identity::from_pem(&text).expect("a key"))))

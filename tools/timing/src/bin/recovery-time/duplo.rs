@@ -8,15 +8,15 @@ use brickwork::duplo::adversary::harness::{SEED, chosen, small};
 use brickwork::duplo::adversary::{Hooks, Point, StateHook, evaluator, garbler};
 use brickwork::random::Rng;
 
-use crate::session::{self, Session};
+use crate::session::{self, TimedSessions};
 
 /// Returns the sessions of AES-128 in buckets of three: honest ones, and sessions with a bad copy.
-pub fn session(program: &Arc<Program>) -> Session {
+pub fn session(program: &Arc<Program>) -> TimedSessions {
     let parameters = small(program, [3, 2], [3, 2], [3, 2]);
     let outputs = program.components()[0].circuit.outputs().len();
     let lie = 16 * outputs * chosen(parameters.components[0])[1];
     let program = program.clone();
-    Session {
+    TimedSessions {
         about: "AES-128 by DUPLO, buckets of 3".into(),
         cheats: vec!["one copy lies"],
         play: Box::new(move |cheat, rng| one(&program, &parameters, cheat.map(|_| lie), rng)),

@@ -6,7 +6,7 @@ use brickwork::circuit::Program;
 use brickwork::lego::adversary::{Bucketings, Hooks, Point, SEED, StateHook, chosen, evaluator, garbler};
 use brickwork::random::Rng;
 
-use crate::session::{self, Session};
+use crate::session::{self, TimedSessions};
 
 /// LEGO's buckets for the 6 400 gates of AES-128 and s = 40, or nearly so.
 const CUTS: Bucketings = Bucketings { gates: [5, 8256], authenticators: [4, 8256], inputs: [5, 64] };
@@ -15,13 +15,13 @@ const CUTS: Bucketings = Bucketings { gates: [5, 8256], authenticators: [4, 8256
 const MANY: usize = 300;
 
 /// Returns the sessions of AES-128: honest ones, and sessions with bad gates.
-pub fn session(program: &Arc<Program>) -> Session {
+pub fn session(program: &Arc<Program>) -> TimedSessions {
     let [beta, opened] = CUTS.gates;
     let gates = chosen(program.and_gates() as u32, [beta, opened]);
     // The second gate of each bucket is bad.
     let bad: Vec<usize> = gates.chunks(beta as usize).take(MANY).map(|bucket| bucket[1]).collect();
     let program = program.clone();
-    Session {
+    TimedSessions {
         about: "AES-128 by LEGO, buckets of 5 gates and 4 wire authenticators".into(),
         cheats: vec!["one gate lies", "gates of 300 buckets lie"],
         play: Box::new(move |cheat, rng| {

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use brickwork::circuit::library;
 use brickwork::random::Rng;
 use brickwork_timing::welch::{CERTAIN, Comparison, Times};
-use session::Session;
+use session::TimedSessions;
 
 /// The first runs, which warm up caches.
 const COLD: usize = 10;
 
 /// Plays so many sessions of each kind. Returns whether no times differ for certain.
-fn compare(Session { about, cheats, play }: &Session, runs: usize, rng: &mut Rng) -> bool {
+fn compare(TimedSessions { about, cheats, play }: &TimedSessions, runs: usize, rng: &mut Rng) -> bool {
     let mut times: Vec<Times> = cheats.iter().map(|_| Times::default()).collect();
     let all = runs * (1 + cheats.len()) / 2;
     for run in 0..COLD + all {

@@ -6,19 +6,19 @@ use std::time::Instant;
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::random::Rng;
-use brickwork::session::Job;
+use brickwork::session::AgreedJob;
 use brickwork::wire::{Channel, memory_pair};
 
 /// Plays an honest session, or the cheat of this number. Returns the time at the garbler, in nanoseconds, and
 /// whether the evaluator recovered.
-pub type Play = dyn Fn(Option<usize>, &mut Rng) -> (f64, bool);
+pub type TimedPlay = dyn Fn(Option<usize>, &mut Rng) -> (f64, bool);
 
 /// Sessions of one protocol.
-pub struct Session {
+pub struct TimedSessions {
     pub about: String,
     /// The cheats that make the evaluator recover.
     pub cheats: Vec<&'static str>,
-    pub play: Box<Play>,
+    pub play: Box<TimedPlay>,
 }
 
 /// Runs both parties on random inputs. Returns the time from the garbler's last message to its end, in
@@ -26,10 +26,10 @@ pub struct Session {
 pub fn timed(
     program: &Arc<Program>,
     rng: &mut Rng,
-    garbler: impl FnOnce(Channel, &Job, &[bool]) -> Result<(), Error> + Send,
-    evaluator: impl FnOnce(Channel, &Job, &[bool]) -> Result<bool, Error>,
+    garbler: impl FnOnce(Channel, &AgreedJob, &[bool]) -> Result<(), Error> + Send,
+    evaluator: impl FnOnce(Channel, &AgreedJob, &[bool]) -> Result<bool, Error>,
 ) -> (f64, bool) {
-    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let [x, y] = [Party::Garbler, Party::Evaluator]
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let (mut left, right) = memory_pair();
