@@ -47,7 +47,7 @@ pub fn package(place: &str) -> String {
 const ROUNDS: usize = 40;
 
 /// Test programs with all mutants that compile.
-pub struct Built {
+pub struct BuiltTests {
     pub programs: Vec<PathBuf>,
     /// The working folder of the programs.
     pub directory: PathBuf,
@@ -57,7 +57,7 @@ pub struct Built {
 
 /// Weaves the mutants into a copy of the workspace and compiles the copy, without the mutants that do not
 /// compile.
-pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) -> Result<Built, String> {
+pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) -> Result<BuiltTests, String> {
     let tree = work.join("tree");
     let known = Unviable::read(root, work);
     let mut unviable: HashMap<usize, String> = mutants
@@ -71,7 +71,7 @@ pub fn build(root: &Path, work: &Path, packages: &[&str], mutants: &[Mutant]) ->
         if finished {
             let directory = tree.join("crates/brickwork");
             known.write(unviable.iter().map(|(number, why)| (&mutants[*number], why.as_str())))?;
-            return Ok(Built { programs: programs(&messages), directory, unviable });
+            return Ok(BuiltTests { programs: programs(&messages), directory, unviable });
         }
         let before = unviable.len();
         let mut unexplained = String::new();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::build::Built;
+use super::build::BuiltTests;
 use super::watch::{TICK, TestCost, WatchedProcess};
 
 /// The limits of a test program's memory and files, in KiB, because a mutant may use any amount.
@@ -89,7 +89,7 @@ impl Drop for Bench {
 }
 
 impl Trials {
-    fn new(built: &Built) -> Self {
+    fn new(built: &BuiltTests) -> Self {
         Trials {
             directory: built.directory.clone(),
             tests: Vec::new(),
@@ -101,7 +101,7 @@ impl Trials {
 
     /// Runs every test by itself without a mutant, to find the mutants that it reaches; results of unchanged
     /// programs are kept.
-    pub fn prepare(built: &Built, work: &Path, benches: &[Bench]) -> Result<Self, String> {
+    pub fn prepare(built: &BuiltTests, work: &Path, benches: &[Bench]) -> Result<Self, String> {
         let kept = work.join("met.txt");
         if let Some(trials) = Self::read(built, &std::fs::read_to_string(&kept).unwrap_or_default()) {
             return Ok(trials);
@@ -154,7 +154,7 @@ impl Trials {
     }
 
     /// Returns the stored results, if they belong to these programs.
-    fn read(built: &Built, kept: &str) -> Option<Self> {
+    fn read(built: &BuiltTests, kept: &str) -> Option<Self> {
         let mut lines = kept.lines();
         if lines.next()? != stamp(built).ok()? {
             return None;
@@ -326,7 +326,7 @@ fn module_of(file: &str) -> String {
 }
 
 /// Returns a text that changes when one of the programs changes.
-fn stamp(built: &Built) -> Result<String, String> {
+fn stamp(built: &BuiltTests) -> Result<String, String> {
     let of = |program: &PathBuf| {
         let about = program.metadata().map_err(|e| format!("{}: {e}", program.display()))?;
         Ok(format!("{} {} {:?}", program.display(), about.len(), about.modified()))
