@@ -6,46 +6,10 @@
 // No documentation of this library is made: only the programs of the project use it.
 #![allow(missing_docs)]
 
-mod arguments;
-mod assemble;
-mod audit;
-mod bench;
-mod beside;
-mod child;
-mod cluster;
 mod commands;
-mod compile;
-mod demo_cheat;
-mod doctor;
-mod examples;
-mod failure;
-mod files;
-mod garble;
-mod info;
-mod keygen;
-mod maker;
-mod manual;
-mod outcome;
-mod page;
-#[doc(hidden)]
-pub mod parsers;
-mod party;
-mod plan;
-mod preprocess;
-mod programs;
-mod progress;
-mod report;
-
-mod run;
+mod flags;
+mod render;
 mod serve;
-mod session;
-mod simulate;
-mod source;
-mod stock;
-mod store;
-mod terminal;
-mod trail;
-mod worker;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -58,30 +22,32 @@ use tracing::Level;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
 
 use commands::{Cli, Command, LogFormat, Versions};
-use failure::Failure;
-use report::Report;
-use terminal::print;
+use render::failure::Failure;
+use render::report::Report;
+use render::terminal::print;
 
 #[doc(hidden)]
 pub use brickwork::engine::machine::keep as keep_constants;
+#[doc(hidden)]
+pub use flags::parsers;
 
 /// The parts that `brickwork-bench` shares with the command: flags, results, and runs in processes.
 #[doc(hidden)]
 pub mod parts {
-    pub use crate::arguments::{
+    pub use crate::commands::run::in_processes;
+    pub use crate::commands::{Cli, Started};
+    pub use crate::execute_with;
+    pub use crate::flags::arguments::{
         CutArguments, ExecutionsFlag, LinkArguments, ParameterArguments, ProgramArguments, ProtocolFlags,
         ResourceFlags, security,
     };
-    pub use crate::commands::{Cli, Started};
-    pub use crate::execute_with;
-    pub use crate::failure::Failure;
-    pub use crate::outcome::promise_text;
-    pub use crate::page::PageArguments;
-    pub use crate::report::Report;
-    pub use crate::run::in_processes;
+    pub use crate::flags::page::PageArguments;
+    pub use crate::render::failure::Failure;
+    pub use crate::render::outcome::promise_text;
+    pub use crate::render::report::Report;
 
     pub mod programs {
-        pub use crate::programs::{circuit, program};
+        pub use crate::commands::programs::{circuit, program};
     }
 }
 
@@ -109,10 +75,10 @@ pub fn execute_with<C: Subcommand>(
         }
         Err(e) => {
             let json = json_is_asked();
-            if !json && !failure::is_special(&e) {
+            if !json && !render::failure::is_special(&e) {
                 // clap prints its own message with colours.
                 let _ = e.print();
-                return ExitCode::from(failure::code::USAGE.exit_code());
+                return ExitCode::from(render::failure::code::USAGE.exit_code());
             }
             return fail(Failure::from(e), json);
         }
@@ -169,40 +135,40 @@ fn survive_limits_of_files() {
 
 fn execute(cli: &Cli) -> Result<Report, Failure> {
     match &cli.command {
-        Command::Compile(command) => compile::run(command),
-        Command::Assemble(command) => assemble::run(command),
-        Command::Examples(command) => examples::run(command),
-        Command::Info(command) => info::run(command),
-        Command::Keygen(command) => keygen::run(command, cli.quiet),
-        Command::Simulate(command) => simulate::run(command),
-        Command::Run(command) => run::run(command, cli.quiet),
-        Command::Garbler(command) => party::run(Party::Garbler, command, None, cli.quiet),
+        Command::Compile(command) => commands::compile::run(command),
+        Command::Assemble(command) => commands::assemble::run(command),
+        Command::Examples(command) => commands::examples::run(command),
+        Command::Info(command) => commands::info::run(command),
+        Command::Keygen(command) => commands::keygen::run(command, cli.quiet),
+        Command::Simulate(command) => commands::simulate::run(command),
+        Command::Run(command) => commands::run::run(command, cli.quiet),
+        Command::Garbler(command) => commands::party::run(Party::Garbler, command, None, cli.quiet),
         Command::Evaluator(command) => command.run(cli.quiet),
-        Command::Preprocess(command) => preprocess::run(command, cli.quiet),
-        Command::Maker(command) => maker::run(command, cli.quiet),
-        Command::Session(command) => session::run(command, cli.quiet),
+        Command::Preprocess(command) => commands::preprocess::run(command, cli.quiet),
+        Command::Maker(command) => commands::maker::run(command, cli.quiet),
+        Command::Session(command) => commands::session::run(command, cli.quiet),
         Command::Serve(command) => serve::run(command, cli.quiet),
         Command::Request(command) => serve::request::run(command),
-        Command::Cluster(command) => cluster::run(command, cli.quiet),
+        Command::Cluster(command) => commands::cluster::run(command, cli.quiet),
         Command::Started(process) => process.run(cli.quiet),
-        Command::Stock(command) => stock::run(command),
-        Command::DemoCheat(command) => Err(demo_cheat::run(command, cli.json)),
-        Command::Doctor(command) => doctor::run(command, cli.quiet),
-        Command::Plan(command) => plan::run(command, cli.quiet),
-        Command::Bench(command) => Err(bench::run(command, cli.flags())),
+        Command::Stock(command) => commands::stock::run(command),
+        Command::DemoCheat(command) => Err(commands::demo_cheat::run(command, cli.json)),
+        Command::Doctor(command) => commands::doctor::run(command, cli.quiet),
+        Command::Plan(command) => commands::plan::run(command, cli.quiet),
+        Command::Bench(command) => Err(commands::bench::run(command, cli.flags())),
         Command::Garble(command) => command.run(),
         Command::GarbledInputs(command) => command.run(),
         Command::EvaluateGarbled(command) => command.run(),
         Command::DecodeGarbled(command) => command.run(),
-        Command::Completions(command) => manual::completions(command, <Cli>::command()),
-        Command::Man(command) => manual::manual(command, <Cli>::command()),
+        Command::Completions(command) => commands::manual::completions(command, <Cli>::command()),
+        Command::Man(command) => commands::manual::manual(command, <Cli>::command()),
     }
 }
 
 /// Starts the log: warnings, for example about refused connections, go to stderr. If there is a log file, it
 /// gets the warnings and the other events of a listener. Each line has its time; only terminals get colours.
 fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), Failure> {
-    terminal::be_quiet(quiet);
+    render::terminal::be_quiet(quiet);
     let level = if quiet { Level::ERROR } else { Level::WARN };
     let stderr = std::io::stderr.with_max_level(level);
     let (lowest, colours, writer) = match file {

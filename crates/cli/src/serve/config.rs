@@ -14,10 +14,10 @@ use brickwork_kernels::{Erasing, SecretBlocks};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
-use crate::report::{bytes, hex, plural};
-use crate::trail::NamedProgram;
-use crate::{files, programs};
+use super::trail::NamedProgram;
+use crate::commands::{files, programs};
+use crate::render::failure::Failure;
+use crate::render::report::{bytes, hex, plural};
 use brickwork::resources;
 
 /// The content of the configuration file.
@@ -194,7 +194,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
             file.http
         )));
     }
-    crate::arguments::security(&file.security.to_string())
+    crate::flags::arguments::security(&file.security.to_string())
         .map_err(|why| wrong(format!("security: {why}")))?;
     let limits = file.limits;
     let counts = [limits.waiting, limits.connections, limits.request_bytes];
@@ -207,7 +207,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     if seconds.iter().any(|&seconds| seconds > MAX_SECONDS) {
         return Err(wrong(format!("a limit of time may be at most {MAX_SECONDS} seconds")));
     }
-    let memory = limits.memory.as_deref().map(crate::arguments::size).transpose();
+    let memory = limits.memory.as_deref().map(crate::flags::arguments::size).transpose();
     let memory = memory.map_err(|why| wrong(format!("memory: {why}")))?.or_else(resources::available_bytes);
     let mut all = BTreeMap::new();
     for entry in file.program {

@@ -23,10 +23,10 @@ use super::budget::{BudgetBook, BudgetSpent, HOUR, now};
 use super::config::{Allowed, Config};
 use super::figures::Figures;
 use super::results::{FoundRun, Results, Which};
-use crate::failure::Failure;
-use crate::files;
-use crate::report::hex;
-use crate::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent};
+use super::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent};
+use crate::commands::files;
+use crate::render::failure::Failure;
+use crate::render::report::hex;
 
 /// The reason why a party does not run a requested program, or does not run it yet. Parties send each other
 /// only these reasons, and no text that a user would see.
@@ -902,7 +902,7 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::serve::config::RequestLimits;
-    use crate::trail::{Common, PeerName};
+    use crate::serve::trail::{Common, PeerName};
     use brickwork::Security;
     use brickwork::circuit::library;
     use brickwork::session::TABLE_MEMORY;

@@ -32,8 +32,8 @@ use super::config::{Allowed, PeerRoute};
 use super::desk::{AGAIN, Desk, DeskAnswer, RequestRefusal, Running, Why};
 use super::rate::RateLimit;
 use super::results::Which;
-use crate::report::hex;
-use crate::trail::{Asker, EventKind, EventOutcome, TrailEvent};
+use super::trail::{Asker, EventKind, EventOutcome, TrailEvent};
+use crate::render::report::hex;
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);

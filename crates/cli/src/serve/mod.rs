@@ -11,6 +11,7 @@ mod page;
 mod rate;
 pub mod request;
 mod results;
+mod trail;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,11 @@ use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::failure::Failure;
-use crate::files;
-use crate::report::Report;
-use crate::store::{KeyArguments, MaxAge};
-use crate::trail::{Common, EventKind, EventOutcome, PeerName, Trail, TrailEvent};
+use self::trail::{Common, EventKind, EventOutcome, PeerName, Trail, TrailEvent};
+use crate::commands::files;
+use crate::flags::store::{KeyArguments, MaxAge};
+use crate::render::failure::Failure;
+use crate::render::report::Report;
 use budget::BudgetBook;
 use desk::Desk;
 use lines::PeerRoutes;
@@ -208,7 +209,7 @@ pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
                 desk.config().programs.values().map(|allowed| allowed.name.clone()).collect::<Vec<_>>();
             let (runs, bytes) = desk.figures.totals(programs.into_iter());
             let json = json!({ "role": files::role(fixed.party), "runs": runs, "line_bytes": bytes });
-            Ok(Report::new(json, format!("ran {}\n", crate::report::plural(runs, "program"))))
+            Ok(Report::new(json, format!("ran {}\n", crate::render::report::plural(runs, "program"))))
         }
     }
 }

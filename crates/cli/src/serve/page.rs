@@ -8,8 +8,8 @@ use brickwork::session::stock::inventory::inventory;
 use brickwork_report::html::escaped;
 
 use super::desk::Desk;
-use crate::files;
-use crate::report::{bytes, hex, plural, thousands};
+use crate::commands::files;
+use crate::render::report::{bytes, hex, plural, thousands};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }

@@ -13,9 +13,9 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 
 use super::config;
-use crate::failure::Failure;
-use crate::files;
-use crate::report::Report;
+use crate::commands::files;
+use crate::render::failure::Failure;
+use crate::render::report::Report;
 use brickwork::system;
 
 /// Ask a service on this machine for a run

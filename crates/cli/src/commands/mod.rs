@@ -1,0 +1,186 @@
+//! The command line: all commands and the flags of every command.
+
+pub mod assemble;
+pub mod bench;
+pub mod beside;
+pub mod child;
+pub mod cluster;
+pub mod compile;
+pub mod demo_cheat;
+pub mod doctor;
+pub mod examples;
+pub mod files;
+pub mod garble;
+pub mod info;
+pub mod keygen;
+pub mod maker;
+pub mod manual;
+pub mod party;
+pub mod plan;
+pub mod preprocess;
+pub mod programs;
+pub mod run;
+pub mod session;
+pub mod simulate;
+pub mod stock;
+pub mod worker;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use crate::render::failure::{self, Failure};
+use crate::render::report::Report;
+use crate::serve;
+
+/// The text of `--version`. If Cargo builds this program together with the adversary's, it also compiles the
+/// hooks for a cheater into this one.
+const VERSION: &str = match brickwork::HAS_HOOKS {
+    false => env!("CARGO_PKG_VERSION"),
+    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
+};
+
+/// The versions that `--version --json` prints. Two parties whose numbers differ may refuse each other.
+#[derive(Serialize)]
+pub struct Versions {
+    version: &'static str,
+    /// The commit from which the command was built, if `BRICKWORK_COMMIT` was set for the compiler.
+    commit: Option<&'static str>,
+    hooks: bool,
+    /// The version of the protocols' messages.
+    protocol: u32,
+    transport: u16,
+    formats: Formats,
+}
+
+/// Versions of files.
+#[derive(Serialize)]
+struct Formats {
+    program: u8,
+    store: u32,
+    garbling: u8,
+    ledger: u8,
+}
+
+impl Versions {
+    /// The versions of this build.
+    pub const HERE: Versions = Versions {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: option_env!("BRICKWORK_COMMIT"),
+        hooks: brickwork::HAS_HOOKS,
+        protocol: brickwork::session::PROTOCOL_VERSION,
+        transport: brickwork::wire::tls::VERSION,
+        formats: Formats {
+            program: brickwork::circuit::FILE_VERSION,
+            store: brickwork::stock::FORMAT_VERSION,
+            garbling: brickwork::justgarble::files::VERSION,
+            ledger: brickwork::jobs::book::FILE_VERSION,
+        },
+    };
+}
+
+/// Secure two-party computation from garbled components.
+///
+/// Two parties who do not trust each other compute a function of their private inputs; neither learns more
+/// than its own output.
+#[derive(Parser)]
+#[command(
+    name = "brickwork",
+    version = VERSION,
+    max_term_width = 100,
+    after_long_help = failure::codes_text()
+)]
+pub struct Cli<C: Subcommand = Command> {
+    /// Print one JSON object on stdout, also for errors
+    #[arg(long, global = true, display_order = 100)]
+    pub json: bool,
+    /// Print no progress, no warnings and no tables of phases
+    #[arg(long, global = true, display_order = 100)]
+    pub quiet: bool,
+    /// Also append warnings, and the events of a listener, to this file
+    #[arg(long, global = true, display_order = 100, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// The form of log lines, also on stderr: text for people, json for programs
+    #[arg(long, global = true, display_order = 100, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+    #[command(subcommand)]
+    pub command: C,
+}
+
+impl<C: Subcommand> Cli<C> {
+    /// Returns the flags before the command, for another program that has them, too.
+    pub fn flags(&self) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = Vec::new();
+        flags.extend(self.json.then(|| "--json".into()));
+        flags.extend(self.quiet.then(|| "--quiet".into()));
+        if let Some(log) = &self.log {
+            flags.extend(["--log".into(), log.into()]);
+        }
+        if self.log_format == LogFormat::Json {
+            flags.push("--log-format=json".into());
+        }
+        flags
+    }
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Compile(compile::CompileFlags),
+    Assemble(assemble::AssembleFlags),
+    Examples(examples::ExamplesFlags),
+    Info(info::InfoFlags),
+    Simulate(simulate::SimulateFlags),
+    Keygen(keygen::KeygenFlags),
+    Run(run::RunFlags),
+    /// Garble: the first party of a computation
+    Garbler(party::PartyFlags),
+    /// Evaluate: the second party of a computation
+    Evaluator(party::EvaluatorArguments),
+    Session(session::SessionFlags),
+    Serve(serve::ServeFlags),
+    Request(serve::request::RequestFlags),
+    Cluster(cluster::ClusterFlags),
+    #[command(flatten)]
+    Started(Started),
+    Preprocess(preprocess::PreprocessFlags),
+    Maker(maker::MakerFlags),
+    Stock(stock::StockFlags),
+    DemoCheat(demo_cheat::DemoCheatFlags),
+    Doctor(doctor::DoctorFlags),
+    Plan(plan::PlanFlags),
+    Bench(bench::BenchFlags),
+    Garble(garble::GarbleCommand),
+    GarbledInputs(garble::TokensCommand),
+    EvaluateGarbled(garble::EvaluateCommand),
+    DecodeGarbled(garble::Decode),
+    Completions(manual::Completions),
+    Man(manual::Manual),
+}
+
+/// The processes that commands start of their own program.
+#[derive(Subcommand)]
+pub enum Started {
+    /// A party of `brickwork run`
+    #[command(name = child::COMMAND, hide = true)]
+    Child,
+    Worker(worker::WorkerFlags),
+}
+
+impl Started {
+    /// Runs the process.
+    pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
+        match self {
+            Started::Child => child::run(quiet),
+            Started::Worker(_) => worker::run(),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Results, errors and progress in text and JSON.
+
+pub mod failure;
+pub mod outcome;
+pub mod progress;
+pub mod report;
+pub mod terminal;
