@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
 use brickwork::circuit::Party;
-use brickwork::session::{TABLE_MEMORY, Terms};
-use brickwork::stock::{EpochEntry, Store, StoreKey};
+use brickwork::disk::{EpochEntry, Store, StoreKey};
+use brickwork::protocol::{TABLE_MEMORY, Terms};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 

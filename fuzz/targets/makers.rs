@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use brickwork::circuit::Party;
-use brickwork::session::stock::makers::{HomeMaker, heard, said_again, told_again};
-use brickwork::stock::{
+use brickwork::disk::{
     Epoch, EpochEntry, EpochId, EpochSecrets, FillStep, Ranges, Store, StoreKey, number_of,
 };
+use brickwork::protocol::stock::makers::{HomeMaker, heard, said_again, told_again};
 use brickwork::wire::{Channel, Stream};
 use brickwork::{ProtocolError as Error, Security};
 
@@ -61,7 +61,7 @@ static STORE: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {
         max_age: u64::MAX,
         fixed: 0,
         early: 0,
-        counted: brickwork::stock::Counted::Nothing,
+        counted: brickwork::disk::Counted::Nothing,
     };
     store.begin(&EPOCH, &epoch, &EpochSecrets::fixed(b"secrets")).expect("an epoch");
     drop(store);

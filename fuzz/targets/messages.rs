@@ -7,11 +7,11 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, LazyLock};
 
 use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::disk::{EpochEntry, EpochState, EpochVerdict};
 use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::duplo::adversary::parsers;
 use brickwork::ot;
-use brickwork::session::{GREETING_BYTES, TABLE_MEMORY, Terms};
-use brickwork::stock::{EpochEntry, EpochState, EpochVerdict};
+use brickwork::protocol::{GREETING_BYTES, TABLE_MEMORY, Terms};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Malformed, ProtocolError as Error, Security};
 
@@ -98,7 +98,7 @@ fn coordinators(leads: bool, data: &[u8]) -> bool {
 /// what a party with stock means to do.
 fn again(leads: bool, data: &[u8]) -> bool {
     use brickwork::jobs::control::hello_again;
-    use brickwork::session::stock::intent_again;
+    use brickwork::protocol::stock::intent_again;
     let once = match leads {
         true => data.try_into().ok().and_then(hello_again).map(Vec::from),
         false => intent_again(data),

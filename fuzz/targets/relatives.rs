@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock};
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::ands;
 use brickwork::jimu::Unit;
-use brickwork::session::stock::Lacking;
-use brickwork::session::{AgreedJob, TABLE_MEMORY, Unobserved};
+use brickwork::protocol::stock::Lacking;
+use brickwork::protocol::{AgreedJob, TABLE_MEMORY, Unobserved};
 use brickwork::{ProtocolError as Error, compgc, jimu, lego, semi_honest};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};

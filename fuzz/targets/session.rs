@@ -13,7 +13,7 @@ use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
 use brickwork::duplo::{Lacking, Parameters, Request};
 use brickwork::ot::Cot;
-use brickwork::session::{AgreedJob, TABLE_MEMORY, Unobserved};
+use brickwork::protocol::{AgreedJob, TABLE_MEMORY, Unobserved};
 
 use super::altered::{Edits, IDENTITIES, Stores, TERMS, both, open};
 

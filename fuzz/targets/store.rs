@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 
 use brickwork::Security;
 use brickwork::circuit::{Component, Party};
-use brickwork::duplo::adversary::harness::pair;
-use brickwork::duplo::adversary::parsers;
-use brickwork::stock::{
+use brickwork::disk::{
     Batch, Chain, Epoch, EpochEntry, EpochId, EpochSecrets, FillStep, Store, StoreKey, serial,
 };
+use brickwork::duplo::adversary::harness::pair;
+use brickwork::duplo::adversary::parsers;
 use zeroize::Zeroizing;
 
 /// Reads altered bytes; the first byte selects their type: 0 to 3 a record of this kind, 4 a session's
@@ -74,7 +74,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         max_age: u64::MAX,
         fixed: 0,
         early: 0,
-        counted: brickwork::stock::Counted::Nothing,
+        counted: brickwork::disk::Counted::Nothing,
     };
     store.begin(&EPOCH, &epoch, &EpochSecrets::fixed(SECRETS)).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");

@@ -4,8 +4,8 @@
 #![allow(dead_code)]
 
 use brickwork::circuit::{Port, Type, value};
+use brickwork::disk::StoreKey;
 use brickwork::reading;
-use brickwork::stock::StoreKey;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_cli::parsers;
 

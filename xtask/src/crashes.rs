@@ -16,7 +16,7 @@ struct Run {
 const RUNS: [Run; 6] = [
     Run {
         what: "log and store: models, every change, every bit",
-        arguments: &["-p", "brickwork-stock", "--lib"],
+        arguments: &["-p", "brickwork-store", "--lib"],
         variable: "BRICKWORK_ALL_FLIPS",
     },
     Run {
@@ -36,7 +36,7 @@ const RUNS: [Run; 6] = [
     },
     Run {
         what: "a step of stock cut at every byte",
-        arguments: &["-p", "brickwork-session", "--lib", "row_04_a_cut_at_any_byte"],
+        arguments: &["-p", "brickwork-protocol", "--lib", "row_04_a_cut_at_any_byte"],
         variable: "BRICKWORK_EVERY_BYTE",
     },
     Run {

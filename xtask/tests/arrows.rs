@@ -385,7 +385,7 @@ fn the_session_names_no_protocol() {
         .flat_map(|name| [name.replace('-', "_"), name])
         .collect();
     assert!(protocols.len() > 10 && protocols.contains(&"semi_honest".into()), "{protocols:?}");
-    let (mut seen, mut open) = (0, vec![root.join("crates/session/src")]);
+    let (mut seen, mut open) = (0, vec![root.join("crates/protocol/src")]);
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(

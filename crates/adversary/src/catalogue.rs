@@ -16,8 +16,8 @@ use brickwork::duplo::adversary::harness::{
 };
 use brickwork::duplo::msg;
 use brickwork::ot::{BASE_OT, extension};
+use brickwork::protocol::msg::HELLO;
 use brickwork::random::Rng;
-use brickwork::session::msg::HELLO;
 
 use crate::sampler::{choose, exact};
 pub use attacks::Attack;

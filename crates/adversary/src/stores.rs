@@ -14,14 +14,14 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::disk::{DiskChange, EpochEntry, Faults, NoFaults, Store, StoreKey};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{self, HonestEnding, SEED, chosen, known, stock_bucketing, toy};
 use brickwork::duplo::adversary::{Hooks, Point, stocked};
 use brickwork::duplo::{Lacking, Request, msg};
+use brickwork::protocol::msg::{HELLO, NEXT};
+use brickwork::protocol::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::random::Rng;
-use brickwork::session::msg::{HELLO, NEXT};
-use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{DiskChange, EpochEntry, Faults, NoFaults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream, Tag};
 use brickwork::{ProtocolError as Error, Security};
 use tempfile::TempDir;

@@ -3,11 +3,11 @@
 //! one after the other, at every moment that the scheduler allows. The model uses the real [`EpochState`] of a
 //! log.
 //!
-//! `stock::model` searches more (filling, old copies of a folder); here loom chooses the interleavings.
+//! `store::model` searches more (filling, old copies of a folder); here loom chooses the interleavings.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use brickwork::stock::{
+use brickwork::disk::{
     Acquaintance, EpochEntry, EpochId, EpochReport, EpochState, EpochVerdict, FillStep, LogHead, PairId,
     StorePairing, serial,
 };

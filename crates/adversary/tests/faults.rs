@@ -17,7 +17,7 @@ use brickwork::duplo::Report;
 use brickwork::duplo::adversary::harness::{ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::{Parameters, msg};
-use brickwork::session::AgreedJob;
+use brickwork::protocol::AgreedJob;
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 
 /// If this variable is set, the connection is cut at every byte.
@@ -173,7 +173,7 @@ fn told(bytes: Vec<u8>) -> Error {
         let mut answer = Vec::new();
         let _ = b.read_to_end(&mut answer);
     });
-    let error = brickwork::duplo::evaluator(channel, &job, &[true], brickwork::session::Unobserved)
+    let error = brickwork::duplo::evaluator(channel, &job, &[true], brickwork::protocol::Unobserved)
         .expect_err("no session");
     speaker.join().unwrap();
     error

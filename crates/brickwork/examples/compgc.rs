@@ -13,8 +13,8 @@ use brickwork::circuit::library::compgc::{aes, cbc, levenshtein};
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking, Report};
 use brickwork::plan::thread_seconds;
+use brickwork::protocol::{AgreedJob, Observer, Unobserved};
 use brickwork::random::Rng;
-use brickwork::session::{AgreedJob, Observer, Unobserved};
 use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::plan::{self, Link};
+use brickwork::protocol::{AgreedJob, Unobserved};
 use brickwork::random::Rng;
 use brickwork::semi_honest::{self, Ots, Report};
-use brickwork::session::{AgreedJob, Unobserved};
 use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use brickwork_base::stop::{Stop, Stopped};
 use brickwork_kernels::Erasing;
-use brickwork_session::Observer;
+use brickwork_protocol::Observer;
 
 use crate::failure::{Error, ErrorKind};
 

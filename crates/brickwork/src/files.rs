@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brickwork_base::private;
 use brickwork_base::stop::look;
 use brickwork_kernels::Erasing;
-use brickwork_stock::StoreKey;
+use brickwork_store::StoreKey;
 use brickwork_wire::tls::{Identity, PublicKey};
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;

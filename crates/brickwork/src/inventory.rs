@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use brickwork_base::{Error as ProtocolError, Security, at_most};
 use brickwork_circuit::Party;
 use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_protocol::PROTOCOL_VERSION;
+use brickwork_protocol::stock::inventory::{BatchInventory, GivenUpInventory, Inventory};
 use brickwork_report::words::{bytes, plural, thousands};
-use brickwork_session::PROTOCOL_VERSION;
-use brickwork_session::stock::inventory::{BatchInventory, GivenUpInventory, Inventory};
-use brickwork_stock::{Account, EpochEntry, Relation, Store};
+use brickwork_store::{Account, EpochEntry, Relation, Store};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use brickwork_kernels::Erasing;
-use brickwork_stock::StoreKey;
+use brickwork_store::StoreKey;
 use brickwork_wire::tls::{Identity, PublicKey};
 use serde::Serialize;
 

@@ -82,9 +82,9 @@ pub mod unstable {
     pub use brickwork_justgarble as justgarble;
     pub use brickwork_lego as lego;
     pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ihash, ot, solder};
+    pub use brickwork_protocol as protocol;
     pub use brickwork_semi_honest as semi_honest;
-    pub use brickwork_session as session;
-    pub use brickwork_stock as stock;
+    pub use brickwork_store as disk;
     pub use brickwork_wire as wire;
 }
 
@@ -140,8 +140,9 @@ mod traced;
 pub mod upkeep;
 mod values;
 
-pub use brickwork_session::Promise;
+pub use brickwork_protocol::Promise;
 pub use brickwork_wire::tls::{Identity, PublicKey};
+pub use disk::{Store, StoreKey};
 pub use engine::report::Report;
 pub use engine::request::{LinkSpeed, Protocol};
 pub use failure::{Error, ErrorKind};
@@ -149,7 +150,6 @@ pub use party::{Party, Run, run_local};
 pub use prediction::Plan;
 pub use program::{Program, SourceOptions};
 pub use steps::{KeptValue, Session, StepRun};
-pub use stock::{Store, StoreKey};
 pub use store::StoreRequest;
 pub use values::{Inputs, Outputs, Value};
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brickwork_circuit::Party;
-use brickwork_session::stock::Lacking;
+use brickwork_protocol::stock::Lacking;
 use brickwork_wire::tls;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

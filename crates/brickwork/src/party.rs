@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use brickwork_circuit::Party as Role;
-use brickwork_session::stock::Preprocessed;
-use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::Store;
+use brickwork_protocol::stock::Preprocessed;
+use brickwork_protocol::{Observer, PhaseReport, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_store::Store;
 use brickwork_wire::tls::{self, Identity, Listener, PublicKey};
 use brickwork_wire::{Channel, memory_pair, over};
 

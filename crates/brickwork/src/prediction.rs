@@ -1,6 +1,6 @@
 //! The predicted cost of a run before the run begins.
 
-use brickwork_session::Promise;
+use brickwork_protocol::Promise;
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 

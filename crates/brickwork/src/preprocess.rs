@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use brickwork_circuit::Party;
-use brickwork_session::{PhaseReport, Promise};
-use brickwork_stock::MAX_WORKERS;
+use brickwork_protocol::{PhaseReport, Promise};
+use brickwork_store::MAX_WORKERS;
 use brickwork_wire::tls::{Identity, PublicKey};
 use serde::{Deserialize, Serialize};
 

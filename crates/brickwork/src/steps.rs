@@ -3,9 +3,9 @@
 use brickwork_base::Party;
 use brickwork_base::process::Process;
 use brickwork_circuit as circuit;
-use brickwork_session::steps::{Secret, Step};
-use brickwork_session::stock::Lacking;
-use brickwork_session::{PhaseReport, Promise};
+use brickwork_protocol::steps::{Secret, Step};
+use brickwork_protocol::stock::Lacking;
+use brickwork_protocol::{PhaseReport, Promise};
 
 use crate::engine::request::Protocol;
 use crate::engine::sessions::Steps;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_kernels::Erasing;
-use brickwork_session::stock::Lacking;
-use brickwork_stock::{MAX_AGE, Rebuilt, Store, StoreKey};
+use brickwork_protocol::stock::Lacking;
+use brickwork_store::{MAX_AGE, Rebuilt, Store, StoreKey};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Error, ErrorKind};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use brickwork_base::at_most;
-use brickwork_session::stock::meeting::BY_USER;
-use brickwork_stock::{Account, EpochEntry, EpochId, Store, UnreadableItems};
+use brickwork_protocol::stock::meeting::BY_USER;
+use brickwork_store::{Account, EpochEntry, EpochId, Store, UnreadableItems};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 

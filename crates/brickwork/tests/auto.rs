@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use brickwork::session::Model;
+use brickwork::protocol::Model;
 use brickwork::{
     Error, ErrorKind, Identity, Inputs, Party, Program, Protocol, Run, Store, StoreKey, run_local,
 };

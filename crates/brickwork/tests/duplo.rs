@@ -7,9 +7,9 @@ use brickwork::circuit::{
     Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type, formats, library, value,
 };
 use brickwork::duplo::{self, Report};
+use brickwork::protocol::{AgreedJob, SessionProtocol, Unobserved};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, SemiHonest};
-use brickwork::session::{AgreedJob, SessionProtocol, Unobserved};
 use brickwork::wire::memory_pair;
 
 /// Returns the generator of a test's random choices, which a replay repeats.

@@ -9,15 +9,15 @@ use brickwork::authenticated;
 use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc::{self, Linking};
+use brickwork::disk::{Store, StoreKey};
 use brickwork::duplo::{self, Parameters};
 use brickwork::jimu;
 use brickwork::lego;
 use brickwork::ot::Cot;
 use brickwork::plan::{self, Link, Machine};
+use brickwork::protocol::{AgreedJob, Observer, PhaseReport, SessionProtocol, Terms, Unobserved};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
-use brickwork::session::{AgreedJob, Observer, PhaseReport, SessionProtocol, Terms, Unobserved};
-use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, Stream, memory_pair};
 
 /// Returns the generator of a test's random choices, which a replay repeats.

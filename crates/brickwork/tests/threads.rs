@@ -9,14 +9,14 @@ use brickwork::authenticated;
 use brickwork::circuit::library::aes;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
+use brickwork::disk::{DiskChange, Faults, Store, StoreKey};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
 use brickwork::jimu;
 use brickwork::lego;
 use brickwork::ot::Cot;
 use brickwork::pool::Pool;
+use brickwork::protocol::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::semi_honest;
-use brickwork::session::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{DiskChange, Faults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 
 /// A stream that only a party's own thread may use.

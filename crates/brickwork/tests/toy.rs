@@ -5,6 +5,7 @@ use std::thread;
 
 use brickwork::circuit::{self, Party};
 use brickwork::cut::Cut;
+use brickwork::disk::Store;
 use brickwork::engine::Observe;
 use brickwork::engine::meeting::{Offer, Sheet};
 use brickwork::engine::protocols::{EngineProtocol, Only, Ready, RunResult, played, register};
@@ -12,8 +13,7 @@ use brickwork::engine::request::RunRequest;
 use brickwork::engine::work::{PartyWork, RunEstimate};
 use brickwork::options::{RunOptions, from_json};
 use brickwork::plan::{Cost, PhaseCost};
-use brickwork::session::{Model, PhaseReport, Promise};
-use brickwork::stock::Store;
+use brickwork::protocol::{Model, PhaseReport, Promise};
 use brickwork::wire::tls::Met;
 use brickwork::wire::{Channel, Tag};
 use brickwork::{

@@ -113,7 +113,7 @@ fn json_is_asked() -> bool {
 fn print_no_caught_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !brickwork::stock::is_caught() {
+        if !brickwork::disk::is_caught() {
             print(panic);
         }
     }));

@@ -18,7 +18,7 @@ use brickwork_base::pool::Pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Cheat, Error, Party};
 use brickwork_primitives::ot::base::SeriesKeys;
-use brickwork_session::{Observer, Report, SessionProtocol};
+use brickwork_protocol::{Observer, Report, SessionProtocol};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// A run takes a fraction of a second; a party waits for a message for at most a minute, so this time tells a

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brickwork_base::{Error, Party, Security};
-use brickwork_session::stock::StockProtocol;
-use brickwork_session::stock::inventory::{BatchInventory, Inventory, ItemKinds, inventory};
-use brickwork_session::{CheckSpent, Metered, PROTOCOL_VERSION, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::{Epoch, EpochEntry, EpochSecrets, FillStep, Forward, Store, StoreKey};
+use brickwork_protocol::stock::StockProtocol;
+use brickwork_protocol::stock::inventory::{BatchInventory, Inventory, ItemKinds, inventory};
+use brickwork_protocol::{CheckSpent, Metered, PROTOCOL_VERSION, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_store::{Epoch, EpochEntry, EpochSecrets, FillStep, Forward, Store, StoreKey};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Both parties.
@@ -162,7 +162,7 @@ impl Stores {
                 max_age: u64::MAX,
                 fixed: 0,
                 early: 0,
-                counted: brickwork_stock::Counted::Nothing,
+                counted: brickwork_store::Counted::Nothing,
             };
             store.begin(&[3; 32], &epoch, &EpochSecrets::fixed(b"secrets")).expect("an epoch");
             let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

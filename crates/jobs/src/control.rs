@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use brickwork_base::digest::Digest;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Malformed, Party};
-use brickwork_session::PROTOCOL_VERSION;
+use brickwork_protocol::PROTOCOL_VERSION;
 use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_duplo::{FromStock, Lacking, Step, Stocked};
-use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY};
+use brickwork_protocol::{Observer, PhaseReport, TABLE_MEMORY};
 use brickwork_wire::Channel;
 
 use crate::place::EnteredStore;
@@ -23,7 +23,7 @@ pub struct ConnectedLane {
 pub struct Means {
     /// Threads that compute.
     pub threads: usize,
-    /// As [`brickwork_session::Terms::table_memory`].
+    /// As [`brickwork_protocol::Terms::table_memory`].
     pub table_memory: u64,
 }
 
@@ -38,8 +38,8 @@ impl Default for Means {
 ///
 /// # Errors
 /// [`Error::Usage`] if there are too many lanes.
-pub fn session_terms(terms: &JobTerms, means: Means) -> Result<brickwork_session::Terms, Error> {
-    Ok(brickwork_session::Terms {
+pub fn session_terms(terms: &JobTerms, means: Means) -> Result<brickwork_protocol::Terms, Error> {
+    Ok(brickwork_protocol::Terms {
         security: terms.share()?,
         threads: means.threads,
         table_memory: means.table_memory,
@@ -63,7 +63,7 @@ impl ConnectedLane {
         party: Party,
         channel: Channel,
         place: &EnteredStore,
-        terms: &brickwork_session::Terms,
+        terms: &brickwork_protocol::Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
         let purpose = terms::attempt_name(&attempt.job, attempt.lane, attempt.number);

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use brickwork_base::{Error, private};
 use brickwork_duplo::Step;
-use brickwork_stock::{EpochEntry, Store};
+use brickwork_store::{EpochEntry, Store};
 
 use crate::coordinator::Evidence;
 use crate::terms::Attempt;

@@ -2,7 +2,7 @@
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Security};
-use brickwork_session::PROTOCOL_VERSION;
+use brickwork_protocol::PROTOCOL_VERSION;
 
 /// Identifies a job: a hash over both coordinators' nonces and the [terms](Terms).
 pub type JobId = [u8; 32];

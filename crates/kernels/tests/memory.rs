@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Recipient, library};
+use brickwork::disk::{EpochEntry, EpochReport, EpochState};
 use brickwork::duplo;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
-use brickwork::session::{AgreedJob, GREETING_BYTES, Unobserved};
-use brickwork::stock::{EpochEntry, EpochReport, EpochState};
+use brickwork::protocol::{AgreedJob, GREETING_BYTES, Unobserved};
 use brickwork::wire::tls::{EndpointOptions, Identity, Listener, connect};
 use brickwork::wire::{Channel, Stream};
 

@@ -1,7 +1,7 @@
 //! The counters of a session with cut-and-choose: indices of authenticators, and serials.
 
 use brickwork_base::Error;
-use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
+use brickwork_store::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
 
 /// The counter of a session's authenticators. Authenticators of one kind have different indices.
 const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);

@@ -83,7 +83,7 @@ impl SpillFile {
 /// [`Error::Resource`] if the free space is too small.
 pub fn check_room(bytes: u64) -> Result<(), Error> {
     let place = std::env::temp_dir();
-    match brickwork_stock::free_bytes(&place) {
+    match brickwork_store::free_bytes(&place) {
         Some(free) if free < bytes => Err(Error::Resource(format!(
             "the temporary files of this run need some {} MiB in {}, but only {} MiB are free; free space \
              there, or set TMPDIR to a folder on a larger disk",

@@ -15,9 +15,9 @@ const GENERATORS: [(&str, &str, &str); 5] = [
 /// The files that ask the operating system directly.
 const SOURCES: [&str; 6] = [
     "crates/base/src/random.rs",
-    "crates/stock/src/chain.rs",
-    "crates/stock/src/seal.rs",
-    "crates/stock/src/segment.rs",
+    "crates/store/src/chain.rs",
+    "crates/store/src/seal.rs",
+    "crates/store/src/segment.rs",
     "crates/wire/src/tls/identity.rs",
     // Draws the seed that is printed.
     "crates/testing/src/lib.rs",

@@ -13,7 +13,7 @@ use brickwork::jobs::terms::JobTerms;
 use brickwork::jobs::worker::{WorkerEvent, WorkerReport};
 use brickwork::jobs::{CoordinatorAddress, JobRequest, WorkerOptions};
 use brickwork::keygen;
-use brickwork::session::PhaseReport;
+use brickwork::protocol::PhaseReport;
 use brickwork::wire::tls::PublicKey;
 use brickwork::wire::{Channel, memory_pair};
 use brickwork_cli::parts::{Failure, LinkArguments, ProgramArguments, Report, programs, security};

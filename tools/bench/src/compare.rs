@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
 use brickwork::engine::request::{Protocol, RunRequest};
-use brickwork::session::Model;
+use brickwork::protocol::Model;
 use brickwork_cli::parts::{
     ExecutionsFlag, Failure, LinkArguments, PageArguments, ProgramArguments, Report, ResourceFlags, programs,
     security,

@@ -8,7 +8,7 @@ use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
 use brickwork::engine::request::{BucketChoice, Protocol, RunRequest};
 use brickwork::engine::stocked::{Requested, StockRequest, Stocked, UngreetedConnection, Wishes};
-use brickwork::session::Unobserved;
+use brickwork::protocol::Unobserved;
 use brickwork::{ProtocolError as Error, Report};
 use brickwork_cli::parts::Failure;
 use serde::Serialize;

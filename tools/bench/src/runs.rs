@@ -7,9 +7,9 @@ use brickwork::engine::request::{AgreedParameters, BucketChoice, LinkSpeed, RunR
 use brickwork::engine::role;
 use brickwork::plan::Cost;
 use brickwork::program::repeated;
+use brickwork::protocol::{PhaseReport, Promise};
 use brickwork::random::Rng;
 use brickwork::reading::output_value;
-use brickwork::session::{PhaseReport, Promise};
 use brickwork::{Program, Report};
 use brickwork_cli::parts::{Failure, ResourceFlags, in_processes};
 use brickwork_kernels::{Kernel, SecretBlocks};

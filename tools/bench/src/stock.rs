@@ -11,12 +11,12 @@ use std::thread;
 use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::disk::{Store, StoreKey};
 use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Step, Stocked};
 use brickwork::engine::role;
+use brickwork::protocol::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::random::Rng;
 use brickwork::resources;
-use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener, PublicKey};
 use brickwork_cli::parts::{Failure, ProgramArguments, Report, programs, security};

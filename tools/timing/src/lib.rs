@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::disk::{Store, StoreKey};
 use brickwork::duplo::Report;
 use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked, works};
 use brickwork::duplo::{Lacking, Maker, Request};
-use brickwork::session::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{Store, StoreKey};
+use brickwork::protocol::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::wire::Channel;
 use brickwork::{ProtocolError as Error, Security};
 use zeroize::Zeroizing;

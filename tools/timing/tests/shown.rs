@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::commit::Committed;
+use brickwork::disk::{Chain, EpochSecrets, Forward};
 use brickwork::label::{Delta, Label};
 use brickwork::ot::base::SeriesKeys;
 use brickwork::random::{Rng, SEED_BYTES, Seed};
-use brickwork::stock::{Chain, EpochSecrets, Forward};
 use brickwork::wire::tls::{EndpointOptions, Identity, Listener, connect};
 use brickwork_kernels::Aes128;
 use brickwork_timing::{SharedSecrets, evaluator_input, garbler_input, known, play};

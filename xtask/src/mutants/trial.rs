@@ -372,6 +372,6 @@ mod tests {
     fn a_file_has_tests_of_its_own() {
         assert_eq!(module_of("crates/primitives/src/commit/code.rs"), "commit::code::");
         assert_eq!(module_of("crates/primitives/src/commit/mod.rs"), "commit::");
-        assert_eq!(module_of("crates/stock/src/lib.rs"), "");
+        assert_eq!(module_of("crates/store/src/lib.rs"), "");
     }
 }

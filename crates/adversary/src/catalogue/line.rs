@@ -12,7 +12,7 @@ use brickwork::duplo::Report;
 use brickwork::duplo::adversary::harness::{HonestEnding, ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::msg::{DECOMPOSITION, PROPOSAL};
-use brickwork::session::AgreedJob;
+use brickwork::protocol::AgreedJob;
 use brickwork::wire::{Channel, Stream, Tag, memory_pair};
 
 use super::attacks::Catalogue;

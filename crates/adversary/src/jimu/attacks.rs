@@ -10,9 +10,9 @@ use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen};
 use brickwork::jimu::parameters::{HashLevel, Sizes, Unit};
 use brickwork::jimu::{Cheat, msg};
 use brickwork::ot::{self, BASE_OT, extension};
+use brickwork::protocol::AgreedJob;
+use brickwork::protocol::msg::HELLO;
 use brickwork::random::Rng;
-use brickwork::session::AgreedJob;
-use brickwork::session::msg::HELLO;
 use brickwork::wire::{Tag, memory_pair};
 
 use super::rates::all_among;

@@ -11,9 +11,9 @@ use brickwork::duplo::adversary::harness::ands;
 use brickwork::lego::adversary::{self, Bucketings, Case, Ending, Hooks, Point, chosen, opened, toy};
 use brickwork::lego::{Cheat, msg};
 use brickwork::ot::{BASE_OT, extension};
+use brickwork::protocol::AgreedJob;
+use brickwork::protocol::msg::HELLO;
 use brickwork::random::Rng;
-use brickwork::session::AgreedJob;
-use brickwork::session::msg::HELLO;
 use brickwork::wire::{Tag, memory_pair};
 
 use super::runs::{CERTAIN, Catalogue, GATES, INPUTS, PROTOCOL, TOY, caught, cuts, flip, flip_all, products};

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::circuit::Program;
+use brickwork::disk::{Store, StoreKey};
 use brickwork::lego::adversary::{Ending, Hooks, Point, SEED, StateHook, chosen, stocked, toy};
 use brickwork::lego::{Cheat, FromStock, Lacking, Lego, Request};
+use brickwork::protocol::stock::inventory::inventory;
+use brickwork::protocol::{TABLE_MEMORY, Terms};
 use brickwork::random::Rng;
-use brickwork::session::stock::inventory::inventory;
-use brickwork::session::{TABLE_MEMORY, Terms};
-use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
 use brickwork::{ProtocolError as Error, Security};
 

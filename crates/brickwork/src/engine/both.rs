@@ -10,8 +10,8 @@ use brickwork_base::private;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::Party;
 use brickwork_kernels::SecretBlocks;
-use brickwork_session::Unobserved;
-use brickwork_stock::Store;
+use brickwork_protocol::Unobserved;
+use brickwork_store::Store;
 use brickwork_wire::tls::{Identity, PublicKey};
 use zeroize::Zeroizing;
 
@@ -160,7 +160,7 @@ impl<'a> Both<'a> {
                 let task = self.task(Party::Garbler, peers[0], Endpoint::Listen(HERE.into()));
                 move || {
                     let mut tell = |address| _ = tell.send(address);
-                    let unseen = |_: &'static [&'static str]| -> Box<dyn brickwork_session::Observer> {
+                    let unseen = |_: &'static [&'static str]| -> Box<dyn brickwork_protocol::Observer> {
                         Box::new(Unobserved)
                     };
                     let done = play(task, garbler, first_input, &unseen, &mut tell);

@@ -25,7 +25,7 @@ pub mod ways;
 pub mod work;
 
 use brickwork_circuit::Party;
-use brickwork_session::Observer;
+use brickwork_protocol::Observer;
 
 /// Makes an observer of a run with these phases.
 pub type Observe<'w> = dyn Fn(&'static [&'static str]) -> Box<dyn Observer> + 'w;

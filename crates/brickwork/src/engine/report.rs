@@ -1,8 +1,8 @@
 //! The report of a run: all that a party may show of it, except its outputs.
 
 use brickwork_plan::PhaseCost;
+use brickwork_protocol::{PhaseReport, Promise};
 use brickwork_report::words::bytes;
-use brickwork_session::{PhaseReport, Promise};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::request::Protocol;

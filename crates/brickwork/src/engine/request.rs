@@ -14,9 +14,9 @@ use brickwork_jimu::Jimu;
 use brickwork_lego::Lego;
 use brickwork_plan::{self as plan, Machine};
 use brickwork_primitives::ot::Cot;
+use brickwork_protocol::SessionProtocol as _;
+use brickwork_protocol::stock::Lacking;
 use brickwork_semi_honest::SemiHonest;
-use brickwork_session::SessionProtocol as _;
-use brickwork_session::stock::Lacking;
 use brickwork_wire::tls;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Party;
-use brickwork_stock::Store;
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::{self, EndpointOptions, Identity, Listener, Met, PublicKey};
 

@@ -6,9 +6,9 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_duplo::{self as duplo, Duplo, Evaluator, Garbler};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::Step;
-use brickwork_session::stock;
-use brickwork_session::{PhaseReport, SessionProtocol as _, Terms};
+use brickwork_protocol::steps::Step;
+use brickwork_protocol::stock;
+use brickwork_protocol::{PhaseReport, SessionProtocol as _, Terms};
 use brickwork_wire::Channel;
 
 use super::Observe;

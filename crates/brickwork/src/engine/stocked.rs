@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use brickwork_circuit::Program;
-use brickwork_session::PhaseReport;
-use brickwork_session::steps::Step;
-use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_protocol::PhaseReport;
+use brickwork_protocol::steps::Step;
+use brickwork_protocol::stock::{Lacking, Preprocessed};
 use brickwork_wire::Channel;
 
 use crate::cut::CutChoice;

@@ -10,11 +10,11 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_duplo::Request;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::Step;
-use brickwork_session::stock::inventory::{Inventory, ItemKinds, executions, inventory};
-use brickwork_session::stock::{self, Lacking, Preprocessed, StockProtocol, compare_stores};
-use brickwork_session::{PhaseReport, Promise, Terms};
-use brickwork_stock::Store;
+use brickwork_protocol::steps::Step;
+use brickwork_protocol::stock::inventory::{Inventory, ItemKinds, executions, inventory};
+use brickwork_protocol::stock::{self, Lacking, Preprocessed, StockProtocol, compare_stores};
+use brickwork_protocol::{PhaseReport, Promise, Terms};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 
 use crate::cut::{Cut, CutChoice};

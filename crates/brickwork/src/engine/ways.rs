@@ -9,9 +9,9 @@ use std::str::FromStr;
 
 use brickwork_circuit::Party;
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
+use brickwork_protocol::{Model, Promise};
 use brickwork_report::words::seconds;
-use brickwork_session::{Model, Promise};
-use brickwork_stock::Store;
+use brickwork_store::Store;
 use brickwork_wire::tls::PublicKey;
 use serde::{Deserialize, Serialize};
 

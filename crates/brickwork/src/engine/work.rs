@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use brickwork_circuit::{self as circuit, Party};
+use brickwork_protocol::{self as session, AgreedJob};
 use brickwork_report::words::bytes;
-use brickwork_session::{self as session, AgreedJob};
 
 use crate::engine::machine;
 use crate::engine::request::RunRequest;

@@ -10,8 +10,8 @@ use brickwork_circuit::Party;
 use brickwork_jobs::control::JobOutcome;
 use brickwork_jobs::ledger::PartitionState;
 use brickwork_jobs::terms::{JobTerms, Partition};
+use brickwork_protocol::Model;
 use brickwork_report::words::plural;
-use brickwork_session::Model;
 use serde::Serialize;
 
 use crate::engine::hex;

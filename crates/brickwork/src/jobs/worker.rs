@@ -14,8 +14,8 @@ use brickwork_jobs::coordinator::{Evidence, WorkerEnding};
 use brickwork_jobs::lane::{self, Attempt, ConnectedLane, Means};
 use brickwork_jobs::place;
 use brickwork_jobs::terms::JobId;
-use brickwork_session::{PhaseReport, Promise, SessionProtocol as _, TABLE_MEMORY, Unobserved};
-use brickwork_stock::Store;
+use brickwork_protocol::{PhaseReport, Promise, SessionProtocol as _, TABLE_MEMORY, Unobserved};
+use brickwork_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

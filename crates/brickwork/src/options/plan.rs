@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use brickwork_session::Model;
+use brickwork_protocol::Model;
 use serde::Deserialize;
 
 use super::{RunOptions, read};

@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 use brickwork::cut_and_choose::Upper;
+use brickwork::disk::Store;
 use brickwork::ot::Cot;
-use brickwork::session::AgreedJob;
-use brickwork::stock::Store;
+use brickwork::protocol::AgreedJob;
 use brickwork::wire::{Channel, Tag};
 use brickwork::{authenticated, compgc, duplo, jimu, lego, semi_honest};
 

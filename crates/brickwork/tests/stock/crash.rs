@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork::authenticated;
 use brickwork::cut_and_choose::Upper;
+use brickwork::disk::{DiskChange, EpochEntry, EpochId, Faults, PairId, Relation, Store};
 use brickwork::duplo::{Lacking, Stocked};
 use brickwork::jimu;
 use brickwork::lego;
 use brickwork::ot::Cot;
-use brickwork::stock::{DiskChange, EpochEntry, EpochId, Faults, PairId, Relation, Store};
 use brickwork::wire::{Channel, Tag};
 
 use super::disk::{Folders, KEY, steps};
@@ -552,7 +552,7 @@ fn promised(folders: &Folders) -> [f64; 2] {
 
 /// Returns the risk of all given-up steps in the current epoch.
 fn risked_in_vain(folders: &Folders) -> f64 {
-    let inventory = brickwork::session::stock::inventory::inventory::<brickwork::duplo::Duplo>(
+    let inventory = brickwork::protocol::stock::inventory::inventory::<brickwork::duplo::Duplo>(
         &folders.store(Party::Evaluator),
     )
     .unwrap();

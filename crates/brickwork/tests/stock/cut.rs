@@ -7,9 +7,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
+use brickwork::disk::Store;
 use brickwork::ot::Cot;
-use brickwork::session::{AgreedJob, Observer};
-use brickwork::stock::Store;
+use brickwork::protocol::{AgreedJob, Observer};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, over};
 use brickwork::{authenticated, compgc, duplo, jimu, lego, semi_honest};
 

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
+use brickwork::disk::{Epoch, EpochEntry, EpochSecrets, FillStep, GivenUp, Store, StoreKey};
 use brickwork::duplo::{Duplo, FromStock, Lacking, Preprocessed, Secret, Step, Stocked, in_stock};
-use brickwork::session::PhaseReport;
-use brickwork::session::stock::inventory::{executions, inventory};
-use brickwork::stock::{Epoch, EpochEntry, EpochSecrets, FillStep, GivenUp, Store, StoreKey};
+use brickwork::protocol::PhaseReport;
+use brickwork::protocol::stock::inventory::{executions, inventory};
 use tempfile::TempDir;
 
 use super::*;
@@ -969,7 +969,7 @@ fn what_is_used_up_is_retired() {
                 .filter(|(id, _)| store.state(id).unwrap().burned().is_none())
                 .collect();
             store
-                .append(&used[0].0, &brickwork::stock::EpochEntry::Burned("all its items are used".into()))
+                .append(&used[0].0, &brickwork::disk::EpochEntry::Burned("all its items are used".into()))
                 .map(drop)
                 .unwrap();
         }

@@ -4,7 +4,7 @@ use brickwork::ProtocolError as Error;
 use brickwork::engine::protocols::played;
 use brickwork::engine::stocked::{Stocked, UngreetedConnection};
 use brickwork::ot::Cot;
-use brickwork::session::{GREETING_BYTES, Unobserved};
+use brickwork::protocol::{GREETING_BYTES, Unobserved};
 use brickwork::wire::memory_pair;
 use brickwork::{ErrorKind, Protocol};
 use brickwork_harness::stores::{BOTH, Stores, terms};

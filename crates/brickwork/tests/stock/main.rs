@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::duplo::{Evaluator, Garbler, Request};
+use brickwork::protocol::{Terms, Unobserved};
 use brickwork::random::{Rng, Seed};
-use brickwork::session::{Terms, Unobserved};
 use brickwork::wire::memory_pair;
 use brickwork::{ProtocolError as Error, Security};
 
@@ -61,7 +61,7 @@ fn terms() -> Terms {
     Terms {
         security: Security::of(40),
         threads: 1,
-        table_memory: brickwork::session::TABLE_MEMORY,
+        table_memory: brickwork::protocol::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
         post_quantum: false,
     }

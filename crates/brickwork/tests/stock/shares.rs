@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::disk::{EpochEntry, Store, StoreKey};
 use brickwork::duplo::{Duplo, FromStock, Lacking, Request, Step, Stocked};
-use brickwork::session::stock::inventory::inventory;
-use brickwork::session::{Terms, Unobserved};
-use brickwork::stock::{EpochEntry, Store, StoreKey};
+use brickwork::protocol::stock::inventory::inventory;
+use brickwork::protocol::{Terms, Unobserved};
 use brickwork::wire::{Channel, memory_pair};
 use brickwork::{ProtocolError as Error, Security};
 

@@ -70,11 +70,11 @@ impl Versions {
         version: env!("CARGO_PKG_VERSION"),
         commit: option_env!("BRICKWORK_COMMIT"),
         hooks: brickwork::HAS_HOOKS,
-        protocol: brickwork::session::PROTOCOL_VERSION,
+        protocol: brickwork::protocol::PROTOCOL_VERSION,
         transport: brickwork::wire::tls::VERSION,
         formats: Formats {
             program: brickwork::circuit::FILE_VERSION,
-            store: brickwork::stock::FORMAT_VERSION,
+            store: brickwork::disk::FORMAT_VERSION,
             garbling: brickwork::justgarble::files::VERSION,
             ledger: brickwork::jobs::book::FILE_VERSION,
         },

@@ -8,7 +8,7 @@ use brickwork::cut::CutChoice;
 use brickwork::engine::link;
 use brickwork::engine::planning::{LanesRequest, PlanRequest};
 use brickwork::engine::request::{Resources, RunRequest};
-use brickwork::session::Model;
+use brickwork::protocol::Model;
 use clap::Args;
 
 use crate::flags::arguments::{

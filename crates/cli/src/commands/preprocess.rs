@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use brickwork::StoreRequest;
 use brickwork::cut::Cut;
+use brickwork::disk::MAX_WORKERS;
 use brickwork::engine::stocked::{StockRequest, Wishes};
 use brickwork::engine::task::Host;
 use brickwork::maker::Hired;
 use brickwork::ot::Cot;
 use brickwork::preprocess::{ComponentCount, PreprocessRequest};
-use brickwork::stock::MAX_WORKERS;
 use clap::Args;
 
 use crate::commands::party::listens;

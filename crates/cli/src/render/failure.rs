@@ -280,7 +280,7 @@ fn not_built(error: &clap::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use brickwork::stock::Strangers;
+    use brickwork::disk::Strangers;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use brickwork::cut::Cut;
 use brickwork::engine::request::Protocol;
+use brickwork::protocol::Promise;
 use brickwork::reading;
-use brickwork::session::Promise;
 use brickwork::{Program, Report as RunReport};
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brickwork::control::Furthest;
-use brickwork::session::Observer;
+use brickwork::protocol::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Returns a function that makes bars, which are hidden with `--quiet`.
@@ -66,7 +66,7 @@ impl Drop for Bar {
 #[cfg(test)]
 mod tests {
     use brickwork::duplo::Duplo;
-    use brickwork::session::SessionProtocol as _;
+    use brickwork::protocol::SessionProtocol as _;
 
     use super::*;
 

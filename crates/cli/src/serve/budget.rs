@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brickwork::ProtocolError;
-use brickwork::stock::{EpochEntry, Store};
+use brickwork::disk::{EpochEntry, Store};
 use serde::{Deserialize, Serialize};
 
 use super::config::Allowed;
@@ -169,7 +169,7 @@ mod tests {
 
     use brickwork::Security;
     use brickwork::circuit::Party;
-    use brickwork::stock::{Batch, Chain, Counted, Epoch, EpochSecrets, FillStep, StoreKey, serial};
+    use brickwork::disk::{Batch, Chain, Counted, Epoch, EpochSecrets, FillStep, StoreKey, serial};
 
     fn allowed(total: Option<u64>, per_hour: Option<u64>) -> Allowed {
         let program = Arc::new(brickwork::circuit::library::aes::aes_128().expect("a program"));

@@ -8,11 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::{Party, Port, value};
+use brickwork::disk::{Account, EpochId, Relation, Store, Tried};
 use brickwork::duplo::Duplo;
+use brickwork::protocol::Terms;
+use brickwork::protocol::stock::inventory;
 use brickwork::quota::Quota;
-use brickwork::session::Terms;
-use brickwork::session::stock::inventory;
-use brickwork::stock::{Account, EpochId, Relation, Store, Tried};
 use brickwork::stop::Stop;
 use brickwork_kernels::SecretBlocks;
 use serde::{Deserialize, Serialize};
@@ -905,8 +905,8 @@ mod tests {
     use crate::serve::trail::{Common, PeerName};
     use brickwork::Security;
     use brickwork::circuit::library;
-    use brickwork::session::TABLE_MEMORY;
-    use brickwork::stock::StoreKey;
+    use brickwork::disk::StoreKey;
+    use brickwork::protocol::TABLE_MEMORY;
     use brickwork::wire::tls::PublicKey;
     use zeroize::Zeroizing;
 
@@ -1088,7 +1088,7 @@ mod tests {
     /// left, it makes no more stock, and reports that it is not ready, until its user forgives the attempts.
     #[test]
     fn few_attempts_are_spread_over_time() {
-        use brickwork::stock::{Counted, Epoch, EpochEntry, EpochSecrets as Kept, FillStep};
+        use brickwork::disk::{Counted, Epoch, EpochEntry, EpochSecrets as Kept, FillStep};
         let folder = tempfile::tempdir().expect("a folder");
         let open = || desk(folder.path(), None);
         let (desk, most) = (open(), Security::of(40).units());

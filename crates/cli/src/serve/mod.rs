@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brickwork::StoreRequest;
 use brickwork::circuit::Party;
-use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::protocol::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
 use clap::Args;
 use serde_json::json;

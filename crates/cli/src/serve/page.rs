@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::SystemTime;
 
 use brickwork::duplo::Duplo;
-use brickwork::session::stock::inventory::inventory;
+use brickwork::protocol::stock::inventory::inventory;
 use brickwork_report::html::escaped;
 
 use super::desk::Desk;

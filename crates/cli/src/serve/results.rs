@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use brickwork::ProtocolError;
-use brickwork::stock::{Note, Store};
+use brickwork::disk::{Note, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork::stock::StoreKey;
+    use brickwork::disk::StoreKey;
     use serde_json::json;
 
     /// After a restart, a result is found for the same program, id and input. Only the last results are kept.

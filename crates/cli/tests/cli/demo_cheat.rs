@@ -14,7 +14,7 @@ fn the_command_has_no_hooks() {
     let printed = object(&run(&["--version", "--json"]));
     schema::holds_for("--version", &printed);
     assert_eq!(printed["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(printed["protocol"], brickwork::session::PROTOCOL_VERSION);
+    assert_eq!(printed["protocol"], brickwork::protocol::PROTOCOL_VERSION);
     assert_eq!(printed["hooks"], false, "{hint}");
 }
 

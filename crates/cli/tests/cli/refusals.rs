@@ -1,7 +1,7 @@
 //! Tests the refusal of flags in every command and protocol: schemes other than half-gates, security levels
 //! without security against a cheater, and stores of other protocols. Each error has a hint.
 
-use brickwork::stock::{Epoch, EpochEntry, EpochSecrets, FillStep, Store, StoreKey};
+use brickwork::disk::{Epoch, EpochEntry, EpochSecrets, FillStep, Store, StoreKey};
 use brickwork::{Security, circuit::Party};
 
 use super::stock::{Parties, ROLES};
@@ -97,7 +97,7 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
         let store = Store::open(Path::new(&folder), &StoreKey::from_bytes([0x5e; 32])).unwrap();
         let epoch = Epoch {
             protocol: protocol.into(),
-            version: brickwork::session::PROTOCOL_VERSION,
+            version: brickwork::protocol::PROTOCOL_VERSION,
             role: party,
             security: Security::of(bits),
             identities: parties.identities(),
@@ -105,7 +105,7 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
             max_age: u64::MAX,
             fixed: 0,
             early: 0,
-            counted: brickwork::stock::Counted::Nothing,
+            counted: brickwork::disk::Counted::Nothing,
         };
         store.begin(&[3; 32], &epoch, &EpochSecrets::fixed(b"secrets")).unwrap();
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

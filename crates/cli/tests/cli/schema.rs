@@ -174,8 +174,8 @@ fn every_command_prints_what_the_schema_says() {
     one(&[&["stock", "ls"], &place[..], &["--program", &file]].concat());
     one(&[&["stock", "verify"], &place[..]].concat());
     let key = std::fs::read_to_string(&store_key).expect("a key");
-    let key = brickwork::stock::StoreKey::from_hex(key.trim()).expect("a key");
-    let store = brickwork::stock::Store::open(stores[0].as_ref(), &key).expect("a store");
+    let key = brickwork::disk::StoreKey::from_hex(key.trim()).expect("a key");
+    let store = brickwork::disk::Store::open(stores[0].as_ref(), &key).expect("a store");
     store.attempt(&store.epochs().expect("a part")[0].1.account(), 1 << 80).expect("an attempt");
     drop(store);
     let vain = one(&[&["stock", "ls"], &place[..]].concat())["vain"].clone();

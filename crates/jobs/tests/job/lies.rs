@@ -6,7 +6,7 @@ use brickwork_base::Malformed;
 use brickwork_base::digest::Digest;
 use brickwork_jobs::book::JobLedger;
 use brickwork_jobs::control::{FollowerAnswer, LeaderProposal, msg};
-use brickwork_session::PROTOCOL_VERSION;
+use brickwork_protocol::PROTOCOL_VERSION;
 
 use super::*;
 

@@ -24,8 +24,8 @@ use brickwork_jobs::lane::{self, Attempt, ConnectedLane, Means};
 use brickwork_jobs::ledger::{JobEntry, JobState, PartitionState};
 use brickwork_jobs::place;
 use brickwork_jobs::terms::{JobId, JobTerms, Partition};
-use brickwork_session::Unobserved;
-use brickwork_stock::{EpochEntry as LogEntry, Store, StoreKey};
+use brickwork_protocol::Unobserved;
+use brickwork_store::{EpochEntry as LogEntry, Store, StoreKey};
 use brickwork_wire::{Channel, Stream, memory_pair};
 
 const WIDTH: usize = 8;

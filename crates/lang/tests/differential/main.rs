@@ -11,7 +11,7 @@ use std::sync::Arc;
 use brickwork::circuit::Party;
 use brickwork::circuit::Program;
 use brickwork::circuit::formats::{bristol, duplo, load};
-use brickwork::session::{AgreedJob, Unobserved};
+use brickwork::protocol::{AgreedJob, Unobserved};
 use brickwork::wire::memory_pair;
 use brickwork_lang::{CompileOptions, NoFiles, Sink, SourceMap, expand};
 use common::{build_with, options, simulate_bits};

@@ -18,7 +18,7 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_primitives::spill::Fault;
-use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_store::{Counter, Range, Ranges};
 use brickwork_wire::{Channel, Tag};
 
 const VALUES: Tag = Tag(230);

@@ -17,7 +17,7 @@ use crate::spill::Fault;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
-use brickwork_stock::Ranges;
+use brickwork_store::Ranges;
 use brickwork_wire::Channel;
 
 /// A homomorphic commitment scheme.

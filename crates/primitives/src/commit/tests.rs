@@ -12,7 +12,7 @@ use crate::ot::ideal as ots;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
-use brickwork_stock::Ranges;
+use brickwork_store::Ranges;
 use brickwork_wire::{Channel, Tag, Tamper, memory_pair};
 
 /// Sets up both parties of a scheme with ideal OTs. Each party keeps at most `memory` bytes of values or

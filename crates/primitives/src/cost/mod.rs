@@ -10,7 +10,7 @@ use brickwork_plan::{SLICES, Script, TOUCH, share};
 use crate::commit::CommitmentLevel;
 use crate::ot::Cot;
 use crate::ot::pcg::PARAMETERS;
-use brickwork_stock::PAIR_BYTES;
+use brickwork_store::PAIR_BYTES;
 pub use measure::{Primitives, probe};
 use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RANDOM_RECEIVER, RANDOM_SENDER, RECEIVE};
 

@@ -4,7 +4,7 @@ use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::looking;
 use brickwork_kernels::{Matrix, Picks, add_picked, words_of_rows};
-use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_store::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;

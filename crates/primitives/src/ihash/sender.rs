@@ -4,7 +4,7 @@ use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
 use brickwork_kernels::{Aes128, ROW_BLOCKS, ctr_rows, words_of_rows};
-use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_store::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 use zeroize::Zeroizing;
 

@@ -314,7 +314,7 @@ fn read_from(
         let (mut seeds, mut rng) = (all.clone(), Rng::replayable("test other streams"));
         other_streams.iter().for_each(|&symbol| seeds[symbol] = rng.seed());
         sender = Sender::restored(parameters, seeds, SECURITY).unwrap();
-        sender.enter(&mut brickwork_stock::Ranges::of_setup(), &WORDS).unwrap();
+        sender.enter(&mut brickwork_store::Ranges::of_setup(), &WORDS).unwrap();
     }
     let point = receiver.code().seeded_evaluation(&Rng::replayable("test points").seed(), 1);
     let mut nth = 0;

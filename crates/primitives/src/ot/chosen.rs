@@ -3,7 +3,7 @@
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::{Forward, Ranges};
+use brickwork_store::{Forward, Ranges};
 use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 

@@ -20,7 +20,7 @@ use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_kernels::SecretBlocks;
-use brickwork_stock::{Forward, Ranges};
+use brickwork_store::{Forward, Ranges};
 use brickwork_wire::Channel;
 
 /// The name of one of a session's series of correlated OTs. The name enters every hash, so a hash of one

@@ -55,7 +55,7 @@ use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::{Forward, Ranges};
+use brickwork_store::{Forward, Ranges};
 use brickwork_wire::Channel;
 
 pub use super::rows::{CHECK_LOG2, KeysAgain, msg};

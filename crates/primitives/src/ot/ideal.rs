@@ -9,7 +9,7 @@ use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::{Forward, Ranges};
+use brickwork_store::{Forward, Ranges};
 use brickwork_wire::{Channel, Tag};
 
 const PAIRS: Tag = Tag(231);

@@ -24,7 +24,7 @@ use crate::long_hash::LongHash;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
-use brickwork_stock::{Counter, Forward, Range, Ranges};
+use brickwork_store::{Counter, Forward, Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The messages of the extension.

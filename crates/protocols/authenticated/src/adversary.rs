@@ -14,8 +14,8 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 pub use brickwork_harness::{Ending, PartyAction};
 use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
-use brickwork_session::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::Store;
+use brickwork_protocol::{AgreedJob, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_store::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 

@@ -3,7 +3,7 @@
 use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::long_hash::LongHash;
-use brickwork_stock::{Counter, Range};
+use brickwork_store::{Counter, Range};
 
 /// The number of bytes of a hash.
 pub const HASH: usize = 32;

@@ -3,7 +3,7 @@
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
-use brickwork_session::steps;
+use brickwork_protocol::steps;
 
 use crate::secrets::{MaskedValues, SecretBlocks};
 use crate::share::{MaskShares, Share};

@@ -11,7 +11,7 @@ use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::Step;
+use brickwork_protocol::steps::Step;
 
 use crate::parameters::{
     LotBudget, LotOrigin, MaskDraws, SIZES, Sizes, StatisticalLengths, TriplePool, counted_calls,

@@ -62,7 +62,7 @@ mod words;
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{AgreedJob, Digests, Metered, Observer, SessionProtocol};
+use brickwork_protocol::{AgreedJob, Digests, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;

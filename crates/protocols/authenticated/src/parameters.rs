@@ -12,7 +12,7 @@
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::{Cot, pcg};
-use brickwork_session::CheckSpent;
+use brickwork_protocol::CheckSpent;
 use serde::{Deserialize, Serialize};
 
 /// The amounts that are made, sent and kept at a time. They do not affect security: a pool's leak follows

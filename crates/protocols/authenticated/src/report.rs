@@ -1,7 +1,7 @@
 //! The promise and the report of a run.
 
 use brickwork_primitives::ot::{Cot, pcg};
-use brickwork_session::{Cheater, PhaseReport, Promise, TriplesPromise};
+use brickwork_protocol::{Cheater, PhaseReport, Promise, TriplesPromise};
 
 use crate::layout::{Layout, MakingPlan};
 use crate::parameters::{COMPUTATIONAL_BITS, LotBudget, StatisticalLengths, TriplePool};
@@ -37,7 +37,7 @@ pub(crate) fn promise_of(
 }
 
 /// The result of a party. Its outputs are in the order of the ports.
-pub type Report = brickwork_session::Report<Authenticated>;
+pub type Report = brickwork_protocol::Report<Authenticated>;
 
 /// The type that stands for this protocol in the code that all protocols share.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::{Secret, Step};
-use brickwork_session::{Digests, Metered, Observer, PhaseReport, Promise, Terms, agree};
+use brickwork_protocol::steps::{Secret, Step};
+use brickwork_protocol::{Digests, Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
 use crate::components::{Garbled, MadeComponents, Received};

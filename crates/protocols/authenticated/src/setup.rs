@@ -6,9 +6,9 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, SeriesKeys};
 use brickwork_primitives::ot::chosen::{self, Receiver, Sender};
 use brickwork_primitives::ot::{BASE_OTS, Cot, Series};
-use brickwork_session::steps::kept;
-use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
-use brickwork_stock::{EpochSecrets, Forward, Range, Ranges, SERIALS};
+use brickwork_protocol::steps::kept;
+use brickwork_protocol::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
+use brickwork_store::{EpochSecrets, Forward, Range, Ranges, SERIALS};
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 

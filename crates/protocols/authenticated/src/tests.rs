@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_session::Unobserved;
+use brickwork_protocol::Unobserved;
 use brickwork_wire::memory_pair;
 
 fn job(program: &Arc<Program>, security: u32) -> AgreedJob {

@@ -46,7 +46,7 @@ mod stored;
 mod tests;
 
 use brickwork_base::{Error, Party};
-use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol};
+use brickwork_protocol::{AgreedJob, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;

@@ -1,6 +1,6 @@
 //! The promise and the report of a run.
 
-use brickwork_session::{self as session, PhaseReport, Promise};
+use brickwork_protocol::{self as session, PhaseReport, Promise};
 
 use crate::linking::Linking;
 
@@ -20,7 +20,7 @@ pub fn promise(linking: Linking) -> Promise {
 }
 
 /// A party's result. Its outputs are ordered port after port.
-pub type Report = brickwork_session::Report<CompGc>;
+pub type Report = brickwork_protocol::Report<CompGc>;
 
 /// The type that stands for CompGC in the code that all protocols share.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
+use brickwork_protocol::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
 /// A party, whose end of the correlated OTs is `C`.
 pub struct Session<C> {

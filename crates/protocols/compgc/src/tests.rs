@@ -9,7 +9,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::Labels;
-use brickwork_session::Unobserved;
+use brickwork_protocol::Unobserved;
 use brickwork_wire::{Tag, memory_pair};
 
 fn job(program: &Arc<Program>) -> AgreedJob {

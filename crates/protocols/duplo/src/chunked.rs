@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::hooks::{Hooks, Point};
 use brickwork_base::Error;
 use brickwork_base::pool;
-use brickwork_session::Metered;
+use brickwork_protocol::Metered;
 use brickwork_wire::Tag;
 
 /// The number of items of a chunk, for lists whose items are made one by one.

@@ -91,7 +91,7 @@ mod honest {
     use crate::Parameters;
     use brickwork_circuit::Party;
     use brickwork_primitives::ot::base::SeriesKeys;
-    use brickwork_stock::Ranges;
+    use brickwork_store::Ranges;
 
     /// The hooks of a normal build: none.
     pub struct Hooks;
@@ -150,7 +150,7 @@ mod cheating {
     use brickwork_harness::dealt;
     use brickwork_primitives::garbling::TableSink;
     use brickwork_primitives::ot::base::SeriesKeys;
-    use brickwork_stock::Ranges;
+    use brickwork_store::Ranges;
 
     /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;

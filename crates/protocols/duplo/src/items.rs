@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing};
-use brickwork_stock::{GivenUp, Serial};
+use brickwork_store::{GivenUp, Serial};
 
 /// The cut-and-choose that made some items.
 #[derive(Clone, Copy, Serialize, Deserialize)]

@@ -7,9 +7,9 @@ use super::items::{Items, Origin};
 use brickwork_base::label::Label;
 use brickwork_circuit::Program;
 use brickwork_primitives::Labels;
-use brickwork_session::SessionId;
-use brickwork_session::steps::{self, Secret, Step};
-use brickwork_stock::Ranges;
+use brickwork_protocol::SessionId;
+use brickwork_protocol::steps::{self, Secret, Step};
+use brickwork_store::Ranges;
 
 /// Kept wires at one party: their authenticators, and at the evaluator also their labels.
 struct Wires<A> {

@@ -58,7 +58,7 @@ mod tests;
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit;
-use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol, Terms};
+use brickwork_protocol::{AgreedJob, Metered, Observer, SessionProtocol, Terms};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;

@@ -8,7 +8,7 @@ use brickwork_plan::PROCESS_BYTES;
 use brickwork_primitives::commit::{self, FEW_COLUMNS};
 use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::TABLE_MEMORY;
+use brickwork_protocol::TABLE_MEMORY;
 
 /// The bytes of a label, a soldering or an offset.
 const LABEL: u64 = 16;

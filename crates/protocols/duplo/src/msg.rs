@@ -2,7 +2,7 @@
 
 use brickwork_wire::Tag;
 
-pub use brickwork_session::stock::msg::{DAMAGED, INTENT, PAIR, STAND, STANDINGS};
+pub use brickwork_protocol::stock::msg::{DAMAGED, INTENT, PAIR, STAND, STANDINGS};
 
 /// G: the digest of the program in the proposed cut, and the name of the cut. An empty name means the cut
 /// that both parties have.

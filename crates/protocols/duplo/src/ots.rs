@@ -30,7 +30,7 @@ use brickwork_primitives::commit::{
     self, CommitmentRow, Lsb, New, Pending, Places, Proof, Receiver, Sender as _, Shares,
 };
 use brickwork_primitives::ot::{CotReceiver, CotSender};
-use brickwork_session::Metered;
+use brickwork_protocol::Metered;
 
 /// The garbler's labels of fresh OTs; the masking OTs come last.
 pub(super) struct GarblerRandomCots {

@@ -16,9 +16,9 @@ use brickwork_primitives::cut_and_choose::{
     BatchKind, BatchSpec, BucketRule, Bucketing, Budget, KnownBounds, Upper, alternatives,
 };
 use brickwork_primitives::ot::CotSender as _;
-use brickwork_session::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
-use brickwork_session::{self as session, BatchPromise, Cheater, CheckSpent, ItemKind, Promise};
-use brickwork_stock::GivenUp;
+use brickwork_protocol::stock::{GIVEN_UP_SHARE, STOCK_SHARE};
+use brickwork_protocol::{self as session, BatchPromise, Cheater, CheckSpent, ItemKind, Promise};
+use brickwork_store::GivenUp;
 
 /// Checks that cost little fail with probability at most 2^-(s + `MARGIN`).
 const MARGIN: u32 = 8;

@@ -16,8 +16,8 @@ use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Shares};
 use brickwork_primitives::counters::Counters;
-use brickwork_session::{Metered, SessionId};
-use brickwork_stock::Writers;
+use brickwork_protocol::{Metered, SessionId};
+use brickwork_store::Writers;
 
 /// The garbler's items for a program.
 pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;

@@ -24,8 +24,8 @@
 
 use super::Error;
 use super::steps::Step;
-use brickwork_session::stock::Stand;
-use brickwork_session::{Metered, announce, confirm};
+use brickwork_protocol::stock::Stand;
+use brickwork_protocol::{Metered, announce, confirm};
 
 /// The error message if the parties run different steps.
 pub(super) const OTHER_STEP: &str = "the two parties run different programs";

@@ -53,7 +53,7 @@ use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
-use brickwork_session::Metered;
+use brickwork_protocol::Metered;
 
 /// Opened authenticators within this distance are read together.
 const AUTHENTICATORS_AT_ONCE: u32 = 1 << 17;

@@ -50,8 +50,8 @@ use brickwork_primitives::garbling::{
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
-use brickwork_session::Metered;
-use brickwork_stock::{Bulk, Writers};
+use brickwork_protocol::Metered;
+use brickwork_store::{Bulk, Writers};
 
 /// The number of copies that one task garbles side by side.
 const COPIES_A_TASK: usize = 16;
@@ -659,7 +659,7 @@ mod tests {
     use crate::hooks::Hooks;
     use brickwork_circuit::{Component, Party};
     use brickwork_primitives::cut_and_choose::Bucketing;
-    use brickwork_session::{Terms, Unobserved};
+    use brickwork_protocol::{Terms, Unobserved};
     use brickwork_wire::memory_pair;
 
     /// Tables of several copies arrive mixed, section by section. They are stored copy after copy.

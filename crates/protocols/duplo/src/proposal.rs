@@ -19,7 +19,7 @@ use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::spill;
-use brickwork_session::{AgreedJob, Answer, Digests, Metered, OTHER_PROGRAM};
+use brickwork_protocol::{AgreedJob, Answer, Digests, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
 /// The most bytes of a cut's name.

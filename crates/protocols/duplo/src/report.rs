@@ -1,14 +1,14 @@
 //! The report of a run.
 
 use super::steps::Secret;
-use brickwork_session::Promise;
+use brickwork_protocol::Promise;
 
 /// The type that stands for DUPLO in the code that all protocols share.
 #[derive(Clone, Copy, Debug)]
 pub struct Duplo;
 
 /// The result of a party. Its proposal is the program in the chosen cut, with the parameters.
-pub type Report = brickwork_session::Report<Duplo>;
+pub type Report = brickwork_protocol::Report<Duplo>;
 
 /// The evaluator's additional result, which must stay secret from the garbler.
 #[derive(Default)]

@@ -17,7 +17,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Claims, Receiver, Sender};
-use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms, agree};
+use brickwork_protocol::{Metered, Observer, PhaseReport, Promise, Terms, agree};
 use brickwork_wire::Channel;
 
 impl Garbler {

@@ -38,7 +38,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;
-use brickwork_session::{AgreedJob, Answer, Digests, Greeting, Metered};
+use brickwork_protocol::{AgreedJob, Answer, Digests, Greeting, Metered};
 
 /// The settings for a session's setup.
 pub(super) struct SetupRequest<'a> {

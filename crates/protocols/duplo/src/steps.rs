@@ -10,7 +10,7 @@
 
 use brickwork_circuit::{Party, Program, Recipient};
 
-pub use brickwork_session::steps::{Secret, Step};
+pub use brickwork_protocol::steps::{Secret, Step};
 
 /// Returns the number of input authenticators that a step takes from the stock.
 pub(super) fn authenticators(step: &Step) -> usize {

@@ -5,7 +5,7 @@
 //! buckets and by value, so taken items are gone. Both parties run the same code on the same counts, so both
 //! take the same items.
 
-use brickwork_session::Promise;
+use brickwork_protocol::Promise;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use super::{Cheat, Error};
 use brickwork_base::pool;
 use brickwork_primitives::garbling::TableSource;
 use brickwork_primitives::spill::SpillFile;
-use brickwork_stock::BatchWriter;
+use brickwork_store::BatchWriter;
 
 /// The number of messages in memory while tables are written to files.
 const MESSAGES_IN_HAND: usize = 4;

@@ -18,7 +18,7 @@ use brickwork_circuit::Program;
 pub use brickwork_harness::{Ending, PartyAction, SEED};
 use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 use brickwork_wire::{Channel, Tag};
 
 /// Does the same as [`super::garbler`], with hooks.

@@ -58,7 +58,7 @@ pub mod tasks;
 mod tests;
 
 use brickwork_base::{Error, Party};
-use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol};
+use brickwork_protocol::{AgreedJob, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;

@@ -9,7 +9,7 @@ use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::{BucketRule, Bucketing, Detection, Upper, fewest_copies};
 use brickwork_primitives::ihash::HashParameters;
 use brickwork_primitives::ot::extension;
-use brickwork_session::{ItemKind, Promise};
+use brickwork_protocol::{ItemKind, Promise};
 use serde::Serialize;
 
 /// The length of a label is a multiple of this.
@@ -495,7 +495,7 @@ fn words(parameters: &HashParameters) -> usize {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::cut_and_choose::{BatchChallenge, alternatives};
-    use brickwork_session::stock::STOCK_SHARE;
+    use brickwork_protocol::stock::STOCK_SHARE;
     use brickwork_testing::Replayable as _;
     use num_bigint::{BigInt, BigUint};
     use num_rational::BigRational;

@@ -1,6 +1,6 @@
 //! The promise and the report of a run.
 
-use brickwork_session::{Cheater, CheckSpent, ItemKind, PhaseReport, Promise};
+use brickwork_protocol::{Cheater, CheckSpent, ItemKind, PhaseReport, Promise};
 
 use crate::buckets::DeltaKnowledge;
 use crate::layout::{CopyKind, Layout};
@@ -71,7 +71,7 @@ impl Aside {
 }
 
 /// A party's result. The outputs are in the order of the ports.
-pub type Report = brickwork_session::Report<Jimu>;
+pub type Report = brickwork_protocol::Report<Jimu>;
 
 /// JIMU as a type. The parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]

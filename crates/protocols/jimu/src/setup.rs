@@ -10,7 +10,7 @@ use brickwork_primitives::ihash::{
 };
 use brickwork_primitives::ot::base::{self, Direction, SeriesKeys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Metered, PhaseReport, Terms};
+use brickwork_protocol::{Digests, Greeting, Metered, PhaseReport, Terms};
 use zeroize::Zeroizing;
 
 use crate::buckets::Checks;

@@ -9,7 +9,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{self, Words};
-use brickwork_session::{AgreedJob, Metered, Observer, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_protocol::{AgreedJob, Metered, Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_wire::memory_pair;
 
 use crate::buckets::{Checks, DeltaKnowledge, lowest_bits};

@@ -15,8 +15,8 @@ use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recip
 pub use brickwork_harness::{Ending, PartyAction, SEED};
 use brickwork_harness::{Events, HonestActions, JudgedProtocol, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{AgreedJob, Terms, Unobserved};
-use brickwork_stock::Store;
+use brickwork_protocol::{AgreedJob, Terms, Unobserved};
+use brickwork_store::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 

@@ -59,7 +59,7 @@ use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _};
-use brickwork_session::{AgreedJob, Metered, Observer, PhaseReport, SessionProtocol};
+use brickwork_protocol::{AgreedJob, Metered, Observer, PhaseReport, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 use build::CommittedWires;
@@ -76,7 +76,7 @@ pub use stored::{FromStock, Lacking, Preprocessed, Request, Stocked, in_stock, s
 use walk::{Joined, Ordered};
 
 /// A party's result. The outputs are in the order of the ports, and the proposal contains the parameters.
-pub type Report = brickwork_session::Report<Lego>;
+pub type Report = brickwork_protocol::Report<Lego>;
 
 impl SessionProtocol for Lego {
     const NAME: &'static str = "lego";

@@ -31,8 +31,8 @@ use crate::setup::{Evaluator, Garbler};
 use crate::walk::{Joined, Ordered};
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _, Shares};
-use brickwork_session::Metered;
-use brickwork_session::stock::Stand;
+use brickwork_protocol::Metered;
+use brickwork_protocol::stock::Stand;
 
 /// Sends the waiting messages, and receives the position of the peer's log, which must equal this party's
 /// position.

@@ -15,8 +15,8 @@ use brickwork_primitives::cut_and_choose::{
     cheapest as cheapest_bucketing,
 };
 use brickwork_primitives::ot::CotSender as _;
-use brickwork_session::stock::STOCK_SHARE;
-use brickwork_session::{self as session, Cheater, CheckSpent, ItemKind, Promise};
+use brickwork_protocol::stock::STOCK_SHARE;
+use brickwork_protocol::{self as session, Cheater, CheckSpent, ItemKind, Promise};
 
 /// The number by which the binding OTs of a run exceed s.
 const MARGIN: u32 = 8;

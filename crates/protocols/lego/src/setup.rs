@@ -40,7 +40,7 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
-use brickwork_session::{Answer, Digests, Greeting, Metered, SessionId, Terms};
+use brickwork_protocol::{Answer, Digests, Greeting, Metered, SessionId, Terms};
 
 pub(super) struct Garbler<C: commit::CommitmentScheme = Commitments> {
     pub run: Metered,

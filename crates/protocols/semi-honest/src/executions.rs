@@ -5,8 +5,8 @@ use crate::layout::{Layout, PartyInputs};
 use crate::setup::{Evaluator, Garbler};
 use crate::{decode, evaluate, prepare};
 use brickwork_base::{Error, Party};
-use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::records::TakenStream;
+use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts};
+use brickwork_protocol::stock::records::TakenStream;
 
 /// Garbles all executions, with new OTs or with OTs from a store. Returns the garbler's outputs.
 pub(super) fn garbler(

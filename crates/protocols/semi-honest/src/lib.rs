@@ -37,7 +37,7 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot;
-use brickwork_session::{AgreedJob, Metered, Observer, SessionProtocol};
+use brickwork_protocol::{AgreedJob, Metered, Observer, SessionProtocol};
 use brickwork_wire::{Channel, Departures};
 
 pub use cheat::Cheat;

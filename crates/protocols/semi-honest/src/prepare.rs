@@ -15,8 +15,8 @@ use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::records::TakenStream;
+use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts};
+use brickwork_protocol::stock::records::TakenStream;
 
 /// Receives the message that hides the evaluator's choices. Returns the false labels of its inputs,
 /// `[execution][wire]`.

@@ -1,6 +1,6 @@
 //! The promise and the report of a run.
 
-use brickwork_session::{PhaseReport, Promise};
+use brickwork_protocol::{PhaseReport, Promise};
 
 /// The computational security in bits: kappa minus a loss, because 2^15 calls of the hash, with two labels
 /// each, share a key.
@@ -18,13 +18,13 @@ pub fn promise() -> Promise {
 
 /// A party's result. The outputs have the order of [`Program::repeat`](brickwork_circuit::Program). With one
 /// execution, this is the order of the ports.
-pub type Report = brickwork_session::Report<SemiHonest>;
+pub type Report = brickwork_protocol::Report<SemiHonest>;
 
 /// The number of independent executions of a program, on which both parties must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executions(pub usize);
 
-/// Yao's protocol as an implementation of the trait [`Protocol`](brickwork_session::Protocol).
+/// Yao's protocol as an implementation of the trait [`Protocol`](brickwork_protocol::Protocol).
 #[derive(Clone, Copy, Debug)]
 pub struct SemiHonest;
 

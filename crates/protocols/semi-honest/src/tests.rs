@@ -1,11 +1,11 @@
-use brickwork_session::Model;
+use brickwork_protocol::Model;
 use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type, library};
-use brickwork_session::Unobserved;
+use brickwork_protocol::Unobserved;
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 fn job(program: &Arc<Program>) -> AgreedJob {

@@ -202,7 +202,7 @@ fn too_much(
     let is_short = |need: u64, there: &u64| need > there / 10 * 9;
     let limit = [own.max_ram, resources::available_bytes()].into_iter().flatten().min();
     let limit = limit.filter(|limit| is_short(memory, limit));
-    let free = brickwork::stock::free_bytes(&place).filter(|free| is_short(cost.disk_bytes, free));
+    let free = brickwork::disk::free_bytes(&place).filter(|free| is_short(cost.disk_bytes, free));
     Ok(match (limit, free) {
         (Some(limit), _) => Some(format!(
             "both parties need some {} of memory, and there are {}",

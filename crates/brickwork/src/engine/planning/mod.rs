@@ -10,8 +10,8 @@ use std::time::Instant;
 use brickwork_circuit::Party;
 use brickwork_duplo::{self as duplo, cost::AS_GOOD_AS_FASTEST};
 use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_protocol::{Model, Promise};
 use brickwork_report::words::{bytes, plural, thousands};
-use brickwork_session::{Model, Promise};
 use brickwork_wire::tls::PublicKey;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
+use brickwork_protocol::{Model, Promise};
 use brickwork_report::words::{plural, thousands};
-use brickwork_session::{Model, Promise};
 use serde::Serialize;
 
 use super::super::protocols;

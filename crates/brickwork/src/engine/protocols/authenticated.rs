@@ -6,9 +6,9 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo::cost::AS_GOOD_AS_FASTEST;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::Step;
-use brickwork_session::{Model, PhaseReport, Promise, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_protocol::steps::Step;
+use brickwork_protocol::{Model, PhaseReport, Promise, SessionProtocol};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 

@@ -5,8 +5,8 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Program;
 use brickwork_compgc::{self as compgc, CompGc, Lacking, Preprocessed, Stocked, WARNING};
 use brickwork_duplo as duplo;
-use brickwork_session::{Model, PhaseReport, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_protocol::{Model, PhaseReport, SessionProtocol};
+use brickwork_store::Store;
 
 use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};

@@ -8,8 +8,8 @@ use brickwork_circuit::{Party, Program};
 use brickwork_duplo::{
     self as duplo, Duplo, Lacking, Preprocessed, Proposal, ProposalLimits, Request, Step, Stocked,
 };
-use brickwork_session::{Model, Observer, PhaseReport, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_protocol::{Model, Observer, PhaseReport, SessionProtocol};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 

@@ -5,8 +5,8 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Party, Program};
 use brickwork_duplo as duplo;
 use brickwork_jimu::{self as jimu, Jimu, Lacking, Preprocessed, Stocked, Unit};
-use brickwork_session::{Model, PhaseReport, Promise, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_protocol::{Model, PhaseReport, Promise, SessionProtocol};
+use brickwork_store::Store;
 
 use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};

@@ -6,8 +6,8 @@ use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{Component, Program};
 use brickwork_duplo as duplo;
 use brickwork_lego::{self as lego, Lacking, Lego, Preprocessed, Stocked};
-use brickwork_session::{Model, PhaseReport, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_protocol::{Model, PhaseReport, SessionProtocol};
+use brickwork_store::Store;
 
 use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};

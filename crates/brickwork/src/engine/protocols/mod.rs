@@ -18,10 +18,10 @@ use brickwork_compgc::CompGc;
 use brickwork_duplo::Duplo;
 use brickwork_jimu::Jimu;
 use brickwork_lego::Lego;
+use brickwork_protocol::Model;
+use brickwork_protocol::stock::inventory::Inventory;
 use brickwork_semi_honest::SemiHonest;
-use brickwork_session::Model;
-use brickwork_session::stock::inventory::Inventory;
-use brickwork_stock::Store;
+use brickwork_store::Store;
 
 use super::request::{AgreedParameters, Protocol, RunRequest};
 use super::sessions::Begin;

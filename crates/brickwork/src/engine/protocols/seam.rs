@@ -3,8 +3,8 @@
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::{self as circuit, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{Model, PhaseReport, Promise, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_protocol::{Model, PhaseReport, Promise, SessionProtocol};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 

@@ -2,12 +2,12 @@
 
 use brickwork_base::Error as ProtocolError;
 use brickwork_circuit::Program;
+use brickwork_protocol::{Model, PhaseReport, SessionProtocol};
 use brickwork_report::words::plural;
 use brickwork_semi_honest::{
     self as semi_honest, Executions, Lacking, Ots, Preprocessed, SemiHonest, Stocked, WARNING,
 };
-use brickwork_session::{Model, PhaseReport, SessionProtocol};
-use brickwork_stock::Store;
+use brickwork_store::Store;
 
 use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brickwork::circuit::{OutputPort, Party, Port, Program, Recipient, Type, value};
 use brickwork::engine::sessions::Needs;
-use brickwork::session::steps::{Secret, Step};
+use brickwork::protocol::steps::{Secret, Step};
 use serde::Deserialize;
 use serde_json::json;
 

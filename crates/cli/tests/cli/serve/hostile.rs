@@ -2,9 +2,9 @@
 
 use super::*;
 use brickwork::circuit::Party;
+use brickwork::disk::{Account, Relation, Store, StoreKey};
 use brickwork::duplo::{Request, Stocked};
-use brickwork::session::{Observer, TABLE_MEMORY, Terms, Unobserved};
-use brickwork::stock::{Account, Relation, Store, StoreKey};
+use brickwork::protocol::{Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::wire::tls::{self, EndpointOptions, Identity, Listener, PublicKey};
 use brickwork::wire::{Channel, Tag};
 

@@ -40,7 +40,7 @@ pub use sender::{Committing, Sender, SenderState};
 
 use super::code::BinaryCode;
 use brickwork_base::Error;
-use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_store::{Counter, Range, Ranges};
 
 /// The messages of this scheme.
 pub mod msg {

@@ -21,7 +21,7 @@ use crate::ot::CotReceiver;
 use crate::spill::{Fault, MemoryBudget};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_stock::{Range, Ranges};
+use brickwork_store::{Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The receiver of commitments.

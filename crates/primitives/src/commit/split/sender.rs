@@ -28,7 +28,7 @@ use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
-use brickwork_stock::{Range, Ranges};
+use brickwork_store::{Range, Ranges};
 use brickwork_wire::Channel;
 
 /// The sender of commitments.

@@ -6,7 +6,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, SecretBlocks, complete_tree, sum_where};
-use brickwork_stock::{Forward, Ranges};
+use brickwork_store::{Forward, Ranges};
 use brickwork_wire::Channel;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;

@@ -6,7 +6,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, SecretBlocks, erase, grow_tree};
-use brickwork_stock::{Forward, Ranges};
+use brickwork_store::{Forward, Ranges};
 use brickwork_wire::Channel;
 
 use super::iterations::Iterations;

@@ -346,8 +346,8 @@ fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     let (sent, got) = (ends.sender.keys_behind(), ends.receiver.keys_behind());
     ends.sender = Sender::over(softspoken::Sender::restored(&series, ends.delta, sent).unwrap(), SMALL);
     ends.receiver = Receiver::over(softspoken::Receiver::restored(&series, got).unwrap(), SMALL).unwrap();
-    ends.sender.enter(&mut brickwork_stock::Ranges::lent(1).unwrap()).unwrap();
-    ends.receiver.enter(&mut brickwork_stock::Ranges::lent(1).unwrap()).unwrap();
+    ends.sender.enter(&mut brickwork_store::Ranges::lent(1).unwrap()).unwrap();
+    ends.receiver.enter(&mut brickwork_store::Ranges::lent(1).unwrap()).unwrap();
     assert_eq!(
         (ends.receiver.left(), ends.receiver.iterations.reserve.len(), ends.sender.iterations.reserve.len()),
         (0, 0, 0)

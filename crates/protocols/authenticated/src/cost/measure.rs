@@ -25,7 +25,7 @@ use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, 
 use brickwork_primitives::garbling::masked::{self, Numbered};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 
 impl Measure for Authenticated {
     fn kinds(&self) -> &'static [&'static WorkKind] {

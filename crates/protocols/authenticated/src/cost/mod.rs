@@ -14,7 +14,7 @@ use brickwork_primitives::cost::{
     base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{GREETING_BYTES, Promise, SessionProtocol, TABLE_MEMORY};
+use brickwork_protocol::{GREETING_BYTES, Promise, SessionProtocol, TABLE_MEMORY};
 
 use crate::components::{Garbled, Received};
 use crate::equality::COIN;

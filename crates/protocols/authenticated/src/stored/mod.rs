@@ -1,5 +1,5 @@
 //! Components and masks made ahead of time: a connection between two parties with stores. All protocols share
-//! the code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of
+//! the code for meeting, filling and taking ([`brickwork_protocol::stock`]). This module has the records of
 //! copies and input masks, and the items of a program.
 //!
 //! All items of an epoch, and all programs that take from it, share the session's offsets. A failed check has
@@ -17,13 +17,13 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::{Secret, Step};
-use brickwork_session::stock::inventory::ItemKinds;
-use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::{self as stocked};
-pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms};
-use brickwork_stock::{Batch, Epoch, EpochId, Store};
+use brickwork_protocol::steps::{Secret, Step};
+use brickwork_protocol::stock::inventory::ItemKinds;
+use brickwork_protocol::stock::records::Batches;
+use brickwork_protocol::stock::{self as stocked};
+pub use brickwork_protocol::stock::{Lacking, Preprocessed};
+use brickwork_protocol::{Metered, Observer, PhaseReport, Promise, Terms};
+use brickwork_store::{Batch, Epoch, EpochId, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
@@ -77,7 +77,7 @@ impl ItemKinds for Authenticated {
 }
 
 /// The result of a program from stock.
-pub type FromStock = brickwork_session::stock::FromStock<Request>;
+pub type FromStock = brickwork_protocol::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. It cannot be used after an error.
 pub struct Stocked {

@@ -6,11 +6,11 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::{Cot, pcg};
-use brickwork_session::Promise;
-use brickwork_session::steps::Step;
-use brickwork_session::stock::PreprocessingStep;
-use brickwork_session::stock::records::{Batches, WantedItems};
-use brickwork_stock::{GivenUp, Serial};
+use brickwork_protocol::Promise;
+use brickwork_protocol::steps::Step;
+use brickwork_protocol::stock::PreprocessingStep;
+use brickwork_protocol::stock::records::{Batches, WantedItems};
+use brickwork_store::{GivenUp, Serial};
 
 use super::records::Header;
 use crate::components::{Garbled, Received};

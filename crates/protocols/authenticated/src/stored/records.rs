@@ -6,11 +6,11 @@ use std::ops::Range;
 use brickwork_base::Error;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_circuit::Circuit;
-use brickwork_session::stock::records::{In, Out, Records};
+use brickwork_protocol::stock::records::{In, Out, Records};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use serde::{Deserialize, Serialize};
 
-use brickwork_stock::Serial;
+use brickwork_store::Serial;
 
 use crate::parameters::LotOrigin;
 use crate::secrets::SecretBlocks;

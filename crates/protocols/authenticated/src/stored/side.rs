@@ -8,11 +8,11 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::GarblingKeys;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::Secret;
-use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
-use brickwork_session::stock::{Stand, StockProtocol, StockSession};
-use brickwork_session::{Digests, Metered, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
+use brickwork_protocol::steps::Secret;
+use brickwork_protocol::stock::records::{Batches, Keeper, Records as _, TakenItems};
+use brickwork_protocol::stock::{Stand, StockProtocol, StockSession};
+use brickwork_protocol::{Digests, Metered, SessionId, Terms};
+use brickwork_store::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 use super::needs::{COPIES, Execution, Filling, MASKS, early_risk, fixed, keeps_promise, may_begin, origins};
 use super::records::{BatchItems, CopyKeyRange, Header, Shape, ValueList, of_shares};

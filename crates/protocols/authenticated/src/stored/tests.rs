@@ -15,11 +15,11 @@ use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, dying, left, misshapen, terms,
 };
 use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
-use brickwork_session::stock::StockProtocol as _;
-use brickwork_session::stock::inventory::{Inventory, executions, inventory};
-use brickwork_session::stock::msg::STAND;
-use brickwork_session::{Promise, Unobserved};
-use brickwork_stock::{EpochSecrets, Forward};
+use brickwork_protocol::stock::StockProtocol as _;
+use brickwork_protocol::stock::inventory::{Inventory, executions, inventory};
+use brickwork_protocol::stock::msg::STAND;
+use brickwork_protocol::{Promise, Unobserved};
+use brickwork_store::{EpochSecrets, Forward};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -359,7 +359,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
         let origin =
             crate::parameters::LotOrigin { pool: TriplePool { size, bucket: 3 }, calls: 2, openings: 1 };
         let risk = origin.bound(level);
-        let given_up = |times: u64| brickwork_stock::GivenUp {
+        let given_up = |times: u64| brickwork_store::GivenUp {
             steps: times as u32,
             risk: (risk * Upper::integer(times)).to_fixed(),
         };
@@ -609,7 +609,7 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
             ..Forced::default()
         };
         let others = asked.steps(level, &other).unwrap();
-        use brickwork_session::stock::PreprocessingStep as _;
+        use brickwork_protocol::stock::PreprocessingStep as _;
         assert_ne!(steps[0].parameters(), others[0].parameters());
         assert_ne!(steps[0].request(), others[0].request());
     }

@@ -4,8 +4,8 @@ use super::*;
 use crate::hooks::Point;
 use crate::parameters::TriplePool;
 use brickwork_harness::stores::{BOTH, terms};
-use brickwork_session::steps::{Secret, Step};
-use brickwork_stock::{Store, StoreKey};
+use brickwork_protocol::steps::{Secret, Step};
+use brickwork_store::{Store, StoreKey};
 use brickwork_testing::Replayable as _;
 
 /// Makes a program with two ports of three bits for each party, two slots, and four outputs of three bits:

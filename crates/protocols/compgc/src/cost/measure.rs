@@ -17,7 +17,7 @@ use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
 use brickwork_primitives::garbling::{Collect, GarblingScheme as _, HalfGates, Schedule};
 use brickwork_primitives::solder::Soldering;
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 
 impl Measure for CompGc {
     fn kinds(&self) -> &'static [&'static WorkKind] {

@@ -12,7 +12,7 @@ use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
     BLOCK, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
 };
-use brickwork_session::{GREETING_BYTES, SessionProtocol};
+use brickwork_protocol::{GREETING_BYTES, SessionProtocol};
 
 use crate::layout::Layout;
 use crate::linking::Linking;

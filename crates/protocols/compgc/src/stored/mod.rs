@@ -1,5 +1,5 @@
 //! Components and OTs made ahead of time: a connection between two parties with stores. All protocols share
-//! the code for meeting, filling and taking ([`brickwork_session::stock`]). This module has the records of
+//! the code for meeting, filling and taking ([`brickwork_protocol::stock`]). This module has the records of
 //! copies and OTs, and the items of a program. Components from stock are linked as `standard`.
 //!
 //! All programs that take from a session share its offset. That is safe: each key of the hash serves one
@@ -15,12 +15,12 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock as stocked;
-use brickwork_session::stock::inventory::ItemKinds;
-use brickwork_session::stock::records::Batches;
-pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Terms};
-use brickwork_stock::{Batch, Store};
+use brickwork_protocol::stock as stocked;
+use brickwork_protocol::stock::inventory::ItemKinds;
+use brickwork_protocol::stock::records::Batches;
+pub use brickwork_protocol::stock::{Lacking, Preprocessed};
+use brickwork_protocol::{Metered, Observer, PhaseReport, Terms};
+use brickwork_store::{Batch, Store};
 use brickwork_wire::Channel;
 
 use crate::layout::Layout;

@@ -3,9 +3,9 @@
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, Party, Program};
-use brickwork_session::stock::PreprocessingStep;
-use brickwork_session::stock::records::{Batches, WantedItems};
-use brickwork_stock::Serial;
+use brickwork_protocol::stock::PreprocessingStep;
+use brickwork_protocol::stock::records::{Batches, WantedItems};
+use brickwork_store::Serial;
 
 use super::records::Shape;
 use crate::layout::Layout;

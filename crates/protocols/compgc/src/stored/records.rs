@@ -6,7 +6,7 @@ use brickwork_base::Error;
 use brickwork_circuit::Circuit;
 use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
-use brickwork_session::stock::records::{In, Out, Records};
+use brickwork_protocol::stock::records::{In, Out, Records};
 
 /// The size of a copy's data. Both parties compute it from the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,12 +16,12 @@ use brickwork_circuit::{Circuit, Component};
 use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::extension;
-use brickwork_session::stock::Stand;
-use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
-use brickwork_session::stock::plain::{Plain, PlainRole};
-use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
-use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::{Batch, Serial};
+use brickwork_protocol::stock::Stand;
+use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
+use brickwork_protocol::stock::plain::{Plain, PlainRole};
+use brickwork_protocol::stock::records::{Batches, Keeper, Records, TakenItems};
+use brickwork_protocol::{Metered, SessionId, Terms};
+use brickwork_store::{Batch, Serial};
 
 /// The copy that a slot takes, and this party's data about it.
 pub struct TakenCopy<P> {

@@ -11,10 +11,10 @@ use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Typ
 use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_secrets_of_a_sender, dying, left, misshapen, terms,
 };
-use brickwork_session::Unobserved;
-use brickwork_session::stock::inventory::{executions, inventory};
-use brickwork_session::stock::msg::STAND;
-use brickwork_session::stock::records::Batches;
+use brickwork_protocol::Unobserved;
+use brickwork_protocol::stock::inventory::{executions, inventory};
+use brickwork_protocol::stock::msg::STAND;
+use brickwork_protocol::stock::records::Batches;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 

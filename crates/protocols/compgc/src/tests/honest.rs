@@ -54,7 +54,7 @@ fn outputs_and_bytes_are_right() {
 #[test]
 fn who_watches_is_told_when_outputs_are_there() {
     struct Watch(Arc<std::sync::Mutex<Vec<&'static str>>>);
-    impl brickwork_session::Observer for Watch {
+    impl brickwork_protocol::Observer for Watch {
         fn phase(&mut self, name: &'static str) {
             self.0.lock().unwrap().push(name);
         }
@@ -72,7 +72,7 @@ fn who_watches_is_told_when_outputs_are_there() {
     std::thread::scope(|scope| {
         let _ =
             scope.spawn(|| garbler(left, &job, Linking::Scmc, &bits(Party::Garbler), Unobserved).map(drop));
-        let watch: Box<dyn brickwork_session::Observer> = Box::new(Watch(Arc::clone(&seen)));
+        let watch: Box<dyn brickwork_protocol::Observer> = Box::new(Watch(Arc::clone(&seen)));
         let _ = evaluator(right, &job, Linking::Scmc, &bits(Party::Evaluator), watch).unwrap();
     });
     assert_eq!(*seen.lock().unwrap(), [CompGc::PHASES, &["outputs"]].concat());

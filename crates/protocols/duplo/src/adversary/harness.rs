@@ -20,7 +20,7 @@ use brickwork_circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBu
 use brickwork_harness::{Events, other, play};
 pub use brickwork_harness::{PartyAction, SEED};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::AgreedJob;
+use brickwork_protocol::AgreedJob;
 use brickwork_wire::{Channel, Tag};
 
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;

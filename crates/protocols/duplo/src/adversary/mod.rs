@@ -13,8 +13,8 @@ use super::{
     garbler_with,
 };
 use brickwork_circuit::Party;
-use brickwork_session::{Observer, Terms, Unobserved};
-use brickwork_stock::Store;
+use brickwork_protocol::{Observer, Terms, Unobserved};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 
 /// Does the same as [`super::garbler`], with hooks.

@@ -13,9 +13,9 @@ use brickwork_base::bits;
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_primitives::ot::{BASE_OT, base};
-use brickwork_session::stock::meeting::compared;
-use brickwork_session::{Digests, Greeting, SessionId, Terms};
-use brickwork_stock::{EpochState, EpochVerdict};
+use brickwork_protocol::stock::meeting::compared;
+use brickwork_protocol::{Digests, Greeting, SessionId, Terms};
+use brickwork_store::{EpochState, EpochVerdict};
 use brickwork_wire::{Channel, memory_pair, tls};
 
 /// Reads the first bytes of a connection and encodes them again. Returns `None` if they are no transport

@@ -15,7 +15,7 @@ use brickwork_circuit::library::aes;
 use brickwork_circuit::{Party, Program};
 use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
 use brickwork_primitives::commit::Shares;
-use brickwork_session::{AgreedJob, PhaseReport, Unobserved};
+use brickwork_protocol::{AgreedJob, PhaseReport, Unobserved};
 
 /// The statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;

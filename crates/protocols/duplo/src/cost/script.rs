@@ -15,7 +15,7 @@ use brickwork_primitives::commit::CommitmentLevel;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{CommitmentCost, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{GREETING_BYTES, SessionProtocol, TABLE_MEMORY};
+use brickwork_protocol::{GREETING_BYTES, SessionProtocol, TABLE_MEMORY};
 
 use Party::{Evaluator, Garbler};
 

@@ -4,7 +4,7 @@ use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program, Recipient};
 use brickwork_plan::{Script, TOUCH};
 use brickwork_primitives::cost::{DIGEST, LABEL, agree_to_add, agree_to_take, meet};
-use brickwork_session::GREETING_BYTES;
+use brickwork_protocol::GREETING_BYTES;
 
 use super::script::{ScriptWriter, used, width, wires};
 use crate::instance::level;

@@ -1,7 +1,7 @@
 //! The kinds of work that only this protocol has.
 
 use brickwork_plan::WorkKind;
-use brickwork_session::SessionProtocol;
+use brickwork_protocol::SessionProtocol;
 
 use crate::report::Duplo;
 

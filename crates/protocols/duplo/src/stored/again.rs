@@ -16,9 +16,9 @@ use brickwork_base::{Error, Security};
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::stock::records::{In, Out};
-use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
-use brickwork_stock::{EpochSecrets, Forward, GivenUp};
+use brickwork_protocol::stock::records::{In, Out};
+use brickwork_protocol::{Metered, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_store::{EpochSecrets, Forward, GivenUp};
 use brickwork_wire::memory_pair;
 
 /// Reads a record of a batch with this many items, and encodes it again.

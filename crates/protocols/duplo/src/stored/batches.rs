@@ -11,10 +11,10 @@ use brickwork_base::{Error, Security};
 use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::garbling::Schedule;
-use brickwork_session::stock::records::Batches;
-use brickwork_stock::{EpochId, RemainingBatch, Serial, Store};
+use brickwork_protocol::stock::records::Batches;
+use brickwork_store::{EpochId, RemainingBatch, Serial, Store};
 
-/// The kinds of item in a batch: the `kind` of [`Batch`](brickwork_stock::Batch).
+/// The kinds of item in a batch: the `kind` of [`Batch`](brickwork_store::Batch).
 pub(super) mod kind {
     pub const COMPONENT: u8 = 0;
     pub const INPUT: u8 = 1;

@@ -7,9 +7,9 @@ use crate::report::Duplo;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
 use brickwork_primitives::cut_and_choose::{BatchKind, Upper};
-use brickwork_session::stock::inventory::{CutInventory, ItemKinds};
-use brickwork_session::stock::records::Batches;
-use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
+use brickwork_protocol::stock::inventory::{CutInventory, ItemKinds};
+use brickwork_protocol::stock::records::Batches;
+use brickwork_store::{Batch, Epoch, EpochId, GivenUp, Store};
 
 impl ItemKinds for Duplo {
     fn kind(batch: &Batch) -> &'static str {

@@ -11,8 +11,8 @@ use brickwork_base::pool::Pool;
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::stock::makers;
-use brickwork_session::{Metered, SessionProtocol as _, Unobserved};
+use brickwork_protocol::stock::makers;
+use brickwork_protocol::{Metered, SessionProtocol as _, Unobserved};
 use brickwork_wire::Channel;
 
 /// A share of a step as it is sent. Each component is encoded as a program with one slot.
@@ -146,7 +146,7 @@ impl Maker {
 mod tests {
     use super::*;
     use crate::adversary::harness::pair;
-    use brickwork_session::stock::PreprocessingStep as _;
+    use brickwork_protocol::stock::PreprocessingStep as _;
 
     /// A maker decodes its coordinator's message, and refuses a truncated one.
     #[test]

@@ -1,5 +1,5 @@
 //! DUPLO's stock on disk: its records, the items of programs, and a connection between two parties with
-//! stores. All protocols share the code for meeting, filling and taking ([`brickwork_session::stock`]). Only
+//! stores. All protocols share the code for meeting, filling and taking ([`brickwork_protocol::stock`]). Only
 //! DUPLO has these parts: a garbler proposes a cut after its greeting, batches have bounds, and workers make
 //! stock side by side.
 
@@ -28,12 +28,12 @@ use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::{Party, Program};
-use brickwork_session::stock as stocked;
-pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
-use brickwork_session::stock::workers::Workers;
-pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms, Unobserved};
-use brickwork_stock::Store;
+use brickwork_protocol::stock as stocked;
+pub use brickwork_protocol::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
+use brickwork_protocol::stock::workers::Workers;
+pub use brickwork_protocol::stock::{Lacking, Preprocessed};
+use brickwork_protocol::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms, Unobserved};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 pub use makers::Maker;
 use side::{Execution, Filling};
@@ -60,7 +60,7 @@ pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
 pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 
 /// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
-pub type FromStock = brickwork_session::stock::FromStock<Request>;
+pub type FromStock = brickwork_protocol::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk.
 pub struct Stocked {

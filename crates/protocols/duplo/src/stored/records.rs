@@ -30,9 +30,9 @@ use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::GarblerWire;
 use brickwork_primitives::spill::SpilledVec;
-use brickwork_session::SessionId;
-use brickwork_session::stock::records::{In, Out, Records};
-use brickwork_stock::{BatchWriter, GivenUp};
+use brickwork_protocol::SessionId;
+use brickwork_protocol::stock::records::{In, Out, Records};
+use brickwork_store::{BatchWriter, GivenUp};
 
 const VERSION: u32 = 1;
 

@@ -20,8 +20,8 @@ use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
-use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::EpochSecrets;
+use brickwork_protocol::{Metered, SessionId, Terms};
+use brickwork_store::EpochSecrets;
 
 const VERSION: u32 = 1;
 

@@ -24,10 +24,10 @@ use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
-use brickwork_session::stock::{PreprocessingStep, Stand, StockProtocol, StockSession};
-use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
+use brickwork_protocol::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
+use brickwork_protocol::stock::{PreprocessingStep, Stand, StockProtocol, StockSession};
+use brickwork_protocol::{Metered, SessionId, Terms};
+use brickwork_store::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 /// A step of preprocessing.
 pub struct Filling<'s> {

@@ -10,9 +10,9 @@ use crate::{Parameters, Proposal, ProposalLimits};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::ot::BASE_OT;
-use brickwork_session::ItemKind;
-use brickwork_session::msg::HELLO;
-use brickwork_session::{AgreedJob, PROTOCOL_VERSION, Unobserved};
+use brickwork_protocol::ItemKind;
+use brickwork_protocol::msg::HELLO;
+use brickwork_protocol::{AgreedJob, PROTOCOL_VERSION, Unobserved};
 use brickwork_wire::{Tag, memory_pair};
 
 /// Returns whether a party sent only messages that need no agreement: its greeting, the garbler's proposal,
@@ -160,7 +160,7 @@ fn row_19_two_garblers() {
     let program = ands(1, Recipient::Both);
     let job = AgreedJob::new(program, 40, [[1; 32], [2; 32]]);
     std::thread::scope(|scope| {
-        let run = |channel| crate::garbler(channel, &job, &[true], brickwork_session::Unobserved);
+        let run = |channel| crate::garbler(channel, &job, &[true], brickwork_protocol::Unobserved);
         let one = scope.spawn(move || run(left));
         for result in [run(right), one.join().unwrap()] {
             assert!(

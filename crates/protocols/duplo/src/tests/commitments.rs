@@ -8,7 +8,7 @@ use crate::hooks::Hooks;
 use crate::{Commitments, ProposalLimits, evaluator_with, garbler_with};
 use brickwork_circuit::Party;
 use brickwork_primitives::commit;
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 use brickwork_wire::memory_pair;
 
 #[path = "../../../../primitives/src/commit/ideal.rs"]

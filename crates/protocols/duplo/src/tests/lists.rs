@@ -8,7 +8,7 @@ use crate::adversary::{evaluator, garbler};
 use crate::hooks::{Hooks, Point};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Port, ProgramBuilder, Recipient, Type};
-use brickwork_session::AgreedJob;
+use brickwork_protocol::AgreedJob;
 use brickwork_wire::memory_pair;
 
 /// An honest run with little memory, in which all lists about authenticators have several chunks. A chunk has

@@ -10,7 +10,7 @@ use crate::stored::{Maker, Stocked};
 use crate::{Cheat, Request};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
-use brickwork_session::Unobserved;
+use brickwork_protocol::Unobserved;
 use brickwork_wire::memory_pair;
 
 /// The result of a coordinator and the results of its makers.

@@ -5,7 +5,7 @@ use crate::hooks::Hooks;
 use crate::{Duplo, Evaluator, Garbler, Request};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Recipient};
-use brickwork_session::{Metered, PhaseReport, SessionProtocol, Terms, Unobserved};
+use brickwork_protocol::{Metered, PhaseReport, SessionProtocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
 
 /// Runs a closure for each party with its session; both run side by side.
@@ -35,7 +35,7 @@ pub fn over<G: Send, E>(
     let terms = Terms {
         security: Security::of(40),
         threads: 1,
-        table_memory: brickwork_session::TABLE_MEMORY,
+        table_memory: brickwork_protocol::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
         post_quantum: false,
     };

@@ -477,7 +477,7 @@ fn row_19_a_step_that_cannot_run_sends_nothing() {
 
 /// Waits for the first byte of a step.
 fn agree_with_nobody(mut session: crate::Evaluator) -> Result<(), Error> {
-    brickwork_session::confirm(&mut session.core.run.channel, &[0; 32], "")
+    brickwork_protocol::confirm(&mut session.core.run.channel, &[0; 32], "")
 }
 
 /// Steps side by side, in the messages of one step, give the same results as steps one after another, for any

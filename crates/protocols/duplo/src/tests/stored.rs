@@ -18,8 +18,8 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program};
 use brickwork_harness::stores::check_keys_went_forward;
-use brickwork_session::{Terms, Unobserved};
-use brickwork_stock::{Store, StoreKey};
+use brickwork_protocol::{Terms, Unobserved};
+use brickwork_store::{Store, StoreKey};
 use brickwork_wire::{Crossings, Tag, Tamper, counting_pair, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -27,7 +27,7 @@ const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const TERMS: Terms = Terms {
     security: Security::of(40),
     threads: 1,
-    table_memory: brickwork_session::TABLE_MEMORY,
+    table_memory: brickwork_protocol::TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
     post_quantum: false,
 };
@@ -357,7 +357,7 @@ fn rows_18_and_24_lies_about_a_log() {
                 "lie {lie}: {result:?}"
             );
             assert!(results[cheater as usize].is_err());
-            let greeting = [brickwork_session::msg::HELLO, crate::msg::DECOMPOSITION];
+            let greeting = [brickwork_protocol::msg::HELLO, crate::msg::DECOMPOSITION];
             let talk = [&greeting[..], &[msg::PAIR, msg::STANDINGS, msg::STAND]].concat();
             assert!(
                 sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),
@@ -432,7 +432,7 @@ fn row_19_nothing_is_proposed_for_a_store() {
         [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| [(party, 48), (party, 79)])
     {
         let folder = tempfile::tempdir().unwrap();
-        let cheats = Cheater::rewrites(brickwork_session::msg::HELLO, move |hello| hello[place] ^= 1);
+        let cheats = Cheater::rewrites(brickwork_protocol::msg::HELLO, move |hello| hello[place] ^= 1);
         let results = connect(folder.path(), &program, What::Fill, by(cheater, cheats));
         let refused = &results[1 - cheater as usize];
         assert!(matches!(refused, Err(Error::Mismatch(why)) if why.contains("malformed")), "{refused:?}");

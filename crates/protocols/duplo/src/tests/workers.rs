@@ -17,9 +17,9 @@ use crate::stored::{Lacking, Stocked};
 use crate::{Request, msg};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_session::ItemKind;
-use brickwork_session::{Promise, Terms, Unobserved};
-use brickwork_stock::{EpochEntry, Ranges, Store, StoreKey};
+use brickwork_protocol::ItemKind;
+use brickwork_protocol::{Promise, Terms, Unobserved};
+use brickwork_store::{EpochEntry, Ranges, Store, StoreKey};
 use brickwork_wire::{Channel, Stream, Tag, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -27,7 +27,7 @@ const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 pub(super) const TERMS: Terms = Terms {
     security: Security::of(40),
     threads: 2,
-    table_memory: brickwork_session::TABLE_MEMORY,
+    table_memory: brickwork_protocol::TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
     post_quantum: false,
 };

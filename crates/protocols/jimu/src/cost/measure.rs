@@ -14,7 +14,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
 use brickwork_primitives::ihash::{SymbolCode, Words};
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 
 /// The kinds of work of this protocol, in addition to those of the primitives.
 impl Measure for Jimu {

@@ -17,7 +17,7 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{
     HashParameters, answer_bytes, chosen_bytes, correction_bytes, opened_bytes, openings_bytes, setup_bytes,
 };
-use brickwork_session::{GREETING_BYTES, Promise, SessionProtocol};
+use brickwork_protocol::{GREETING_BYTES, Promise, SessionProtocol};
 
 use crate::build::soldered;
 use crate::components::{HASH as TABLE_HASH, copies_at_once, table_bytes};

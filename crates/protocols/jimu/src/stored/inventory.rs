@@ -3,9 +3,9 @@
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
-use brickwork_session::stock::inventory::{CutInventory, ItemKinds};
-use brickwork_session::stock::records::Batches;
-use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
+use brickwork_protocol::stock::inventory::{CutInventory, ItemKinds};
+use brickwork_protocol::stock::records::Batches;
+use brickwork_store::{Batch, Epoch, EpochId, GivenUp, Store};
 
 use super::needs::{Request, kind};
 use super::origins::{Header, Origin, bound_of_epoch};

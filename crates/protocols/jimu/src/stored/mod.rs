@@ -1,6 +1,6 @@
 //! JIMU's gates, components, wires and OTs on disk, made before programs are known, and runs of programs that
 //! use them. All protocols share the code that compares stores, fills them and takes items
-//! ([`brickwork_session::stock`]). This module has JIMU's own parts: AND gates with the session's offset, and
+//! ([`brickwork_protocol::stock`]). This module has JIMU's own parts: AND gates with the session's offset, and
 //! copies of components with their own offsets.
 //!
 //! All gates of an epoch share the session's Δ, and all words that are hashed in it share the watched
@@ -18,11 +18,11 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock as stocked;
-use brickwork_session::stock::records::Batches;
-pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms};
-use brickwork_stock::Store;
+use brickwork_protocol::stock as stocked;
+use brickwork_protocol::stock::records::Batches;
+pub use brickwork_protocol::stock::{Lacking, Preprocessed};
+use brickwork_protocol::{Metered, Observer, PhaseReport, Promise, Terms};
+use brickwork_store::Store;
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
@@ -65,7 +65,7 @@ pub fn stock_promise(program: &Program, unit: Unit, security: u32) -> Result<Pro
 }
 
 /// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
-pub type FromStock = brickwork_session::stock::FromStock<Request>;
+pub type FromStock = brickwork_protocol::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. After an error it cannot be used any more.
 pub struct Stocked(stocked::Stocked<Jimu>);

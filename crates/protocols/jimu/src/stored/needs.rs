@@ -7,17 +7,17 @@ use std::sync::Arc;
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Program};
-use brickwork_session::Promise;
-use brickwork_session::stock::records::{Batches, WantedItems};
-use brickwork_session::stock::{PreprocessingStep, STOCK_SHARE};
-use brickwork_stock::{MAX_RECORD_BYTES, Serial};
+use brickwork_protocol::Promise;
+use brickwork_protocol::stock::records::{Batches, WantedItems};
+use brickwork_protocol::stock::{PreprocessingStep, STOCK_SHARE};
+use brickwork_store::{MAX_RECORD_BYTES, Serial};
 
 use super::origins::{BatchCut, Origin, is_sensible, promise, shown};
 use crate::components::table_bytes;
 use crate::layout::{CopyKind, Layout, Supply};
 use crate::parameters::{HashLevel, Sizes, Unit};
 
-/// The kind of a batch's items: the `kind` of [`Batch`](brickwork_stock::Batch).
+/// The kind of a batch's items: the `kind` of [`Batch`](brickwork_store::Batch).
 pub(super) mod kind {
     /// Buckets of AND gates.
     pub const GATES: u8 = 0;

@@ -21,7 +21,7 @@ use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ihash::{self, Hashes, Openings, SeenWords, Words};
-use brickwork_session::stock::Stand;
+use brickwork_protocol::stock::Stand;
 use zeroize::Zeroizing;
 
 use super::records::{

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use brickwork_base::{Error, at_most};
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper};
-use brickwork_session::stock::GIVEN_UP_SHARE;
-use brickwork_session::{self as session, CheckSpent, ItemKind, Promise};
-use brickwork_stock::{Batch, EpochId, GivenUp, Serial, Store};
+use brickwork_protocol::stock::GIVEN_UP_SHARE;
+use brickwork_protocol::{self as session, CheckSpent, ItemKind, Promise};
+use brickwork_store::{Batch, EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
 
 use super::needs::kind;

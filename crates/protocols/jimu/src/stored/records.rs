@@ -9,7 +9,7 @@ use brickwork_base::Error;
 use brickwork_circuit::Circuit;
 use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::ihash::{Hashes, Receiver, Words};
-use brickwork_session::stock::records::{In, Out, Records};
+use brickwork_protocol::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;
 
 use super::origins::Header;

@@ -9,10 +9,10 @@ use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ihash::{MORE_WORDS, Receiver, Sender, WORDS, Words};
 use brickwork_primitives::ot::extension::{self, KeysAgain};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
-use brickwork_session::stock::{Stand, StockProtocol, StockSession};
-use brickwork_session::{Metered, Promise, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Forward, Ranges, Serial, Writers};
+use brickwork_protocol::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
+use brickwork_protocol::stock::{Stand, StockProtocol, StockSession};
+use brickwork_protocol::{Metered, Promise, SessionId, Terms};
+use brickwork_store::{Batch, Counted, EpochSecrets, EpochState, Forward, Ranges, Serial, Writers};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -583,7 +583,7 @@ fn fetch<R: Role>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_session::Unobserved;
+    use brickwork_protocol::Unobserved;
     use brickwork_wire::memory_pair;
 
     fn restored<R: Role>(secrets: &impl Serialize, keys: usize) -> Result<R, Error> {

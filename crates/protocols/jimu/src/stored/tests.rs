@@ -17,10 +17,10 @@ use brickwork_harness::stores::{
 };
 use brickwork_primitives::cut_and_choose::{BucketRule, Bucketing, Detection};
 use brickwork_primitives::ihash;
-use brickwork_session::stock::PreprocessingStep;
-use brickwork_session::stock::inventory::{executions, inventory};
-use brickwork_session::stock::msg::STAND;
-use brickwork_session::{Promise, Unobserved};
+use brickwork_protocol::stock::PreprocessingStep;
+use brickwork_protocol::stock::inventory::{executions, inventory};
+use brickwork_protocol::stock::msg::STAND;
+use brickwork_protocol::{Promise, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -435,7 +435,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
         assert!(most > 100, "{most}");
         let origins: Vec<_> = (0..most as u64 + 2).map(of).collect();
         let may = |count: usize| {
-            super::origins::promise(&origins[..count], unit, brickwork_stock::GivenUp::default(), 40)
+            super::origins::promise(&origins[..count], unit, brickwork_store::GivenUp::default(), 40)
         };
         assert!(may(most - 1).is_ok());
         let same = vec![of(0); most + 2];
@@ -494,7 +494,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
             assert_eq!(bound.is_some_and(|bound| bound < -46.0), attempts > 0, "{bound:?}");
         }
         let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
-        let given_up = |spent: &&brickwork_session::CheckSpent| spent.check.contains("given up");
+        let given_up = |spent: &&brickwork_protocol::CheckSpent| spent.check.contains("given up");
         assert_eq!(did.promise.unwrap().budget.iter().find(given_up).is_some(), attempts > 0);
     }
 }

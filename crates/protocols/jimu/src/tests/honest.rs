@@ -4,7 +4,7 @@ use super::*;
 use brickwork_circuit::library;
 use brickwork_plan::{Link, Machine, predict};
 use brickwork_primitives::ihash::{self, Words};
-use brickwork_session::Model;
+use brickwork_protocol::Model;
 use brickwork_testing::Replayable as _;
 
 /// Runs a program. The outputs are those of the plain computation, and the bytes of both directions are the

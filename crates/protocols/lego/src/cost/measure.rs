@@ -9,7 +9,7 @@ use crate::{evaluator, garbler, parameters};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, over_loopback};
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 
 /// The statistical security of the measured runs, in bits.
 const SECURITY: u32 = 40;

@@ -15,7 +15,7 @@ use brickwork_primitives::cost::{
     CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
 };
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{GREETING_BYTES, SessionProtocol, TABLE_MEMORY};
+use brickwork_protocol::{GREETING_BYTES, SessionProtocol, TABLE_MEMORY};
 
 use crate::instance::level;
 use crate::layout::Layout;

@@ -6,7 +6,7 @@ use brickwork_base::random::Rng;
 use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::Metered;
+use brickwork_protocol::Metered;
 
 /// The garbler's labels of unused OTs. The masking OTs follow the others.
 pub(crate) struct GarblerRandomOts {

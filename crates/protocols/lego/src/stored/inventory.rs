@@ -6,9 +6,9 @@ use crate::report::Lego;
 use brickwork_base::Error;
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::{Bucketing, Upper};
-use brickwork_session::stock::inventory::{CutInventory, ItemKinds};
-use brickwork_session::stock::records::Batches;
-use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
+use brickwork_protocol::stock::inventory::{CutInventory, ItemKinds};
+use brickwork_protocol::stock::records::Batches;
+use brickwork_store::{Batch, Epoch, EpochId, GivenUp, Store};
 
 fn cut(of: &'static str, bucketing: &Bucketing) -> CutInventory {
     let Bucketing { bucket: bucket_size, opened, .. } = *bucketing;

@@ -1,6 +1,6 @@
 //! LEGO's stock on disk: gates, inputs and OTs, which depend on no program; built programs, which depend on
 //! no input; and runs of programs from either. All protocols share the code that compares stores, fills them
-//! and takes items ([`brickwork_session::stock`]). This module has LEGO's own parts.
+//! and takes items ([`brickwork_protocol::stock`]). This module has LEGO's own parts.
 //!
 //! All gates of an epoch, and all programs that use them, share the session's Δ. This is secure
 //! (docs/protocols/lego.md) because the openings are sums of active labels, and each batch of gates has its
@@ -16,11 +16,11 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::{self as stocked, Gave, StockProtocol as _};
-pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Promise, Terms};
-use brickwork_stock::{GivenUp, Store};
+use brickwork_protocol::stock::records::Batches;
+use brickwork_protocol::stock::{self as stocked, Gave, StockProtocol as _};
+pub use brickwork_protocol::stock::{Lacking, Preprocessed};
+use brickwork_protocol::{Metered, Observer, PhaseReport, Promise, Terms};
+use brickwork_store::{GivenUp, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
@@ -62,7 +62,7 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<Promise, Error>
 }
 
 /// The result of a program from stock; [`Aside`](crate::Aside) explains how to treat `recovered`.
-pub type FromStock = brickwork_session::stock::FromStock<Request>;
+pub type FromStock = brickwork_protocol::stock::FromStock<Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(stocked::Stocked<Lego>);

@@ -3,15 +3,15 @@
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock::PreprocessingStep;
-use brickwork_session::stock::records::Batches;
-use brickwork_stock::Serial;
+use brickwork_protocol::stock::PreprocessingStep;
+use brickwork_protocol::stock::records::Batches;
+use brickwork_store::Serial;
 
 use super::origins::{self, Header};
 use crate::layout::Layout;
 use crate::parameters::Parameters;
 
-/// The kind of a batch's items: the `kind` of [`Batch`](brickwork_stock::Batch).
+/// The kind of a batch's items: the `kind` of [`Batch`](brickwork_store::Batch).
 pub(super) mod kind {
     /// Buckets of AND gates and their wire authenticators.
     pub const GATES: u8 = 0;

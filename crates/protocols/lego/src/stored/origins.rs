@@ -13,9 +13,9 @@ use crate::parameters::{
 use brickwork_base::Error;
 use brickwork_base::at_most;
 use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper};
-use brickwork_session::stock::GIVEN_UP_SHARE;
-use brickwork_session::{CheckSpent, Promise};
-use brickwork_stock::{EpochId, GivenUp, Serial, Store};
+use brickwork_protocol::stock::GIVEN_UP_SHARE;
+use brickwork_protocol::{CheckSpent, Promise};
+use brickwork_store::{EpochId, GivenUp, Serial, Store};
 
 const VERSION: u32 = 1;
 

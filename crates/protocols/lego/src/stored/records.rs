@@ -27,8 +27,8 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{Committed, Lsb, Places, Sender as _, Shares};
 use brickwork_primitives::solder::GarblerWire;
-use brickwork_session::SessionId;
-use brickwork_session::stock::records::{In, Out, Records};
+use brickwork_protocol::SessionId;
+use brickwork_protocol::stock::records::{In, Out, Records};
 
 /// The data, apart from the records, that is needed to read items.
 #[derive(Clone, Copy)]

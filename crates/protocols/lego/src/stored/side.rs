@@ -24,10 +24,10 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::commit::{self, Claims, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
-use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
-use brickwork_session::stock::{Stand, StockProtocol, StockSession};
-use brickwork_session::{Metered, Promise, SessionId, Terms};
-use brickwork_stock::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
+use brickwork_protocol::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
+use brickwork_protocol::stock::{Stand, StockProtocol, StockSession};
+use brickwork_protocol::{Metered, Promise, SessionId, Terms};
+use brickwork_store::{Batch, Counted, EpochSecrets, EpochState, Ranges, Serial, Writers};
 
 const VERSION: u32 = 1;
 
@@ -751,8 +751,8 @@ mod tests {
     use super::*;
     use brickwork_base::random::SEED_BYTES;
     use brickwork_primitives::commit::CommitmentScheme as _;
-    use brickwork_session::{TABLE_MEMORY, Unobserved};
-    use brickwork_stock::Forward;
+    use brickwork_protocol::{TABLE_MEMORY, Unobserved};
+    use brickwork_store::Forward;
     use brickwork_wire::memory_pair;
 
     type SeedBytes = [u8; SEED_BYTES];

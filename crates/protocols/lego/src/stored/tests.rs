@@ -11,11 +11,11 @@ use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_bound, check_cuts, dying, left, terms,
 };
-use brickwork_session::ItemKind;
-use brickwork_session::stock::inventory::{executions, inventory};
-use brickwork_session::stock::msg::STAND;
-use brickwork_session::{Promise, Unobserved};
-use brickwork_stock::GivenUp;
+use brickwork_protocol::ItemKind;
+use brickwork_protocol::stock::inventory::{executions, inventory};
+use brickwork_protocol::stock::msg::STAND;
+use brickwork_protocol::{Promise, Unobserved};
+use brickwork_store::GivenUp;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
@@ -344,7 +344,7 @@ fn row_21_an_interrupted_filling_goes_on() {
                 assert_eq!(bound.is_some_and(|bound| bound < -47.0), vain > 0, "{bound:?}");
             }
             let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
-            let given_up = |spent: &&brickwork_session::CheckSpent| spent.check.contains("given up");
+            let given_up = |spent: &&brickwork_protocol::CheckSpent| spent.check.contains("given up");
             assert_eq!(did.promise.unwrap().budget.iter().find(given_up).is_some(), vain > 0);
         }
     }
@@ -602,7 +602,7 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
         .collect();
     let part = 1 << 18;
     assert_eq!(counts, [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, 1 << 16, 7], [0, 1, 0]]);
-    use brickwork_session::stock::PreprocessingStep;
+    use brickwork_protocol::stock::PreprocessingStep;
     let all: u128 = steps.iter().map(Filling::risk).sum();
     // The sum of the steps' risks, in units of 2^-128.
     assert!(all < 1 << 81 && all > 1 << 77, "{all}");

@@ -8,7 +8,7 @@ use crate::{Parameters, evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
-use brickwork_session::{AgreedJob, PhaseReport, Unobserved};
+use brickwork_protocol::{AgreedJob, PhaseReport, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::memory_pair;
 use std::sync::Arc;

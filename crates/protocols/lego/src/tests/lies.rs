@@ -8,7 +8,7 @@ use brickwork_base::{Error, Party};
 use brickwork_harness::stores::terms;
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork_primitives::ot::{BASE_OT, extension};
-use brickwork_session::{self as session, AgreedJob, Metered, Unobserved};
+use brickwork_protocol::{self as session, AgreedJob, Metered, Unobserved};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 /// Flips a bit of every label, or hash, in a message.

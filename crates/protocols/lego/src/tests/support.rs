@@ -45,7 +45,7 @@ pub trait Lies: Sized {
 
 impl Lies for Case {
     fn with(self, cuts: Bucketings) -> Self {
-        let change = |_: &mut brickwork_session::AgreedJob, old: &mut Option<Bucketings>| *old = Some(cuts);
+        let change = |_: &mut brickwork_protocol::AgreedJob, old: &mut Option<Bucketings>| *old = Some(cuts);
         self.wants(Party::Garbler, change).wants(Party::Evaluator, change)
     }
 

@@ -16,7 +16,7 @@ use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, MeasuredWork, WorkKind, beyond, fastest, over_loopback};
 use brickwork_primitives::garbling::{Collect, GarblingKeys, GarblingScheme as _, HalfGates, Schedule};
-use brickwork_session::{AgreedJob, Unobserved};
+use brickwork_protocol::{AgreedJob, Unobserved};
 
 impl Measure for SemiHonest {
     fn kinds(&self) -> &'static [&'static WorkKind] {

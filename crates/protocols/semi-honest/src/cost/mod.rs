@@ -16,7 +16,7 @@ use brickwork_primitives::cost as primitives;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
 use brickwork_primitives::garbling::{GarblingScheme as _, HalfGates};
-use brickwork_session::{GREETING_BYTES, SessionProtocol};
+use brickwork_protocol::{GREETING_BYTES, SessionProtocol};
 
 use crate::report::SemiHonest;
 use crate::stored;

@@ -1,5 +1,5 @@
 //! OTs on disk, made before programs are known, and runs of programs that use them. All protocols share the
-//! code that compares stores, fills them and takes items ([`brickwork_session::stock`]). This module has the
+//! code that compares stores, fills them and takes items ([`brickwork_protocol::stock`]). This module has the
 //! records of OTs, and the number of OTs of a program.
 //!
 //! All programs that use OTs of a session share its Δ. This is secure, as docs/protocols/semi-honest.md
@@ -13,12 +13,12 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_session::stock as stocked;
-use brickwork_session::stock::inventory::ItemKinds;
-use brickwork_session::stock::records::Batches;
-pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Metered, Observer, PhaseReport, Terms};
-use brickwork_stock::{Batch, Store};
+use brickwork_protocol::stock as stocked;
+use brickwork_protocol::stock::inventory::ItemKinds;
+use brickwork_protocol::stock::records::Batches;
+pub use brickwork_protocol::stock::{Lacking, Preprocessed};
+use brickwork_protocol::{Metered, Observer, PhaseReport, Terms};
+use brickwork_store::{Batch, Store};
 use brickwork_wire::Channel;
 
 use crate::layout::Layout;

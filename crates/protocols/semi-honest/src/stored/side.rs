@@ -9,12 +9,12 @@ use brickwork_base::digest::Digest;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::extension;
-use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
-use brickwork_session::stock::plain::{Plain, PlainRole};
-use brickwork_session::stock::records::{Batches, Keeper, TakenItems, TakenStream};
-use brickwork_session::stock::{PreprocessingStep, Stand};
-use brickwork_session::{Metered, SessionId, Terms};
-use brickwork_stock::{Batch, EpochId, Serial, Store};
+use brickwork_protocol::stock::ots::{EvaluatorOts, GarblerOts, OtEnd};
+use brickwork_protocol::stock::plain::{Plain, PlainRole};
+use brickwork_protocol::stock::records::{Batches, Keeper, TakenItems, TakenStream};
+use brickwork_protocol::stock::{PreprocessingStep, Stand};
+use brickwork_protocol::{Metered, SessionId, Terms};
+use brickwork_store::{Batch, EpochId, Serial, Store};
 
 /// The kinds of item of a batch. There is but one kind.
 pub(super) const OTS: u8 = 0;

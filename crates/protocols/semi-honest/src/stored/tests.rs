@@ -11,10 +11,10 @@ use brickwork_harness::stores::{
     BOTH, ConnectionEnds, SeenMessages, Stores, check_keys_went_forward, check_secrets_of_a_sender, dying,
     misshapen, terms,
 };
-use brickwork_session::Model;
-use brickwork_session::Unobserved;
-use brickwork_session::stock::inventory::inventory;
-use brickwork_session::stock::msg::STAND;
+use brickwork_protocol::Model;
+use brickwork_protocol::Unobserved;
+use brickwork_protocol::stock::inventory::inventory;
+use brickwork_protocol::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 

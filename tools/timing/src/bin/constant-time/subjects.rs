@@ -9,11 +9,11 @@ use brickwork::authenticator::{AuthenticatorKind, Hasher};
 use brickwork::commit::code::BinaryCode;
 use brickwork::commit::split;
 use brickwork::commit::{Claims, Lsb, Receiver as _, Sender as _};
+use brickwork::disk::StoreKey;
 use brickwork::label::{Delta, Label};
 use brickwork::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension, softspoken};
 use brickwork::random::{Rng, Seed};
 use brickwork::solder::{GarblerWire, Soldering};
-use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream, memory_pair};
 use brickwork_kernels::{

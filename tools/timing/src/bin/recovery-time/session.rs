@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, Program};
+use brickwork::protocol::AgreedJob;
 use brickwork::random::Rng;
-use brickwork::session::AgreedJob;
 use brickwork::wire::{Channel, memory_pair};
 
 /// Plays an honest session, or the cheat of this number. Returns the time at the garbler, in nanoseconds, and

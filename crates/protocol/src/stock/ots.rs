@@ -1,0 +1,207 @@
+//! A party's end of correlated OTs with one offset for a session, and the records of such OTs: the garbler
+//! keeps the label for choice 0 of each, the evaluator its choice and label.
+
+use std::ops::Range;
+
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::Rng;
+use brickwork_kernels::SecretBlocks;
+use brickwork_primitives::ot::{CotReceiver, CotSender, Series, extension};
+use brickwork_store::{Forward, Ranges};
+use brickwork_wire::Channel;
+
+use crate::stock::records::{In, Out, Records};
+
+/// A party's end of the OTs of a session, whose sender is the garbler.
+pub trait OtEnd: Sized + Send + 'static {
+    /// Its part of OTs with random choices.
+    type Ots: Records<Context<'static> = ()> + Default + Send;
+
+    /// Continues with OTs of which these keys were kept, and at the garbler the offset.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the number of keys is wrong, or the garbler's offset is missing.
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error>;
+
+    /// Returns the offset, at the garbler.
+    fn offset(&self) -> Option<Label>;
+
+    /// Returns the keys that a store keeps.
+    fn keys_behind(&self) -> Forward;
+
+    /// Continues with these ranges of its counters.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken twice.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+
+    /// Makes OTs with random choices.
+    ///
+    /// # Errors
+    /// If the peer cheats, or goes away.
+    fn draw(&mut self, channel: &mut Channel, rng: &mut Rng, count: usize) -> Result<Self::Ots, Error>;
+}
+
+impl OtEnd for extension::Sender {
+    type Ots = GarblerOts;
+
+    fn restored(series: &Series, offset: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        let none = || Error::Stock("the garbler's stored secrets lack the offset".into());
+        CotSender::restored(series, offset.ok_or_else(none)?, keys)
+    }
+
+    fn offset(&self) -> Option<Label> {
+        Some(CotSender::offset(self))
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotSender::keys_behind(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotSender::enter(self, ranges)
+    }
+
+    fn draw(&mut self, channel: &mut Channel, _: &mut Rng, count: usize) -> Result<GarblerOts, Error> {
+        Ok(GarblerOts(self.random(channel, count)?))
+    }
+}
+
+impl OtEnd for extension::Receiver {
+    type Ots = EvaluatorOts;
+
+    fn restored(series: &Series, _: Option<Delta>, keys: Forward) -> Result<Self, Error> {
+        CotReceiver::restored(series, keys)
+    }
+
+    fn offset(&self) -> Option<Label> {
+        None
+    }
+
+    fn keys_behind(&self) -> Forward {
+        CotReceiver::keys_behind(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotReceiver::enter(self, ranges)
+    }
+
+    fn draw(&mut self, channel: &mut Channel, rng: &mut Rng, count: usize) -> Result<EvaluatorOts, Error> {
+        let (choices, labels) = self.random(channel, rng, count)?;
+        Ok(EvaluatorOts { choices, labels })
+    }
+}
+
+/// M of each OT.
+#[derive(Default)]
+pub struct GarblerOts(pub SecretBlocks<Label>);
+
+/// The evaluator's choice c (0 or 1) and label T = M ⊕ cΔ of each OT.
+#[derive(Default)]
+pub struct EvaluatorOts {
+    /// The choice c of each OT.
+    pub choices: SecretBlocks<u8>,
+    /// The label T of each OT.
+    pub labels: SecretBlocks<Label>,
+}
+
+/// Joins two lists. A new vector is allocated, because a vector that grows leaves copies of secrets behind.
+fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> SecretBlocks<T> {
+    SecretBlocks::new([one, other].concat())
+}
+
+impl Records for GarblerOts {
+    type Context<'c> = ();
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.0[items]);
+        Ok(())
+    }
+
+    fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
+        Ok(GarblerOts(SecretBlocks::new(record.pods(count)?)))
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        GarblerOts(SecretBlocks::new(self.0[items].to_vec()))
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.0 = joined(&self.0, &others.0);
+        Ok(())
+    }
+}
+
+impl Records for EvaluatorOts {
+    type Context<'c> = ();
+
+    fn count(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.choices[items.clone()]);
+        out.pods(&self.labels[items]);
+        Ok(())
+    }
+
+    fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
+        let choices = SecretBlocks::new(record.pods::<u8>(count)?);
+        let labels = SecretBlocks::new(record.pods(count)?);
+        match choices.iter().fold(0, |all, choice| all | choice) {
+            0 | 1 => Ok(EvaluatorOts { choices, labels }),
+            _ => Err(Error::Stock("a stored record contains a choice bit that is neither 0 nor 1".into())),
+        }
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        EvaluatorOts {
+            choices: SecretBlocks::new(self.choices[items.clone()].to_vec()),
+            labels: SecretBlocks::new(self.labels[items].to_vec()),
+        }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.choices = joined(&self.choices, &others.choices);
+        self.labels = joined(&self.labels, &others.labels);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
+    use super::*;
+    use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
+
+    /// Row 25: records are read as they were written, and a choice that is neither 0 nor 1 is refused.
+    #[test]
+    fn row_25_records_are_read_as_they_were_written() {
+        let mut rng = Rng::replayable("test OTs");
+        let labels = SecretBlocks::new((0..9).map(|_| rng.label()).collect());
+        for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
+            let mut choices = SecretBlocks::new(vec![1; 9]);
+            choices[4] = choice;
+            let mut out = Out::of(7);
+            EvaluatorOts { choices: choices.clone(), labels: labels.clone() }.encode(2..9, &mut out).unwrap();
+            let bytes = out.plain();
+            assert_eq!(bytes.len(), 7 * 17);
+            match EvaluatorOts::decode(&(), 7, &mut In::new(&bytes)) {
+                Ok(ots) => {
+                    assert!(good && ots.choices[..] == choices[2..] && ots.labels[..] == labels[2..]);
+                    let mut first = ots.some(0..3);
+                    first.append(ots.some(3..7)).unwrap();
+                    assert!(first.choices[..] == ots.choices[..] && first.labels[..] == ots.labels[..]);
+                }
+                Err(refused) => assert!(!good && refused.to_string().contains("neither 0 nor 1")),
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The stock of protocols that need only correlated OTs. They have no cut-and-choose, so no opened or
+//! given-up step counts against a bound, and there are no levels of security. A protocol implements
+//! [`Plain`], and [`PlainRole`] for each role; the code that both roles and all such protocols share is here.
+
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::ots::OtEnd;
+use super::records::{Batches, Keeper, TakenItems};
+use super::side::{PreprocessingStep, Stand, StockProtocol, StockSession};
+use crate::{Metered, SessionId, SessionProtocol, Terms};
+use brickwork_base::Error;
+use brickwork_base::label::Delta;
+use brickwork_circuit::Party;
+use brickwork_primitives::ot::{Direction, Series};
+use brickwork_store::{Counted, EpochSecrets, EpochState, Range, Ranges, SERIALS, Serial, Writers};
+
+/// Version of the saved secrets.
+const VERSION: u32 = 1;
+
+/// A protocol whose stock consists only of correlated OTs. The descriptions of [`StockProtocol`] apply to
+/// members of the same name.
+pub trait Plain: SessionProtocol {
+    /// A step of preprocessing.
+    type FillStep: PreprocessingStep + Sync;
+    /// A program and this party's input.
+    type Execution<'j>;
+    /// The garbler in a session.
+    type Garbler: PlainRole<Self>;
+    /// The evaluator in a session.
+    type Evaluator: PlainRole<Self>;
+
+    /// Returns a digest of the program, which must be the same at both parties.
+    fn program(job: &Self::Execution<'_>) -> [u8; 32];
+
+    /// Describes the items that a program needs, for people.
+    fn needs(job: &Self::Execution<'_>) -> String;
+
+    /// Chooses the items that a program takes, at least one: the batches, and the number of items of each.
+    /// Both parties make the same choice.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is not enough.
+    fn choose(job: &Self::Execution<'_>, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error>;
+}
+
+/// One role of a [`Plain`] protocol, in a session. The descriptions of [`StockSession`] apply to members of
+/// the same name.
+pub trait PlainRole<P: Plain>: Sized + Send + 'static {
+    /// This party's end of the OTs.
+    type Ots: OtEnd;
+    /// The result of a step.
+    type Made: Send;
+
+    /// Sets a session up.
+    ///
+    /// # Errors
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
+    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error>;
+
+    /// Restores the session with its OTs.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if there is no randomness.
+    fn restored(run: Metered, session: SessionId, ots: Self::Ots) -> Result<Self, Error>;
+
+    /// Returns the OTs.
+    fn ots(&mut self) -> &mut Self::Ots;
+
+    /// Returns the OTs without the right to change them.
+    fn ots_ref(&self) -> &Self::Ots;
+
+    /// Returns the session's identifier.
+    fn id(&self) -> &SessionId;
+
+    /// Returns the connection.
+    fn run(&mut self) -> &mut Metered;
+
+    /// Returns the connection without the right to change it.
+    fn line(&self) -> &Metered;
+
+    /// Ends the session and returns the connection. All other data is dropped in its box, and erased.
+    fn release(self: Box<Self>) -> Metered;
+
+    /// Makes the stock of a step.
+    ///
+    /// # Errors
+    /// If the peer sends a message that is not of the protocol, or closes the connection.
+    fn make(&mut self, step: &P::FillStep) -> Result<Self::Made, Error>;
+
+    /// Stores the result of a step under this serial.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    fn keep(
+        step: &P::FillStep,
+        made: Self::Made,
+        serial: Serial,
+        keeper: &mut Keeper<'_>,
+    ) -> Result<(), Error>;
+
+    /// Runs a program on the items that it took. Returns this party's outputs.
+    ///
+    /// # Errors
+    /// If the peer sends an unexpected message or closes the connection, or some of the stock cannot be read.
+    fn take(
+        &mut self,
+        items: &TakenItems<'_>,
+        job: &P::Execution<'_>,
+        stand: Stand,
+    ) -> Result<Vec<bool>, Error>;
+}
+
+/// The state from which another process can resume a session, apart from the keys of its OTs.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct Fixed {
+    version: u32,
+    session: SessionId,
+    /// The bits of the garbler's offset; `None` at the evaluator.
+    offset: Option<u128>,
+}
+
+/// A role's session, in the form that the stock uses.
+struct OnDisk<P: Plain, M: PlainRole<P>> {
+    /// The member is in a box, because moving it would leave copies of its secrets behind.
+    member: Box<M>,
+    serials: Range,
+    /// The result of the current step.
+    made: Option<M::Made>,
+    protocol: PhantomData<fn() -> P>,
+}
+
+fn on_disk<P: Plain, M: PlainRole<P>>(member: M) -> Box<dyn StockSession<P>> {
+    let (member, serials) = (Box::new(member), SERIALS.none());
+    Box::new(OnDisk { member, serials, made: None, protocol: PhantomData })
+}
+
+fn restored<P: Plain, M: PlainRole<P>>(
+    run: Metered,
+    secrets: &EpochSecrets,
+) -> Result<Box<dyn StockSession<P>>, Error> {
+    let malformed = || {
+        Error::Stock("the stored secrets of this session are malformed, or another version wrote them".into())
+    };
+    let fixed: Fixed = postcard::from_bytes(&secrets.fixed).map_err(|_| malformed())?;
+    let offset = fixed.offset.map(|bits| Delta::checked(bits).ok_or_else(malformed)).transpose()?;
+    if fixed.version != VERSION || offset.is_some() != (run.role == Party::Garbler) {
+        return Err(malformed());
+    }
+    let series = Series::new(&fixed.session, Direction::GarblerSends);
+    let ots = M::Ots::restored(&series, offset, secrets.forward.clone())?;
+    M::restored(run, fixed.session, ots).map(on_disk)
+}
+
+impl<P: Plain> StockProtocol for P {
+    const AGREEMENT: &'static str = "prepare";
+    type Carried = ();
+    type FillStep<'s> = P::FillStep;
+    type Execution<'j> = P::Execution<'j>;
+    type Outcome = Vec<bool>;
+    type Kept = ();
+
+    /// The items have no statistical security, because nothing is opened and checked.
+    fn terms(terms: &Terms) -> Terms {
+        Terms { security: 0.into(), ..terms.clone() }
+    }
+
+    /// Nothing is checked, so no peer breaks off because a check would fail.
+    fn counted(_: Party) -> Counted {
+        Counted::Nothing
+    }
+
+    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Box<dyn StockSession<P>>, Error> {
+        match run.role {
+            Party::Garbler => P::Garbler::set_up(run, terms).map(on_disk),
+            Party::Evaluator => P::Evaluator::set_up(run, terms).map(on_disk),
+        }
+    }
+
+    fn restore(
+        run: Metered,
+        _: &Terms,
+        secrets: &EpochSecrets,
+        (): (),
+    ) -> Result<Box<dyn StockSession<P>>, Error> {
+        match run.role {
+            Party::Garbler => restored::<P, P::Garbler>(run, secrets),
+            Party::Evaluator => restored::<P, P::Evaluator>(run, secrets),
+        }
+    }
+
+    /// A program may begin as long as there is stock: a program does not change the items of others.
+    fn may_begin(_: &EpochState, _: &Terms) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn level(_: &Terms) -> String {
+        String::new()
+    }
+
+    fn fixed(_: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
+    fn early_risk(_: Party, _: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
+    fn program(job: &P::Execution<'_>) -> [u8; 32] {
+        P::program(job)
+    }
+
+    fn needs(job: &P::Execution<'_>) -> String {
+        P::needs(job)
+    }
+
+    fn choose(job: &P::Execution<'_>, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        P::choose(job, batches)
+    }
+}
+
+impl<P: Plain, M: PlainRole<P>> StockSession<P> for OnDisk<P, M> {
+    fn secrets(&self) -> EpochSecrets {
+        let ots = self.member.ots_ref();
+        let offset = ots.offset().map(|offset| offset.bits());
+        let fixed = Fixed { version: VERSION, session: *self.member.id(), offset };
+        EpochSecrets::new(&fixed, ots.keys_behind())
+    }
+
+    fn id(&self) -> &SessionId {
+        self.member.id()
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        self.member.run()
+    }
+
+    fn line(&self) -> &Metered {
+        self.member.line()
+    }
+
+    fn release(self: Box<Self>) -> (Metered, ()) {
+        (self.member.release(), ())
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        self.serials = ranges.take(&SERIALS)?;
+        self.member.ots().enter(&mut ranges)
+    }
+
+    /// Nothing is opened, so there is no chance to escape a check.
+    fn risk(&self, _: &P::FillStep) -> u128 {
+        0
+    }
+
+    fn fill(&mut self, step: &P::FillStep, _: Writers) -> Result<(), Error> {
+        self.made = Some(self.member.make(step)?);
+        Ok(())
+    }
+
+    fn keep(&mut self, step: &P::FillStep, keeper: &mut Keeper) -> Result<(), Error> {
+        let made =
+            self.made.take().ok_or_else(|| Error::Usage("a step must be made before it is kept".into()))?;
+        M::keep(step, made, self.serials.draw(1)?, keeper)
+    }
+
+    fn take(&mut self, items: &TakenItems, job: &P::Execution<'_>, stand: Stand) -> Result<Vec<bool>, Error> {
+        self.member.take(items, job, stand)
+    }
+}

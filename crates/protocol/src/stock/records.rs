@@ -1,0 +1,738 @@
+//! The storage of a protocol's items: records in batches. The code that makes items writes records, and the
+//! code that takes items reads them.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use zeroize::Zeroizing;
+
+use crate::BeforeExposing;
+use brickwork_base::Error;
+use brickwork_circuit::Component;
+use brickwork_store::{
+    Batch, BatchWriter, Chain, Elsewhere, EpochId, GivenUp, Record, RemainingBatch, Serial, Store, TAG_BYTES,
+    TakenEntry, TakenOf, Writers,
+};
+
+/// Bytes of items that are stored together in a record, which is the smallest unit that is read. A small
+/// batch has smaller records, so that a damaged record costs only a part of the batch.
+const RECORD_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=128 << 10;
+
+/// The smallest number of records in a batch, unless they would be smaller than the limit.
+const RECORDS: usize = 16;
+
+/// Items of one batch that a store can keep: arrays of plain values, side by side. The number of values of an
+/// item follows from the batch's header, never from a record.
+pub trait Records: Sized {
+    /// Other data that is needed to restore the items.
+    type Context<'c>;
+
+    /// Returns the number of items.
+    fn count(&self) -> usize;
+
+    /// Writes some of the items.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read from their temporary file.
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error>;
+
+    /// Reads `count` items that one call of [`Records::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if they are malformed.
+    fn decode(context: &Self::Context<'_>, count: usize, record: &mut In) -> Result<Self, Error>;
+
+    /// Selects the items that a program takes from a record.
+    fn some(&self, items: Range<usize>) -> Self;
+
+    /// Appends the items of another record of the same batch.
+    ///
+    /// # Errors
+    /// As [`Records::encode`].
+    fn append(&mut self, others: Self) -> Result<(), Error>;
+
+    /// Computes the data that follows from seeds, after all items were read.
+    ///
+    /// # Errors
+    /// If the seeds are missing.
+    fn derive(&mut self, _: &Self::Context<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Returns the segment into which a part of the items was already written, if there is one.
+    fn take_segment(&mut self) -> Option<BatchWriter> {
+        None
+    }
+
+    /// Returns the units of the batch's bulk data that belong to the items, in order; empty if there is no
+    /// bulk data.
+    fn units(&self) -> &[u32] {
+        &[]
+    }
+
+    /// Sets the units of the items.
+    fn put_units(&mut self, _: Vec<u8>) {}
+}
+
+/// The place where new items are stored.
+pub(super) enum NewItemsPlace<'a> {
+    /// An epoch of a store that this process has.
+    Here(&'a Store, &'a EpochId),
+    /// The store of this party's coordinator.
+    Elsewhere(Arc<dyn Elsewhere>),
+}
+
+impl NewItemsPlace<'_> {
+    /// Makes writers for data that is stored while it arrives.
+    pub fn writers(&self) -> Writers {
+        match self {
+            NewItemsPlace::Here(store, epoch) => store.writers(epoch),
+            NewItemsPlace::Elsewhere(store) => Writers::elsewhere(store.clone()),
+        }
+    }
+
+    /// Returns the action that records the exposure of the current step. A maker has none, because its
+    /// coordinator has recorded the exposure before.
+    pub fn before_exposing(&self) -> Option<BeforeExposing> {
+        match self {
+            NewItemsPlace::Here(store, epoch) => {
+                let (store, epoch) = ((*store).clone(), **epoch);
+                Some(Box::new(move || store.expose(&epoch)))
+            }
+            NewItemsPlace::Elsewhere(_) => Some(Box::new(|| Ok(()))),
+        }
+    }
+}
+
+/// Writes the batches of one step into a store.
+pub struct Keeper<'a> {
+    shelf: &'a NewItemsPlace<'a>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(shelf: &'a NewItemsPlace<'a>) -> Self {
+        Keeper { shelf }
+    }
+
+    /// Writes a batch to disk. `serial` comes from the entry's range of
+    /// [`SERIALS`](brickwork_store::SERIALS), or is the serial of the items' segment.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails or the batch does not belong to the current step.
+    pub fn put(&mut self, serial: Serial, batch: &Batch, mut items: impl Records) -> Result<(), Error> {
+        let mut writer = match items.take_segment() {
+            Some(begun) => begun,
+            None => match self.shelf {
+                NewItemsPlace::Here(store, epoch) => store.writer(epoch, serial)?,
+                NewItemsPlace::Elsewhere(_) => self.shelf.writers().begin(serial, None)?,
+            },
+        };
+        let count = items.count();
+        let one = |range: Range<usize>| {
+            let mut out = Out::of(range.len());
+            items.encode(range, &mut out)?;
+            Ok::<_, Error>(out)
+        };
+        let each = if count == 0 { 1 } else { one(0..1)?.plain().len().max(1) };
+        let wanted = (each * count / RECORDS).clamp(*RECORD_BYTES.start(), *RECORD_BYTES.end());
+        let a_record = wanted.div_ceil(each);
+        let start = Chain::random()?;
+        let mut chain = start.clone();
+        for first in (0..count).step_by(a_record) {
+            let here = a_record.min(count - first);
+            writer.record(first as u64, here as u32, one(first..first + here)?.masked(&mut chain))?;
+        }
+        match self.shelf {
+            NewItemsPlace::Here(store, epoch) => store.put(epoch, serial, batch, writer, &start),
+            NewItemsPlace::Elsewhere(store) => store.finish(serial, batch, &start),
+        }
+    }
+}
+
+/// The batches of an epoch, whose items programs can use.
+pub struct Batches {
+    /// The remaining items of each batch, oldest first.
+    left: Vec<RemainingBatch>,
+    /// All batches that were made, including used-up ones.
+    made: Vec<RemainingBatch>,
+    given_up: GivenUp,
+}
+
+impl Batches {
+    /// Returns the batches of an epoch, each with its remaining items.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn of(store: &Store, epoch: &EpochId) -> Result<Self, Error> {
+        let state = store.state(epoch)?;
+        let all = store.batches(epoch)?;
+        let left = all.iter().filter(|batch| batch.left > 0).cloned().collect();
+        let made = all.into_iter().filter(|batch| state.is_made(batch.serial)).collect();
+        Ok(Batches { left, made, given_up: state.given_up() })
+    }
+
+    /// Returns all batches that were made in the epoch, including used ones, oldest first.
+    pub fn made(&self) -> impl Iterator<Item = &RemainingBatch> {
+        self.made.iter()
+    }
+
+    /// Returns the steps that were begun in the epoch and not completed. They count in the bound of all
+    /// programs from the epoch.
+    pub fn given_up(&self) -> GivenUp {
+        self.given_up
+    }
+
+    /// Returns the batches of one kind.
+    pub fn of_kind(&self, kind: u8) -> impl Iterator<Item = &RemainingBatch> {
+        self.left.iter().filter(move |left| left.batch.kind == kind)
+    }
+
+    /// Counts the remaining items of a kind.
+    pub fn left(&self, kind: u8) -> usize {
+        self.of_kind(kind).map(|left| left.left as usize).sum()
+    }
+
+    /// Chooses `count` items of a kind and a component, or as many as exist, oldest first, and adds them to
+    /// `taken`. Returns their batches.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] for more than 2^32 items of one batch.
+    pub fn take(
+        &self,
+        kind: u8,
+        component: &[u8; 32],
+        mut count: usize,
+        taken: &mut Vec<(Serial, u32)>,
+    ) -> Result<Vec<&RemainingBatch>, Error> {
+        let mut from = Vec::new();
+        for left in self.of_kind(kind).filter(|left| left.batch.component == *component) {
+            let serial = left.serial;
+            let known = taken.iter().position(|(named, _)| *named == serial);
+            let already = known.map_or(0, |k| taken[k].1);
+            let here = count.min((left.left as usize).saturating_sub(already as usize));
+            if here > 0 {
+                let items = u32::try_from(here + already as usize)
+                    .map_err(|_| Error::Limit("the program takes more than 2^32 items of a batch".into()))?;
+                match known {
+                    Some(k) => taken[k].1 = items,
+                    None => taken.push((serial, items)),
+                }
+                from.push(left);
+                count -= here;
+            }
+        }
+        Ok(from)
+    }
+
+    /// Counts the existing items of this kind.
+    fn there(&self, wanted: &WantedItems) -> usize {
+        let ours = self.of_kind(wanted.kind).filter(|left| left.batch.component == wanted.component);
+        ours.map(|left| left.left as usize).sum()
+    }
+
+    /// Chooses the items for a program with these needs, oldest first: the batches, and the number of items
+    /// of each.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are too few items of a kind.
+    pub fn choose(&self, wanted: &[WantedItems]) -> Result<Vec<(Serial, u32)>, Error> {
+        let mut taken = Vec::new();
+        for one in wanted {
+            let there = self.there(one);
+            let WantedItems { kind, component, name, count } = one;
+            if there < *count {
+                return Err(Error::Stock(format!(
+                    "the program needs {count} {name}, but the stock has {there}"
+                )));
+            }
+            self.take(*kind, component, *count, &mut taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// Returns the missing number of items for each need.
+    pub fn lacking(&self, wanted: &[WantedItems]) -> Vec<usize> {
+        wanted.iter().map(|one| one.count.saturating_sub(self.there(one))).collect()
+    }
+
+    /// Returns the number of programs with these needs for which the items are enough.
+    pub fn suffices(&self, wanted: &[WantedItems]) -> u64 {
+        let times = wanted.iter().filter_map(|one| self.there(one).checked_div(one.count));
+        times.min().unwrap_or(0) as u64
+    }
+}
+
+/// A program's need of items of one kind.
+pub struct WantedItems<'r> {
+    /// The `kind` of the items' batches.
+    pub kind: u8,
+    /// Digest of the component; zeros for other items.
+    pub component: [u8; 32],
+    /// Name of the items, for people.
+    pub name: &'r str,
+    /// The number of items.
+    pub count: usize,
+}
+
+impl<'r> WantedItems<'r> {
+    /// Lists the copies of components that a program needs.
+    pub fn copies(kind: u8, components: &'r [(Component, usize)]) -> impl Iterator<Item = Self> {
+        components.iter().map(move |(component, count)| WantedItems {
+            kind,
+            component: component.digest(),
+            name: &component.name,
+            count: *count,
+        })
+    }
+}
+
+/// The items that a log entry took, still in the store.
+pub struct TakenItems<'a> {
+    store: &'a Store,
+    taken: &'a TakenEntry,
+    epoch: &'a EpochId,
+}
+
+impl<'a> TakenItems<'a> {
+    pub(super) fn new(store: &'a Store, epoch: &'a EpochId, taken: &'a TakenEntry) -> Self {
+        TakenItems { store, taken, epoch }
+    }
+
+    /// Visits the taken items of each batch, in the order of the entry.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names the part that was altered or cannot be read.
+    pub fn each(&self, mut visit: impl FnMut(TakenBatch<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        let state = self.store.state(self.epoch)?;
+        let mut records: HashMap<Serial, Vec<Record>> = HashMap::new();
+        self.store.read(self.taken, |serial, record| {
+            records.entry(serial).or_default().push(record);
+            Ok(())
+        })?;
+        for records in records.values_mut() {
+            // An entry may name a batch twice, and one record may hold items of both times.
+            records.sort_by_key(|record| record.first);
+            records.dedup_by_key(|record| record.first);
+        }
+        let batches = self.store.batches(self.epoch)?;
+        for (serial, items) in self.taken.items() {
+            let batch = batches.iter().find(|left| left.serial == *serial);
+            let batch = &batch
+                .ok_or_else(|| Error::Stock(format!("batch {serial} is not among the taken items")))?
+                .batch;
+            let holds = |record: &&Record| {
+                let end = record.first + u64::from(record.items);
+                items.iter().any(|items| record.first < items.end && end > items.start)
+            };
+            visit(TakenBatch {
+                batch,
+                given_up: state.given_up(),
+                chain: self.taken.chain(*serial)?.clone(),
+                items: items.iter().map(|items| items.start as usize..items.end as usize).collect(),
+                records: records.get(serial).into_iter().flatten().filter(holds).collect(),
+                bulk: &|units| self.store.read_units(self.taken, *serial, units),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Taken items of one kind, read record by record, for callers with little memory.
+pub struct TakenStream<'a, P> {
+    items: &'a TakenItems<'a>,
+    /// The batches and the range of each that has not been read, in the order of the entry.
+    left: VecDeque<(Serial, Range<u64>)>,
+    /// The keys of the items of the current batch.
+    chain: Option<(Serial, Chain)>,
+    /// Items that were read and not requested yet.
+    at_hand: Option<P>,
+}
+
+impl<'a> TakenItems<'a> {
+    /// Begins to read all items, which must be of one kind, in the order of the entry.
+    pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
+        let ranges = |(serial, items): &TakenOf| {
+            items.iter().map(|items| (*serial, items.clone())).collect::<Vec<_>>()
+        };
+        let left = self.taken.items().iter().flat_map(ranges).collect();
+        TakenStream { items: self, left, chain: None, at_hand: None }
+    }
+}
+
+impl<P: Records> TakenStream<'_, P> {
+    /// Reads the next items of one record: at least one and at most `most`.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if no item is left, or a record is malformed or missing.
+    pub fn next(&mut self, context: &P::Context<'_>, most: usize) -> Result<P, Error> {
+        let here = match self.at_hand.take() {
+            Some(items) => items,
+            None => self.record(context)?,
+        };
+        let count = here.count();
+        if count <= most {
+            return Ok(here);
+        }
+        self.at_hand = Some(here.some(most..count));
+        Ok(here.some(0..most))
+    }
+
+    /// Reads the taken items of the next record.
+    fn record(&mut self, context: &P::Context<'_>) -> Result<P, Error> {
+        let missing = || Error::Stock("the batch lacks a record".into());
+        let (serial, wanted) = self.left.front_mut().ok_or_else(missing)?;
+        let record = self.items.store.read_at(self.items.taken, *serial, wanted.start)?;
+        if self.chain.as_ref().is_none_or(|(of, _)| of != serial) {
+            self.chain = Some((*serial, self.items.taken.chain(*serial)?.clone()));
+        }
+        let chain = self.chain.as_mut().map(|(_, chain)| chain).ok_or_else(missing)?;
+        let end = wanted.end.min(record.first + u64::from(record.items));
+        let part = read(context, &record, wanted.start..end, chain)?;
+        wanted.start = end;
+        if wanted.is_empty() {
+            let _ = self.left.pop_front();
+        }
+        Ok(part)
+    }
+}
+
+/// Reads units of a batch's bulk data.
+type ReadUnits<'a> = dyn Fn(&[u32]) -> Result<Vec<u8>, Error> + 'a;
+
+/// Items that an entry took from one batch. Their records may hold more items.
+pub struct TakenBatch<'a> {
+    /// The batch.
+    pub batch: &'a Batch,
+    /// The steps that were begun in the epoch and not completed.
+    pub given_up: GivenUp,
+    /// The keys of the batch's items, from the first taken item on.
+    chain: Chain,
+    items: Vec<Range<usize>>,
+    records: Vec<&'a Record>,
+    bulk: &'a ReadUnits<'a>,
+}
+
+impl TakenBatch<'_> {
+    /// Returns the ranges of taken items of the batch, in order. There are several if damaged items lie
+    /// between.
+    pub fn items(&self) -> &[Range<usize>] {
+        &self.items
+    }
+
+    /// Reads the items.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if a record is malformed or missing.
+    pub fn assemble<P: Records>(self, context: &P::Context<'_>) -> Result<P, Error> {
+        let TakenBatch { mut chain, items, records, bulk: read_bulk, .. } = self;
+        let mut whole: Option<P> = None;
+        for record in records {
+            let end = record.first + u64::from(record.items);
+            let wanted =
+                items.iter().map(|items| record.first.max(items.start as u64)..end.min(items.end as u64));
+            for wanted in wanted.filter(|wanted| !wanted.is_empty()) {
+                let part = read(context, record, wanted, &mut chain)?;
+                match &mut whole {
+                    None => whole = Some(part),
+                    Some(whole) => whole.append(part)?,
+                }
+            }
+        }
+        let mut whole = whole
+            .filter(|whole| whole.count() == items.iter().map(Range::len).sum::<usize>())
+            .ok_or_else(|| Error::Stock("the batch lacks a record".into()))?;
+        whole.derive(context)?;
+        if !whole.units().is_empty() {
+            let units = read_bulk(whole.units())?;
+            whole.put_units(units);
+        }
+        Ok(whole)
+    }
+}
+
+/// Reads some items of a record. `chain` must be at the key of the first one.
+fn read<P: Records>(
+    context: &P::Context<'_>,
+    record: &Record,
+    items: Range<u64>,
+    chain: &mut Chain,
+) -> Result<P, Error> {
+    chain.go_to(items.start)?;
+    let (first, end) = (items.start - record.first, items.end - record.first);
+    let plain = unmasked(&record.bytes, record.items as usize, first as usize..end as usize, chain)?;
+    let mut bytes = In::new(&plain);
+    let part = P::decode(context, (end - first) as usize, &mut bytes)?;
+    bytes.end()?;
+    Ok(part)
+}
+
+/// Bytes of a unit's number, which stands after the columns of a record.
+const NUMBER_BYTES: usize = 4;
+
+/// A record that is being written: arrays of plain values, one after another, each with the same number of
+/// values for every item.
+///
+/// ```text
+///   record = unit:[u8; 4]* column* width:[u8; 4]* columns:[u8; 4]     width: bytes of each item
+/// ```
+///
+/// The bytes of each item are masked with the item's own key ([`Chain`]), so a program that takes one item
+/// can erase this item's key alone. The numbers of units are not secret, because the store reads them.
+pub struct Out {
+    items: usize,
+    /// The bytes of the units' numbers.
+    clear: usize,
+    /// For each column, the bytes of an item.
+    widths: Vec<usize>,
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+impl Out {
+    /// Begins a record of this many items.
+    pub fn of(items: usize) -> Self {
+        Out { items, clear: 0, widths: Vec::new(), bytes: Zeroizing::default() }
+    }
+
+    /// Writes plain values, little endian, with the same number of values for each item.
+    ///
+    /// # Panics
+    /// If the number of values is not a multiple of the number of items.
+    pub fn pods<T: Pod>(&mut self, values: &[T]) {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        assert!(
+            bytes.len().is_multiple_of(self.items.max(1)),
+            "each item must have the same number of values"
+        );
+        self.widths.push(bytes.len() / self.items.max(1));
+        self.reserve(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes for every item the numbers of the units that it belongs to. Each item has equally many. This
+    /// must come before all other data.
+    ///
+    /// # Panics
+    /// If something was written before, or the number is not a multiple of the number of items.
+    pub fn units(&mut self, units: &[u32]) {
+        assert!(self.bytes.is_empty(), "the units must be written before other data");
+        self.pods(units);
+        let _ = self.widths.pop();
+        self.clear = self.bytes.len();
+    }
+
+    /// Reserves room for more bytes. A new vector is allocated, because a vector that grows leaves copies of
+    /// secrets behind.
+    fn reserve(&mut self, more: usize) {
+        if self.bytes.capacity() < self.bytes.len() + more {
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * (self.bytes.len() + more)));
+            larger.extend_from_slice(&self.bytes);
+            self.bytes = larger;
+        }
+    }
+
+    /// Returns the bytes without masks.
+    pub fn plain(self) -> Zeroizing<Vec<u8>> {
+        self.bytes
+    }
+
+    /// Returns the record, masked with the next keys, and with room for the tag that sealing adds.
+    fn masked(mut self, chain: &mut Chain) -> Zeroizing<Vec<u8>> {
+        mask(&mut self.bytes[self.clear..], &self.widths, self.items, chain);
+        self.reserve(NUMBER_BYTES * (self.widths.len() + 1) + TAG_BYTES);
+        let Out { widths, bytes: mut record, .. } = self;
+        for number in widths.iter().chain([&widths.len()]) {
+            record.extend_from_slice(&(*number as u32).to_le_bytes());
+        }
+        record
+    }
+}
+
+/// Returns the values of some items of a record, unmasked with the next keys.
+fn unmasked(
+    record: &[u8],
+    count: usize,
+    items: Range<usize>,
+    chain: &mut Chain,
+) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let number = |bytes: &[u8]| bytes.last_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+    let columns = number(record).filter(|&columns| columns < record.len() / NUMBER_BYTES);
+    let behind = NUMBER_BYTES * (columns.ok_or_else(In::broken)? + 1);
+    let (mut rest, widths) = record.split_at(record.len() - behind);
+    let widths = &widths[..behind - NUMBER_BYTES];
+    let widths: Vec<usize> = widths.chunks(NUMBER_BYTES).filter_map(number).collect();
+    let all = widths.iter().try_fold(0usize, |all, width| all.checked_add(width.checked_mul(count)?));
+    let clear = all.and_then(|all| rest.len().checked_sub(all)).ok_or_else(In::broken)?;
+    if !clear.is_multiple_of(NUMBER_BYTES * count.max(1)) || items.end > count {
+        return Err(In::broken());
+    }
+    let clear = clear / count.max(1);
+    let length = clear + widths.iter().sum::<usize>();
+    let mut plain = Zeroizing::new(Vec::with_capacity(length * items.len()));
+    for width in [clear].iter().chain(&widths) {
+        let (column, others) = rest.split_at(width * count);
+        plain.extend_from_slice(&column[width * items.start..width * items.end]);
+        rest = others;
+    }
+    mask(&mut plain[clear * items.len()..], &widths, items.len(), chain);
+    Ok(plain)
+}
+
+/// Masks or unmasks columns of these widths, with the next keys for this many items.
+fn mask(mut rest: &mut [u8], widths: &[usize], items: usize, chain: &mut Chain) {
+    let mut columns = Vec::with_capacity(widths.len());
+    for &width in widths {
+        let (column, behind) = rest.split_at_mut(width * items);
+        columns.push(column.chunks_mut(width.max(1)));
+        rest = behind;
+    }
+    let mut pieces: Vec<&mut [u8]> = Vec::with_capacity(columns.len());
+    for _ in 0..items {
+        pieces.clear();
+        pieces.extend(columns.iter_mut().filter_map(Iterator::next));
+        chain.mask_next(&mut pieces);
+    }
+}
+
+/// A record that is being read.
+pub struct In<'a>(&'a [u8]);
+
+impl<'a> In<'a> {
+    /// Begins to read a record.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        In(bytes)
+    }
+
+    fn broken() -> Error {
+        Error::Stock("a stored record has the wrong length".into())
+    }
+
+    /// Reads `count` plain values.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if fewer than `count` values are left.
+    pub fn pods<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, Error> {
+        let length = count
+            .checked_mul(size_of::<T>())
+            .filter(|&length| length <= self.0.len())
+            .ok_or_else(Self::broken)?;
+        let (bytes, rest) = self.0.split_at(length);
+        self.0 = rest;
+        let mut values = vec![T::zeroed(); count];
+        bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
+        Ok(values)
+    }
+
+    /// Checks that the whole record was read.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if bytes are left.
+    pub fn end(self) -> Result<(), Error> {
+        if self.0.is_empty() { Ok(()) } else { Err(Self::broken()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // Rows are those of the table of attacks (docs/concepts/security.md, section 14).
+
+    use super::*;
+
+    /// Writing secrets leaves no copies behind, because a new buffer replaces one that is too small.
+    #[test]
+    fn a_record_that_outgrows_its_room_is_made_anew() {
+        let mut out = Out::of(1);
+        for more in [30, 30, 1, 2] {
+            let (room, needed) = (out.bytes.capacity(), out.bytes.len() + more);
+            out.pods(&vec![7u8; more]);
+            assert_eq!(out.bytes.len(), needed);
+            match room >= needed {
+                true => assert_eq!(out.bytes.capacity(), room, "{needed}"),
+                // A vector that grew by itself would have a smaller capacity.
+                false => assert!(out.bytes.capacity() >= 2 * needed, "{needed}"),
+            }
+        }
+        // Sealing does not move the bytes either.
+        let mut full = Out::of(1);
+        (0..2).for_each(|_| full.pods(&[7u8; 30]));
+        let record = full.masked(&mut Chain::random().unwrap());
+        assert!(record.capacity() >= record.len() + TAG_BYTES);
+    }
+
+    /// Makes a record of five items in three columns, one of them empty.
+    fn record(chain: &mut Chain) -> Zeroizing<Vec<u8>> {
+        let mut out = Out::of(5);
+        out.pods(&(0..5_u8).collect::<Vec<_>>());
+        out.pods::<u8>(&[]);
+        out.pods(&(0..15_u64).collect::<Vec<_>>());
+        out.masked(chain)
+    }
+
+    /// Each item is read with its own key. The key after a taken item opens later items and no earlier ones.
+    #[test]
+    fn items_of_a_record_are_masked_one_by_one() {
+        let start = Chain::random().unwrap();
+        let mut chain = start.clone();
+        let record = record(&mut chain);
+        assert_eq!(chain.item(), 5);
+        let read = |items: Range<usize>, chain: &mut Chain| {
+            let plain = unmasked(&record, 5, items.clone(), chain).unwrap();
+            let mut bytes = In::new(&plain);
+            let small = bytes.pods::<u8>(items.len()).unwrap();
+            let large = bytes.pods::<u64>(3 * items.len()).unwrap();
+            bytes.end().unwrap();
+            (small, large)
+        };
+        for first in 0..5 {
+            for end in first..=5 {
+                let mut chain = start.clone();
+                chain.go_to(first as u64).unwrap();
+                let (small, large) = read(first..end, &mut chain);
+                assert_eq!(small, (first as u8..end as u8).collect::<Vec<_>>());
+                assert_eq!(large, (3 * first as u64..3 * end as u64).collect::<Vec<_>>());
+                assert_eq!(chain.item(), end as u64);
+            }
+        }
+        // The keys after item 2 do not open item 2.
+        let mut behind = start.clone();
+        behind.go_to(3).unwrap();
+        let (small, large) = read(2..3, &mut behind);
+        assert!(small != [2] || large != [6, 7, 8], "one of 2^200");
+        assert!(large.iter().zip([6, 7, 8]).all(|(read, item)| *read != item));
+    }
+
+    /// Row 25: a record whose header differs from the index is refused.
+    #[test]
+    fn row_25_other_columns_are_refused() {
+        let whole = record(&mut Chain::random().unwrap());
+        let read = |bytes: &[u8], count, items| {
+            unmasked(bytes, count, items, &mut Chain::random().unwrap()).map(drop)
+        };
+        assert!(read(&whole, 5, 0..5).is_ok());
+        for (count, items) in [(4, 0..4), (6, 0..5), (usize::MAX, 0..1), (5, 0..6)] {
+            assert!(read(&whole, count, items).is_err());
+        }
+        for place in 1..=16 {
+            let mut other = whole.clone();
+            let place = other.len() - place;
+            other[place] ^= 0x80;
+            assert!(read(&other, 5, 0..5).is_err(), "{place}");
+        }
+        assert!([0, 3, 4, 15, whole.len() - 1].iter().all(|&end| read(&whole[..end], 5, 0..5).is_err()));
+    }
+
+    #[test]
+    fn a_record_is_read_to_its_end_and_no_further() {
+        let bytes = [0; 16];
+        let read = |bytes, count| {
+            let mut record = In::new(bytes);
+            record.pods::<u64>(count).and_then(|_| record.end())
+        };
+        assert!(read(&bytes, 2).is_ok());
+        for (bytes, count) in [(&bytes[..], 1), (&bytes[..], 3), (&bytes[..15], 2), (&bytes[..], usize::MAX)]
+        {
+            assert!(matches!(read(bytes, count), Err(Error::Stock(why)) if why.contains("wrong length")));
+        }
+    }
+}
