@@ -1,7 +1,7 @@
 //! Rows 16, 20 and 21 of the table of attacks (docs/concepts/security.md, section 14), explored with loom: an
 //! item is burned before anything about it is sent. Both parties are threads, and a third thread stops them,
-//! one after the other, at every moment that the scheduler allows. The model uses the real [`EpochState`] of a
-//! log.
+//! one after the other, at every moment that the scheduler allows. The model uses the real [`EpochState`] of
+//! a log.
 //!
 //! `store::model` searches more (filling, old copies of a folder); here loom chooses the interleavings.
 

@@ -89,10 +89,7 @@ impl BurnedEpochs {
                 let hint =
                     "give more characters of the identifier that `brickwork stock ls` shows, or give --all";
                 return Err(Error::usage(
-                    format!(
-                        "the identifiers of the identifiers of {} parts begin with '{start}'",
-                        wanted.len()
-                    ),
+                    format!("the identifiers of {} parts begin with '{start}'", wanted.len()),
                     hint,
                 ));
             }
@@ -143,7 +140,7 @@ impl ForgivenAttempts {
             let hint = "`brickwork stock ls` shows the failed attempts with each peer";
             return Err(Error::new(
                 ErrorKind::Stock,
-                "no failed attempts are recorded, so no failed attempts are recorded, so there is nothing to forgive",
+                "no failed attempts are recorded, so there is nothing to forgive",
                 hint,
             ));
         }

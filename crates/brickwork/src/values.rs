@@ -550,7 +550,7 @@ impl Outputs {
             (port.name.clone(), Value::read(&port.ty, own))
         };
         let values = ports.iter().map(&mut next).collect();
-        assert!(bits.is_empty(), "the caller must give the caller must give one bit for each wire");
+        assert!(bits.is_empty(), "the caller must give one bit for each wire");
         Outputs(values)
     }
 

@@ -60,7 +60,8 @@ pub const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
 /// A party's workers, wherever they run.
 pub trait JobWorkers {
-    /// Starts an order and returns at once; the result comes as news. The order is never [`WorkerOrder::Look`].
+    /// Starts an order and returns at once; the result comes as news. The order is never
+    /// [`WorkerOrder::Look`].
     ///
     /// # Errors
     /// If the workers cannot go on.

@@ -1,8 +1,8 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
-//! [`WalkLabels`] stores the labels of one slot side by side for all copies. So every step of the [`GateList`] is
-//! a few operations on full registers. For a single copy, the AND gates of a layer are processed side by side
-//! instead.
+//! [`WalkLabels`] stores the labels of one slot side by side for all copies. So every step of the
+//! [`GateList`] is a few operations on full registers. For a single copy, the AND gates of a layer are
+//! processed side by side instead.
 //!
 //! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020). The index of
 //! the half gate is `i`: `2j` and `2j + 1` for AND gate `j`. Since σ is linear, the two `y` of `H(x, i) ⊕
@@ -62,8 +62,8 @@ impl WalkLabels {
         wires
     }
 
-    /// Sets the number of copies: one of [`LANES`], at most the number given to [`WalkLabels::new`]. All labels
-    /// become invalid.
+    /// Sets the number of copies: one of [`LANES`], at most the number given to [`WalkLabels::new`]. All
+    /// labels become invalid.
     ///
     /// # Panics
     /// If this number is not allowed.
@@ -180,14 +180,14 @@ impl WalkLabels {
         }
     }
 
-    /// Does the same as [`WalkLabels::garble`], with a word for each AND gate of each copy, which is added to the
-    /// label of its result. The sum overwrites the word. The walk continues with the sum without its last
+    /// Does the same as [`WalkLabels::garble`], with a word for each AND gate of each copy, which is added to
+    /// the label of its result. The sum overwrites the word. The walk continues with the sum without its last
     /// bit. All copies have the offset `delta`, which ends in 1, and input labels end in 0. A negation adds
     /// the label in slot [`ONE`].
     ///
     /// # Panics
-    /// As [`WalkLabels::garble`]. [`WalkLabels::garble_with_words`] also panics if the number of copies is not one of
-    /// [`WORD_LANES`], or the number of words is wrong.
+    /// As [`WalkLabels::garble`]. [`WalkLabels::garble_with_words`] also panics if the number of copies is
+    /// not one of [`WORD_LANES`], or the number of words is wrong.
     pub fn garble_with_words(
         &mut self,
         kernel: Kernel,
@@ -211,8 +211,8 @@ impl WalkLabels {
         }
     }
 
-    /// Does the same as [`WalkLabels::evaluate`], with a word for each AND gate of each copy, which is added to
-    /// the label of its result. The sum overwrites the word, and is the label of the result.
+    /// Does the same as [`WalkLabels::evaluate`], with a word for each AND gate of each copy, which is added
+    /// to the label of its result. The sum overwrites the word, and is the label of the result.
     ///
     /// # Panics
     /// As [`WalkLabels::garble_with_words`].

@@ -7,11 +7,11 @@ use crate::tile::Tile;
 /// once.
 ///
 /// # Safety
-/// Every method may be called only on a machine with the implementation's features. The loops are [`VectorLoop`]s,
-/// which [`crate::Kernel::run`] starts only on such a machine. The documentation of methods with pointers
-/// says what they access. Implementations are `#[inline(always)]`, so that they are compiled with the
-/// features of the function that runs the task. (Closures given to `array::map` and similar functions are not
-/// always inlined; then an intrinsic in a closure becomes a call.)
+/// Every method may be called only on a machine with the implementation's features. The loops are
+/// [`VectorLoop`]s, which [`crate::Kernel::run`] starts only on such a machine. The documentation of methods
+/// with pointers says what they access. Implementations are `#[inline(always)]`, so that they are compiled
+/// with the features of the function that runs the task. (Closures given to `array::map` and similar
+/// functions are not always inlined; then an intrinsic in a closure becomes a call.)
 pub(crate) trait Vector: Copy {
     /// The number of blocks in a register.
     const BLOCKS: usize;

@@ -95,8 +95,8 @@ pub fn compile(
 }
 
 /// Returns the functions that `main` calls, directly or indirectly. [`CompileOptions::inline`] and
-/// [`CompileOptions::component`] have an effect only on these. The list is empty if the source has errors, which
-/// [`compile`] reports.
+/// [`CompileOptions::component`] have an effect only on these. The list is empty if the source has errors,
+/// which [`compile`] reports.
 pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &CompileOptions) -> Vec<String> {
     let find = || {
         let (mut sources, mut sink) = (SourceMap::default(), Sink::default());

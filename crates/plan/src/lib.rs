@@ -7,7 +7,7 @@
 //! path, with the constants of a [`Machine`] and of a [`Link`], is the time. The model is derived in
 //! `docs/concepts/cost-model.md`.
 //!
-//! This crate knows no protocol. Each kind of [`WorkKind`] is defined in the crate that does it: a protocol, or a
+//! This crate knows no protocol. Each [`WorkKind`] is defined in the crate that does it: a protocol, or a
 //! building block of several protocols. This crate states the time of a unit on one machine, and
 //! [measures](Measure) the time on other machines.
 #![forbid(unsafe_code)]

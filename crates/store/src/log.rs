@@ -75,8 +75,8 @@ pub enum EpochEntry {
     /// Nothing of the epoch may be used any more, for this reason.
     Burned(String),
     /// Other processes of this party, which have no store, are about to receive the epoch's secrets. The
-    /// epoch burns unless [`EpochEntry::Returned`] follows. The reason is that such a process may see a failed
-    /// check and not be able to report it.
+    /// epoch burns unless [`EpochEntry::Returned`] follows. The reason is that such a process may see a
+    /// failed check and not be able to report it.
     Lent,
     /// All processes that had the secrets have reported, and none has seen a failed check.
     Returned,
@@ -394,9 +394,9 @@ impl EpochState {
         self.open = None;
     }
 
-    /// Does the same as [`EpochState::apply`] with an entry that only the peer has written. A step that only the
-    /// peer has begun is given up at once and has no risk, because this party has answered no challenge in
-    /// it.
+    /// Does the same as [`EpochState::apply`] with an entry that only the peer has written. A step that only
+    /// the peer has begun is given up at once and has no risk, because this party has answered no challenge
+    /// in it.
     ///
     /// # Errors
     /// As [`EpochState::apply`].

@@ -14,9 +14,9 @@ use super::weave::{SourceChange, Woven, weave};
 pub const PACKAGES: [&str; 13] = [
     "base",
     "wire",
-    "stock",
+    "store",
     "primitives",
-    "session",
+    "protocol",
     "jobs",
     "protocols/duplo",
     "protocols/lego",

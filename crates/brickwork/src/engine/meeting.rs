@@ -549,7 +549,7 @@ impl PartyWork<'_> {
         }
         let made = self.fits(own, &met.sheet, true).or_else(|refusal| refuse(channel, refusal))?;
         agreed(channel)?;
-        let same = "both parties have both parties have the same version, program, parameters and cut";
+        let same = "both parties have the same version, program, parameters and cut";
         if !own.store {
             return Ok(same.into());
         }

@@ -137,7 +137,9 @@ fn the_log_says_what_a_step_was_for() {
     assert!(crossed.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))), "{crossed:?}");
     let entered = |party: Party, step: &Step| {
         let store = store(root, party);
-        let is_it = |entry: &EpochEntry| matches!(entry, EpochEntry::Use { program, .. } if *program == step.entered_as());
+        let asked = step.entered_as();
+        let is_it =
+            |entry: &EpochEntry| matches!(entry, EpochEntry::Use { program, .. } if *program == asked);
         let mut epochs = store.epochs().unwrap().into_iter();
         epochs.any(|(id, _)| store.log(&id).unwrap().iter().any(is_it))
     };

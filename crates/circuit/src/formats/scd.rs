@@ -37,8 +37,9 @@ impl Scd {
     /// reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate reads a later wire or an output reads a wire that does not exist, if a table
-    /// has more than four bits, or if there are too many wires. The same if tables and gates differ in number.
+    /// [`Error::Input`] if a gate reads a later wire or an output reads a wire that does not exist, if a
+    /// table has more than four bits, or if there are too many wires. The same if tables and gates differ in
+    /// number.
     pub fn new(
         inputs: u32,
         gates: Vec<[u32; 2]>,

@@ -1,8 +1,8 @@
 //! XOR-homomorphic commitments: the garbler commits, and the evaluator checks later openings against the
 //! commitments.
 //!
-//! A [`CommitmentScheme`] promises the following, whatever its construction. [`Split`](split::Split) is the scheme that
-//! `duplo` uses.
+//! A [`CommitmentScheme`] promises the following, whatever its construction. [`Split`](split::Split) is the
+//! scheme that `duplo` uses.
 //!
 //! * [`Sender::commit_random`] commits to random values, [`Sender::commit`] to values of the sender's choice.
 //!   The receiver learns nothing about the values.

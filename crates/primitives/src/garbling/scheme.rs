@@ -42,9 +42,10 @@ pub struct HashUse {
 /// A garbling scheme. It defines how the labels of a gate's output follow from the labels of its operands and
 /// a table, which the garbler makes and the evaluator reads.
 ///
-/// The garbler has a [`GarblingScheme::Wire`] for each wire, which determines the labels of both bits together with
-/// the copy's [`GarblingScheme::Offset`]. The evaluator has the active label. The interface does not fix how the two
-/// labels differ: by an offset whose lowest bit is 1, by any offset, or by no common offset.
+/// The garbler has a [`GarblingScheme::Wire`] for each wire, which determines the labels of both bits
+/// together with the copy's [`GarblingScheme::Offset`]. The evaluator has the active label. The interface
+/// does not fix how the two labels differ: by an offset whose lowest bit is 1, by any offset, or by no common
+/// offset.
 ///
 /// A call garbles or evaluates many copies of a circuit, as the scheme prefers. Lists of wires are
 /// `[copy][wire]`.

@@ -76,8 +76,8 @@ impl SymbolCode {
         self.packed(words)
     }
 
-    /// Returns the `count` words that [`SymbolCode::pack`] packed into these bytes. Every byte string of the right
-    /// length is valid.
+    /// Returns the `count` words that [`SymbolCode::pack`] packed into these bytes. Every byte string of the
+    /// right length is valid.
     ///
     /// # Panics
     /// If the number of bytes is wrong.

@@ -20,8 +20,8 @@
 //!
 //! A commitment hides everything until it is opened. A hash reveals its watched symbols at once, and the
 //! protocol allows for this. So a secret bit is derived from a value at a point that is never sent:
-//! [`SymbolCode::evaluation`]. The paper uses the parity of all bits of the word instead. About one of 64 sets of
-//! watched symbols determines this parity, and a cheating receiver chooses such a set
+//! [`SymbolCode::evaluation`]. The paper uses the parity of all bits of the word instead. About one of 64
+//! sets of watched symbols determines this parity, and a cheating receiver chooses such a set
 //! (docs/protocols/jimu.md).
 //!
 //! # Openings

@@ -73,7 +73,8 @@ impl SymbolStream {
         SymbolStream { keys, field_mask, next: next.of(&WORDS) }
     }
 
-    /// Returns a stream that draws no new words, and only recomputes earlier words with [`SymbolStream::rows`].
+    /// Returns a stream that draws no new words, and only recomputes earlier words with
+    /// [`SymbolStream::rows`].
     pub(super) fn of_seeds(code: &SymbolCode, seeds: &[Seed]) -> Self {
         Self::new(code, seeds, WORDS.none())
     }

@@ -202,7 +202,8 @@ fn row_11_another_word_passes_as_often_as_the_bound_says() {
     assert!((parameters.binding().log2() + 15_f64.log2()).abs() < 1e-8);
 }
 
-/// A combination of words of which one is no codeword is a codeword as often as `HashParameters::check` allows.
+/// A combination of words of which one is no codeword is a codeword as often as `HashParameters::check`
+/// allows.
 #[test]
 fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     let parameters = HashParameters::new(12, 5, 4, 3).unwrap();

@@ -209,8 +209,8 @@ impl HashLevel {
         self.labels.l() / BLOCK
     }
 
-    /// Returns the hashes of [`HashLevel::of`], found by the solver: the cheapest ones that bind, with labels of
-    /// whole blocks.
+    /// Returns the hashes of [`HashLevel::of`], found by the solver: the cheapest ones that bind, with labels
+    /// of whole blocks.
     ///
     /// # Errors
     /// [`Error::Usage`] if no hashes reach `security`.

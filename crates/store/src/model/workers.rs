@@ -1,8 +1,8 @@
 //! A model of workers: two parties make stock in an epoch, with two workers each. The threads of the workers
 //! and of the main connection take their steps in any order. Any check may fail, any worker may be lost, and
 //! either process may die at any time, even after all workers have stored their shares. In another variant,
-//! workers are processes of their own, which may be lost without a report. The model uses the real [`EpochState`].
-//! (The model in the parent module checks that ranges are used once.)
+//! workers are processes of their own, which may be lost without a report. The model uses the real
+//! [`EpochState`]. (The model in the parent module checks that ranges are used once.)
 //!
 //! If a step is completed, every check of every worker has passed at both parties. If a peer can know that a
 //! check has failed, the epoch is burned, and no program ever runs on it.
@@ -25,8 +25,8 @@ enum Rule {
     WithoutTheLost,
     /// After a failed check, the worker's connection closes before the epoch is burned.
     BurnedAfterwards,
-    /// The rule of `protocol::stock::makers`: workers are processes of their own. They may be unable to report
-    /// a failed check that the peer knows of, and they live on when the process with the store dies.
+    /// The rule of `protocol::stock::makers`: workers are processes of their own. They may be unable to
+    /// report a failed check that the peer knows of, and they live on when the process with the store dies.
     Makers,
     /// Like `Makers`, but a process that is lost without a report only counts as an attempt.
     MakersThatCount,

@@ -136,9 +136,8 @@ impl LanesRequest {
         for &workers in &self.workers {
             let retries = workers.div_ceil(4);
             let shares = workers + retries;
-            let share = Security::shared(security, shares).ok_or_else(|| {
-                Error::fault("the promise is divided into the promise is divided into too many shares")
-            })?;
+            let share = Security::shared(security, shares)
+                .ok_or_else(|| Error::fault("the promise is divided into too many shares"))?;
             let part = u64::from(partitions.div_ceil(workers));
             let filling = script_of_filling(&program, part * of_partition, share)?;
             let cost = plan::predict(&filling, machine, link);

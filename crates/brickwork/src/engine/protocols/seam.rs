@@ -68,8 +68,8 @@ pub trait EngineProtocol: Sync {
         only.ok_or_else(|| Error::fault("a protocol with a choice of cuts must predict their costs"))
     }
 
-    /// Returns the same as [`EngineProtocol::only_way`], for a run that takes as many items as possible from a store.
-    /// It returns none if the cost is not known beforehand.
+    /// Returns the same as [`EngineProtocol::only_way`], for a run that takes as many items as possible from
+    /// a store. It returns none if the cost is not known beforehand.
     ///
     /// # Errors
     /// As [`EngineProtocol::only_way`].

@@ -113,8 +113,9 @@ impl HomeMaker {
     }
 
     /// Meets the peer's worker on a connection, and makes shares of steps until the coordinator has no more.
-    /// `decode` reads the encoding by [`PreprocessingStep::encoded`](super::super::Asked::encoded). Returns the number of
-    /// shares that it made.
+    /// `decode` reads the encoding by
+    /// [`PreprocessingStep::encoded`](super::super::PreprocessingStep::encoded). Returns the number of shares
+    /// that it made.
     ///
     /// # Errors
     /// [`Error::Peer`] if the peer cheats; the coordinator has then burned the epoch, or will burn it if it

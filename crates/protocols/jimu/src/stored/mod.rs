@@ -1,7 +1,7 @@
 //! JIMU's gates, components, wires and OTs on disk, made before programs are known, and runs of programs that
 //! use them. All protocols share the code that compares stores, fills them and takes items
-//! ([`brickwork_protocol::stock`]). This module has JIMU's own parts: AND gates with the session's offset, and
-//! copies of components with their own offsets.
+//! ([`brickwork_protocol::stock`]). This module has JIMU's own parts: AND gates with the session's offset,
+//! and copies of components with their own offsets.
 //!
 //! All gates of an epoch share the session's Δ, and all words that are hashed in it share the watched
 //! symbols. docs/protocols/jimu.md explains why this is secure.
