@@ -54,7 +54,7 @@ pub struct Options {
     no_top_up: bool,
     max_age: Option<u32>,
     /// The file for the evaluator's notes about recovery.
-    pub audit: Option<PathBuf>,
+    pub recovery_notes: Option<PathBuf>,
     scale: BTreeMap<String, u8>,
     ignore_extra_columns: bool,
     rounding: bool,
@@ -132,7 +132,7 @@ impl Options {
             },
             stored: store.is_some(),
             lacking: store.as_ref().map_or(Lacking::Make, StoreRequest::lacking),
-            audited: self.audit.is_some(),
+            notes_recovery: self.recovery_notes.is_some(),
             ..RunRequest::new(self.parameters()?)
         })
     }
@@ -208,7 +208,7 @@ impl Options {
                 ("rtt", self.rtt.is_some()),
                 ("buckets", self.buckets.is_some()),
                 ("no_top_up", self.no_top_up),
-                ("audit", self.audit.is_some()),
+                ("recovery_notes", self.recovery_notes.is_some()),
                 ("scale", !self.scale.is_empty()),
                 ("ignore_extra_columns", self.ignore_extra_columns),
                 ("rounding", self.rounding),
@@ -299,7 +299,7 @@ impl Options {
             ("rtt", self.rtt.is_some()),
             ("buckets", self.buckets.is_some()),
             ("cut", self.cut.is_some()),
-            ("audit", self.audit.is_some()),
+            ("recovery_notes", self.recovery_notes.is_some()),
             ("keep", self.keep),
         ];
         refuse("a session", &given)?;
@@ -321,7 +321,7 @@ impl Options {
             false => self.peer()?.to_bytes(),
         };
         let place = if has_line { None } else { Some(self.place()?) };
-        let audit = self.audit.clone();
+        let recovery_notes = self.recovery_notes.clone();
         Ok(PartyTask {
             party,
             peer,
@@ -329,7 +329,7 @@ impl Options {
             keep: self.keep,
             request: self.request()?,
             store: self.store(),
-            audit,
+            recovery_notes,
         })
     }
 }

@@ -1,6 +1,5 @@
 //! `brickwork plan`: the cost of a run, without running it.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use brickwork::Program;
@@ -16,6 +15,7 @@ use crate::failure::Failure;
 use crate::page::PageArguments;
 use crate::report::Report;
 use crate::source::{self, SourceFlags};
+use crate::terminal::say;
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -118,8 +118,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     program.warnings().into_iter().for_each(source::warn);
     Report::of(&request.plan(&program, &mut |text| {
         if !quiet {
-            // If stderr is closed, the text is lost, and the measurement continues.
-            let _ = writeln!(std::io::stderr(), "{text}");
+            say(&format!("{text}\n"));
         }
     })?)
 }

@@ -19,6 +19,7 @@ use crate::party::listens;
 use crate::progress::watch;
 use crate::report::Report;
 use crate::store::{KeyArguments, MaxAge};
+use crate::trail::{Event, Kind, Once, Outcome, PeerName, Trail};
 use crate::{files, programs};
 
 /// Make stock with the peer: garbled components, checked and ready for any program
@@ -97,7 +98,8 @@ pub struct Arguments {
     worker_at: Vec<String>,
 }
 
-pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+/// Makes stock with the peer.
+pub fn run(arguments: &Arguments, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
     let Arguments { protocol, no_inputs, no_ots, build, security, cot, workers, .. } = *arguments;
     let cut = arguments.cut.clone();
     let wishes = Wishes { protocol, no_inputs, no_ots, build, cut, security, cot, workers };
@@ -124,7 +126,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         worker_at: arguments.worker_at.clone(),
     };
     let (identity, pem) = files::identity_and_pem(&arguments.identity)?;
-    let mut host = Host { listens: &mut listens(quiet), watch: &watch(quiet), line: None, warns: true };
-    let made = request.run((identity, &pem), &mut host)?;
+    trail.between(request.role, PeerName::new(request.peer, &arguments.peer));
+    trail.speaks(protocol.name());
+    let once = Once::new(trail);
+    let watch = once.watch(watch(quiet));
+    let mut host = Host { listens: &mut listens(quiet), watch: &watch, line: None, warns: true };
+    let made = request.run((identity, &pem), &mut host);
+    once.ended(Event::new(Kind::Fill, Outcome::Done), &made, |made, event| event.with_bytes(&made.phases));
+    let made = made?;
     Ok(Report { human: made.text(quiet), ..Report::of(&made)? })
 }

@@ -14,6 +14,7 @@ use crate::arguments::Map;
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::store::KeyArguments;
+use crate::trail::{Event, Kind, Outcome, Trail};
 use crate::{files, programs};
 
 /// List, check and repair a store
@@ -121,7 +122,8 @@ struct ExportReport {
     output: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+/// Runs a subcommand.
+pub fn run(arguments: &Arguments, trail: &Trail) -> Result<Report, Failure> {
     match &arguments.command {
         Command::Ls(Ls { place, programs, map }) => {
             let load =
@@ -131,10 +133,17 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         }
         Command::Verify(Verify { place, repair }) => Report::of(&Verified::read(&place.request(), *repair)?),
         Command::Burn(Burn { place, epoch, .. }) => {
-            Report::of(&BurnedEpochs::burn(&place.request(), epoch.as_deref())?)
+            let burned = BurnedEpochs::burn(&place.request(), epoch.as_deref())?;
+            for epoch in &burned.burned {
+                let (epoch, reason) = (Some(epoch.clone()), Some("burned by its user".into()));
+                trail.note(Event { epoch, reason, ..Event::new(Kind::Burn, Outcome::Done) });
+            }
+            Report::of(&burned)
         }
         Command::Forgive(Forgive { place, peer, .. }) => {
-            Report::of(&ForgivenAttempts::forgive(&place.request(), *peer)?)
+            let forgiven = ForgivenAttempts::forgive(&place.request(), *peer)?;
+            trail.note(Event::new(Kind::Forgiveness, Outcome::Done));
+            Report::of(&forgiven)
         }
         Command::ExportReport(ExportReport { place, output }) => {
             let Report { json, .. } = Report::of(&StoreContents::report(&place.request())?)?;

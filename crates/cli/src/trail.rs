@@ -2,20 +2,27 @@
 //! `docs/reference/json.md` describes the lines. No line contains an input, an output, or whether the
 //! evaluator recovered.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use brickwork::circuit::Party;
+use brickwork::engine::role;
 use brickwork::quota::Quota;
+use brickwork::session::{Observer, PhaseReport};
+use brickwork::stock::{EpochId, Store};
 use brickwork::wire::tls::PublicKey;
+use brickwork::{Error, ErrorKind, Program, ProtocolError, Report};
 use serde::Serialize;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
+use crate::appended::{Appended, Rotation};
+use crate::commands::Versions;
 use crate::failure::Failure;
 use crate::files;
+use crate::report::hex;
+use crate::terminal::now;
 
 /// The largest number of lines per minute, for each kind that others can cause at will. Further events are
 /// only counted.
@@ -28,7 +35,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub enum Kind {
     /// The start, the end or a signal of the process.
     Process,
-    /// The three connections of one session with the peer.
+    /// The connections of one session with the peer.
     Meeting,
     /// A run of a program.
     Run,
@@ -40,6 +47,8 @@ pub enum Kind {
     Forgiveness,
     /// A request that this party refused.
     Refusal,
+    /// A request whose token is not known.
+    Token,
 }
 
 /// The state or the result of an event.
@@ -56,12 +65,12 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
-    /// An application of this party that has the token.
+    /// An application of this party that has a token.
     Here,
     Peer,
 }
 
-/// A program: its name in the configuration, and its digest.
+/// A program: its name in the configuration or that of its file, and its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
     pub name: String,
@@ -78,11 +87,20 @@ pub struct Event {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<Asker>,
+    /// The name of the token with which an application of this party asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// The name of the run: `=` and the id of its request, or a number that this process has given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Named>,
+    /// Base-2 logarithm of the bound on a cheater's success in the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_log2: Option<f64>,
+    /// The phase of the protocol that a failed run or fill had reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<&'static str>,
     /// The number of executions for which stock was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,
@@ -106,8 +124,11 @@ impl Event {
             outcome,
             reason: None,
             asked_by: None,
+            token: None,
             run: None,
             program: None,
+            bound_log2: None,
+            phase: None,
             executions: None,
             epoch: None,
             bytes: None,
@@ -115,53 +136,81 @@ impl Event {
             more: None,
         }
     }
+
+    /// Makes the event of a run of this program that has ended.
+    pub fn run_of(program: &Program) -> Self {
+        let program = Named { name: program.name().to_owned(), digest: hex(&program.digest()) };
+        Event { program: Some(program), ..Event::new(Kind::Run, Outcome::Done) }
+    }
+
+    /// Adds the bytes of these phases.
+    pub fn with_bytes(self, phases: &[PhaseReport]) -> Self {
+        let bytes = phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum();
+        Event { bytes: Some(bytes), ..self }
+    }
 }
 
+/// The peer: its key, and the file from which the key was read.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerName {
-    pub key: PublicKey,
-    /// The file from which its key was read.
+    key: PublicKey,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    name: Option<String>,
 }
 
-/// The fields that all lines of a process have in common.
-#[derive(Clone, Debug, Serialize)]
-pub struct Common {
-    pub version: &'static str,
-    pub process: u32,
-    pub role: &'static str,
-    pub peer: PeerName,
-    pub protocol: &'static str,
+impl PeerName {
+    /// Names a peer by its key and the text of the flag or field that gives it.
+    pub fn new(key: PublicKey, given: &str) -> Self {
+        let file = given.strip_prefix('@').and_then(|path| Path::new(path).file_name());
+        PeerName { key, name: file.map(|name| name.to_string_lossy().into_owned()) }
+    }
+}
+
+/// This party, its peer and their protocol, as far as they are known.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Parties {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<PeerName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'static str>,
+    /// The name of the session, which is the same at both parties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
 }
 
 #[derive(Serialize)]
 struct Line<'a> {
     /// The time in UTC, in the form of the log.
     time: String,
-    #[serde(flatten)]
-    common: &'a Common,
-    /// The name of the session, which is the same at both parties.
+    version: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
+    commit: Option<&'static str>,
+    process: u32,
+    /// The command, such as `serve`.
+    command: &'a str,
+    #[serde(flatten)]
+    parties: &'a Parties,
     #[serde(flatten)]
     event: &'a Event,
 }
 
 /// An audit trail, if there is one.
-pub struct Trail(Option<Kept>);
+#[derive(Clone)]
+pub struct Trail(Option<Arc<Kept>>);
 
 struct Kept {
-    path: PathBuf,
-    common: Common,
+    command: String,
     state: Mutex<State>,
 }
 
 struct State {
-    file: File,
-    session: Option<String>,
+    file: Appended,
+    parties: Parties,
     meetings: Quota,
     refusals: Quota,
+    tokens: Quota,
 }
 
 impl Kept {
@@ -171,37 +220,35 @@ impl Kept {
     }
 
     fn write(&self, state: &mut State, event: &Event) {
-        let session = state.session.as_deref();
-        let line = Line { time: now(), common: &self.common, session, event };
+        let Versions { version, commit, .. } = Versions::HERE;
+        let (process, command) = (std::process::id(), &*self.command);
+        let line = Line { time: now(), version, commit, process, command, parties: &state.parties, event };
         let mut line = serde_json::to_vec(&line).expect("names and numbers");
         line.push(b'\n');
-        // The line is written in one piece, so that lines of other processes stay whole.
         if let Err(e) = state.file.write_all(&line) {
-            let why = brickwork::system::explained(&e).0;
-            tracing::error!("{}: {why}; this is not noted there: {:?}", self.path.display(), event.event);
+            let (path, why) = (state.file.path().display(), brickwork::system::explained(&e).0);
+            tracing::error!("{path}: {why}; this is not noted there: {:?}", event.event);
         }
     }
 }
 
-/// Returns the time in the form of the log.
-fn now() -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = SystemTime.format_time(&mut Writer::new(&mut text));
-    text
-}
-
 impl Trail {
-    /// Opens the file of a trail, if one is named.
+    /// Returns a trail that writes nothing.
+    pub fn none() -> Self {
+        Trail(None)
+    }
+
+    /// Opens the file of a command's trail.
     ///
     /// # Errors
     /// If this process cannot append to the file, or other users can read or change it.
-    pub fn open(path: Option<PathBuf>, common: Common) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Trail(None)) };
+    pub fn open(path: &Path, rotation: Rotation, command: &str) -> Result<Self, Failure> {
+        files::append_private(path)?;
         let quota = || Quota::new(LINES, MINUTE);
-        let file = files::append_private(&path)?;
-        let state = State { file, session: None, meetings: quota(), refusals: quota() };
-        Ok(Trail(Some(Kept { path, common, state: Mutex::new(state) })))
+        let (meetings, refusals, tokens) = (quota(), quota(), quota());
+        let file = Appended::open(path, rotation)?;
+        let state = State { file, parties: Parties::default(), meetings, refusals, tokens };
+        Ok(Trail(Some(Arc::new(Kept { command: command.to_owned(), state: Mutex::new(state) }))))
     }
 
     /// Opens the file again, because another program may have renamed it.
@@ -209,17 +256,38 @@ impl Trail {
     /// # Errors
     /// As [`Trail::open`]. After an error the old file stays in use.
     pub fn reopen(&self) -> Result<(), Failure> {
+        let Some(kept) = &self.0 else { return Ok(()) };
+        let file = &mut kept.state().file;
+        files::append_private(file.path())?;
+        file.reopen()
+    }
+
+    /// Changes what following lines say about the parties.
+    fn set(&self, change: impl FnOnce(&mut Parties)) {
         if let Some(kept) = &self.0 {
-            kept.state().file = files::append_private(&kept.path)?;
+            change(&mut kept.state().parties);
         }
-        Ok(())
+    }
+
+    /// Sets this party's role and the peer of the following lines.
+    pub fn between(&self, party: Party, peer: PeerName) {
+        self.set(|parties| (parties.role, parties.peer) = (Some(role(party)), Some(peer)));
+    }
+
+    /// Sets the protocol of the following lines.
+    pub fn speaks(&self, protocol: &'static str) {
+        self.set(|parties| parties.protocol = Some(protocol));
+    }
+
+    /// Completes the event of a run with its report, whose protocol also counts for the following lines.
+    pub fn reported(&self, report: &Report, event: Event) -> Event {
+        self.speaks(report.protocol.name());
+        Event { bound_log2: Some(report.promise.bound_log2), ..event.with_bytes(&report.phases) }
     }
 
     /// Sets the session of the following lines; `None` after its end.
     pub fn enter(&self, session: Option<&str>) {
-        if let Some(kept) = &self.0 {
-            kept.state().session = session.map(str::to_owned);
-        }
+        self.set(|parties| parties.session = session.map(str::to_owned));
     }
 
     /// Writes an event.
@@ -230,6 +298,7 @@ impl Trail {
         let quota = match event.event {
             Kind::Meeting => &mut state.meetings,
             Kind::Refusal => &mut state.refusals,
+            Kind::Token => &mut state.tokens,
             _ => return kept.write(state, &event),
         };
         let (left_out, takes) = (quota.left_out(now), quota.takes(now));
@@ -240,6 +309,132 @@ impl Trail {
             kept.write(state, &event);
         }
     }
+
+    /// Runs a command, and writes its start and its end.
+    pub fn of<T>(&self, command: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        self.note(Event::new(Kind::Process, Outcome::Begun));
+        let done = command();
+        self.note(match &done {
+            Ok(_) => Event::new(Kind::Process, Outcome::Done),
+            Err(failure) => {
+                let reason = Some(reason(failure.kind(), failure.message()));
+                Event { reason, ..Event::new(Kind::Process, Outcome::Failed) }
+            }
+        });
+        done
+    }
+
+    /// Writes which epochs of a store were burned.
+    pub fn burned(&self, epochs: impl IntoIterator<Item = (EpochId, String)>) {
+        for (id, why) in epochs {
+            let (epoch, reason) = (Some(hex(&id)), Some(why));
+            self.note(Event { epoch, reason, ..Event::new(Kind::Burn, Outcome::Done) });
+        }
+    }
+}
+
+/// Returns the reason for a failure. A message about a malformed input may repeat a part of it, so the trail
+/// only tells its kind.
+fn reason(kind: ErrorKind, message: &str) -> String {
+    match kind {
+        ErrorKind::Input => "an input, a program, a key or a list cannot be read".into(),
+        _ => message.to_owned(),
+    }
+}
+
+/// Returns the burned epochs of a store, each with the reason.
+///
+/// # Errors
+/// [`ProtocolError::Stock`] if the store cannot be read or was altered.
+pub fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, ProtocolError> {
+    let mut burned = Vec::new();
+    for (id, _) in store.epochs()? {
+        burned.extend(store.state(&id)?.burned().map(|why| (id, why.to_owned())));
+    }
+    Ok(burned)
+}
+
+/// The phase that a protocol has reached.
+#[derive(Clone, Default)]
+pub struct Reached(Arc<Mutex<Option<&'static str>>>);
+
+impl Reached {
+    /// Returns the phase, and forgets it.
+    pub fn take(&self) -> Option<&'static str> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Observer for Reached {
+    fn phase(&mut self, name: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+    }
+
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// An observer that also notes the phase.
+struct Both(Box<dyn Observer>, Reached);
+
+impl Observer for Both {
+    fn phase(&mut self, name: &'static str) {
+        self.0.phase(name);
+        self.1.phase(name);
+    }
+
+    fn progress(&mut self, done: u64, total: u64) {
+        self.0.progress(done, total);
+    }
+
+    fn finished(&mut self) {
+        self.0.finished();
+    }
+}
+
+/// The meeting of a command that meets its peer once.
+pub struct Once<'t> {
+    trail: &'t Trail,
+    begun: Instant,
+    met: AtomicBool,
+    reached: Reached,
+}
+
+impl<'t> Once<'t> {
+    pub fn new(trail: &'t Trail) -> Self {
+        Once { trail, begun: Instant::now(), met: AtomicBool::new(false), reached: Reached::default() }
+    }
+
+    /// Returns a function that makes observers. It is called when the parties have met.
+    pub fn watch<W>(&self, watch: W) -> impl Fn(&'static [&'static str]) -> Box<dyn Observer>
+    where
+        W: Fn(&'static [&'static str]) -> Box<dyn Observer>,
+    {
+        move |phases| {
+            if !self.met.swap(true, Ordering::SeqCst) {
+                self.trail.note(Event::new(Kind::Meeting, Outcome::Begun));
+            }
+            Box::new(Both(watch(phases), self.reached.clone()))
+        }
+    }
+
+    /// Writes the end of a run or a fill. If the parties have not met before, the meeting has failed, or one
+    /// of them has refused it.
+    pub fn ended<T>(&self, event: Event, ended: &Result<T, Error>, of: impl FnOnce(&T, Event) -> Event) {
+        let milliseconds = Some(self.begun.elapsed().as_secs_f64() * 1e3);
+        let event = Event { milliseconds, ..event };
+        self.trail.note(match ended {
+            Ok(done) => of(done, event),
+            Err(why) => {
+                let (kind, outcome) = match (self.met.load(Ordering::SeqCst), why.kind()) {
+                    (false, ErrorKind::Mismatch) => (Kind::Refusal, Outcome::Refused),
+                    (false, ErrorKind::Network) => (Kind::Meeting, Outcome::Failed),
+                    _ => (event.event, Outcome::Failed),
+                };
+                let (phase, reason) = (self.reached.take(), Some(reason(why.kind(), why.message())));
+                Event { event: kind, outcome, phase, reason, ..event }
+            }
+        });
+    }
 }
 
 #[cfg(test)]
@@ -247,11 +442,10 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn trail(path: PathBuf) -> Trail {
-        let key = PublicKey::from_bytes([7; 32]);
-        let peer = PeerName { key, name: Some("other.pub".into()) };
-        let common = Common { version: "1", process: 2, role: "garbler", peer, protocol: "duplo" };
-        Trail::open(Some(path), common).unwrap_or_else(|_| panic!("a trail"))
+    fn trail(path: std::path::PathBuf) -> Trail {
+        let trail = Trail::open(&path, Rotation::default(), "serve").unwrap_or_else(|_| panic!("a trail"));
+        trail.between(Party::Garbler, PeerName::new(PublicKey::from_bytes([7; 32]), "@keys/other.pub"));
+        trail
     }
 
     fn lines(path: &std::path::Path) -> Vec<Value> {

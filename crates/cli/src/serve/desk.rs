@@ -25,8 +25,7 @@ use super::figures::Figures;
 use super::results::{Found, Results, Which};
 use crate::failure::Failure;
 use crate::files;
-use crate::report::hex;
-use crate::trail::{Asker, Event, Kind, Outcome, Trail};
+use crate::trail::{Asker, Event, Kind, Outcome, Trail, burned};
 
 /// The reason why a party does not run a requested program, or does not run it yet. Parties send each other
 /// only these reasons, and no text that a user would see.
@@ -268,15 +267,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Returns the burned epochs of a store, each with the reason.
-fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, brickwork::ProtocolError> {
-    let mut burned = Vec::new();
-    for (id, _) in store.epochs()? {
-        burned.extend(store.state(&id)?.burned().map(|why| (id, why.to_owned())));
-    }
-    Ok(burned)
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change under this lock is complete even if the thread panicked later.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -417,10 +407,7 @@ impl Desk {
             Err(why) => return tracing::debug!("burned epochs are not noted: {why}"),
         };
         let mut known = lock(&self.burned);
-        for (id, why) in now.into_iter().filter(|(id, _)| known.insert(*id)) {
-            let (epoch, reason) = (Some(hex(&id)), Some(why));
-            self.trail.note(Event { epoch, reason, ..Event::new(Kind::Burn, Outcome::Done) });
-        }
+        self.trail.burned(now.into_iter().filter(|(id, _)| known.insert(*id)));
     }
 
     /// Writes a refused run into the audit trail.
@@ -870,13 +857,12 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::appended::Rotation;
     use crate::serve::config::Limits;
-    use crate::trail::{Common, PeerName};
     use brickwork::Security;
     use brickwork::circuit::library;
     use brickwork::session::TABLE_MEMORY;
     use brickwork::stock::StoreKey;
-    use brickwork::wire::tls::PublicKey;
     use zeroize::Zeroizing;
 
     fn desk(folder: &std::path::Path, input: Option<Secrets<bool>>) -> Desk {
@@ -909,10 +895,8 @@ mod tests {
         };
         let book = Book::open(&store).expect("a book");
         let results = Results::open(&store).expect("results");
-        let key = PublicKey::from_bytes([2; 32]);
-        let peer = PeerName { key, name: None };
-        let common = Common { version: "1", process: 1, role: "garbler", peer, protocol: "duplo" };
-        let trail = Trail::open(Some(folder.join("audit")), common).unwrap_or_else(|_| panic!("a trail"));
+        let trail = Trail::open(&folder.join("audit"), Rotation::default(), "serve");
+        let trail = trail.unwrap_or_else(|_| panic!("a trail"));
         Desk::new(Party::Garbler, store, terms, config, book, results, trail).expect("a desk")
     }
 

@@ -21,7 +21,6 @@ use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, value};
 use brickwork::duplo::{FromStock, Lacking, Request, Stocked};
 use brickwork::random::Rng;
-use brickwork::session::Unobserved;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{self, Identity, Listener, Met, PublicKey};
 use brickwork::wire::{Channel, Tag};
@@ -33,7 +32,7 @@ use super::desk::{AGAIN, Answer, Desk, Refusal, Running, Why};
 use super::rate::Rate;
 use super::results::Which;
 use crate::report::hex;
-use crate::trail::{Asker, Event, Kind, Outcome};
+use crate::trail::{Asker, Event, Kind, Outcome, Reached};
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
@@ -169,6 +168,8 @@ struct Link {
     made: AtomicBool,
     /// True if a step was begun and not completed.
     given_up: AtomicBool,
+    /// The phases that the lines `work` and `fill` have reached.
+    reached: [Reached; 2],
 }
 
 impl Link {
@@ -395,8 +396,10 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     };
     // The lines compare their stores one after the other, in the same order at both parties, because only one
     // at a time can do so.
-    let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
-    let (work, fill) = (open(work)?, open(fill)?);
+    let open = |channel, reached: &Reached| {
+        Stocked::open(desk.party, channel, &desk.store, &desk.terms, reached.clone())
+    };
+    let (work, fill) = (open(work, &link.reached[0])?, open(fill, &link.reached[1])?);
     desk.figures.connected(true);
     desk.trail.note(Event::new(Kind::Meeting, Outcome::Begun));
     desk.note_burned();
@@ -517,7 +520,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         desk.refuse(which, &why.into());
         return Err(Error::Resource("the budget cannot be written down".into()));
     }
-    run(desk, &running, line, which, allowed, input)
+    run(desk, link, &running, line, which, allowed, input)
 }
 
 fn confused() -> Error {
@@ -527,6 +530,7 @@ fn confused() -> Error {
 /// Runs an agreed program.
 fn run(
     desk: &Desk,
+    link: &Link,
     running: &Running<'_>,
     line: Stocked,
     which: &Which,
@@ -542,10 +546,11 @@ fn run(
         ..Event::new(Kind::Run, outcome)
     };
     match running.stop.enter(|| line.run(&allowed.program, input, Lacking::Refuse)) {
-        Ok((FromStock { outputs, .. }, line)) => {
+        Ok((FromStock { outputs, promise, .. }, line)) => {
             let (took, bytes) = (begun.elapsed(), line.bytes() - before);
             desk.figures.ran(&allowed.name, took, bytes);
-            desk.trail.note(Event { bytes: Some(bytes), ..event(Outcome::Done) });
+            let bound_log2 = Some(promise.bound_log2);
+            desk.trail.note(Event { bytes: Some(bytes), bound_log2, ..event(Outcome::Done) });
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: Answer = Ok(outputs);
@@ -561,7 +566,8 @@ fn run(
                 true => "the run took longer than it may".into(),
                 false => format!("the run failed: {why}"),
             };
-            desk.trail.note(Event { reason: Some(text.clone()), ..event(Outcome::Failed) });
+            let (reason, phase) = (Some(text.clone()), link.reached[0].take());
+            desk.trail.note(Event { reason, phase, ..event(Outcome::Failed) });
             let refusal = Refusal::new(502, text, "the service's log and its status page tell more");
             desk.ended(which, allowed, input, running.asked, Err(refusal));
             Err(why)
@@ -577,7 +583,7 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         line = match link.next(desk, line.channel())? {
             Say::Idle => line,
             Say::Renew => link.broken.enter(|| line.renew())?,
-            Say::Run { digest, id, theirs } => answer(desk, line, &parse_which(&digest, id)?, theirs)?,
+            Say::Run { digest, id, theirs } => answer(desk, link, line, &parse_which(&digest, id)?, theirs)?,
             _ => return Err(confused()),
         };
     }
@@ -585,7 +591,13 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 }
 
 /// Answers whether the garbler's proposed run is accepted, and runs it.
-fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result<Stocked, Error> {
+fn answer(
+    desk: &Desk,
+    link: &Link,
+    mut line: Stocked,
+    which: &Which,
+    theirs: bool,
+) -> Result<Stocked, Error> {
     let config = desk.config();
     let allowed = config.programs.get(&which.digest);
     let refused = |mut line: Stocked, why: Why| {
@@ -608,7 +620,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
         return refused(line, why);
     }
     send(line.channel(), &Hear::Yes)?;
-    run(desk, &running, line, which, allowed, input)
+    run(desk, link, &running, line, which, allowed, input)
 }
 
 /// Returns the items for this many executions of a program, as a step for each component.
@@ -733,6 +745,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
         bytes,
         milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
         reason: made.as_ref().err().map(ToString::to_string),
+        phase: made.as_ref().err().and_then(|_| link.reached[1].take()),
         ..Event::new(Kind::Fill, if made.is_ok() { Outcome::Done } else { Outcome::Failed })
     });
     match &made {

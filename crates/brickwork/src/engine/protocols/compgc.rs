@@ -56,7 +56,7 @@ impl Played for CompGc {
                 "what is garbled and linked are the components of the file",
             ),
             (request.resources.lanes > 1, "--lanes", "it sends over one connection"),
-            (request.audited, "--audit", "no cheat of the garbler's would be seen"),
+            (request.notes_recovery, "--recovery-notes", "no cheat of the garbler's would be seen"),
             (request.drawn, "--svg", "there is nothing to choose"),
         ];
         says_nothing(CompGc::NAME, &nothing)?;

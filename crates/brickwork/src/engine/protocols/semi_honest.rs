@@ -63,7 +63,7 @@ impl Played for SemiHonest {
                 "every gate is garbled once, in whatever component it lies",
             ),
             (request.resources.lanes > 1, "--lanes", "it streams over one connection"),
-            (request.audited, "--audit", "no cheat of the garbler's would be seen"),
+            (request.notes_recovery, "--recovery-notes", "no cheat of the garbler's would be seen"),
             (request.drawn, "--svg", "there is nothing to choose"),
         ];
         says_nothing(SemiHonest::NAME, &nothing)
