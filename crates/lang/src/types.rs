@@ -155,6 +155,13 @@ impl Types {
         }
     }
 
+    /// Returns an integer type as sources write it.
+    pub fn name(&self, int: &IntType) -> String {
+        let kind = if int.signed { "int_t" } else { "uint_t" };
+        int.typedef
+            .map_or_else(|| format!("{kind} {}", int.width), |n| self.int_names[n as usize].to_string())
+    }
+
     /// Returns the type as messages show it.
     pub fn show(&self, ty: &Type) -> String {
         match ty {
@@ -162,10 +169,10 @@ impl Types {
             Type::Untyped => "an untyped constant".into(),
             Type::Void => "`void`".into(),
             Type::Int(int) => {
-                let kind = if int.signed { "int_t" } else { "uint_t" };
+                let plain = self.name(&IntType { typedef: None, ..*int });
                 match int.typedef {
-                    Some(n) => format!("`{}` ({kind} {})", self.int_names[n as usize], int.width),
-                    None => format!("`{kind} {}`", int.width),
+                    Some(_) => format!("`{}` ({plain})", self.name(int)),
+                    None => format!("`{plain}`"),
                 }
             }
             Type::Struct(s) => format!("struct `{}`", self.structs[*s as usize].name),

@@ -252,6 +252,12 @@ impl Body<'_, '_> {
 
     fn condition(&mut self, e: &ast::Expr) -> Ex {
         let cond = self.statement_expr(e);
+        self.single_bit(&cond);
+        cond
+    }
+
+    /// Checks that a condition is a single bit.
+    pub(super) fn single_bit(&mut self, cond: &Ex) {
         match &cond.ty {
             Type::Broken | Type::Untyped => {}
             Type::Int(int) if int.width == 1 => {}
@@ -264,7 +270,6 @@ impl Body<'_, '_> {
                 );
             }
         }
-        cond
     }
 
     fn vardecl(&mut self, decl: &ast::VarDecl) -> Vec<St> {
@@ -408,17 +413,12 @@ impl Body<'_, '_> {
             ),
             Compatible::No => {
                 let hint = match (ty, &value.ty) {
-                    (Type::Int(to), Type::Int(from)) if from.width < to.width => {
+                    (Type::Int(to), Type::Int(from)) => {
+                        let change =
+                            if from.width < to.width { "widens the" } else { "takes the lowest bits of the" };
                         format!(
-                            "nothing is converted by itself; widen through a variable: `wide{{0:{}}} = \
-                             narrow;`",
-                            from.width
-                        )
-                    }
-                    (Type::Int(to), Type::Int(_)) => {
-                        format!(
-                            "nothing is converted by itself; take the lowest bits: `(…){{0:{}}}`",
-                            to.width
+                            "nothing is converted by itself; `{}(…)` {change} value",
+                            self.cx.types.name(to)
                         )
                     }
                     (Type::Struct(_), _) => {
@@ -529,7 +529,8 @@ impl Uses {
                 self.ex(&operands.0, false);
                 self.ex(&operands.1, false);
             }
-            ExKind::Neg(a) | ExKind::Not(a) => self.ex(a, false),
+            ExKind::Choice(parts) => parts.iter().for_each(|part| self.ex(part, false)),
+            ExKind::Neg(a) | ExKind::Not(a) | ExKind::Convert(a) => self.ex(a, false),
             ExKind::Call { args, .. } => args.iter().for_each(|a| self.ex(a, false)),
         }
     }

@@ -84,7 +84,7 @@ impl Checker<'_> {
         let values = f.generics.iter().zip(&choices).map(|(ident, choice)| {
             let (shown, kind) = match choice {
                 Choice::Type(ty) => (ty.to_string(), ExprKind::Ident(Rc::clone(ty))),
-                Choice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n))),
+                Choice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n).into())),
             };
             let plain = shown.replace("_t ", "").replace('[', "x").replace(']', "");
             name.push_str(&format!(".{plain}"));
@@ -185,10 +185,7 @@ impl Checker<'_> {
             Diagnostic::error("generic::mixed", at, format!("`{name}` cannot be two things in one call"))
                 .label(format!("{} here", show(&choice)))
                 .also(*first_at, format!("{} here", show(first)))
-                .hint(
-                    "give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` \
-                     narrows",
-                ),
+                .hint("give both arguments one type, or one size: `TYPE(…)` brings a number to another type"),
         );
         None
     }
@@ -196,10 +193,7 @@ impl Checker<'_> {
     /// Returns a name for this type. A type without a name gets one that no source can contain.
     fn name_of_type(&mut self, ty: &Type) -> Rc<str> {
         let name: Rc<str> = match ty {
-            Type::Int(int) => match int.typedef {
-                Some(n) => return Rc::clone(&self.types.int_names[n as usize]),
-                None => format!("{} {}", if int.signed { "int_t" } else { "uint_t" }, int.width).into(),
-            },
+            Type::Int(int) => self.types.name(int).into(),
             Type::Struct(s) => return Rc::clone(&self.types.structs[*s as usize].name),
             Type::Array(a) => {
                 let dims: String = a.dims.iter().map(|d| format!("[{d}]")).collect();
