@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     store_key: str | os.PathLike[str]
     no_top_up: bool
     max_age: int
-    audit: str | os.PathLike[str]
+    recovery_notes: str | os.PathLike[str]
     map: Mapping[str, str]
     scale: Mapping[str, int]
     ignore_extra_columns: bool

@@ -3,10 +3,11 @@ hint."""
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -163,6 +164,15 @@ _WORDS = [
     (re.compile("write an @ before it, or csv: if it is a table"), "give pathlib.Path(…) or secret_file(…)"),
 ]
 """The command's names of flags, for the arguments of Python."""
+
+
+def nearest(name: str, known: Sequence[str], what: str) -> str:
+    """Returns a hint with the known names that are most similar to one that is not known, or all of them."""
+    close = difflib.get_close_matches(name.lower(), [one.lower() for one in known], 2, 0.6)
+    similar = [one for one in known if one.lower() in close]
+    if similar:
+        return f"did you mean {' or '.join(similar)}?"
+    return f"{what} are {', '.join(known)}" if known else f"there are no {what}"
 
 
 def needed(module: str, what: str, package: str) -> Any:

@@ -131,7 +131,8 @@ class Number(Kind):
         """Returns the number of these units, which may be beyond the type, as sums are."""
         if self.is_float:
             return float(Fraction(units, 10**self.scale))
-        return Decimal(units).scaleb(-self.scale) if self.scale else units
+        # Other ways to make a decimal number round it to the digits of the context.
+        return Decimal(f"{units}e-{self.scale}") if self.scale else units
 
     def joined(self, other: Kind) -> Kind | None:
         if not isinstance(other, Number):
@@ -254,6 +255,14 @@ class Key(Kind):
 
     def __str__(self) -> str:
         return "a text key"
+
+
+@dataclass(frozen=True)
+class Canonical(Key):
+    """Gives canonical texts in the place of codes."""
+
+    def code(self, value: Any) -> Any:
+        return canonical(value)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -21,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from . import relational, runs
-from .errors import InvalidInput, UsageError, needed
+from .errors import InvalidInput, UsageError, nearest, needed
+from .expressions import Cell, Expression, cell, nullable, wide_constant
 from .integers import Integer
 from .kinds import (
     Boolean,
+    Canonical,
     Category,
     Key,
     Kind,
@@ -32,11 +33,10 @@ from .kinds import (
     Text,
     Timestamp,
     bits_for,
-    canonical,
     collision_log2,
     hashed,
 )
-from .relational import Accumulator, Condition, Grouping, Layout, Measured
+from .relational import Accumulator, Grouping, Layout, Measured
 from .sources import Schema, Table
 from .traced import Traced
 from .types import ArrayType, IntegerType, Owned
@@ -47,11 +47,16 @@ ROLES = {"left": "garbler", "right": "evaluator"}
 
 @dataclass(frozen=True)
 class Field:
-    """A column of one party in a query."""
+    """A column of one party in a query, or of both if `side` is None."""
 
-    side: int
+    side: int | None
     name: str
     kind: Kind
+
+    @property
+    def place(self) -> str:
+        """The name of the column and of its table."""
+        return self.name if self.side is None else f"{SIDES[self.side]}.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -125,40 +130,38 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Having:
-    """A condition on an aggregate: at least a number, or `below` it.
+class Output:
+    """A column of the result: a value, which is divided by a count if it is a mean."""
 
-    Attributes:
-        column: the aggregated column, or `*`.
-        strict: whether the number itself is below, too.
-    """
+    name: str
+    value: Expression
+    count: Expression | None = None
 
-    column: str
-    function: str
-    number: Fraction
-    below: bool
-    strict: bool
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions that come out."""
+        return (self.value,) if self.count is None else (self.value, self.count)
 
-    def json(self) -> list[Any]:
-        """Returns the condition as an object of JSON."""
-        return [self.column, self.function, str(self.number), self.below, self.strict]
 
-    def condition(self, result: Result, of: Measured | None) -> Condition:
-        """Returns the condition on the accumulators of an aggregate."""
-        scale = 10 ** getattr(result.field.kind, "scale", 0) if result.field else 1
-        exact = self.number * (1 if self.function == "count" else scale)
-        # The numbers below `least` are on one side of the condition, and the others on the other side.
-        least = math.floor(exact) + 1 if self.strict else math.ceil(exact)
-        if of is None:
-            return Condition("rows", "", False, False, least, self.below)
-        known = f"{of.name}.{'count' if 'count' in of.needs else 'any'}"
-        if self.function == "count":
-            return Condition(known, "", False, False, least, self.below)
-        if self.function == "sum":
-            low = 1 << of.total - 1 if of.low < 0 else 0
-            return Condition(f"{of.name}.sum", known, False, of.low < 0, least + low, self.below)
-        name = f"{of.name}.{self.function}"
-        return Condition(name, known, self.function == "min", False, least - of.low, self.below)
+def aggregate(function: str, field: Field | None, counted: int) -> Expression:
+    """Returns the value of an aggregate in a record."""
+    if field is None:
+        return cell("count *", Number(counted, False))
+    name, kind = f"{function} {field.place}", field.kind
+    if function == "sum":
+        low, scale = getattr(kind, "low", 0), getattr(kind, "scale", 0)
+        kind = Number(kind.width + counted, low < 0, scale, getattr(kind, "is_float", False))
+    elif function in ("count", "distinct"):
+        kind = Number(counted, False)
+    return cell(name, kind)
+
+
+def output(result: Result, counted: int) -> Output:
+    """Returns the column of an aggregate."""
+    if result.function == "mean":
+        parts = (aggregate(of, result.field, counted) for of in ("sum", "count"))
+        return Output(result.name, *parts)
+    return Output(result.name, aggregate(result.function, result.field, counted))
 
 
 def _measured(results: Iterable[Result], counted: int) -> dict[Field, Measured]:
@@ -178,12 +181,6 @@ def _measured(results: Iterable[Result], counted: int) -> dict[Field, Measured]:
     return found
 
 
-def _conditions(
-    having: Iterable[tuple[Having, Result]], measured: Mapping[Field, Measured]
-) -> tuple[Condition, ...]:
-    return tuple(one.condition(of, measured[of.field] if of.field else None) for one, of in having)
-
-
 def _own_sums(of: Measured, counted: int, code: int | None, times: int = 1) -> dict[Accumulator, int]:
     """Returns the accumulators of one value."""
     found = {}
@@ -199,23 +196,23 @@ def _own_sums(of: Measured, counted: int, code: int | None, times: int = 1) -> d
     return found
 
 
-def _value(result: Result, of: Measured | None, sums: Mapping[str, int]) -> Any:
-    """Returns an aggregate in real units. Without any value it is null, except for a count."""
-    if result.field is None or of is None:
-        return sums["rows"]
-    parts = {need: sums[f"{of.name}.{need}"] for need in of.needs}
-    known = parts.get("count", parts.get("any"))
-    if result.function == "count":
-        return known
-    if not known:
-        return None
-    kind = result.field.kind
-    if result.function in ("min", "max"):
-        return kind.value(parts[result.function] ^ ((1 << of.width) - 1 if result.function == "min" else 0))
-    total = parts["sum"] - (1 << of.total if of.low < 0 and parts["sum"] >> of.total - 1 else 0)
-    if result.function == "mean":
-        return float(Fraction(total, known * 10 ** getattr(kind, "scale", 0)))
-    return kind.number(total) if isinstance(kind, Number) else total
+def _sum_cells(layout: Layout, measured: Mapping[Field, Measured], counted: int) -> dict[str, Cell]:
+    """Returns the places of aggregates in a record."""
+    found = {}
+    count = Number(counted, False)
+    for name, called in (("rows", "count *"), ("different", "distinct")):
+        if layout.has(name):
+            found[called] = Cell(layout.place(name)[0], count, None)
+    for field, of in measured.items():
+        known = layout.place(f"{of.name}.{'count' if 'count' in of.needs else 'any'}")
+        for need in of.needs:
+            if need == "any":
+                continue
+            value = aggregate(need, field, counted)
+            form = {"min": "inverted", "sum": "number"}.get(need, "code")
+            base = layout.place(f"{of.name}.{need}")[0]
+            found[value.value] = Cell(base, value.kind, None if need == "count" else known, form)
+    return found
 
 
 class Answer:
@@ -251,10 +248,6 @@ class Answer:
         if self.columns is None:
             raise UsageError("this party learns no result", "the argument `to` names who learns it")
         return self.columns
-
-    def rename(self, names: Mapping[str, str]) -> None:
-        """Takes new names for columns, each with the old one."""
-        self._kinds = {new: self._kinds[old] for new, old in names.items() if old in self._kinds}
 
     def to_pandas(self) -> Any:
         """Returns the result as a `pandas.DataFrame`."""
@@ -312,20 +305,18 @@ class _Reader:
     def place(self, name: str) -> str:
         return f"{SIDES[self.side]} table, column {name}"
 
-    def codes(self, field: Field) -> list[int | None]:
-        """Returns the code of each value of a column."""
-        values = self.table.values[field.name]
-        if not isinstance(field.kind, Key):
-            return field.kind.codes(values, self.table.numbers, self.place(field.name))
-        return self.hashes(field.name, [field], field.kind.width)
+    def codes(self, field: Field, hashes: bool = True) -> list[Any]:
+        """Returns the code of each value of a column, and None for null. The code of a text key is its hash,
+        or its canonical form.
+        """
+        if isinstance(field.kind, Key) and hashes:
+            return self.hashes(field.name, [field], field.kind.width)
+        kind = Canonical() if isinstance(field.kind, Key) else field.kind
+        return kind.codes(self.table.values[field.name], self.table.numbers, self.place(field.name))
 
     def hashes(self, name: str, fields: Sequence[Field], bits: int) -> list[int | None]:
         """Returns the hashes of the values of some columns together, and notes the values behind them."""
-        columns = []
-        for field in fields:
-            values = self.table.values[field.name]
-            canon = _Canonical() if isinstance(field.kind, Key) else field.kind
-            columns.append(canon.codes(values, self.table.numbers, self.place(field.name)))
+        columns = [self.codes(field, hashes=False) for field in fields]
         known: dict[int, tuple[Any, ...]] = {}
         texts = self.texts.setdefault(name, {})
         found: list[int | None] = []
@@ -342,14 +333,6 @@ class _Reader:
             texts.setdefault(code, tuple(self.table.values[field.name][row] for field in fields))
             found.append(code)
         return found
-
-
-@dataclass(frozen=True)
-class _Canonical(Key):
-    """Gives canonical texts in the place of codes."""
-
-    def code(self, value: Any) -> Any:
-        return canonical(value)
 
 
 class _Known(Traced[Any, Any]):
@@ -379,6 +362,7 @@ class Query:
         self.limit: Limit | None = None
         self.results: list[Result] = []
         self.measured: dict[Field, Measured] = {}
+        self.outputs: list[Output] = []
 
     @property
     def learners(self) -> tuple[int, ...]:
@@ -394,14 +378,17 @@ class Query:
                 raise UsageError(
                     f"{SIDES[side]} table, column {name}: {of.unknown[name]}", "give bw.Table types={…}"
                 )
-            names = ", ".join(name for name, _ in self.schemas[side].columns)
-            raise UsageError(f"the {SIDES[side]} table has no column {name!r}", f"columns are {names}")
+            names = [name for name, _ in self.schemas[side].columns]
+            raise UsageError(
+                f"the {SIDES[side]} table has no column {name!r}", nearest(name, names, "columns")
+            )
         return Field(side, name, self.sized(side, found))
 
     def sized(self, side: int, kind: Kind) -> Kind:
         """Returns a type whose hashes have a width."""
         if isinstance(kind, Key) and kind.bits is None:
-            return Key(bits_for(self.schemas[side].rows, self.schemas[side].rows))
+            rows = max(one.rows for one in self.schemas)
+            return Key(bits_for(rows, rows))
         return kind
 
     @property
@@ -415,12 +402,11 @@ class Query:
         ).encode()
 
     def program(
-        self, width: int, counts: Sequence[int], widths: Sequence[int], bounds: int, work: Callable[..., Any]
+        self, counts: Sequence[int], widths: Sequence[int], bounds: int, work: Callable[..., Any]
     ) -> Traced[Any, Any]:
         """Returns the program of this query.
 
         Args:
-            width: the bits of a record of the result.
             counts: the rows of each table.
             widths: the bits of a row of each table.
             bounds: the records of the result.
@@ -433,6 +419,7 @@ class Query:
         query.__name__ = f"query_{blake2b(agreed, digest_size=16).hexdigest()}"
         inputs = [ArrayType(IntegerType(of), count) for of, count in zip(widths, counts)]
         party = {"left": "garbler", "right": "evaluator", "both": "both"}[self.to]
+        width = relational.output_layout(self.shown, self.grouping_cells()).width
         query.__annotations__ = {
             "left": Owned("garbler", inputs[0]),
             "right": Owned("evaluator", inputs[1]),
@@ -477,7 +464,7 @@ class Query:
         counts = [
             self.bounded(side, len(rows[side])) if side in rows else self.bound(side) for side in range(2)
         ]
-        program, decode = self.compiled(counts)
+        program = self.compiled(counts)
         given = {
             side: np.array(self.padded(side, of, counts[side]), dtype=object) for side, of in rows.items()
         }
@@ -498,8 +485,10 @@ class Query:
         learner = next((side for side in self.learners if side in own), None)
         if learner is not None:
             bits = getattr(learned, ROLES[SIDES[learner]])
-            found = decode([int(one) for one in bits], readers[learner])
-        return Answer(found, self.out_kinds(), program, run, self.collision)
+            found = self.decoded([int(one) for one in bits], readers[learner])
+            found = _sorted_rows(found, self.sorted_by())
+        kinds = {one.name: one.value.kind for one in self.outputs}
+        return Answer(found, kinds, program, run, self.collision)
 
     def rows(self, reader: _Reader) -> list[int]:
         """Returns the rows of a table as the program takes them, in order."""
@@ -509,55 +498,106 @@ class Query:
         """Returns rows with absent ones behind them."""
         raise NotImplementedError
 
-    def compiled(self, counts: Sequence[int]) -> tuple[Traced[Any, Any], Callable[..., Any]]:
-        """Returns the program, and the function that makes columns of its output."""
+    def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
+        """Returns the program."""
         raise NotImplementedError
 
-    def out_kinds(self) -> dict[str, Any]:
-        """Returns the types of the result's columns, where they are known."""
+    def sorted_by(self) -> list[str]:
+        """Returns the columns of the result by which its rows are ordered."""
         raise NotImplementedError
 
-    def place(self, name: str) -> tuple[int, Kind, bool]:
-        """Returns the lowest bit of a column of the result in a record, its type, and whether there is a bit
-        above it that says that it is not null."""
+    def grouping_cells(self) -> dict[str, Cell]:
+        """Returns the places of named values in a record."""
         raise NotImplementedError
 
-    def record(self) -> Layout:
-        """Returns the fields of a record."""
+    def texts(self, name: str, reader: _Reader) -> dict[int, Any]:
+        """Returns the texts that a party knows behind the hashes of a column of the result."""
         raise NotImplementedError
 
     def shown_rows(self, most: int) -> int:
         """Returns the number of records in the result, given the largest number without a limit."""
         return most if self.limit is None else min(most, self.limit.count)
 
-    def limited(self, records: list[Integer]) -> list[Integer]:
-        """Returns the first records in the query's order, if it has a limit."""
-        if self.limit is None:
-            return records
-        orders = tuple(self._order(*one) for one in self.limit.order)
-        return relational.first(records, orders, self.limit.count)
+    @property
+    def shown(self) -> tuple[Expression, ...]:
+        """The values of a record of the result."""
+        return tuple(part for one in self.outputs for part in one.parts)
 
-    def _order(self, name: str, descending: bool) -> relational.Order:
-        result = next((one for one in self.results if one.name == name), None)
-        if result is None:
-            base, kind, has_bit = self.place(name)
-            if not kind.has_order:
-                raise UsageError(f"LIMIT in the order of {name}, which is {kind}", "its values have no order")
-            known = (base + kind.width, 1) if has_bit else None
-            return relational.Order(base, kind.width, known, False, descending)
-        record = self.record()
-        if result.field is None:
-            return relational.Order(*record.place("rows"), None, False, descending)
-        of = self.measured[result.field]
-        values = record.place(f"{of.name}.{'count' if 'count' in of.needs else 'any'}")
-        if result.function == "count":
-            return relational.Order(*values, None, False, descending)
-        if result.function == "mean":
+    def finished(
+        self, records: list[Integer], grouping: Grouping, most: int | None, alternate: bool = False
+    ) -> list[Integer]:
+        """Returns the records of the result, with zeros for those that are not there.
+
+        Args:
+            most: the number of records at the front of which those are that are there; None to let all stay
+                at their places.
+            alternate: whether no two neighbours are there.
+        """
+        cells = tuple(self.grouping_cells().items())
+        free = all(of.op == "cell" for of in self.shown)
+        project = relational._projected if free else relational.projected
+        found = [project(one, self.shown, cells) for one in relational.shown(records, grouping)]
+        if most is None:
+            return relational.cleared(found)
+        found = relational.front(found, most, alternate)
+        if self.limit is None:
+            return found
+        layout = relational.output_layout(self.shown, dict(cells))
+        orders = tuple(self._order(layout, *one) for one in self.limit.order)
+        return relational.first(found, orders, self.limit.count, layout)
+
+    def _order(self, layout: Layout, name: str, descending: bool) -> relational.Order:
+        of = next(one for one in self.outputs if one.name == name)
+        if of.count is not None:
             raise UsageError("LIMIT in the order of a mean", "take the sum, or leave the limit out")
-        place = record.place(f"{of.name}.{result.function}")
-        signed = result.function == "sum" and of.low < 0
-        inverted = descending != (result.function == "min")
-        return relational.Order(*place, values, signed, inverted)
+        if not of.value.kind.has_order:
+            raise UsageError(
+                f"LIMIT in the order of {name}, which is {of.value.kind}", "its values have no order"
+            )
+        place = self.shown.index(of.value)
+        known = f"{place} known" if layout.has(f"{place} known") else ""
+        return relational.Order(str(place), known, descending)
+
+    def decoded(self, found: list[int], reader: _Reader) -> dict[str, list[Any]]:
+        """Returns the columns of the result."""
+        cells = self.grouping_cells()
+        layout = relational.output_layout(self.shown, cells)
+        columns: dict[str, list[Any]] = {one.name: [] for one in self.outputs}
+        for at, record in enumerate(map(layout.unpack, found)):
+            if not record["there"]:
+                continue
+            known = self.known_at(at)
+            places = iter(range(len(self.shown)))
+            for one in self.outputs:
+                if one.value.value in known:
+                    columns[one.name].append(known[one.value.value])
+                    continue
+                values = [self._value(of, record, next(places), cells, reader) for of in one.parts]
+                columns[one.name].append(values[0] if one.count is None else _mean(*values))
+        return columns
+
+    def known_at(self, place: int) -> dict[str, Any]:
+        """Returns the values of columns that the place of a record tells, by the names of their cells."""
+        return {}
+
+    def _value(
+        self,
+        of: Expression,
+        record: Mapping[str, int],
+        place: int,
+        cells: Mapping[str, Cell],
+        reader: _Reader,
+    ) -> Any:
+        if nullable(of, cells) and not record[f"{place} known"]:
+            return None
+        kind = cells[of.value].kind if of.op == "cell" else of.kind
+        if isinstance(kind, Key):
+            return self.texts(of.value, reader).get(record[str(place)])
+        return kind.value(record[str(place)])
+
+
+def _mean(total: Any, count: int) -> float | None:
+    return float(Fraction(total) / count) if count else None
 
 
 def _blob(fields: Sequence[Field]) -> Layout:
@@ -573,20 +613,6 @@ def _blobs(fields: Sequence[Field], reader: _Reader) -> list[int]:
     return [
         layout.pack_all(part for code in row for part in (code or 0, int(code is not None))) for row in rows
     ]
-
-
-def _values_of(fields: Sequence[Field], bits: int, reader: _Reader) -> list[Any]:
-    """Returns the values of columns that came out."""
-    found = list(_blob(fields).unpack(bits).values())
-    values: list[Any] = []
-    for of, code, there in zip(fields, found[::2], found[1::2]):
-        if not there:
-            values.append(None)
-        elif isinstance(of.kind, Key):
-            values.append(reader.texts.get(of.name, {}).get(code, (None,))[0])
-        else:
-            values.append(of.kind.value(code))
-    return values
 
 
 def _listed(names: str | Iterable[str] | None) -> list[str]:
@@ -619,14 +645,16 @@ class Join(Query):
         min_group: int,
         to: str,
         select: Sequence[str] | None = None,
-        having: Sequence[Having] = (),
+        having: Expression | None = None,
         text: str = "",
         limit: Limit | None = None,
+        outputs: Sequence[Output] | None = None,
+        skip_nulls: bool = False,
     ) -> None:
         pairs = list(on.items()) if isinstance(on, Mapping) else [(name, name) for name in _listed(on)]
         groups = _listed(group_by)
         asked = {"on": pairs, "how": how, "validate": validate, "group_by": groups, "min_group": min_group}
-        asked |= {"select": select, "having": [one.json() for one in having], "text": text}
+        asked |= {"select": select, "text": text}
         super().__init__(tables, {**asked, "agg": None if agg is None else list(agg.items())}, to)
         if how not in ("inner", "left", "semi", "anti"):
             raise UsageError(f"how={how!r}", "say inner, left, semi or anti")
@@ -652,9 +680,13 @@ class Join(Query):
             rows, others = (one.rows for one in self.schemas)
             self.key_bits = max(given) if given else bits_for(rows, others)
             self.collision = collision_log2(rows, others, self.key_bits)
+        self.hash_bits = self.key_bits
+        self.skip_nulls = skip_nulls
+        self.null_keys = skip_nulls and how in ("left", "anti")
+        self.key_bits += self.null_keys
         self.has_agg = agg is not None
         self.results = _results(agg or {}, self._column)
-        self.having = [(one, _results({"": (one.column, one.function)}, self._column)[0]) for one in having]
+        self.having = having
         self.names: list[tuple[str, Field | int]] = []
         if self.has_agg or select is not None:
             self.names = [(name, self._group(name)) for name in (groups if self.has_agg else select or ())]
@@ -674,11 +706,9 @@ class Join(Query):
             [one for _, one in self.names if isinstance(one, Field) and one.side == side] for side in range(2)
         ]
         self._refuse_texts()
-        most = self.schemas[self.many].rows
-        if how == "left" and self.many == 1:
-            most += self.schemas[0].rows
-        self.counted = max(2, most.bit_length())
-        self.measured = _measured([*self.results, *(of for _, of in self.having)], self.counted)
+        self.counted = join_counted(self.schemas, how, self.many)
+        self.measured = _measured(self.results, self.counted)
+        self.outputs = list(outputs or self._outputs())
 
     def _pair(self, left: str, right: str) -> tuple[Field, Field]:
         """Returns a column of the key in both tables, of one type."""
@@ -755,6 +785,49 @@ class Join(Query):
                     f"say to={SIDES[1 - learner]!r}, take bw.text or bw.category, or leave it out",
                 )
 
+    def _outputs(self) -> list[Output]:
+        """Returns the columns of the result in the order of their names."""
+        cells = self._group_cells()
+        found = [Output(name, cell(f"column {name}", cells[f"column {name}"].kind)) for name, _ in self.names]
+        return [*found, *(output(one, self.counted) for one in self.results)]
+
+    def _group_cells(self, base: int = 0) -> dict[str, Cell]:
+        """Returns the places of columns in a record whose group begins at a bit."""
+        join, found = self.spec(), {}
+        for name, of in self.names:
+            if isinstance(of, Field):
+                assert of.side is not None
+                fields, part = self.blobs[of.side], "many" if of.side == self.many else "one"
+                at = join.group.place(part)[0] + _blob(fields).place(str(2 * fields.index(of)))[0]
+                found[f"column {name}"] = Cell(base + at, of.kind, (base + at + of.kind.width, 1))
+                continue
+            at, kind = join.group.place("key")[0], self.pairs[of][0].kind
+            known = (base + at + self.key_bits - 1, 1) if self.null_keys else None
+            if self.is_hashed:
+                found[f"column {name}"] = Cell(base + at, Key(self.hash_bits), known)
+                continue
+            at += sum(pair[0].kind.width for pair in self.pairs[of + 1 :])
+            found[f"column {name}"] = Cell(base + at, kind, known)
+        return found
+
+    def grouping_cells(self) -> dict[str, Cell]:
+        record = self.spec().grouping.record
+        columns = self._group_cells(record.place("group")[0])
+        return {**columns, **_sum_cells(record, self.measured, self.counted)}
+
+    def texts(self, name: str, reader: _Reader) -> dict[int, Any]:
+        of = dict(self.names)[name.removeprefix("column ")]
+        if isinstance(of, Field):
+            return {code: values[0] for code, values in reader.texts.get(of.name, {}).items()}
+        own = [pair[reader.side].name for pair in self.pairs]
+        return {code: values[of] for code, values in reader.texts[", ".join(own)].items()}
+
+    def sorted_by(self) -> list[str]:
+        shown = [one.value.value for one in self.outputs]
+        by = [(name, of) for name, of in self.names if self.has_agg or isinstance(of, int)]
+        places = [shown.index(f"column {name}") for name, _ in by if f"column {name}" in shown]
+        return [self.outputs[place].name for place in places]
+
     def _sides(self) -> tuple[int, int]:
         """Returns the side whose keys occur once, and the other side."""
         return 1 - self.many, self.many
@@ -767,8 +840,8 @@ class Join(Query):
         rows = "others" if self.how == "left" and self.many == 1 else "rows"
         counts = tuple([rows] + ["keys"] * (not self.shows_key)) if self.min_group > 1 else ()
         accumulators = [one for of in (*measured[0], *measured[1]) for one in of.accumulators(self.counted)]
-        asked = [*self.results, *(of for _, of in self.having)]
-        names = dict.fromkeys([*counts, *(["rows"] if any(one.field is None for one in asked) else [])])
+        stars = ["rows"] if any(one.field is None for one in self.results) else []
+        names = dict.fromkeys([*counts, *stars])
         counters = [Accumulator(name, "sum", self.counted) for name in names]
         order = "key" if self.once or self.has_agg and blobs[1] == 0 else "blob" if self.has_agg else "none"
         join = relational.Join(
@@ -780,42 +853,64 @@ class Join(Query):
             self.has_agg and not self.once,
             order,
             self.shows_key,
-            Grouping(0, (), 1, ()),
+            Grouping(0, ()),
         )
-        conditions = _conditions(self.having, self.measured)
-        grouping = Grouping(join.group.width, (*counters, *accumulators), self.min_group, counts, conditions)
-        return replace(join, grouping=grouping)
+        sums = (*counters, *accumulators)
+        return replace(join, grouping=Grouping(join.group.width, sums, self.min_group, counts))
+
+    def with_having(self, grouping: Grouping) -> Grouping:
+        """Returns the rules with the condition on groups."""
+        if self.having is None:
+            return grouping
+        return replace(grouping, cells=tuple(self.grouping_cells().items()), having=self.having)
+
+    def most(self, counts: Sequence[int], join: relational.Join) -> int:
+        """Returns the largest number of joined rows."""
+        once, many = (counts[side] for side in self._sides())
+        unique = join.order == "key"
+        return {
+            "inner": min(once, many) if unique else many,
+            "semi": min(once, many) if unique else many,
+            "one": once if unique else once + many,
+        }.get(join.how, many)
 
     def bound(self, side: int) -> int:
         apart = side == self.many and not self.has_agg
         return self.schemas[side].rows if apart else super().bound(side)
 
-    def keys(self, reader: _Reader) -> list[int]:
-        """Returns the key of each row of a table. A null is refused."""
+    def keys(self, reader: _Reader) -> list[int | None]:
+        """Returns the key of each row of a table, or None for a row that matches nothing and is left out."""
         fields = [pair[reader.side] for pair in self.pairs]
-        for field in fields:
-            values = reader.table.values[field.name]
-            if None in values:
-                row = reader.table.numbers[values.index(None)]
-                raise InvalidInput(
-                    f"{reader.place(field.name)}, row {row}: the key is null",
-                    "leave the row out: a null matches nothing",
-                )
+        columns = [reader.codes(field, hashes=False) for field in fields]
+        nulls = [None in row for row in zip(*columns)]
+        if True in nulls and not self.skip_nulls:
+            row = nulls.index(True)
+            name = next(field.name for field, column in zip(fields, columns) if column[row] is None)
+            raise InvalidInput(
+                f"{reader.place(name)}, row {reader.table.numbers[row]}: the key is null",
+                "leave the row out: a null matches nothing",
+            )
+        keys: list[int | None]
         if self.is_hashed:
-            name = fields[0].name if len(fields) == 1 else ", ".join(field.name for field in fields)
-            found = reader.hashes(name, fields, self.key_bits)
-            return [one for one in found if one is not None]
-        columns = [
-            field.kind.codes(reader.table.values[field.name], reader.table.numbers, reader.place(field.name))
-            for field in fields
-        ]
-        keys = []
-        for parts in zip(*columns):
-            key = 0
-            for field, part in zip(fields, parts):
-                key = key << field.kind.width | (part or 0)
-            keys.append(key)
-        return keys
+            name = ", ".join(field.name for field in fields)
+            keys = reader.hashes(name, fields, self.hash_bits)
+        else:
+            keys = []
+            for null, parts in zip(nulls, zip(*columns)):
+                key = 0
+                for field, part in zip(fields, parts):
+                    key = key << field.kind.width | (part or 0)
+                keys.append(None if null else key)
+        if not self.null_keys or reader.side == 1:
+            return keys
+        if self.many == 1 and nulls.count(True) > 1:
+            row = nulls.index(True)
+            place = f"{reader.place(fields[0].name)}, row {reader.table.numbers[row]}"
+            raise InvalidInput(
+                f"{place}: the key is null, as in another row", "leave them out, or say validate='m:1'"
+            )
+        # The highest bit of a key that is not null is 1.
+        return [0 if key is None else key | 1 << self.hash_bits for key in keys]
 
     def rows(self, reader: _Reader) -> list[int]:
         side = reader.side
@@ -826,10 +921,12 @@ class Join(Query):
         join = self.spec()
         layout = join.many if is_many else join.one
         if not is_many or self.once:
-            keys, blobs = self._unique(reader, keys, blobs)
+            keys = self._unique(reader, keys)
         sums: dict[tuple[int, int, int], dict[Accumulator, int]] = {}
         found: list[int] = []
         for row, (key, own) in enumerate(zip(keys, blobs)):
+            if key is None:
+                continue
             fixed = {"key": key, "blob": own}
             if not is_many:
                 parts = {f"{one.name}.there": int(codes[row] is not None) for one, codes in measured}
@@ -850,12 +947,12 @@ class Join(Query):
             found.append(layout.pack({"key": key, "blob": own, **parts}))
         return sorted(found, key=lambda row: row >> layout.place("blob")[0])
 
-    def _unique(self, reader: _Reader, keys: list[int], blobs: list[int]) -> tuple[list[int], list[int]]:
-        """Returns the keys, which must occur once, with their blobs. If only their existence counts, they may
-        occur often."""
+    def _unique(self, reader: _Reader, keys: list[int | None]) -> list[int | None]:
+        """Returns the keys, each of which must occur once. If only their existence counts, others than the
+        first ones become None."""
         first: dict[int, int] = {}
         for row, key in enumerate(keys):
-            if first.setdefault(key, row) != row and not self.exists:
+            if key is not None and first.setdefault(key, row) != row and not self.exists:
                 name = ", ".join(pair[reader.side].name for pair in self.pairs)
                 of = reader.table.numbers
                 raise InvalidInput(
@@ -863,118 +960,244 @@ class Join(Query):
                     "add such rows up, choose one of them, or say which table has each key once: "
                     "validate='m:1' for the right one, '1:m' for the left one",
                 )
-        if not self.exists or reader.side == self.many:
-            return keys, blobs
-        return list(first), [0] * len(first)
+        return [key if key is not None and first[key] == row else None for row, key in enumerate(keys)]
 
     def padded(self, side: int, rows: list[int], count: int) -> list[int]:
         join = self.spec()
         layout = join.many if side == self.many else join.one
         return rows + [layout.pack({"absent": 1})] * (count - len(rows))
 
-    def compiled(self, counts: Sequence[int]) -> tuple[Traced[Any, Any], Callable[..., Any]]:
+    def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
         join = self.spec()
-        grouping = join.grouping
-        once, many = (counts[side] for side in self._sides())
-        most = {
-            "inner": min(once, many) if join.order == "key" else many,
-            "semi": min(once, many) if join.order == "key" else many,
-            "one": once if join.order == "key" else once + many,
-        }.get(join.how, many)
+        grouping, most = self.with_having(join.grouping), self.most(counts, join)
         alternate = join.order == "key" and join.how in ("inner", "semi")
         by_key = not self.has_agg or self.shows_key
-        if not by_key and not self.names:
-            most_groups = 1
-        elif by_key:
-            most_groups = most
-        else:
-            sizes = [_size(of.kind) for of in (*self.blobs[0], *self.blobs[1])]
-            most_groups = min(most, prod(sizes))
+        sizes = [_size(of.kind) for of in (*self.blobs[0], *self.blobs[1])]
+        most_groups = most if by_key else min(most, prod(sizes)) if self.names else 1
 
         def work(left: Any, right: Any) -> Any:
-            lists = (left, right)
-            records = relational.joined(lists[1 - self.many], lists[self.many], join)
-            if not by_key and not self.names:
-                return relational.total(records, grouping)
+            records = self.joined((left, right), join)
             if by_key:
-                return self.limited(relational.front(relational.shown(records, grouping), most, alternate))
+                return self.finished(records, grouping, most, alternate)
+            if not self.names:
+                return self.finished(relational.total(records, grouping), grouping, None)
             rows = relational.front(records, most, alternate)
-            return self.limited(relational.front(relational.grouped(rows, grouping), most_groups))
+            return self.finished(relational.grouped(rows, grouping), grouping, most_groups)
 
-        widths = [0, 0]
-        widths[self.many], widths[1 - self.many] = join.many.width, join.one.width
-        found = self.shown_rows(most_groups)
-        program = self.program(grouping.record.width, counts, widths, found, work)
+        return self.program(counts, self.widths(join), self.shown_rows(most_groups), work)
 
-        def decode(found: list[int], reader: _Reader) -> dict[str, list[Any]]:
-            columns: dict[str, list[Any]] = {
-                name: [] for name in (*(name for name, _ in self.names), *(one.name for one in self.results))
-            }
-            for bits in found:
-                record = grouping.record.unpack(bits)
-                if not record["there"]:
-                    continue
-                for name, value in self._shown(join, record, reader).items():
-                    columns[name].append(value)
-            return _sorted_rows(
-                columns, [name for name, of in self.names if self.has_agg or isinstance(of, int)]
-            )
+    def widths(self, join: relational.Join) -> list[int]:
+        """Returns the bits of a row of each table."""
+        found = [join.one.width, join.many.width]
+        return found if self.many == 1 else found[::-1]
 
-        return program, decode
+    def joined(self, lists: tuple[list[Integer], list[Integer]], join: relational.Join) -> list[Integer]:
+        """Returns the records of joined rows."""
+        once, many = lists[1 - self.many], lists[self.many]
+        if self.null_keys:
+            # Keys of the right table are never null, so a null matches nothing.
+            right, of = (many, join.many) if self.many == 1 else (once, join.one)
+            base, length = of.place("key")
+            known = wide_constant(1 << base + length - 1, IntegerType(of.width))
+            right = [row | known for row in right]
+            once, many = (once, right) if self.many == 1 else (right, many)
+        return relational.joined(once, many, join)
 
-    def _shown(self, join: relational.Join, record: Mapping[str, int], reader: _Reader) -> dict[str, Any]:
-        """Returns the values of a record by the names of their columns."""
-        group = join.group.unpack(record["group"])
-        found: dict[str, Any] = {}
-        for part, side in zip(("one", "many"), self._sides()):
-            fields = self.blobs[side]
-            values = _values_of(fields, group[part], reader)
-            known = dict(zip(fields, values))
-            found |= {name: known[of] for name, of in self.names if isinstance(of, Field) and of.side == side}
-        if self.shows_key:
-            keys = self._key_values(group["key"], reader)
-            found |= {name: keys[place] for name, place in self.names if isinstance(place, int)}
-        for one in self.results:
-            found[one.name] = _value(one, self.measured.get(one.field) if one.field else None, record)
-        return found
 
-    def _key_values(self, key: int, reader: _Reader) -> list[Any]:
-        fields = [pair[0] for pair in self.pairs]
-        if self.is_hashed:
-            own = [pair[reader.side] for pair in self.pairs]
-            name = own[0].name if len(own) == 1 else ", ".join(field.name for field in own)
-            return list(reader.texts[name].get(key, (None,) * len(fields)))
-        values = []
-        for field in reversed(fields):
-            values.append(field.kind.value(key & (1 << field.kind.width) - 1))
-            key >>= field.kind.width
-        return values[::-1]
+class Rows(Join):
+    """A join whose rows are computed with inside the circuit: expressions over columns of both parties.
 
-    def record(self) -> Layout:
-        return self.spec().grouping.record
+    Args:
+        fields: the columns that the expressions read, such as `left.amount`.
+        where: a condition on joined rows.
+        groups: the columns of the group, which are cells `group 0` and so on in the result.
 
-    def place(self, name: str) -> tuple[int, Kind, bool]:
-        of, join = dict(self.names)[name], self.spec()
-        base = join.grouping.record.place("group")[0]
-        if isinstance(of, Field):
-            part = "many" if of.side == self.many else "one"
-            at, _ = _blob(self.blobs[of.side]).place(str(2 * self.blobs[of.side].index(of)))
-            return base + join.group.place(part)[0] + at, of.kind, True
-        if self.is_hashed:
-            return 0, Key(), False
-        below = sum(pair[0].kind.width for pair in self.pairs[of + 1 :])
-        kind = self.pairs[of][0].kind
-        return base + join.group.place("key")[0] + below, kind, False
+        agg: the aggregates, each a function and an expression: cells `FUNCTION NUMBER`, or `count *`. None
+            for a query of rows, which then shows the groups.
+        distinct: the expression whose different values are counted: the cell `distinct`.
+    """
 
-    def out_kinds(self) -> dict[str, Any]:
-        kinds: dict[str, Any] = {
-            name: self.pairs[of][0].kind if isinstance(of, int) else of.kind for name, of in self.names
+    def __init__(
+        self,
+        tables: Sequence[Table | Schema],
+        on: Mapping[str, str],
+        how: str,
+        validate: str,
+        min_group: int,
+        to: str,
+        having: Expression | None,
+        text: str,
+        limit: Limit | None,
+        outputs: Sequence[Output],
+        fields: Sequence[str],
+        where: Expression | None,
+        groups: Sequence[Expression],
+        agg: Sequence[tuple[str, Expression | None]] | None,
+        distinct: Expression | None,
+    ) -> None:
+        self.row_groups, self.where = tuple(groups), where
+        super().__init__(
+            tables, on, how, validate, None, None, 1, to, fields, having, text, limit, outputs, True
+        )
+        self.smallest = min_group
+        self.asked["min_group"] = min_group
+        self.is_aggregate = agg is not None
+        self.row_agg = list(agg or ())
+        measured: dict[Expression, Measured] = {}
+        for function, of in self.row_agg:
+            if of is not None:
+                low = getattr(of.kind, "low", 0)
+                name = f"v{len(measured)}"
+                known = measured.get(of) or Measured(
+                    name, of.kind.width, low, (), of.kind.width + self.counted
+                )
+                needs = set(known.needs) | set(_FUNCTIONS[function])
+                needs -= {"any"} if "count" in needs else set()
+                measured[of] = replace(known, needs=tuple(sorted(needs)))
+        self.row_measured = measured
+        keys = {f"column left.{pair[0].name}" for pair in self.pairs}
+        by_key = keys <= {of.value for of in self.row_groups}
+        self.distinct: Expression | str | None = distinct
+        if min_group > 1 and not by_key:
+            if distinct is not None:
+                raise UsageError("COUNT(DISTINCT …) beside a smallest group", "leave one of them out")
+            self.distinct = "key"
+        for of in (
+            *self.row_groups,
+            *measured,
+            *([where] if where else []),
+            *([distinct] if distinct else []),
+        ):
+            for node in of.walk():
+                if node.op == "=" and isinstance(node.parts[0].kind, Key):
+                    rows, others = (one.rows for one in self.schemas)
+                    log2 = collision_log2(rows, others, self.sized(0, Key()).width)
+                    self.collision = log2 if self.collision is None else max(log2, self.collision) + 1
+
+    def _group(self, name: str) -> Field | int:
+        return self._column(name)
+
+    def _refuse_texts(self) -> None:
+        names = dict(self.names)
+        for of in self.row_groups:
+            if not isinstance(of.kind, Key):
+                continue
+            if of.op != "cell":
+                raise UsageError("a text key inside an expression of both parties", "give it bw.text")
+            field = names[of.value.removeprefix("column ")]
+            assert isinstance(field, Field)
+            for side in self.learners:
+                if self._text_field(field, side) is None:
+                    raise UsageError(
+                        f"the {SIDES[side]} party cannot read {field.name}, of which there is only a hash",
+                        f"say to={SIDES[1 - side]!r}, take bw.text or bw.category, or leave it out",
+                    )
+
+    def _text_field(self, field: Field, side: int) -> Field | None:
+        """Returns a column in which a party has the texts of a column."""
+        if field.side == side:
+            return field
+        pairs = self.pairs if self.how == "inner" else ()
+        found = [pair[side] for pair in pairs if pair[1 - side].name == field.name]
+        return replace(found[0], kind=field.kind) if found else None
+
+    def texts(self, name: str, reader: _Reader) -> dict[int, Any]:
+        of = self.row_groups[int(name.removeprefix("group "))]
+        field = dict(self.names)[of.value.removeprefix("column ")]
+        assert isinstance(field, Field)
+        own = self._text_field(field, reader.side)
+        assert own is not None
+        reader.codes(own)
+        return {code: values[0] for code, values in reader.texts[own.name].items()}
+
+    def spec(self) -> relational.Join:
+        join = super().spec()
+        with_key = getattr(self, "distinct", None) == "key"
+        matched = [Accumulator("keys", "sum", 1)] if with_key else []
+        join = replace(join, shows_key=with_key)
+        return replace(join, grouping=Grouping(join.group.width, tuple(matched)))
+
+    def row_grouping(self) -> Grouping:
+        """Returns the rules for the records of joined rows."""
+        counters = []
+        rows = "others" if self.how == "left" and self.many == 1 else "rows"
+        if self.smallest > 1:
+            counters.append(rows)
+        if any(of is None for _, of in self.row_agg):
+            counters.append("rows")
+        sums = [Accumulator(name, "sum", self.counted) for name in dict.fromkeys(counters)]
+        if self.distinct is not None:
+            sums.append(Accumulator("different", "distinct", self.counted))
+        for one in self.row_measured.values():
+            sums += one.accumulators(self.counted)
+        width = sum(of.kind.width + 1 for of in self._fixed_groups())
+        distinct = 0
+        if self.distinct is not None:
+            known = self.key_bits if self.distinct == "key" else self._fixed(self.distinct).kind.width  # type: ignore[arg-type]
+            distinct = known + 1
+        keys = ["different"] if self.distinct == "key" else []
+        counts = (rows, *keys) if self.smallest > 1 else ()
+        return Grouping(width, tuple(sums), self.smallest, counts, distinct=distinct)
+
+    def _fixed(self, of: Expression) -> Expression:
+        """Returns an expression whose hashes have a width."""
+        if of.op == "cell" and isinstance(of.kind, Key):
+            return replace(of, kind=self.sized(0, of.kind))
+        return of
+
+    def _fixed_groups(self) -> list[Expression]:
+        return [self._fixed(of) for of in self.row_groups]
+
+    def grouping_cells(self) -> dict[str, Cell]:
+        layout, found = self.row_grouping().record, {}
+        base = layout.place("group")[0]
+        for place, of in enumerate(self._fixed_groups()):
+            found[f"group {place}"] = Cell(base, of.kind, (base + of.kind.width, 1))
+            base += of.kind.width + 1
+        fields = {
+            Field(None, str(place), of.kind): measured
+            for place, (of, measured) in enumerate(self.row_measured.items())
         }
-        return {**kinds, **_kinds_of(self.results)}
+        return {**found, **_sum_cells(layout, fields, self.counted)}
+
+    def sorted_by(self) -> list[str]:
+        return [
+            one.name for one in self.outputs if one.value.value in self.grouping_cells()
+        ] * self.is_aggregate
+
+    def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
+        join, grouping = self.spec(), self.with_having(self.row_grouping())
+        most = self.most(counts, join)
+        alternate = join.order == "key" and join.how == "inner"
+        cells = tuple(self._group_cells(join.grouping.record.place("group")[0]).items())
+        distinct = self._fixed(self.distinct) if isinstance(self.distinct, Expression) else self.distinct
+        measured = tuple((one, of) for of, one in self.row_measured.items())
+        groups = tuple(self._fixed_groups())
+        rules = relational.Derivation(cells, self.where, groups, measured, distinct, grouping)
+        sizes = prod(_size(of.kind) for of in groups)
+        most_groups = most if not self.is_aggregate else min(most, sizes) if groups else 1
+
+        def work(left: Any, right: Any) -> Any:
+            rows = [relational.derived(one, rules, join) for one in self.joined((left, right), join)]
+            if not self.is_aggregate:
+                return self.finished(rows, grouping, most, alternate)
+            if not groups:
+                return self.finished(relational.total(rows, grouping), grouping, None)
+            rows = relational.front(rows, most, alternate)
+            return self.finished(relational.grouped(rows, grouping), grouping, most_groups)
+
+        return self.program(counts, self.widths(join), self.shown_rows(most_groups), work)
 
 
-def _kinds_of(results: Iterable[Result]) -> dict[str, Any]:
-    return {one.name: one.field.kind for one in results if one.field and one.function in ("min", "max")}
+def join_counted(schemas: Sequence[Schema], how: str, many: int) -> int:
+    """Returns the bits of a number of joined rows."""
+    most = schemas[many].rows + (schemas[0].rows if how == "left" and many == 1 else 0)
+    return max(2, most.bit_length())
+
+
+def aggregate_counted(schemas: Sequence[Schema]) -> int:
+    """Returns the bits of a number of rows of both tables."""
+    return max(2, sum(one.rows for one in schemas).bit_length())
 
 
 def _size(kind: Kind) -> int:
@@ -992,14 +1215,14 @@ class Aggregate(Query):
         group_by: str | Sequence[str] | None,
         min_group: int,
         to: str,
-        having: Sequence[Having] = (),
+        having: Expression | None = None,
         text: str = "",
         limit: Limit | None = None,
+        outputs: Sequence[Output] | None = None,
     ) -> None:
         groups = _listed(group_by)
-        asked = {"agg": list(agg.items()), "group_by": groups, "min_group": min_group}
-        conditions_asked = [one.json() for one in having]
-        super().__init__(tables, {**asked, "having": conditions_asked, "text": text}, to)
+        asked = {"agg": list(agg.items()), "group_by": groups, "min_group": min_group, "text": text}
+        super().__init__(tables, asked, to)
         self.groups = [self._both(name) for name in groups]
         for of in self.groups:
             if isinstance(of.kind, Key):
@@ -1008,22 +1231,27 @@ class Aggregate(Query):
                     "give it bw.category or bw.text",
                 )
         self.results = _results(agg, self._both)
-        self.having = [(one, _results({"": (one.column, one.function)}, self._both)[0]) for one in having]
         _refuse_twice([*groups, *(one.name for one in self.results)])
-        computed = [*self.results, *(of for _, of in self.having)]
-        self.counted = max(2, sum(one.rows for one in self.schemas).bit_length())
-        self.measured = _measured(computed, self.counted)
+        self.counted = aggregate_counted(self.schemas)
+        self.measured = _measured(self.results, self.counted)
+        group_outputs = [Output(of.name, cell(f"column {of.name}", of.kind)) for of in self.groups]
+        self.outputs = list(outputs or (*group_outputs, *(output(one, self.counted) for one in self.results)))
         self.places = prod(_size(of.kind) for of in self.groups)
         # The place of such a row tells its group, so an order cannot move it.
         few = self.places <= max(_FEW, 2 * sum(one.distinct for one in self.schemas))
-        self.dense = few and (limit is None or not self.groups)
+        columns = {f"column {of.name}" for of in self.groups}
+        used = [of for one in self.shown if one.op != "cell" for of in one.walk()]
+        used += having.walk() if having is not None else []
+        named = any(one.op == "cell" and one.value in columns for one in used)
+        self.dense = few and not named and (limit is None or not self.groups)
         self.limit = limit
-        rows = min_group > 1 or any(one.field is None for one in computed) or self.dense and self.groups
+        rows = min_group > 1 or any(one.field is None for one in self.results) or self.dense and self.groups
         counters = [Accumulator("rows", "sum", self.counted)] if rows else []
         sums = [one for of in self.measured.values() for one in of.accumulators(self.counted)]
         width = 0 if self.dense else _blob(self.groups).width
-        conditions = _conditions(self.having, self.measured)
-        self.grouping = Grouping(width, (*counters, *sums), min_group, (), conditions)
+        self.grouping = Grouping(width, (*counters, *sums), min_group)
+        cells = tuple(self.grouping_cells().items())
+        self.grouping = replace(self.grouping, cells=cells, having=having)
 
     def _both(self, name: str) -> Field:
         """Returns a column that both tables have."""
@@ -1034,7 +1262,21 @@ class Aggregate(Query):
                 f"{name} is {one.kind} on the left and {other.kind} on the right",
                 "give both one type: bw.Table(frame, types={…})",
             )
-        return replace(one, kind=kind)
+        return Field(None, one.name, kind)
+
+    def grouping_cells(self) -> dict[str, Cell]:
+        layout, found = self.grouping.record, {}
+        base = layout.place("group")[0]
+        for number, of in enumerate([] if self.dense else self.groups):
+            at = base + _blob(self.groups).place(str(2 * number))[0]
+            found[f"column {of.name}"] = Cell(at, of.kind, (at + of.kind.width, 1))
+        return {**found, **_sum_cells(layout, self.measured, self.counted)}
+
+    @property
+    def shown(self) -> tuple[Expression, ...]:
+        # The place of a record tells its group.
+        names = {f"column {of.name}" for of in self.groups} if getattr(self, "dense", False) else set()
+        return tuple(of for of in super().shown if of.value not in names or of.op != "cell")
 
     def rows(self, reader: _Reader) -> list[int]:
         places = self._places(reader) if self.dense else _blobs(self.groups, reader)
@@ -1083,48 +1325,28 @@ class Aggregate(Query):
     def padded(self, side: int, rows: list[int], count: int) -> list[int]:
         return rows + [self.grouping.record.pack({"there": 1})] * (count - len(rows))
 
-    def compiled(self, counts: Sequence[int]) -> tuple[Traced[Any, Any], Callable[..., Any]]:
-        grouping, layout = self.grouping, self.grouping.record
+    def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
+        grouping = self.grouping
         most = self.places if self.dense else min(sum(counts), self.places)
 
         def work(left: Any, right: Any) -> Any:
             if self.dense:
                 records = relational.beside(left, right, grouping, not self.groups)
-                return relational.cleared(relational.shown(records, grouping))
+                return self.finished(records, grouping, None)
             records = relational.by_group(left, right, grouping)
-            return self.limited(relational.front(relational.shown(records, grouping), most))
+            return self.finished(records, grouping, most)
 
-        program = self.program(layout.width, counts, [layout.width] * 2, self.shown_rows(most), work)
+        return self.program(counts, [grouping.record.width] * 2, self.shown_rows(most), work)
 
-        def decode(found: list[int], reader: _Reader) -> dict[str, list[Any]]:
-            names = [*(of.name for of in self.groups), *(one.name for one in self.results)]
-            columns: dict[str, list[Any]] = {name: [] for name in names}
-            for place, bits in enumerate(found):
-                record = layout.unpack(bits)
-                if not record["there"]:
-                    continue
-                if self.dense:
-                    values = self._group_at(place)
-                else:
-                    values = _values_of(self.groups, record["group"], reader)
-                for one in self.results:
-                    values.append(_value(one, self.measured.get(one.field) if one.field else None, record))
-                for name, value in zip(names, values):
-                    columns[name].append(value)
-            return _sorted_rows(columns, [of.name for of in self.groups])
+    def known_at(self, place: int) -> dict[str, Any]:
+        if not self.dense:
+            return {}
+        return {f"column {of.name}": value for of, value in zip(self.groups, self._group_at(place))}
 
-        return program, decode
-
-    def record(self) -> Layout:
-        return self.grouping.record
-
-    def place(self, name: str) -> tuple[int, Kind, bool]:
-        number = [of.name for of in self.groups].index(name)
-        at, _ = _blob(self.groups).place(str(2 * number))
-        return self.grouping.record.place("group")[0] + at, self.groups[number].kind, True
-
-    def out_kinds(self) -> dict[str, Any]:
-        return {**{of.name: of.kind for of in self.groups}, **_kinds_of(self.results)}
+    def sorted_by(self) -> list[str]:
+        columns = {f"column {of.name}": of for of in self.groups}
+        found = {one.value.value: one.name for one in self.outputs if one.value.value in columns}
+        return [found[name] for name in columns if name in found]
 
 
 _FEW = 64

@@ -7,15 +7,17 @@ compares neighbours. Rows of the result then move to the front, so that their po
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import tables
 from .arrays import array_of
+from .expressions import Cell, Cells, Expression, coded, fitted, joined_bits, nullable, secret
 from .functions import sum as sum_of
 from .functions import where
 from .integers import Integer, constant
+from .kinds import Kind
 from .tables import kept
 from .traced import component
 from .tracing import body
@@ -298,28 +300,6 @@ def halved(rows: list[Integer]) -> list[Integer]:
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A condition on a group, which is left out if it does not hold.
-
-    Attributes:
-        accumulator: the accumulator that is compared.
-        known: the one that is 0 if there is no value, or an empty name. Without a value, no condition holds.
-        inverted: whether the compared number is the inverted accumulator.
-        signed: whether it has a sign.
-
-        least: the smallest number that fulfils the condition, in units from the smallest one of the type.
-        below: whether the numbers below `least` fulfil the condition, and the others do not.
-    """
-
-    accumulator: str
-    known: str
-    inverted: bool
-    signed: bool
-    least: int
-    below: bool
-
-
-@dataclass(frozen=True)
 class Grouping:
     """The rules for records. A record has accumulators, the bits of its group, and a highest bit that says
     whether it is there.
@@ -329,73 +309,153 @@ class Grouping:
         smallest: the least count of rows in a group that is shown.
 
         counts: the accumulators that must be at least as large.
-        conditions: other conditions on a group that is shown.
+        cells: the places of named values in a record.
+        having: a condition on a group that is shown.
+
+        distinct: the bits of a value whose different values are counted, and of the bit that says that it is
+            not null. They are below the group.
     """
 
     group: int
     accumulators: tuple[Accumulator, ...]
-    smallest: int
-    counts: tuple[str, ...]
-    conditions: tuple[Condition, ...] = ()
+    smallest: int = 1
+    counts: tuple[str, ...] = ()
+    cells: tuple[tuple[str, Cell], ...] = ()
+    having: Expression | None = None
+    distinct: int = 0
 
     @property
     def record(self) -> Layout:
-        return Layout((*layout_of(self.accumulators), ("group", self.group), ("there", 1)))
+        sums = layout_of(self.accumulators)
+        return Layout((*sums, ("distinct", self.distinct), ("group", self.group), ("there", 1)))
 
 
 @component
 def conforming(record: Any, grouping: Grouping) -> Any:
-    """Returns a record that is not there if one of its counts is too small, or a condition does not hold."""
+    """Returns a record that is not there if one of its counts is too small, or the condition is not true."""
     layout, wanted = grouping.record, top(record)
     for name in grouping.counts:
         found = layout.of(record, name)
         if grouping.smallest > found.type.high:
             return record & 0
         wanted = wanted & (found >= grouping.smallest)
-    for one in grouping.conditions:
-        wanted = wanted & _holds(record, one, layout)
+    if grouping.having is not None:
+        wanted = wanted & is_true(grouping.having, record, dict(grouping.cells))
     return _there_if(wanted, record)
 
 
-def _holds(record: Integer, condition: Condition, layout: Layout) -> Integer:
-    number = layout.of(record, condition.accumulator)
-    width = number.type.width
-    if condition.inverted:
-        number = ~number
-    if condition.signed:
-        number = _without_sign(number)
-    reached: Integer = BIT(int(condition.least <= 0))
-    if 0 < condition.least < 1 << width:
-        words = [condition.least >> place & (1 << 32) - 1 for place in range(0, width, 32)]
-        widths = [min(32, width - place) for place in range(0, width, 32)]
-        reached = number >= _joined([constant(word, IntegerType(of)) for word, of in zip(words, widths)])
-    found = ~reached if condition.below else reached
-    return found & (layout.of(record, condition.known) != 0) if condition.known else found
-
-
-def _without_sign(number: Integer) -> Integer:
-    """Returns a signed number in the order of unsigned numbers: with an inverted sign bit."""
-    width = number.type.width
-    return _joined([number.bits(0, width - 1), ~top(number)]) if width > 1 else ~number
+def is_true(condition: Expression, record: Integer, cells: Cells) -> Integer:
+    """Returns whether a condition is true, which means neither false nor unknown."""
+    found, known = secret(condition, record, cells)
+    return found if known is None else found & known
 
 
 def _there_if(bit: Integer, record: Integer) -> Integer:
     """Returns a record with another highest bit."""
     width = record.type.width
-    return _joined([record.bits(0, width - 1), bit]) if width > 1 else bit
-
-
-def _joined(parts: list[Integer]) -> Integer:
-    """Returns the bits of some numbers one after another, the lowest first."""
-    layout = Layout(tuple((str(place), of.type.width) for place, of in enumerate(parts)))
-    return layout.packed({str(place): of for place, of in enumerate(parts)})
+    return joined_bits([record.bits(0, width - 1), bit]) if width > 1 else bit
 
 
 def shown(records: list[Integer], grouping: Grouping) -> list[Integer]:
-    """Returns the records without groups that are too small, or that do not fulfil a condition."""
-    if not grouping.conditions and (grouping.smallest <= 1 or not grouping.counts):
+    """Returns the records without groups that are too small, or that do not fulfil the condition."""
+    if grouping.having is None and (grouping.smallest <= 1 or not grouping.counts):
         return records
     return [conforming(record, grouping) for record in records]
+
+
+def output_layout(shown: Sequence[Expression], cells: Cells) -> Layout:
+    """Returns the fields of a record of the result: a code for each value, and a bit if it can be null."""
+    fields = []
+    for place, of in enumerate(shown):
+        width = cells[of.value].kind.width if of.op == "cell" else of.kind.width
+        fields += [(str(place), width), (f"{place} known", int(nullable(of, cells)))]
+    return Layout((*fields, ("there", 1)))
+
+
+def _projected(record: Any, shown: tuple[Expression, ...], cells: tuple[tuple[str, Cell], ...]) -> Any:
+    """Returns a record of the result."""
+    places = dict(cells)
+    layout, parts = output_layout(shown, places), {"there": top(record)}
+    for place, of in enumerate(shown):
+        # A key of both tables may have a wider type than the column that the query names.
+        of = replace(of, kind=places[of.value].kind) if of.op == "cell" else of
+        value, known = secret(of, record, places)
+        code = coded(value, of.kind)
+        parts[str(place)] = code if known is None else where(known, code, 0)
+        if known is not None:
+            parts[f"{place} known"] = known
+    return layout.packed(parts)
+
+
+projected = component(_projected)
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The rules that make records of joined rows.
+
+    Attributes:
+        cells: the places of columns in a joined row.
+        where: a condition on the row.
+        groups: the columns of the group.
+        measured: the aggregated expressions, each with its accumulators' rules.
+
+        distinct: the expression whose different values are counted, or `key` for the key of the join.
+        grouping: the rules for the records.
+    """
+
+    cells: tuple[tuple[str, Cell], ...]
+    where: Expression | None
+    groups: tuple[Expression, ...]
+    measured: tuple[tuple[Measured, Expression], ...]
+    distinct: Expression | str | None
+    grouping: Grouping
+
+
+@component
+def derived(record: Any, rules: Derivation, join: Join) -> Any:
+    """Returns the record of a joined row, with zeros if the row is not wanted."""
+    cells, of_join, layout = dict(rules.cells), join.grouping.record, rules.grouping.record
+    there = top(record)
+    if rules.where is not None:
+        there = there & is_true(rules.where, record, cells)
+    group = [_with_known(of, record, cells) for of in rules.groups]
+    parts: dict[str, Any] = {}
+    if group:
+        parts["group"] = joined_bits(group)
+    if rules.distinct == "key":
+        key = join.group.of(of_join.of(record, "group"), "key")
+        parts["distinct"] = joined_bits([key, of_join.of(record, "keys").bits(0, 1)])
+    elif isinstance(rules.distinct, Expression):
+        parts["distinct"] = _with_known(rules.distinct, record, cells)
+    if layout.has("rows"):
+        parts["rows"] = BIT(1)
+    if layout.has("others"):
+        parts["others"] = of_join.of(record, "keys").bits(0, 1)
+    for measured, of in rules.measured:
+        value, known = secret(of, record, cells)
+        for one in measured.accumulators(join.counted):
+            parts[one.name] = _single(one, value, known, of.kind)
+    return where(there, layout.packed({**parts, "there": there}), 0)
+
+
+def _with_known(of: Expression, record: Integer, cells: Cells) -> Integer:
+    """Returns a code with a bit above it that says that it is not null."""
+    value, known = secret(of, record, cells)
+    code = coded(value, of.kind)
+    return joined_bits([code, BIT(1)] if known is None else [where(known, code, 0), known])
+
+
+def _single(one: Accumulator, value: Integer, known: Integer | None, kind: Kind) -> Integer:
+    """Returns an accumulator of one value."""
+    if one.need in ("any", "count"):
+        return BIT(1) if known is None else known
+    if one.need == "sum":
+        found = fitted(value, IntegerType(one.width))
+    else:
+        code = coded(value, kind)
+        found = ~code if one.need == "min" else code
+    return found if known is None else where(known, found, 0)
 
 
 def cleared(records: list[Integer]) -> list[Integer]:
@@ -417,9 +477,12 @@ def merged_sums(a: Any, b: Any, grouping: Grouping) -> Any:
 
 
 def total(records: list[Integer], grouping: Grouping) -> list[Integer]:
-    """Returns one record of all, unless there are too few. Without any row, it is of nothing."""
-    whole = fold(records, lambda a, b: merged_sums(a, b, grouping), None)
-    return cleared(shown([_there_if(BIT(1), whole)], grouping))
+    """Returns one record of all. Without any row, it is of nothing."""
+    if grouping.distinct:
+        whole = _running_sums(records, grouping)[-1]
+    else:
+        whole = fold(records, lambda a, b: merged_sums(a, b, grouping), None)
+    return [_there_if(BIT(1), whole)]
 
 
 def _same_group(a: Integer, b: Integer, grouping: Grouping) -> Integer:
@@ -434,8 +497,17 @@ def running(before: Any, record: Any, grouping: Grouping) -> Any:
     """Returns a record combined with the one before if both are of one group."""
     layout = grouping.record
     same = _same_group(before, record, grouping)
-    parts: dict[str, Any] = {"group": layout.of(record, "group"), "there": top(record)}
+    parts: dict[str, Any] = {"there": top(record)}
+    if grouping.group:
+        parts["group"] = layout.of(record, "group")
+    if grouping.distinct:
+        value = parts["distinct"] = layout.of(record, "distinct")
+        new = top(value) & ~(same & (layout.of(before, "distinct") == value))
     for one in grouping.accumulators:
+        if one.need == "distinct":
+            before_it = where(same, layout.of(before, one.name), 0)
+            parts[one.name] = before_it + new.astype(before_it.type)
+            continue
         own, other = layout.of(record, one.name), layout.of(before, one.name)
         parts[one.name] = one.combined(own, where(same, other, 0))
     return layout.packed(parts)
@@ -448,55 +520,56 @@ def last_of_group(record: Any, following: Any, grouping: Grouping) -> Any:
     return _there_if(wanted, record)
 
 
+def _running_sums(records: list[Integer], grouping: Grouping) -> list[Integer]:
+    """Returns the records in the order of their groups, each with the sums of its group so far."""
+    # Records that are not there have a highest bit of 0, so they come first.
+    base, length = grouping.record.place("there")[0], grouping.group + grouping.distinct
+    ordered = tables._sorted(records, (base - length, length + 1, False))
+    found = [ordered[0]]
+    if grouping.distinct:
+        found = [running(ordered[0] & 0, ordered[0], grouping)]
+    for record in ordered[1:]:
+        found.append(running(found[-1], record, grouping))
+    return found
+
+
 def grouped(records: list[Integer], grouping: Grouping) -> list[Integer]:
     """Returns as many records, of which one of each group is there, with the sums of its group."""
-    # Records that are not there have a highest bit of 0, so they come first.
-    base, _ = grouping.record.place("there")
-    ordered = tables._sorted(records, (base - grouping.group, grouping.group + 1, False))
-    sums = [ordered[0]]
-    for record in ordered[1:]:
-        sums.append(running(sums[-1], record, grouping))
+    sums = _running_sums(records, grouping)
     ends = [last_of_group(a, b, grouping) for a, b in zip(sums, sums[1:])]
-    return shown([*ends, sums[-1]], grouping)
+    return [*ends, sums[-1]]
 
 
 @dataclass(frozen=True)
 class Order:
-    """A number by which records are ordered.
+    """A field by which records of the result are ordered.
 
     Attributes:
-        base: its lowest bit in the record.
-        width: the number of its bits.
-        known: the lowest bit and the number of bits that are 0 if there is no number, which comes last.
-
-        signed: whether it has a sign.
-        inverted: whether the largest number of these bits comes first.
+        known: the field that is 0 if there is no value, which comes last; or an empty name.
+        descending: whether the largest number comes first.
     """
 
-    base: int
-    width: int
-    known: tuple[int, int] | None
-    signed: bool
-    inverted: bool
+    field: str
+    known: str
+    descending: bool
 
 
 @component
-def ranked(record: Any, orders: tuple[Order, ...]) -> Any:
+def ranked(record: Any, orders: tuple[Order, ...], layout: Layout) -> Any:
     """Returns a record with its rank above it, and above that a bit if it is not there."""
     parts = [record]
     for one in reversed(orders):
-        number = record.bits(one.base, one.width)
-        if one.signed:
-            number = _without_sign(number)
-        parts.append(~number if one.inverted else number)
-        parts.append(record.bits(*one.known) == 0 if one.known else BIT(0))
-    return _joined([*parts, ~top(record)])
+        number = layout.of(record, one.field)
+        parts.append(~number if one.descending else number)
+        if one.known:
+            parts.append(~layout.of(record, one.known))
+    return joined_bits([*parts, ~top(record)])
 
 
-def first(records: list[Integer], orders: tuple[Order, ...], count: int) -> list[Integer]:
+def first(records: list[Integer], orders: tuple[Order, ...], count: int, layout: Layout) -> list[Integer]:
     """Returns the first records in an order, and zeros behind them if fewer are there."""
     width = records[0].type.width
-    rows = [ranked(record, orders) for record in records]
+    rows = [ranked(record, orders, layout) for record in records]
     place = width, rows[0].type.width - width, False
     if count * 4 < len(rows).bit_length() ** 2:
         found = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .columns import are_columns, is_lazy, is_table
-from .errors import InvalidInput, UsageError, needed
-from .kinds import Kind, Number, as_kind, kind_of_dtype, kind_of_json
+from .errors import InvalidInput, UsageError, nearest, needed
+from .kinds import Canonical, Key, Kind, Number, as_kind, kind_of_dtype, kind_of_json
 
 _MOST_ROWS = 1 << 24
 
@@ -87,7 +87,8 @@ class Table:
     ) -> None:
         found = _read(frame)
         if unknown := set(types or {}) - set(found):
-            raise UsageError(f"there is no column {min(unknown)!r}", f"there are {', '.join(found)}")
+            name = min(unknown)
+            raise UsageError(f"there is no column {name!r}", nearest(name, list(found), "columns"))
         self.values = {name: values for name, (values, _) in found.items()}
         lengths = {len(values) for values in self.values.values()}
         if len(lengths) != 1:
@@ -106,14 +107,44 @@ class Table:
         bound = max(1, self.length if rows is None else rows)
         self.schema = Schema(tuple(kinds.items()), bound, bound if distinct is None else distinct)
 
-    def filtered(self, wanted: Callable[[dict[str, Any]], bool]) -> Table:
-        """Returns the table with the wanted rows alone. Its schema, and the numbers of its rows, stay."""
+    def numbers_of(self, name: str, side: str) -> list[Any]:
+        """Returns a column for expressions: numbers in units of their last digit, texts, or codes."""
+        kind = dict(self.schema.columns)[name]
+        of = Canonical() if isinstance(kind, Key) else kind
+        codes = of.codes(self.values[name], self.numbers, f"{side} table, column {name}")
+        if isinstance(kind, Key):
+            return self.values[name]
+        low = kind.low if isinstance(kind, Number) else 0
+        return [None if one is None else one + low for one in codes] if low else codes
+
+    def chosen(self, rows: Sequence[int]) -> Table:
+        """Returns the table with these rows alone. Its schema, and the numbers of its rows, stay."""
         of = copy(self)
-        names = list(self.values)
-        rows = [dict(zip(names, row)) for row in zip(*self.values.values())]
-        kept = [place for place, row in enumerate(rows) if wanted(row)]
-        of.values = {name: [values[place] for place in kept] for name, values in self.values.items()}
-        of.numbers, of.length = [self.numbers[place] for place in kept], len(kept)
+        of.values = {name: [values[row] for row in rows] for name, values in self.values.items()}
+        of.numbers, of.length = [self.numbers[row] for row in rows], len(rows)
+        return of
+
+    def with_column(self, name: str, kind: Kind, numbers: Sequence[Any]) -> Table:
+        """Returns the table with one more column, given in the form of `numbers_of`."""
+        of = copy(self)
+        exact = replace(kind, is_float=False) if isinstance(kind, Number) else kind
+
+        def value(one: Any) -> Any:
+            if isinstance(exact, Number):
+                return exact.number(one)
+            return one if isinstance(exact, Key) else exact.value(one)
+
+        of.values = {**self.values, name: [None if one is None else value(one) for one in numbers]}
+        of.schema = replace(self.schema, columns=(*self.schema.columns, (name, kind)))
+        return of
+
+    def only(self, kinds: Mapping[str, Kind], numbers: Mapping[str, Sequence[Any]]) -> Table:
+        """Returns a table with other columns for the same rows, given in the form of `numbers_of`."""
+        of = copy(self)
+        of.values, of.unknown = {}, {}
+        of.schema = replace(self.schema, columns=())
+        for name, kind in kinds.items():
+            of = of.with_column(name, kind, numbers[name])
         return of
 
     def __repr__(self) -> str:

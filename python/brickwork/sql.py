@@ -1,77 +1,38 @@
 """Queries in SQL over the tables of two parties: `bw.sql`.
 
-The text is parsed by sqlglot, and becomes a `Join` or an `Aggregate`. Conditions on one table are applied by
-its party in the clear, and conditions on groups inside the computation.
+The text is parsed by sqlglot. Expressions over one party's columns become columns of its table, which it
+computes in the clear, as it applies conditions on its rows. The rest becomes a `Join`, `Rows` or `Aggregate`.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from fractions import Fraction
 from typing import Any
 
-from .errors import UsageError, needed
-from .kinds import Boolean, Category, Date, Key, Kind, Number, Timestamp, Unfit, canonical
-from .queries import SIDES, Aggregate, Answer, Having, Join, Limit
-from .sources import Schema, Table, as_table
-
-_REFUSED = (
-    "take one table of each party, in SELECT … FROM a [LEFT | SEMI | ANTI] JOIN b ON a.k = b.k, or in FROM "
-    "(SELECT … FROM a UNION ALL SELECT … FROM b), with WHERE, GROUP BY, HAVING and ORDER BY"
+from .conditions import AGGREGATES, Translator, refuse
+from .errors import UsageError, nearest, needed
+from .expressions import Expression, cell, logical, plain
+from .kinds import Key, Kind
+from .queries import (
+    SIDES,
+    Aggregate,
+    Answer,
+    Field,
+    Join,
+    Limit,
+    Output,
+    Query,
+    Rows,
+    aggregate,
+    aggregate_counted,
+    join_counted,
 )
-
-
-def _refuse(what: Any) -> UsageError:
-    text = what if isinstance(what, str) else what.sql()
-    return UsageError(f"this SQL is not supported: {text}", _REFUSED)
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The tables of a query by the names that it gives them."""
-
-    tables: tuple[Table | Schema, Table | Schema]
-    names: tuple[str, str]
-
-    def column(self, of: Any) -> tuple[int, str]:
-        """Returns the side and the name of a column."""
-        known = [dict(_schema(one).columns) for one in self.tables]
-        if of.table:
-            if of.table not in self.names:
-                raise _refuse(f"{of.sql()}, of no table of the query")
-            return self.names.index(of.table), of.name
-        sides = [side for side in range(2) if of.name in known[side]]
-        if len(sides) != 1:
-            problem = "which both tables have" if sides else "which neither table has"
-            raise UsageError(f"the column {of.name}, {problem}", f"say {self.names[0]}.{of.name}")
-        return sides[0], of.name
-
-    def kind(self, side: int, name: str) -> Kind:
-        """Returns the type of a column."""
-        found = dict(_schema(self.tables[side]).columns).get(name)
-        if found is None:
-            raise UsageError(
-                f"{self.names[side]} has no column {name} of a known type", "give bw.Table types"
-            )
-        return found
+from .sources import Schema, Table, as_table
 
 
 def _schema(of: Table | Schema) -> Schema:
     return of.schema if isinstance(of, Table) else of
-
-
-def _parts(of: Any, kind: Any) -> Iterator[Any]:
-    """Yields the parts of a condition that are joined by AND."""
-    while type(of).__name__ == "Paren":
-        of = of.this
-    if isinstance(of, kind):
-        yield from _parts(of.this, kind)
-        yield from _parts(of.expression, kind)
-    else:
-        yield of
 
 
 def _only(of: Any, *allowed: str) -> None:
@@ -79,155 +40,133 @@ def _only(of: Any, *allowed: str) -> None:
     for name, part in of.args.items():
         if part and name.rstrip("_") not in allowed:
             one = part[0] if isinstance(part, list) else part
-            raise _refuse(one if hasattr(one, "sql") else f"{name} in {of.sql()}")
+            raise refuse(one if hasattr(one, "sql") else f"{name} in {of.sql()}")
 
 
-def _name_of(table: Any, exp: Any) -> tuple[str, str]:
-    """Returns a table's name, and the name that the query gives it."""
-    if not isinstance(table, exp.Table):
-        raise _refuse(table)
-    _only(table, "this", "alias")
-    return table.name, table.alias or table.name
+def _parts(of: Expression | None) -> Iterator[Expression]:
+    """Yields the parts of a condition that are joined by AND."""
+    if of is not None and of.op == "and":
+        yield from _parts(of.parts[0])
+        yield from _parts(of.parts[1])
+    elif of is not None:
+        yield of
 
 
-class _Filter:
-    """Conditions on the rows of one table, which are true, false, or None for unknown."""
+def _sides(of: Expression) -> set[int]:
+    """Returns the sides whose columns an expression reads."""
+    return {SIDES.index(one.value.partition(".")[0]) for one in of.walk() if one.op == "cell"}
 
-    def __init__(self, source: _Source, side: int, exp: Any) -> None:
-        self.source, self.side, self.exp = source, side, exp
 
-    def condition(self, of: Any) -> Callable[[dict[str, Any]], bool | None]:
-        """Returns a function of a row that says whether a condition holds."""
-        exp = self.exp
-        if isinstance(of, exp.Paren):
-            return self.condition(of.this)
-        if isinstance(of, (exp.And, exp.Or)):
-            # True and false decide AND and OR by themselves, and unknown values do not.
-            decides = isinstance(of, exp.Or)
-            parts = [self.condition(of.this), self.condition(of.expression)]
+def _has_aggregate(of: Expression) -> bool:
+    return any(one.op in AGGREGATES for one in of.walk())
 
-            def both(row: dict[str, Any]) -> bool | None:
-                found = [part(row) for part in parts]
-                return decides if decides in found else None if None in found else not decides
 
-            return both
-        if isinstance(of, exp.Not):
-            inner = self.condition(of.this)
-            return lambda row: None if (found := inner(row)) is None else not found
-        if isinstance(of, exp.Is) and isinstance(of.expression, exp.Null):
-            value, _ = self.column(of.this)
-            return lambda row: value(row) is None
-        if isinstance(of, exp.Between):
-            _only(of, "this", "low", "high")
-            return self.condition(
-                exp.And(
-                    this=exp.GTE(this=of.this, expression=of.args["low"]),
-                    expression=exp.LTE(this=of.this, expression=of.args["high"]),
+def _conjunction(parts: Sequence[Expression]) -> Expression | None:
+    found = None
+    for part in parts:
+        found = part if found is None else logical("and", found, part)
+    return found
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A column of the result."""
+
+    name: str
+    value: Expression
+
+
+class _Source:
+    """The tables of a query, with the columns that expressions add to them."""
+
+    def __init__(self, tables: Sequence[Table | Schema], names: Sequence[str]) -> None:
+        self.tables, self.names = list(tables), list(names)
+        self.using: set[str] = set()
+        self.added: dict[tuple[int, Expression], str] = {}
+
+    def column(self, of: Any) -> Expression:
+        """Returns the cell of a column."""
+        known = [dict(_schema(one).columns) for one in self.tables]
+        if of.table:
+            if of.table not in self.names:
+                raise UsageError(
+                    f"{of.sql()}, of no table of the query", nearest(of.table, self.names, "tables")
                 )
+            sides = [self.names.index(of.table)]
+        else:
+            sides = [side for side in range(2) if of.name in self.all_names(side)]
+            if of.name in self.using:
+                sides = sides[:1]
+            if len(sides) > 1:
+                raise UsageError(
+                    f"the column {of.name}, which both tables have",
+                    f"say {self.names[0]}.{of.name} or {self.names[1]}.{of.name}",
+                )
+        names = [name for side in sides or range(2) for name in self.all_names(side)]
+        if not sides or of.name not in names:
+            where = f"{self.names[sides[0]]} has" if sides else "neither table has"
+            no = "no" if sides else "a"
+            raise UsageError(f"{where} {no} column {of.name}", nearest(of.name, names, "columns"))
+        (side,) = sides
+        if of.name not in known[side]:
+            table = self.tables[side]
+            assert isinstance(table, Table)
+            raise UsageError(
+                f"{self.names[side]} has no column {of.name} of a known type: {table.unknown[of.name]}",
+                "give bw.Table types={…}",
             )
-        if isinstance(of, exp.In) and of.expressions:
-            _only(of, "this", "expressions")
-            found = None
-            for one in of.expressions:
-                equal = exp.EQ(this=of.this, expression=one)
-                found = equal if found is None else exp.Or(this=found, expression=equal)
-            return self.condition(found)
-        if isinstance(of, exp.Column):
-            truth, kind = self.column(of)
-            if isinstance(kind, Boolean):
-                return truth
-        for kind_of, compare, is_order in (
-            (exp.EQ, operator.eq, False),
-            (exp.NEQ, operator.ne, False),
-            (exp.LT, operator.lt, True),
-            (exp.LTE, operator.le, True),
-            (exp.GT, operator.gt, True),
-            (exp.GTE, operator.ge, True),
-        ):
-            if isinstance(of, kind_of):
-                return self.compared(of, compare, is_order)
-        raise _refuse(of)
+        return cell(f"{SIDES[side]}.{of.name}", known[side][of.name])
 
-    def compared(
-        self, of: Any, compare: Callable[[Any, Any], bool], is_order: bool
-    ) -> Callable[[dict[str, Any]], bool | None]:
-        """Returns the comparison of a column with a constant, or with another column."""
-        kinds = [self.column(one)[1] for one in (of.this, of.expression) if isinstance(one, self.exp.Column)]
-        if not kinds or any(kinds[0].joined(one) is None for one in kinds):
-            raise _refuse(of)
-        if is_order and not kinds[0].has_order:
-            raise UsageError(f"{of.sql()}, which compares {kinds[0]}", "such values have no order")
-        sides = [self.operand(one, kinds[0]) for one in (of.this, of.expression)]
+    def all_names(self, side: int) -> list[str]:
+        """Returns the names of a table's columns, with those of an unknown type."""
+        table = self.tables[side]
+        return list(table.values if isinstance(table, Table) else dict(table.columns))
 
-        def found(row: dict[str, Any]) -> bool | None:
-            a, b = (side(row) for side in sides)
-            return None if a is None or b is None else compare(a, b)
+    def values(self, side: int, of: Expression) -> list[Any]:
+        """Returns the values of an expression over one table for each of its rows."""
+        table = self.tables[side]
+        assert isinstance(table, Table)
+        return plain(of, lambda name: table.numbers_of(name.partition(".")[2], SIDES[side]), table.length)
 
-        return found
+    def filtered(self, side: int, condition: Expression) -> None:
+        """Keeps the rows of a table for which a condition is true. The peer's rows are not here."""
+        table = self.tables[side]
+        if isinstance(table, Table):
+            wanted = self.values(side, condition)
+            self.tables[side] = table.chosen([row for row, one in enumerate(wanted) if one])
 
-    def operand(self, of: Any, kind: Kind) -> Callable[[dict[str, Any]], Any]:
-        if isinstance(of, self.exp.Column):
-            return self.column(of)[0]
-        if isinstance(of, self.exp.Null):
-            return lambda row: None
-        try:
-            constant = _comparable(kind, _literal(of, self.exp, kind))
-        except (Unfit, ValueError, TypeError):
-            raise UsageError(f"{of.sql()}, compared with {kind}", "give a constant of that type") from None
-        return lambda row: constant
+    def with_column(self, side: int, of: Expression, name: str) -> Expression:
+        """Adds a column with the values of an expression to a table, and returns its cell."""
+        table, schema = self.tables[side], _schema(self.tables[side])
+        kind = Key() if isinstance(of.kind, Key) else of.kind
+        if isinstance(table, Table):
+            self.tables[side] = table.with_column(name, kind, self.values(side, of))
+        else:
+            self.tables[side] = replace(schema, columns=(*schema.columns, (name, kind)))
+        return cell(f"{SIDES[side]}.{name}", kind)
 
-    def column(self, of: Any) -> tuple[Callable[[dict[str, Any]], Any], Kind]:
-        """Returns a function of a row that gives a comparable value of a column, and the column's type."""
-        if not isinstance(of, self.exp.Column):
-            raise _refuse(of)
-        side, name = self.source.column(of)
-        assert side == self.side
-        kind = self.source.kind(side, name)
+    def local(self, of: Expression, outer: bool) -> Expression:
+        """Returns an expression in which a column stands for each part that one party computes alone.
 
-        def value(row: dict[str, Any]) -> Any:
-            try:
-                return None if row[name] is None else _comparable(kind, row[name])
-            except Unfit as unfit:
-                # The row is kept, so that the query refuses it with its number.
-                raise UsageError(f"{SIDES[side]} table, column {name}: {unfit.what}", unfit.hint) from None
+        Args:
+            outer: whether rows of the right table may be missing. Then a part that is not null for nulls is
+                no column.
+        """
 
-        return value, kind
+        def replaced(node: Expression) -> Expression | None:
+            sides = _sides(node)
+            if node.op == "cell" or len(sides) != 1 or _has_aggregate(node):
+                return None
+            (side,) = sides
+            if outer and side == 1 and plain(node, lambda name: [None], 1) != [None]:
+                return None
+            if (side, node) not in self.added:
+                name = f"expression {len(self.added) + 1}"
+                self.with_column(side, node, name)
+                self.added[side, node] = name
+            return cell(f"{SIDES[side]}.{self.added[side, node]}", node.kind)
 
-
-def _literal(of: Any, exp: Any, kind: Kind) -> Any:
-    """Returns the value of a constant, as the type of its column reads it."""
-    if isinstance(of, exp.Paren):
-        return _literal(of.this, exp, kind)
-    if isinstance(of, exp.Boolean):
-        return bool(of.this)
-    if isinstance(of, exp.Neg):
-        return -_literal(of.this, exp, kind)
-    if isinstance(of, exp.Cast):
-        return _literal(of.this, exp, kind)
-    if not isinstance(of, exp.Literal):
-        raise _refuse(of)
-    if isinstance(kind, Number):
-        if of.is_string:
-            raise TypeError
-        return Fraction(of.this)
-    if not of.is_string:
-        raise TypeError
-    if isinstance(kind, Date):
-        return date.fromisoformat(of.this)
-    return datetime.fromisoformat(of.this) if isinstance(kind, Timestamp) else of.this
-
-
-def _comparable(kind: Kind, value: Any) -> Any:
-    """Returns a value that compares with others of its type as SQL compares them."""
-    if isinstance(kind, Number):
-        if isinstance(value, Fraction):
-            return value
-        return Fraction(kind.code(value) + kind.low, 10**kind.scale)
-    if isinstance(kind, Key):
-        return canonical(value)
-    if isinstance(kind, Category):
-        return kind.values[kind.code(value)]
-    return kind.value(kind.code(value)) if isinstance(kind, Boolean) else kind.code(value)
+        return of.replaced(replaced)
 
 
 class _Reading:
@@ -237,13 +176,15 @@ class _Reading:
         sqlglot = needed("sqlglot", "bw.sql", "'brickwork[sql]'")
         self.exp = sqlglot.exp
         try:
-            self.query = sqlglot.parse_one(text)
+            self.query = sqlglot.parse_one(text, read="duckdb")
         except sqlglot.errors.SqlglotError as error:
-            raise UsageError("this SQL cannot be parsed", str(error).splitlines()[0]) from None
-        if "NULLS FIRST" in " ".join(text.upper().split()):
-            raise _refuse("NULLS FIRST; nulls are last")
+            found = getattr(error, "errors", None) or [{}]
+            place = ", ".join(f"{of} {found[0][of]}" for of in ("line", "col") if found[0].get(of))
+            raise UsageError(
+                f"the query is no SQL{f', at {place}' if place else ''}", "correct it; DuckDB's form is read"
+            ) from None
         if not isinstance(self.query, self.exp.Select):
-            raise _refuse(type(self.query).__name__)
+            raise refuse(self.query)
         _only(
             self.query,
             "kind",
@@ -265,147 +206,95 @@ class _Reading:
         if self.distinct:
             _only(self.query.args["distinct"])
 
-    def sources(self, tables: Sequence[Any]) -> _Source:
+    def source(self, tables: Sequence[Any]) -> _Source:
         """Returns the tables of a query, first the garbler's."""
         found: dict[int, tuple[str, str]] = {}
         for table in tables:
-            name, alias = _name_of(table, self.exp)
-            if name not in self.owned:
-                raise UsageError(f"there is no table {name}", f"tables are {', '.join(self.owned)}")
-            found[self.owned[name]] = name, alias
+            if not isinstance(table, self.exp.Table):
+                raise refuse(table)
+            _only(table, "this", "alias")
+            if table.name not in self.owned:
+                raise UsageError(
+                    f"there is no table {table.name}", nearest(table.name, list(self.owned), "tables")
+                )
+            found[self.owned[table.name]] = table.name, table.alias or table.name
         if len(found) != 2 or len(tables) != 2:
-            raise _refuse("a query that does not take one table of each party")
-        return _Source((self.all[found[0][0]], self.all[found[1][0]]), (found[0][1], found[1][1]))
+            raise refuse("a query that does not take one table of each party")
+        return _Source([self.all[found[side][0]] for side in range(2)], [found[side][1] for side in range(2)])
 
     def source_of(self) -> Any:
         """Returns the expression in FROM."""
         found = self.query.args.get("from_") or self.query.args.get("from")
         if found is None:
-            raise _refuse("a query without FROM")
+            raise refuse("a query without FROM")
         return found.this
 
-    def filtered(self, source: _Source, condition: Any, alone: int | None) -> _Source:
-        """Returns the tables with the rows that fulfil the conditions on them.
+    def condition(self, clause: str, translator: Translator) -> Expression | None:
+        found = self.query.args.get(clause)
+        return None if found is None else translator.condition(found.this)
 
-        Args:
-            alone: the only side that conditions may be about, because rows of the other one may be missing.
-        """
-        tables = list(source.tables)
-        for part in _parts(condition, self.exp.And):
-            sides = {source.column(of)[0] for of in part.find_all(self.exp.Column)}
-            if len(sides) != 1:
-                raise _refuse(f"{part.sql()}, which is not about one table")
-            (side,) = sides
-            if alone is not None and side != alone:
-                raise _refuse(f"{part.sql()}, about rows that a LEFT JOIN may lack")
-            wanted = _Filter(source, side, self.exp).condition(part)
-            table = tables[side]
-            if isinstance(table, Table):
-                tables[side] = table.filtered(lambda row, wanted=wanted: wanted(row) is True)  # type: ignore[misc]
-        return replace(source, tables=(tables[0], tables[1]))
-
-    def aggregate(self, of: Any, name: Callable[[Any], str]) -> tuple[str, str] | None:
-        """Returns the column and the function of an aggregate."""
-        exp = self.exp
-        functions = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max"}
-        function = functions.get(type(of))
-        if function is None:
-            return None
-        _only(of, "this", "big_int")
-        if isinstance(of.this, exp.Star) and function == "count":
-            return "*", function
-        if not isinstance(of.this, exp.Column):
-            raise _refuse(of)
-        return name(of.this), function
-
-    def having(self, name: Callable[[Any], str]) -> list[Having]:
-        """Returns the conditions on groups."""
-        exp, found = self.exp, []
-        clause = self.query.args.get("having")
-        for part in _parts(clause.this, exp.And) if clause else ():
-            of = self.aggregate(part.this, name) if isinstance(part, exp.Binary) else None
-            if of is None or of[1] == "mean":
-                raise _refuse(part)
-            try:
-                number = _literal(part.expression, exp, Number(64, True))
-            except (TypeError, ValueError):
-                raise _refuse(part) from None
-            bounds = {
-                exp.GTE: [(False, False)],
-                exp.GT: [(False, True)],
-                exp.LT: [(True, False)],
-                exp.LTE: [(True, True)],
-                exp.EQ: [(False, False), (True, True)],
-            }.get(type(part))
-            if bounds is None or not isinstance(number, Fraction):
-                raise _refuse(part)
-            found += [Having(*of, number, below, strict) for below, strict in bounds]
-        return found
-
-    def shown(
-        self, name: Callable[[Any], str]
-    ) -> tuple[dict[str, str], dict[str, tuple[str, str]], list[str]]:
-        """Returns the result's columns: the column or aggregate of each, the aggregates, and all columns."""
-        names: dict[str, str] = {}
-        agg: dict[str, tuple[str, str]] = {}
-        columns: list[str] = []
+    def shown(self, translator: Translator) -> list[_Shown]:
+        """Returns the result's columns."""
+        found = []
         for one in self.query.expressions:
             of = one.this if isinstance(one, self.exp.Alias) else one
-            if (found := self.aggregate(of, name)) is not None:
-                key = f"agg {found[1]} {found[0]}"
-                agg[key] = found
-                shown = one.alias or of.sql().lower()
-            elif isinstance(of, self.exp.Column):
-                key = name(of)
-                columns.append(key)
-                shown = one.alias or of.name
-            else:
-                raise _refuse(one)
-            if shown in names:
-                raise UsageError(f"two columns of the result are called {shown}", "name one of them by AS")
-            names[shown] = key
-        return names, agg, columns
+            if isinstance(of, self.exp.Star):
+                raise refuse("SELECT *", "name the columns")
+            name = one.alias or (of.name if isinstance(of, self.exp.Column) else of.sql().lower())
+            found.append(_Shown(name, translator.typed(of)))
+        names = [one.name for one in found]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two columns of the result are called {name}", "name one of them by AS")
+        return found
 
-    def groups(self, name: Callable[[Any], str], columns: Sequence[str], has_agg: bool) -> list[str] | None:
-        """Returns the columns of GROUP BY, or None for a query of rows."""
+    def groups(
+        self, translator: Translator, shown: Sequence[_Shown], has_agg: bool
+    ) -> list[Expression] | None:
+        """Returns the expressions of GROUP BY, or None for a query of rows."""
         clause = self.query.args.get("group")
         if clause is None:
-            if self.distinct and not has_agg:
-                return list(dict.fromkeys(columns))
+            if self.distinct and has_agg:
+                raise refuse("DISTINCT beside aggregates", "leave DISTINCT out: each group occurs once")
             if self.distinct:
-                raise _refuse("DISTINCT beside aggregates")
-            if has_agg and columns:
-                raise UsageError("columns beside aggregates", "name them in GROUP BY")
+                return list(dict.fromkeys(one.value for one in shown))
             return [] if has_agg else None
         _only(clause, "expressions")
         if self.distinct:
-            raise _refuse("DISTINCT beside GROUP BY")
+            raise refuse("DISTINCT beside GROUP BY", "leave DISTINCT out: each group occurs once")
+        names = {one.name: one.value for one in shown}
         found = []
         for one in clause.expressions:
-            if not isinstance(one, self.exp.Column):
-                raise _refuse(one)
-            found.append(name(one))
-        if lacking := [one for one in columns if one not in found]:
-            raise UsageError(f"the column {lacking[0]} is no group", "name it in GROUP BY")
+            place = int(one.this) - 1 if isinstance(one, self.exp.Literal) and one.this.isdecimal() else None
+            if place is not None and 0 <= place < len(shown):
+                found.append(shown[place].value)
+            elif isinstance(one, self.exp.Column) and not one.table and one.name in names:
+                try:
+                    found.append(translator.typed(one))
+                except UsageError:
+                    found.append(names[one.name])
+            else:
+                found.append(translator.typed(one))
         return list(dict.fromkeys(found))
 
-    def orders(self, names: Mapping[str, str], name: Callable[[Any], str]) -> list[tuple[str, bool]]:
+    def orders(self, translator: Translator, shown: Sequence[_Shown]) -> list[tuple[str, bool]]:
         """Returns the columns that order the result, the most important first, each perhaps descending."""
-        clause = self.query.args.get("order")
-        found = []
+        clause, found = self.query.args.get("order"), []
+        names = {one.name: one.name for one in shown}
         for one in clause.expressions if clause else []:
-            of, key = one.this, None
-            if isinstance(of, self.exp.Literal) and of.this in map(str, range(1, len(names) + 1)):
-                key = list(names.values())[int(of.this) - 1]
+            of, name = one.this, None
+            if isinstance(of, self.exp.Literal) and of.this in map(str, range(1, len(shown) + 1)):
+                name = shown[int(of.this) - 1].name
             elif isinstance(of, self.exp.Column) and not of.table and of.name in names:
-                key = names[of.name]
-            elif (agg := self.aggregate(of, name)) is not None:
-                key = f"agg {agg[1]} {agg[0]}"
-            elif isinstance(of, self.exp.Column):
-                key = name(of)
-            if key not in names.values():
-                raise _refuse(f"ORDER BY {of.sql()}, which is no column of the result")
-            found.append((str(key), bool(one.args.get("desc"))))
+                name = of.name
+            else:
+                value = translator.typed(of)
+                name = next((column.name for column in shown if column.value == value), None)
+            if name is None:
+                raise refuse(f"ORDER BY {of.sql()}, which is no column of the result", "add it to SELECT")
+            if one.args.get("nulls_first"):
+                raise refuse("NULLS FIRST", "leave it out: nulls are last")
+            found.append((name, bool(one.args.get("desc"))))
         return found
 
     def limit(self, orders: list[tuple[str, bool]]) -> Limit | None:
@@ -413,28 +302,406 @@ class _Reading:
         if (clause := self.query.args.get("limit")) is None:
             return None
         if not isinstance(clause, self.exp.Limit):
-            raise _refuse(clause)
+            raise refuse(clause)
         _only(clause, "expression")
         count = clause.expression
         if not isinstance(count, self.exp.Literal) or not count.this.isdecimal() or int(count.this) < 1:
-            raise _refuse(clause)
+            raise refuse(clause, "say LIMIT with a number that is at least 1")
         if not orders:
             raise UsageError("LIMIT without ORDER BY", "say which rows come first")
         return Limit(int(count.this), tuple(orders))
 
-    def ordered(self, answer: Answer, names: Mapping[str, str], orders: list[tuple[str, bool]]) -> Answer:
-        """Returns the result with the query's names and order."""
+
+@dataclass(frozen=True)
+class Prepared:
+    """A query that is ready to run, with the order of its result."""
+
+    query: Query
+    orders: list[tuple[str, bool]]
+
+    def run(self, simulate: bool, options: dict[str, Any]) -> Answer:
+        """Computes the query, and returns its result in order."""
+        answer = self.query.run(simulate, options)
         if answer.columns is None:
             return answer
         order = list(range(len(answer)))
-        for key, descending in reversed(orders):
-            values = answer.columns[key]
+        for name, descending in reversed(self.orders):
+            values = answer.columns[name]
             known = [row for row in order if values[row] is not None]
             known.sort(key=values.__getitem__, reverse=descending)
             order = known + [row for row in order if values[row] is None]
-        answer.columns = {shown: [answer.columns[of][row] for row in order] for shown, of in names.items()}
-        answer.rename(names)
+        answer.columns = {name: [values[row] for row in order] for name, values in answer.columns.items()}
         return answer
+
+
+class _Aggregated:
+    """The columns and the condition of a result, as values of the records that a query makes.
+
+    Args:
+        place: gives the cell of a group in a record.
+        sum: gives the cell of an aggregate of a function and an expression, or of None for all rows.
+    """
+
+    def __init__(
+        self,
+        place: Callable[[Expression], Expression | None],
+        sum: Callable[[str, Expression | None], Expression],
+    ) -> None:
+        self.place, self.sum = place, sum
+
+    def value(self, of: Expression) -> Expression:
+        """Returns an expression over a record."""
+
+        def replaced(node: Expression) -> Expression | None:
+            if (found := self.place(node)) is not None:
+                return found
+            if node.op == "mean":
+                raise refuse("arithmetic with AVG", "take SUM and COUNT, and divide the result")
+            if node.op in AGGREGATES:
+                found = self.sum(node.op, node.parts[0] if node.parts else None)
+                return replace(node, op="cell", parts=(), value=found.value)
+            if node.op == "cell":
+                name = node.value.partition(".")[2] or node.value
+                raise UsageError(f"the column {name} is no group", "name it in GROUP BY, or aggregate it")
+            return None
+
+        return of.replaced(replaced)
+
+    def output(self, one: _Shown) -> Output:
+        """Returns a column of the result."""
+        if one.value.op == "mean":
+            return Output(one.name, *(self.sum(of, one.value.parts[0]) for of in ("sum", "count")))
+        return Output(one.name, self.value(one.value))
+
+
+def _aggregates(of: Sequence[Expression]) -> list[tuple[str, Expression | None]]:
+    """Returns the aggregates in expressions, each once."""
+    nodes = [node for one in of for node in one.walk() if node.op in AGGREGATES]
+    return list(dict.fromkeys((node.op, node.parts[0] if node.parts else None) for node in nodes))
+
+
+_JOINS = {
+    ("", ""): "inner",
+    ("", "INNER"): "inner",
+    ("LEFT", ""): "left",
+    ("LEFT", "OUTER"): "left",
+    ("", "SEMI"): "semi",
+    ("LEFT", "SEMI"): "semi",
+    ("", "ANTI"): "anti",
+    ("LEFT", "ANTI"): "anti",
+}
+
+
+def prepare(
+    query: str, tables: Sequence[Mapping[str, Table | Schema]], validate: str, min_group: int, to: str
+) -> Prepared:
+    """Reads a query, and applies what each party computes alone."""
+    reading = _Reading(query, tables)
+    exp = reading.exp
+    joins = reading.query.args.get("joins") or []
+    first = reading.source_of()
+    if isinstance(first, exp.Subquery):
+        if joins:
+            raise refuse(joins[0])
+        return _union(reading, first, min_group, to)
+    if len(joins) != 1:
+        raise refuse(
+            "a query without one JOIN" if not joins else "more than one JOIN",
+            "take one table of each party: a party joins its own tables before, such as by DuckDB",
+        )
+    (join,) = joins
+    _only(join, "this", "side", "kind", "on", "using")
+    how = _JOINS.get((join.side or "", join.kind or ""))
+    if how is None:
+        raise refuse(join)
+    source = reading.source([first, join.this])
+    if how != "inner" and reading.owned[first.name] != 0:
+        raise refuse(
+            f"a {how.upper()} JOIN of the evaluator's table with the garbler's", "exchange the two parties"
+        )
+    source.using = {of.name for of in join.args.get("using") or []}
+    many = 1 if validate == "1:m" and how in ("inner", "left") else 0
+    counted = join_counted([_schema(one) for one in source.tables], how, many)
+    translator = Translator(exp, source.column, counted)
+    # Columns are looked up before expressions add others.
+    where = reading.condition("where", translator)
+    on = translator.condition(join.args["on"]) if join.args.get("on") else None
+    shown = reading.shown(translator)
+    having = reading.condition("having", translator)
+    has_agg = any(_has_aggregate(one.value) for one in shown) or having is not None
+    groups = reading.groups(translator, shown, has_agg)
+    orders = reading.orders(translator, shown)
+    limit = reading.limit(orders)
+    if any(_has_aggregate(one) for one in (*_parts(where), *_parts(on), *(groups or ()))):
+        raise refuse("an aggregate in WHERE, ON or GROUP BY", "move the condition to HAVING")
+    if how in ("semi", "anti") and any(1 in _sides(one.value) for one in shown):
+        raise refuse(f"a column of the right table of a {how.upper()} JOIN", "take an INNER or LEFT JOIN")
+
+    pairs = {name: name for name in sorted(source.using)}
+    rest: list[Expression] = []
+    for part in _parts(on):
+        sides = [_sides(one) for one in part.parts] if part.op == "=" else []
+        if sorted(map(sorted, sides)) == [[0], [1]]:
+            ordered = sorted(part.parts, key=lambda one: min(_sides(one)))
+            names = [source.local(one, False).value.partition(".")[2] for one in ordered]
+            pairs[names[0]] = names[1]
+        elif how == "inner":
+            rest.append(part)
+        elif _sides(part) == {1} or _sides(part) == {0} and how == "semi":
+            source.filtered(next(iter(_sides(part))), part)
+        else:
+            raise refuse(f"a condition in ON of a {how.upper()} JOIN that is not about the right table alone")
+    if not pairs:
+        raise refuse("a JOIN without equal columns of both tables", "say ON a.key = b.key")
+    for part in [*rest, *_parts(where)]:
+        sides_ = _sides(part) or {0}
+        if len(sides_) == 1 and (how == "inner" or sides_ == {0}):
+            source.filtered(next(iter(sides_)), part)
+        elif how in ("semi", "anti"):
+            raise refuse(f"a condition on the right table of a {how.upper()} JOIN", "move it to ON")
+        else:
+            rest.append(part)
+    kept = [one for one in dict.fromkeys(rest) if len(_sides(one)) == 2 or how == "left" and 1 in _sides(one)]
+
+    outer = how == "left"
+    shown = [_Shown(one.name, source.local(one.value, outer)) for one in shown]
+    having = None if having is None else source.local(having, outer)
+    groups = None if groups is None else [source.local(one, outer) for one in groups]
+    condition = _conjunction([source.local(one, outer) for one in kept])
+    values = [one.value for one in shown] + ([having] if having is not None else [])
+    asked = _aggregates(values)
+    plain_parts = [*(of for _, of in asked if of is not None), *(groups or ())]
+    if groups is None:
+        plain_parts += values
+    simple = condition is None and all(one.op == "cell" for one in plain_parts)
+    text, names_of = reading.query.sql(), source.tables
+    if simple and not any(function == "distinct" for function, _ in asked):
+
+        def sum_of(function: str, of: Expression | None) -> Expression:
+            return aggregate(function, None if of is None else _field(of), counted)
+
+        columns = list(dict.fromkeys(one.value for one in (values if groups is None else groups)))
+        found = _Aggregated(
+            lambda of: (
+                replace(of, value=f"column {of.value}") if of.op == "cell" and of.value in columns else None
+            ),
+            sum_of,
+        )
+        agg = {
+            f"agg {function} {of and of.value}": (of.value if of else "*", function) for function, of in asked
+        }
+        outputs = [found.output(one) for one in shown]
+        made: Query = Join(
+            names_of,
+            pairs,
+            how,
+            validate,
+            None if groups is None else agg,
+            None if groups is None else columns,
+            min_group,
+            to,
+            columns if groups is None else None,
+            None if having is None else found.value(having),
+            text,
+            limit,
+            outputs,
+            skip_nulls=True,
+        )
+        return Prepared(made, orders)
+
+    # Columns of joined rows have names of their own.
+    def in_rows(of: Expression) -> Expression:
+        return of.replaced(
+            lambda node: replace(node, value=f"column {node.value}") if node.op == "cell" else None
+        )
+
+    places = list(dict.fromkeys([one.value for one in shown] if groups is None else groups))
+    measured = list(dict.fromkeys(of for function, of in asked if of is not None and function != "distinct"))
+    counted_ones = list(dict.fromkeys(of for function, of in asked if function == "distinct"))
+    if len(counted_ones) > 1:
+        raise refuse("COUNT(DISTINCT …) of several columns", "ask one query for each")
+
+    def row_sum(function: str, of: Expression | None) -> Expression:
+        if function == "distinct":
+            return cell("distinct", aggregate("count", None, counted).kind)
+        field = None if of is None else Field(None, str(measured.index(of)), of.kind)
+        return aggregate(function, field, counted)
+
+    found = _Aggregated(
+        lambda of: (
+            replace(of, op="cell", parts=(), value=f"group {places.index(of)}") if of in places else None
+        ),
+        row_sum,
+    )
+    read = [*places, *measured, *counted_ones, *([condition] if condition is not None else [])]
+    cells = [node.value for one in read if one is not None for node in one.walk() if node.op == "cell"]
+    functions = [(function, of and in_rows(of)) for function, of in asked if function != "distinct"]
+    made = Rows(
+        names_of,
+        pairs,
+        how,
+        validate,
+        min_group,
+        to,
+        None if having is None else found.value(having),
+        text,
+        limit,
+        [found.output(one) for one in shown],
+        list(dict.fromkeys(cells)),
+        None if condition is None else in_rows(condition),
+        [in_rows(one) for one in places],
+        None if groups is None else functions,
+        in_rows(counted_ones[0]) if counted_ones and counted_ones[0] is not None else None,
+    )
+    return Prepared(made, orders)
+
+
+def _field(of: Expression) -> Field:
+    side, _, name = of.value.partition(".")
+    return Field(SIDES.index(side), name, of.kind)
+
+
+def _union(reading: _Reading, of: Any, min_group: int, to: str) -> Prepared:
+    """Reads a query over the rows of both tables together. Each party computes all columns of its rows."""
+    exp, union = reading.exp, of.this
+    if not isinstance(union, exp.Union) or union.args.get("distinct"):
+        raise refuse("UNION" if isinstance(union, exp.Union) else of, "say UNION ALL")
+    halves = [union.this, union.expression]
+    if any(not isinstance(half, exp.Select) for half in halves):
+        raise refuse(of)
+    for half in halves:
+        _only(half, "kind", "expressions", "from", "where")
+    froms = [(half.args.get("from_") or half.args.get("from")).this for half in halves]
+    source = reading.source(froms)
+    if reading.owned[froms[0].name] == 1:
+        # SQL takes the names of columns from the first half.
+        first_names = [one.alias_or_name for one in halves[0].expressions]
+        halves = halves[::-1]
+    else:
+        first_names = [one.alias_or_name for one in halves[0].expressions]
+    lists: list[list[Expression]] = []
+    for side, half in enumerate(halves):
+
+        def column(of: Any, side: int = side) -> Expression:
+            qualified = of.copy()
+            qualified.set("table", exp.to_identifier(source.names[side]))
+            return source.column(qualified)
+
+        translator = Translator(exp, column, 0)
+        chosen = [one.this if isinstance(one, exp.Alias) else one for one in half.expressions]
+        if any(isinstance(one, exp.Star) for one in chosen):
+            raise refuse("SELECT * in UNION ALL", "name the columns")
+        lists.append([translator.typed(one) for one in chosen])
+        if half.args.get("where"):
+            source.filtered(side, translator.condition(half.args["where"].this))
+    if len({len(first_names), *map(len, lists)}) > 1 or len(set(first_names)) < len(first_names):
+        raise refuse("UNION ALL of different numbers of columns, or with two columns of one name")
+    # The union's columns replace those of each table.
+    kinds: dict[str, Kind] = {}
+    for place, name in enumerate(first_names):
+        joined = lists[0][place].kind.joined(lists[1][place].kind)
+        if joined is None:
+            raise UsageError(
+                f"{name} is {lists[0][place].kind} in one half, and {lists[1][place].kind} in the other",
+                "give both one type: bw.Table(frame, types={…})",
+            )
+        kinds[name] = joined
+    inner = _Source(source.tables, ["", ""])
+    for side, row in enumerate(lists):
+        table = source.tables[side]
+        pieces = (
+            {name: source.values(side, of) for name, of in zip(first_names, row)}
+            if isinstance(table, Table)
+            else {}
+        )
+        types = dict(zip(first_names, (of.kind for of in row)))
+        if isinstance(table, Table):
+            inner.tables[side] = table.only(types, pieces)
+        else:
+            inner.tables[side] = replace(table, columns=tuple(types.items()))
+
+    def of_union(of: Any) -> Expression:
+        if of.name not in kinds:
+            raise UsageError(f"the union has no column {of.name}", nearest(of.name, first_names, "columns"))
+        return cell(of.name, kinds[of.name])
+
+    counted = aggregate_counted([_schema(one) for one in source.tables])
+    translator = Translator(exp, of_union, counted)
+    where = reading.condition("where", translator)
+
+    def on_side(of: Expression, side: int) -> Expression:
+        types = dict(_schema(inner.tables[side]).columns)
+        return of.replaced(
+            lambda node: (
+                _as_joined(cell(f"{SIDES[side]}.{node.value}", types[node.value]), node.kind)
+                if node.op == "cell"
+                else None
+            )
+        )
+
+    if where is not None:
+        for side in range(2):
+            inner.filtered(side, on_side(where, side))
+    shown = reading.shown(translator)
+    having = reading.condition("having", translator)
+    has_agg = any(_has_aggregate(one.value) for one in shown) or having is not None
+    groups = reading.groups(translator, shown, has_agg)
+    orders = reading.orders(translator, shown)
+    limit = reading.limit(orders)
+    if groups is None:
+        raise refuse("the rows of a UNION ALL, without aggregates", "aggregate them")
+    added: dict[Expression, str] = {}
+
+    def local(of: Expression) -> Expression:
+        def replaced(node: Expression) -> Expression | None:
+            if node.op == "cell" or node.op in AGGREGATES or _has_aggregate(node):
+                return None
+            if not any(one.op == "cell" for one in node.walk()):
+                return None
+            if node not in added:
+                added[node] = f"expression {len(added) + 1}"
+                for side in range(2):
+                    inner.with_column(side, on_side(node, side), added[node])
+            return cell(added[node], node.kind)
+
+        return of.replaced(replaced)
+
+    shown = [_Shown(one.name, local(one.value)) for one in shown]
+    having = None if having is None else local(having)
+    columns = [local(one).value for one in groups]
+    asked = _aggregates([*(one.value for one in shown), *([having] if having is not None else [])])
+    if any(function == "distinct" for function, _ in asked):
+        raise refuse("COUNT(DISTINCT …) over a UNION ALL", "group by the column, and count the rows")
+
+    def sum_of(function: str, of: Expression | None) -> Expression:
+        return aggregate(function, None if of is None else Field(None, of.value, of.kind), counted)
+
+    found = _Aggregated(
+        lambda of: (
+            replace(of, value=f"column {of.value}") if of.op == "cell" and of.value in columns else None
+        ),
+        sum_of,
+    )
+    agg = {f"agg {function} {of and of.value}": (of.value if of else "*", function) for function, of in asked}
+    made = Aggregate(
+        inner.tables,
+        agg,
+        columns,
+        min_group,
+        to,
+        None if having is None else found.value(having),
+        reading.query.sql(),
+        limit,
+        [found.output(one) for one in shown],
+    )
+    return Prepared(made, orders)
+
+
+def _as_joined(of: Expression, kind: Kind) -> Expression:
+    """Returns a column of a half as the union's type counts it."""
+    from .expressions import rescaled
+
+    return rescaled(of, kind.scale) if hasattr(kind, "scale") else of
 
 
 def sql(
@@ -465,114 +732,4 @@ def sql(
         options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
     """
     tables = [{name: as_table(one) for name, one in of.items()} for of in (garbler, evaluator)]
-    reading = _Reading(query, tables)
-    exp = reading.exp
-    where = reading.query.args.get("where")
-    joins = reading.query.args.get("joins") or []
-    first = reading.source_of()
-    if isinstance(first, exp.Subquery):
-        if joins:
-            raise _refuse(joins[0])
-        return _union(reading, first, where, min_group, to, simulate, options)
-    if len(joins) != 1:
-        raise _refuse("a query without one JOIN")
-    (join,) = joins
-    _only(join, "this", "side", "kind", "on", "using")
-    how = {
-        ("", ""): "inner",
-        ("", "INNER"): "inner",
-        ("LEFT", ""): "left",
-        ("LEFT", "OUTER"): "left",
-        ("", "SEMI"): "semi",
-        ("LEFT", "SEMI"): "semi",
-        ("", "ANTI"): "anti",
-        ("LEFT", "ANTI"): "anti",
-    }.get((join.side or "", join.kind or ""))
-    if how is None:
-        raise _refuse(join)
-    source = reading.sources([first, join.this])
-    if how != "inner" and reading.owned[first.name] != 0:
-        raise _refuse(f"a {how} join of the evaluator's table with the garbler's; exchange the parties")
-
-    def name(of: Any) -> str:
-        side, column = source.column(of)
-        return f"{SIDES[side]}.{column}"
-
-    using = {of.name for of in join.args.get("using") or []}
-    on = {of: of for of in sorted(using)}
-    for part in _parts(join.args["on"], exp.And) if join.args.get("on") else ():
-        if not isinstance(part, exp.EQ) or not all(
-            isinstance(of, exp.Column) for of in (part.this, part.expression)
-        ):
-            raise _refuse(part)
-        pair = dict(source.column(of) for of in (part.this, part.expression))
-        if len(pair) != 2:
-            raise _refuse(part)
-        on[pair[0]] = pair[1]
-
-    def of_key(of: Any) -> str:
-        # A column of USING belongs to both tables.
-        return f"left.{of.name}" if not of.table and of.name in using else name(of)
-
-    names, agg, columns = reading.shown(of_key)
-    having = reading.having(of_key)
-    orders = reading.orders(names, of_key)
-    groups = reading.groups(of_key, columns, bool(agg or having))
-    if where is not None:
-        source = reading.filtered(source, where.this, 0 if how == "left" else None)
-    found = Join(
-        source.tables,
-        on,
-        how,
-        validate,
-        None if groups is None else agg,
-        groups,
-        min_group,
-        to,
-        None if groups is not None else list(dict.fromkeys(columns)),
-        having,
-        reading.query.sql(),
-        reading.limit(orders),
-    )
-    return reading.ordered(found.run(simulate, options), names, orders)
-
-
-def _union(
-    reading: _Reading, of: Any, where: Any, min_group: int, to: str, simulate: bool, options: dict[str, Any]
-) -> Answer:
-    """Computes a query over the rows of both tables together."""
-    exp, union = reading.exp, of.this
-    if not isinstance(union, exp.Union) or union.args.get("distinct"):
-        raise _refuse(of)
-    halves = [union.this, union.expression]
-    columns: list[list[str]] = []
-    for half in halves:
-        if not isinstance(half, exp.Select):
-            raise _refuse(half)
-        _only(half, "kind", "expressions", "from", "where")
-        if not all(isinstance(one, (exp.Column, exp.Star)) for one in half.expressions):
-            raise _refuse(half)
-        columns.append([one.name for one in half.expressions])
-    if columns[0] != columns[1]:
-        raise _refuse("UNION ALL of columns with different names")
-    tables = [(half.args.get("from_") or half.args.get("from")).this for half in halves]
-    source = reading.sources(tables)
-    for half, table in zip(halves, tables):
-        for clause in (half.args.get("where"), where):
-            if clause is None:
-                continue
-            # Each half, and the whole, names the columns of a table without the table.
-            side = reading.owned[table.name]
-            condition = clause.this.copy()
-            for column in condition.find_all(exp.Column):
-                column.set("table", exp.to_identifier(source.names[side]))
-            source = reading.filtered(source, condition, None)
-    names, agg, shown = reading.shown(lambda of: str(of.name))
-    having = reading.having(lambda of: str(of.name))
-    groups = reading.groups(lambda of: str(of.name), shown, bool(agg or having))
-    if groups is None:
-        raise _refuse("the rows of a UNION ALL, without aggregates")
-    orders = reading.orders(names, lambda of: str(of.name))
-    limit = reading.limit(orders)
-    found = Aggregate(source.tables, agg, groups, min_group, to, having, reading.query.sql(), limit)
-    return reading.ordered(found.run(simulate, options), names, orders)
+    return prepare(query, tables, validate, min_group, to).run(simulate, options)

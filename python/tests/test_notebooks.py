@@ -47,7 +47,7 @@ def blocks(page: str) -> list[str]:
         ("docs/reference/python.md", 0),
         ("docs/guides/python-programs.md", 0),
         ("docs/guides/frames.md", 0),
-        ("docs/guides/frames.md", 2),
+        ("docs/guides/sql.md", 0),
     ],
 )
 def test_what_pages_say_is_so(page: str, number: int, tmp_path: Path) -> None:

@@ -158,13 +158,7 @@ REFUSED = [
     "SELECT x FROM a CROSS JOIN b",
     "SELECT x FROM a RIGHT JOIN b ON a.k = b.k",
     "SELECT x FROM b LEFT JOIN a ON a.k = b.k",
-    "SELECT x + 1 FROM a JOIN b ON a.k = b.k",
-    "SELECT SUM(x * 2) FROM a JOIN b ON a.k = b.k",
     "SELECT SUM(DISTINCT x) FROM a JOIN b ON a.k = b.k",
-    "SELECT COUNT(DISTINCT x) FROM a JOIN b ON a.k = b.k",
-    "SELECT x FROM a JOIN b ON a.k = b.k WHERE x > y",
-    "SELECT x FROM a JOIN b ON a.k = b.k WHERE x > 1 OR y > 1",
-    "SELECT x FROM a LEFT JOIN b ON a.k = b.k WHERE y > 1",
     "SELECT x FROM a JOIN b ON a.k = b.k WHERE x > 'red'",
     "SELECT x FROM a JOIN b ON a.k = b.k WHERE g > 'red'",
     "SELECT x FROM a JOIN b ON a.k = b.k WHERE x LIKE 'r%'",
@@ -178,14 +172,26 @@ REFUSED = [
     "SELECT x FROM a JOIN b ON a.k = b.k ORDER BY h",
     "SELECT x, SUM(y) FROM a JOIN b ON a.k = b.k",
     "SELECT x, SUM(y) FROM a JOIN b ON a.k = b.k GROUP BY g",
-    "SELECT g, SUM(y) FROM a JOIN b ON a.k = b.k GROUP BY g HAVING AVG(y) > 1",
-    "SELECT g, SUM(y) FROM a JOIN b ON a.k = b.k GROUP BY g HAVING SUM(y) <> 1",
     "SELECT g, SUM(y) FROM a JOIN b ON a.k = b.k GROUP BY g HAVING g = 'red'",
     "SELECT y FROM a SEMI JOIN b ON a.k = b.k",
     "SELECT SUM(y) FROM a SEMI JOIN b ON a.k = b.k",
     "SELECT k FROM a JOIN b ON a.k = b.k",
     "SELECT x FROM (SELECT x FROM a UNION SELECT y FROM b)",
     "SELECT x FROM (SELECT x FROM a UNION ALL SELECT y AS x FROM b)",
+    "SELECT x / y AS q FROM a JOIN b ON a.k = b.k",
+    "SELECT COUNT(DISTINCT x) AS m, COUNT(DISTINCT a.g) AS n FROM a JOIN b ON a.k = b.k",
+    "SELECT SUM(SUM(x)) FROM a JOIN b ON a.k = b.k",
+    "SELECT x FROM a JOIN b ON a.k = b.k WHERE SUM(x) > 1",
+    "SELECT AVG(x) + 1 AS m FROM a JOIN b ON a.k = b.k",
+    "SELECT x + g AS q FROM a JOIN b ON a.k = b.k",
+    "SELECT CASE WHEN x > 1 THEN g ELSE x END AS q FROM a JOIN b ON a.k = b.k",
+    "SELECT 1 AS one FROM a JOIN b ON a.k = b.k",
+    "SELECT * FROM a JOIN b ON a.k = b.k",
+    "SELECT LOWER(a.d) AS q FROM a JOIN b ON a.k = b.k",
+    "SELECT x FROM a JOIN b ON a.k = b.k OR a.x = b.y",
+    "SELECT x FROM a LEFT JOIN b ON a.k = b.k AND a.x > 1",
+    "SELECT x FROM a SEMI JOIN b ON a.k = b.k WHERE b.y > 1",
+    "SELECT x, y FROM a JOIN b ON a.k = b.k GROUP BY x",
     "WITH c AS (SELECT 1) SELECT x FROM a JOIN b ON a.k = b.k",
     "SELECT SUM(x) OVER (PARTITION BY g) FROM a JOIN b ON a.k = b.k",
     "SELECT x FROM a JOIN b ON a.k = b.k FETCH FIRST 1 ROWS ONLY",
@@ -211,55 +217,34 @@ def test_both_parties_run_it() -> None:
     assert answer.to_pandas().to_dict("list") == answer.columns
 
 
-def condition(draw: random.Random, columns: list[str], depth: int = 2) -> str:
-    """Draws a condition on columns of one table."""
-    of = draw.choice(columns)
-    column = of.partition(".")[2]
-    if depth and draw.random() < 0.4:
-        parts = [condition(draw, columns, depth - 1) for _ in range(2)]
-        return draw.choice(["({} OR {})", "({} AND {})", "NOT ({} OR {})"]).format(*parts)
-    if column in ("g", "h"):
-        return draw.choice(
-            [f"{of} = 'red'", f"{of} IN ('blue', 'green')", f"{of} <> 'blue'", f"{of} IS NULL"]
-        )
-    number = draw.randint(-3, 3)
-    sign = draw.choice(["=", "<>", "<", "<=", ">", ">="])
-    return draw.choice([f"{of} {sign} {number}", f"{of} BETWEEN {number} AND 3", f"{of} IS NOT NULL"])
+HINTS = {
+    "SELECT a.amonut FROM a JOIN b ON a.k = b.k": "did you mean amount?",
+    "SELECT AMOUNT FROM a JOIN b ON a.k = b.k": "did you mean amount?",
+    "SELECT amount FROM aa JOIN b ON a.k = b.k": "did you mean a?",
+    "SELECT c.amount FROM a JOIN b ON a.k = b.k": "tables are a, b",
+    "SELECT a.amount / 2 AS h FROM a JOIN b ON a.k = b.k": "x * 0.01",
+    "SELECT a.amount FROM a RIGHT JOIN b ON a.k = b.k": "exchange the tables",
+    "SELECT a.amount FROM a JOIN b ON a.k = b.k LIMIT 2": "say which rows come first",
+    "SELECT amount FROM a JOIN b ON a.k = b.k WHERE name LIKE 'A%'": "boolean column",
+}
 
 
-def drawn(draw: random.Random) -> str:
-    """Draws a query of the supported part of SQL, which SQLite understands, too."""
-    how = draw.choice(["JOIN", "LEFT JOIN"])
-    on = "a.k = b.k" if draw.random() < 0.8 else "a.k = b.k AND a.x = b.y"
-    sides = [["a.k", "a.x", "a.g"], ["b.y", "b.h"]]
-    where = [condition(draw, side) for side in sides if draw.random() < 0.4]
-    if how == "LEFT JOIN":
-        where = [one for one in where if "b." not in one]
-    if "a.x" in on:
-        where += ["a.x IS NOT NULL", "b.y IS NOT NULL"]
-        how = "JOIN"
-    tail = f"FROM a {how} b ON {on}" + (f" WHERE {' AND '.join(where)}" if where else "")
-    columns = draw.sample(["a.k", "a.x", "a.g", "b.y", "b.h"], draw.randint(1, 3))
-    if draw.random() < 0.25:
-        return f"SELECT {'DISTINCT ' * draw.randint(0, 1)}{', '.join(columns)} {tail}"
-    groups = draw.sample(columns, draw.randint(0, len(columns)))
-    aggregates = [f"{draw.choice(['SUM', 'AVG', 'MIN', 'MAX', 'COUNT'])}({draw.choice(['a.x', 'b.y'])})"]
-    aggregates += ["COUNT(*)"] * draw.randint(0, 1)
-    shown = [*groups, *(f"{one} AS r{place}" for place, one in enumerate(aggregates))]
-    having = draw.choice(["", "", f" HAVING {draw.choice(['SUM(a.x)', 'MIN(b.y)', 'COUNT(*)'])} >= 1"])
-    by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    return f"SELECT {', '.join(shown)} {tail}{by}{having if groups else ''}"
+@pytest.mark.parametrize("query", HINTS)
+def test_a_refusal_says_what_to_write_instead(query: str) -> None:
+    a, b = {"k": [1], "amount": [2], "name": ["Ann"]}, {"k": [1]}
+    with pytest.raises(bw.UsageError) as refused:
+        asked(query, a, b)
+    assert HINTS[query] in str(refused.value)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_random_queries_give_the_results_of_sqlite(seed: int) -> None:
-    draw = random.Random(seed)
-    for number in range(16):
-        query = drawn(draw)
-        a, b = both(f"{seed} {number}")
-        found, expected = asked(query, table(a), table(b)), of_sqlite(query, {"a": a, "b": b})
-        assert ordered(rounded(found)) == ordered(rounded(expected)), (query, a, b)
-
-
-def rounded(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [tuple(round(one, 9) if isinstance(one, float) else one for one in row) for row in found]
+def test_the_peer_learns_the_value_of_an_expression_alone() -> None:
+    a, b = {"k": [1, 2], "x": [3, 4]}, {"k": [1, 2], "y": [10, 20]}
+    types = {"k": bw.u8, "x": bw.u8, "y": bw.u8}
+    tables = [bw.Table(of, types={name: types[name] for name in of}) for of in (a, b)]
+    answer = bw.sql(
+        "SELECT SUM(x * y) AS s FROM a JOIN b USING (k) WHERE x + y > 13", {"a": tables[0]}, {"b": tables[1]}
+    )
+    assert answer.columns == {"s": [80]} and answer.run is not None
+    (row,) = answer.run.evaluator
+    # The output has the sum, a bit that it is not null, and a bit that the row is there.
+    assert int(row).bit_length() <= 16 + 2 + 2

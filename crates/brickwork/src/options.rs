@@ -54,7 +54,7 @@ pub struct RunOptions {
     no_top_up: bool,
     max_age: Option<u32>,
     /// The file for the evaluator's notes about recovery.
-    pub audit: Option<PathBuf>,
+    pub recovery_notes: Option<PathBuf>,
     scale: BTreeMap<String, u8>,
     ignore_extra_columns: bool,
     rounding: bool,
@@ -132,7 +132,7 @@ impl RunOptions {
             },
             stored: store.is_some(),
             lacking: store.as_ref().map_or(Lacking::Make, StoreRequest::lacking),
-            audited: self.audit.is_some(),
+            notes_recovery: self.recovery_notes.is_some(),
             ..RunRequest::new(self.parameters()?)
         })
     }
@@ -208,7 +208,7 @@ impl RunOptions {
                 ("rtt", self.rtt.is_some()),
                 ("buckets", self.buckets.is_some()),
                 ("no_top_up", self.no_top_up),
-                ("audit", self.audit.is_some()),
+                ("recovery_notes", self.recovery_notes.is_some()),
                 ("scale", !self.scale.is_empty()),
                 ("ignore_extra_columns", self.ignore_extra_columns),
                 ("rounding", self.rounding),
@@ -301,7 +301,7 @@ impl RunOptions {
             ("rtt", self.rtt.is_some()),
             ("buckets", self.buckets.is_some()),
             ("cut", self.cut.is_some()),
-            ("audit", self.audit.is_some()),
+            ("recovery_notes", self.recovery_notes.is_some()),
             ("keep", self.keep),
         ];
         refuse("a session", &given)?;
@@ -323,7 +323,7 @@ impl RunOptions {
             false => self.peer()?.to_bytes(),
         };
         let place = if has_line { None } else { Some(self.place()?) };
-        let audit = self.audit.clone();
+        let recovery_notes = self.recovery_notes.clone();
         Ok(PartyTask {
             party,
             peer,
@@ -331,7 +331,7 @@ impl RunOptions {
             keep: self.keep,
             request: self.request()?,
             store: self.store(),
-            audit,
+            recovery_notes,
         })
     }
 }

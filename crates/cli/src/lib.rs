@@ -11,10 +11,10 @@ mod flags;
 mod render;
 mod serve;
 
-use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use brickwork::circuit::Party;
 use clap::{CommandFactory, FromArgMatches, Subcommand};
@@ -22,9 +22,11 @@ use tracing::Level;
 use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
 
 use commands::{Cli, Command, LogFormat, Versions};
+use render::appended::{Appended, Rotation};
 use render::failure::Failure;
 use render::report::Report;
 use render::terminal::print;
+use render::trail::Trail;
 
 #[doc(hidden)]
 pub use brickwork::engine::machine::keep as keep_constants;
@@ -60,11 +62,11 @@ pub fn main() -> ExitCode {
 #[doc(hidden)]
 pub fn execute_with<C: Subcommand>(
     command: clap::Command,
-    execute: impl FnOnce(&Cli<C>) -> Result<Report, Failure>,
+    execute: impl FnOnce(&Cli<C>, &Trail) -> Result<Report, Failure>,
 ) -> ExitCode {
     brickwork_kernels::keep_freed();
-    let cli = match parse(command) {
-        Ok(cli) => cli,
+    let (cli, name) = match parse(command) {
+        Ok(parsed) => parsed,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && json_is_asked() => {
             let printed = print(&format!("{}\n", serde_json::json!(Versions::HERE)));
             return printed.map_or_else(|failure| fail(failure.into(), true), |()| ExitCode::SUCCESS);
@@ -75,7 +77,9 @@ pub fn execute_with<C: Subcommand>(
         }
         Err(e) => {
             let json = json_is_asked();
-            if !json && !render::failure::is_special(&e) {
+            if json_lines_are_asked() {
+                render::terminal::write_json();
+            } else if !json && !render::failure::is_special(&e) {
                 // clap prints its own message with colours.
                 let _ = e.print();
                 return ExitCode::from(render::failure::code::USAGE.exit_code());
@@ -83,13 +87,22 @@ pub fn execute_with<C: Subcommand>(
             return fail(Failure::from(e), json);
         }
     };
-    if let Err(failure) = start_log(cli.quiet, cli.log.as_deref(), cli.log_format) {
+    let rotation = cli.rotate.unwrap_or_default();
+    if let Err(failure) = start_log(cli.quiet, cli.log.as_deref(), cli.log_format, rotation) {
         return fail(failure, cli.json);
     }
+    let open = |path: &PathBuf| Trail::open(path, rotation, &name);
+    let trail = match cli.audit.as_ref().map(open).transpose() {
+        Ok(trail) => trail.unwrap_or_else(Trail::none),
+        Err(failure) => return fail(failure, cli.json),
+    };
     brickwork::system::keep_memory_private();
     survive_limits_of_files();
     print_no_caught_panic();
-    let done = brickwork::resources::check_kernel().map_err(Failure::from).and_then(|()| execute(&cli));
+    let done = trail.of(|| {
+        brickwork::resources::check_kernel()?;
+        execute(&cli, &trail)
+    });
     match done.and_then(|report| Ok(print(&report.text(cli.json)).map(|()| report.exit)?)) {
         Ok(exit) => exit,
         // The flag may be among the words for another program.
@@ -97,10 +110,19 @@ pub fn execute_with<C: Subcommand>(
     }
 }
 
-/// Parses the command line with the definition in `command`.
-fn parse<C: Subcommand>(mut command: clap::Command) -> Result<Cli<C>, clap::Error> {
+/// Parses the command line with the definition in `command`. Also returns the name of the subcommand.
+fn parse<C: Subcommand>(mut command: clap::Command) -> Result<(Cli<C>, String), clap::Error> {
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    Ok((cli, name))
+}
+
+/// Returns whether the arguments request JSON on stderr, also in a command line that clap could not read.
+fn json_lines_are_asked() -> bool {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    arguments.iter().any(|argument| argument == "--log-format=json")
+        || arguments.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json")
 }
 
 /// Returns whether the arguments request JSON, also in a command line that clap could not read.
@@ -112,10 +134,10 @@ fn json_is_asked() -> bool {
 /// printed.
 fn print_no_caught_panic() {
     let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if !brickwork::disk::is_caught() {
-            print(panic);
-        }
+    std::panic::set_hook(Box::new(move |panic| match render::terminal::is_json() {
+        _ if brickwork::disk::is_caught() => {}
+        true => tracing::error!("{panic}"),
+        false => print(panic),
     }));
 }
 
@@ -133,7 +155,7 @@ fn survive_limits_of_files() {
     }
 }
 
-fn execute(cli: &Cli) -> Result<Report, Failure> {
+fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
     match &cli.command {
         Command::Compile(command) => commands::compile::run(command),
         Command::Assemble(command) => commands::assemble::run(command),
@@ -141,17 +163,17 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Info(command) => commands::info::run(command),
         Command::Keygen(command) => commands::keygen::run(command, cli.quiet),
         Command::Simulate(command) => commands::simulate::run(command),
-        Command::Run(command) => commands::run::run(command, cli.quiet),
-        Command::Garbler(command) => commands::party::run(Party::Garbler, command, None, cli.quiet),
-        Command::Evaluator(command) => command.run(cli.quiet),
-        Command::Preprocess(command) => commands::preprocess::run(command, cli.quiet),
+        Command::Run(command) => commands::run::run(command, cli.quiet, trail),
+        Command::Garbler(command) => commands::party::run(Party::Garbler, command, None, (cli.quiet, trail)),
+        Command::Evaluator(command) => command.run(cli.quiet, trail),
+        Command::Preprocess(command) => commands::preprocess::run(command, cli.quiet, trail),
         Command::Maker(command) => commands::maker::run(command, cli.quiet),
-        Command::Session(command) => commands::session::run(command, cli.quiet),
-        Command::Serve(command) => serve::run(command, cli.quiet),
+        Command::Session(command) => commands::session::run(command, cli.quiet, trail),
+        Command::Serve(command) => serve::run(command, cli.quiet, trail),
         Command::Request(command) => serve::request::run(command),
         Command::Cluster(command) => commands::cluster::run(command, cli.quiet),
         Command::Started(process) => process.run(cli.quiet),
-        Command::Stock(command) => commands::stock::run(command),
+        Command::Stock(command) => commands::stock::run(command, trail),
         Command::DemoCheat(command) => Err(commands::demo_cheat::run(command, cli.json)),
         Command::Doctor(command) => commands::doctor::run(command, cli.quiet),
         Command::Plan(command) => commands::plan::run(command, cli.quiet),
@@ -165,18 +187,50 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
     }
 }
 
+/// The log file, if there is one.
+static LOG: OnceLock<Mutex<Appended>> = OnceLock::new();
+
+/// Returns the log file, if there is one.
+fn log_file() -> Option<MutexGuard<'static, Appended>> {
+    LOG.get().map(|log| log.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Opens the log file again, because another program may have renamed it.
+///
+/// # Errors
+/// If this process cannot append to the file. Then the old file stays in use.
+fn reopen_log() -> Result<(), Failure> {
+    log_file().map_or(Ok(()), |mut log| log.reopen())
+}
+
+/// Writes to the log file.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        log_file().map_or(Ok(line.len()), |mut log| log.write(line))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Starts the log: warnings, for example about refused connections, go to stderr. If there is a log file, it
 /// gets the warnings and the other events of a listener. Each line has its time; only terminals get colours.
-fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), Failure> {
+fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat, rotation: Rotation) -> Result<(), Failure> {
     render::terminal::be_quiet(quiet);
+    if format == LogFormat::Json {
+        render::terminal::write_json();
+    }
     let level = if quiet { Level::ERROR } else { Level::WARN };
     let stderr = std::io::stderr.with_max_level(level);
     let (lowest, colours, writer) = match file {
         None => (level, std::io::stderr().is_terminal(), BoxMakeWriter::new(stderr)),
         Some(path) => {
-            let opened = brickwork::private::options().create(true).append(true).open(path);
-            let file = Arc::new(opened.map_err(|e| Failure::cannot_write(path, &e))?);
-            (Level::INFO, false, BoxMakeWriter::new(stderr.and(file)))
+            let file = Mutex::new(Appended::open(path, rotation)?);
+            let _ = LOG.set(file);
+            (Level::INFO, false, BoxMakeWriter::new(stderr.and(|| Log)))
         }
     };
     // A warning that cannot be written must not cause a panic.
@@ -194,7 +248,8 @@ fn fail(failure: Failure, json: bool) -> ExitCode {
     if json {
         let _ = print(&failure.json());
     } else {
-        let _ = write!(std::io::stderr(), "{}", failure.human());
+        let code = failure.kind().exit_code();
+        render::terminal::fail(&failure.human(), (failure.message(), failure.hint()), code);
     }
     failure.exit_code()
 }

@@ -1,5 +1,6 @@
 //! The syntax tree. It represents the text, and not its meaning.
 
+use crate::natural::Natural;
 use crate::source::SourceSpan;
 use brickwork_circuit::Rule;
 use std::rc::Rc;
@@ -115,8 +116,13 @@ impl Expr {
         use ExprKind::*;
         let below = match &kind {
             Ident(_) | Number(_) | Macro(_) | Broken => 0,
-            Literal { width: a, .. } | Unary(_, a) | Step { operand: a, .. } | Field(a, _) => a.height,
-            Binary(_, a, b) | Assign(a, b) | Index(a, b) | Bit(a, b) => a.height.max(b.height),
+            Literal { width: a, .. }
+            | Unary(_, a)
+            | Step { operand: a, .. }
+            | Field(a, _)
+            | Convert(_, a) => a.height,
+            Binary(_, a, b) | Assign(_, a, b) | Index(a, b) | Bit(a, b) => a.height.max(b.height),
+            Choice(parts) => parts.iter().fold(0, |h, part| h.max(part.height)),
             Slice(a, b, c) => a.height.max(b.height).max(c.height),
             Call(f, args) => args.iter().fold(f.height, |h, a| h.max(a.height)),
         };
@@ -130,11 +136,11 @@ pub enum ExprKind {
     /// A name.
     Ident(Rc<str>),
     /// A literal without a width.
-    Number(u64),
+    Number(Natural),
     /// A literal with a width: `5#8` (signed) or `5##8`.
     Literal {
         /// The number.
-        value: u64,
+        value: Natural,
         /// True for a signed literal.
         signed: bool,
         /// The width: a number or a name.
@@ -153,8 +159,12 @@ pub enum ExprKind {
         /// The changed variable.
         operand: Box<Expr>,
     },
-    /// The left side and the right side of an assignment.
-    Assign(Box<Expr>, Box<Expr>),
+    /// `a = b`, or with an operator `a += b`.
+    Assign(Option<BinaryOp>, Box<Expr>, Box<Expr>),
+    /// `condition ? then : otherwise`
+    Choice(Box<[Expr; 3]>),
+    /// `uint_t 16(x)`. With the name of a type, it is a [`ExprKind::Call`].
+    Convert(TypeName, Box<Expr>),
     /// `a[i]`
     Index(Box<Expr>, Box<Expr>),
     /// `f(x, …)`

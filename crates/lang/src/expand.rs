@@ -378,7 +378,7 @@ impl Expander<'_> {
             | ExprKind::Unary(_, a)
             | ExprKind::Step { operand: a, .. } => self.walk(a, size),
             ExprKind::Binary(_, a, b)
-            | ExprKind::Assign(a, b)
+            | ExprKind::Assign(_, a, b)
             | ExprKind::Index(a, b)
             | ExprKind::Bit(a, b) => {
                 self.walk(a, size);
@@ -388,6 +388,11 @@ impl Expander<'_> {
                 self.walk(a, size);
                 self.walk(b, size);
                 self.walk(c, size);
+            }
+            ExprKind::Choice(parts) => parts.iter_mut().for_each(|part| self.walk(part, size)),
+            ExprKind::Convert(ty, value) => {
+                self.type_of(ty);
+                self.walk(value, size);
             }
             ExprKind::Call(f, args) => {
                 self.walk(f, size);

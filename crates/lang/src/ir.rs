@@ -5,6 +5,7 @@ use std::rc::Rc;
 use brickwork_circuit::Rule;
 
 use crate::ast::{BinaryOp, FunctionPragma};
+use crate::natural::Natural;
 use crate::source::SourceSpan;
 use crate::types::{ExprType, Types};
 
@@ -25,7 +26,7 @@ pub enum ExKind {
     /// A literal of this many bits.
     Const {
         /// The value.
-        value: u64,
+        value: Natural,
         /// The number of bits.
         width: u32,
     },
@@ -62,6 +63,10 @@ pub enum ExKind {
         /// The operands.
         operands: Box<(Ex, Ex)>,
     },
+    /// The second value if the condition, which is first, holds, and otherwise the third.
+    Choice(Box<[Ex; 3]>),
+    /// A number, brought to the width of this expression's type.
+    Convert(Box<Ex>),
     /// Two's complement at the operand's own width.
     Neg(Box<Ex>),
     /// All bits inverted.

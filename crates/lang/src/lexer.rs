@@ -1,6 +1,7 @@
 //! Splits bytes into tokens, each as long as possible.
 
 use crate::diagnostic::{Diagnostic, Sink};
+use crate::natural::{MAX_BITS, Natural};
 use crate::source::SourceSpan;
 use std::rc::Rc;
 
@@ -9,8 +10,8 @@ use std::rc::Rc;
 pub enum Tok {
     /// A name.
     Ident(Rc<str>),
-    /// A decimal number.
-    Number(u64),
+    /// A number.
+    Number(Natural),
     /// The text between quotes.
     Str(Rc<str>),
     /// A keyword, directive or symbol.
@@ -51,10 +52,10 @@ const KEYWORDS: [&str; 9] =
     ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
 const DIRECTIVES: [&str; 5] = ["#define", "#include", "#input", "#output", "#parties"];
 /// All symbols. Longer ones come first, so the first one that fits is the longest.
-const SYMBOLS: [&str; 42] = [
-    "<<>", ">>>", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=", "==", "!=", "+{", "}+", "&&",
-    "||", "#", "+", "-", "*", "/", "%", "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}",
-    ",", ";", ":", ".",
+const SYMBOLS: [&str; 55] = [
+    "<<>=", ">>>=", "<<>", ">>>", "<<=", ">>=", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=",
+    "==", "!=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+{", "}+", "&&", "||", "#", "+", "-", "*",
+    "/", "%", "<", ">", "=", "&", "|", "^", "!", "~", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".", "?",
 ];
 
 /// Explains how to write a decimal fraction: as a fixed-point number with half of its bits after the point.
@@ -83,6 +84,12 @@ fn preface(text: &str) -> usize {
             })
     };
     mark + text[mark..].split_inclusive('\n').take_while(is_comment).map(str::len).sum::<usize>()
+}
+
+/// Returns the longest directive or symbol at the start of the text. In `x{0:4}+=1`, the `}` stands alone.
+fn symbol_at(text: &str) -> Option<&'static str> {
+    let fits = |symbol: &&str| text.starts_with(*symbol) && !(*symbol == "}+" && text.starts_with("}+="));
+    DIRECTIVES.iter().chain(&SYMBOLS).copied().find(fits)
 }
 
 /// Splits a file into tokens. A character that cannot begin a token is reported and skipped.
@@ -134,36 +141,44 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
             out.tokens.push(Token { tok, span: span(start, at) });
         } else if byte.is_ascii_digit() {
             at = run(at, |b| b.is_ascii_digit());
-            let value = text[start..at].trim_start_matches('0');
-            let value =
-                if value.is_empty() { Some(0) } else { value.parse::<u64>().ok().filter(|v| *v < 1 << 63) };
+            let (mut digits, mut base) = (&bytes[start..at], 10);
+            // A name directly after a number is a token of its own, unless the number is in another base.
+            if digits == b"0" && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O')) {
+                base = if bytes[at] == b'x' { 16 } else { 2 };
+                let end = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
+                digits = &bytes[at + 1..end];
+                let right = |digit: &u8| (*digit as char).is_digit(base);
+                if !matches!(bytes[at], b'x' | b'b') || digits.is_empty() || !digits.iter().all(right) {
+                    let text = &text[start..end];
+                    sink.push(
+                        Diagnostic::error(
+                            "syntax::number",
+                            span(start, end),
+                            format!("`{text}` is no number"),
+                        )
+                        .hint("numbers are decimal, hexadecimal as `0x1f`, or binary as `0b101`"),
+                    );
+                    digits = b"0";
+                }
+                at = end;
+            }
+            let value = Natural::parse(digits, base);
             if value.is_none() {
                 sink.push(
                     Diagnostic::error("syntax::number", span(start, at), "this number is too large")
-                        .label("literals must be below 2^63")
+                        .label(format!("literals have at most {MAX_BITS} bits"))
                         .hint("build wider constants from slices: `x{0:32} = …; x{32:32} = …;`"),
                 );
             }
-            // A name directly after a number is a token of its own. But here a hexadecimal, octal or binary
-            // number is meant.
-            if &bytes[start..at] == b"0"
-                && matches!(bytes.get(at), Some(b'x' | b'X' | b'b' | b'B' | b'o' | b'O'))
+            if base == 10 && bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
             {
-                let end = run(at, |b| b.is_ascii_alphanumeric() || b == b'_');
-                sink.push(
-                    Diagnostic::error("syntax::number", span(start, end), "numbers are decimal")
-                        .hint("write hexadecimal, octal and binary numbers in decimal"),
-                );
-                at = end;
-            }
-            if bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) {
                 at = run(at + 1, |b| b.is_ascii_digit());
                 sink.push(
                     Diagnostic::error("syntax::fraction", span(start, at), "all numbers are whole numbers")
                         .hint(fixed_point(&text[start..at])),
                 );
             }
-            out.tokens.push(Token { tok: Tok::Number(value.unwrap_or(0)), span: span(start, at) });
+            out.tokens.push(Token { tok: Tok::Number(value.unwrap_or_default()), span: span(start, at) });
         } else if byte == b'"' {
             let end = bytes[at + 1..]
                 .iter()
@@ -197,14 +212,13 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                 );
                 out.tokens.push(Token { tok: Tok::Str("".into()), span: span(start, end) });
             }
-        } else if let Some(symbol) = DIRECTIVES.iter().chain(&SYMBOLS).find(|s| text[at..].starts_with(**s)) {
+        } else if let Some(symbol) = symbol_at(&text[at..]) {
             at += symbol.len();
             out.tokens.push(Token { tok: Tok::Sym(symbol), span: span(start, at) });
         } else {
             let c = text[at..].chars().next().unwrap_or('?');
             at += c.len_utf8();
             let hint = match c {
-                '?' => "there is no `? :`; write `if (c) x = a; else x = b;`",
                 '\'' => "there are no characters; write their numbers, such as 65",
                 c if !c.is_ascii() => {
                     "outside of comments a program is plain ASCII; type this by hand if it was copied from a \

@@ -31,6 +31,7 @@ mod graph;
 mod ir;
 pub mod lexer;
 mod multiples;
+pub mod natural;
 mod options;
 pub mod parser;
 mod source;

@@ -158,8 +158,11 @@ impl Parser<'_> {
     }
 
     fn number(&mut self, what: &str, form: &str) -> Parsed<(u64, SourceSpan)> {
-        match *self.peek() {
-            Tok::Number(value) => Ok((value, self.bump().span)),
+        match self.peek() {
+            Tok::Number(value) => {
+                let value = value.small().and_then(|value| value.try_into().ok()).unwrap_or(u64::MAX);
+                Ok((value, self.bump().span))
+            }
             _ => self.unexpected(what, form),
         }
     }
@@ -241,6 +244,14 @@ impl Parser<'_> {
             "#define" => {
                 self.bump();
                 let name = self.ident("a name to define", "write `#define NAME 8`")?;
+                if self.is("(") && self.span().start == name.span.end {
+                    let hint = format!(
+                        "write a function, which takes values of any type: `function T {}<T>(T a) {{ return \
+                         …; }}`",
+                        name.name
+                    );
+                    self.refuse("syntax::define", name.span, "a `#define` takes no arguments".into(), hint)?;
+                }
                 Ok(Item::Define(name, self.expr()?))
             }
             "#include" => {

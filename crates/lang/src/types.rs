@@ -156,6 +156,13 @@ impl Types {
         }
     }
 
+    /// Returns an integer type as sources write it.
+    pub fn name(&self, int: &IntType) -> String {
+        let kind = if int.signed { "int_t" } else { "uint_t" };
+        int.typedef
+            .map_or_else(|| format!("{kind} {}", int.width), |n| self.int_names[n as usize].to_string())
+    }
+
     /// Returns the type as messages show it.
     pub fn show(&self, ty: &ExprType) -> String {
         match ty {
@@ -163,10 +170,10 @@ impl Types {
             ExprType::Untyped => "an untyped constant".into(),
             ExprType::Void => "`void`".into(),
             ExprType::Int(int) => {
-                let kind = if int.signed { "int_t" } else { "uint_t" };
+                let plain = self.name(&IntType { typedef: None, ..*int });
                 match int.typedef {
-                    Some(n) => format!("`{}` ({kind} {})", self.int_names[n as usize], int.width),
-                    None => format!("`{kind} {}`", int.width),
+                    Some(_) => format!("`{}` ({plain})", self.name(int)),
+                    None => format!("`{plain}`"),
                 }
             }
             ExprType::Struct(s) => format!("struct `{}`", self.structs[*s as usize].name),

@@ -93,7 +93,7 @@ fn at_top(code: &str, items: &str) {
 fn syntax() {
     in_main("syntax", "output1 = x «&&» y;");
     in_main("syntax", "output1 = x «||» y;");
-    in_main("syntax", "output1 +«=» 1;");
+    in_main("syntax", "output1 + «+=» 1;");
     in_main("syntax", "output1 = x -- «1»;");
     in_main("syntax", "output1 = x{0:4}«{»1};");
     in_main("syntax", "x{1}+«+»;");
@@ -110,8 +110,22 @@ fn syntax() {
     at_top("syntax::typedef", "«struct_t Q» { u8 a; };");
     at_top("syntax::typedef", "«uint_t» 9 u9;");
     at_top("syntax::function", "«int twice»(int a) { return a + a; }");
-    in_main("syntax::number", "output1 = «0x1f»;");
-    in_main("syntax::number", "output1 = «9223372036854775808»;");
+    in_main("syntax::number", "output1 = «0x»;");
+    in_main("syntax::number", "output1 = «0b12»;");
+    in_main("syntax::number", "output1 = «0X1f»;");
+    in_main("syntax::number", &format!("output1 = «0x1{}»;", "0".repeat(1 << 14)));
+    in_main("syntax", "output1 = x < y ? x«;»");
+    in_main("syntax", "x **«=» y;");
+    in_main("width::overflow", "output1 = x{0:«9223372036854775808»};");
+    in_main("assign::twice", "u8 a[2]; «a[x++]» += 1;");
+    in_main("assign::twice", "«++x» += 1;");
+    in_main("assign::target", "«x + y» -= 1;");
+    in_main("operator::mismatch", "output1 = «1##1 ? x : 3##4»;");
+    in_main("condition::type", "output1 = «x» ? x : y;");
+    in_main("convert::type", "u8 a[2]; output1 = «u8(a)»;");
+    in_main("convert::type", "output1 = uint_t 8(«P(x)»);");
+    in_main("call::count", "output1 = «u8(x, y)»;");
+    at_top("syntax::define", "#define «twice»(a) a + a");
     in_main("syntax::character", "output1 = x «@» y;");
     in_main("syntax::comment", "output1 = x; } «/*» no end");
     at_top("syntax", "typedef uint_t 4 z«;»");
@@ -131,7 +145,10 @@ fn hints_of_the_parser() {
         ("output1 = ;", "write a value here"),
         ("output1 = x", "put `;` at the end"),
         ("output1 = x && y;", "there is no `&&`"),
-        ("x += 1;", "there are no assignments like `+=`"),
+        ("x **= y;", "these operators change the width"),
+        ("u4 z = x;", "nothing is converted by itself; `u4(…)` takes the lowest bits"),
+        ("u4 z; x = z;", "nothing is converted by itself; `u8(…)` widens the value"),
+        ("u4 z; x = x + z;", "nothing is converted by itself; `u8(…)` widens the narrow side"),
         ("output1 = x -- 1;", "`++` and `--` read as one token"),
         ("output1 = x#4;", "a width can follow only a literal"),
         ("if (1) ; ; else x = y;", "`else` follows its `if`"),
@@ -171,7 +188,6 @@ fn hints_of_the_parser() {
         ("output1 = fixed_multiply(x, y);", "write `#include \"fixed.wir\"` at the top"),
         ("output1 = nothing(x, y);", "define it, `function TYPE nothing(…)"),
         ("output1 = x; if (x == y) return;", "put what follows into `else { … }`, or into a function"),
-        ("x = y ? 1 : 0;", "there is no `? :`"),
     ] {
         assert!(hint(&main_with(body)).starts_with(start), "{body}: {}", hint(&main_with(body)));
     }
@@ -186,6 +202,10 @@ fn hints_of_the_parser() {
         ("uint_t 9 u9;", "write `typedef uint_t 9 u9`; variables belong into functions"),
         ("u8 twice(u8 a) { return a + a; }", "write `function u8 twice(u8 a) { … }`"),
         ("int main() { }", "write `function void main()`"),
+        (
+            "#define twice(a) a + a",
+            "write a function, which takes values of any type: `function T twice<T>(T a)",
+        ),
         ("# define K 3", "directives are `#define`"),
         ("#define K 3;", "remove it: neither directives"),
         ("}", "remove it: every block is closed already"),
@@ -252,7 +272,6 @@ fn names_in_bodies() {
     in_main("variable::undefined", "{ u8 z; } output1 = «z»;");
     in_main("variable::undefined", "u8 z = «z»;");
     in_main("call::undefined", "output1 = «nothing»(x);");
-    in_main("call::target", "output1 = «u8»(x);");
     at_top("call::count", "function u8 f(u8 a) { return a; } function u8 g() { return «f(1, 2)»; }");
     at_top("call::argument", "function u8 f(u4 a) { return 1; } function u8 g(u8 a) { return f(«a»); }");
     at_top("call::main", "function void f() { «main()»; }");
@@ -556,7 +575,7 @@ fn a_place_has_file_line_column_text_and_hint() {
         ("part.wir", 3, 10, 18)
     );
     assert_eq!(record.text, "  return a + 5##4;");
-    assert!(record.hint.starts_with("bring both to one width"), "{record:?}");
+    assert!(record.hint.starts_with("nothing is converted by itself"), "{record:?}");
     assert!(errors.to_string().starts_with("part.wir:3:10: error:"), "{errors}");
     let shown = errors.render(false);
     assert!(shown.contains("part.wir") && shown.contains("return a + 5##4"), "{shown}");

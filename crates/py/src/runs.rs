@@ -99,7 +99,12 @@ fn both(
     let inputs = reading::bits_of_both(given, program.given(), options.executions(), &options.reading()?)?;
     let stores = options.store();
     let (request, reason) = fastest(&request, program, stores.as_ref())?;
-    let both = Both { program, request: &request, stores: stores.as_ref(), audit: options.audit.as_deref() };
+    let both = Both {
+        program,
+        request: &request,
+        stores: stores.as_ref(),
+        recovery_notes: options.recovery_notes.as_deref(),
+    };
     let ran = both.run(inputs, &shared.control)?;
     let report = merged(&ran[0].report, &ran[1].report, reason);
     Ok(TaskResult {

@@ -71,7 +71,7 @@ pub struct Both<'a> {
     /// The folder with both parties' stores and keys.
     pub stores: Option<&'a StoreRequest>,
     /// The file for the evaluator's note about recovery.
-    pub audit: Option<&'a Path>,
+    pub recovery_notes: Option<&'a Path>,
 }
 
 /// Returns the file with the key of a party, beside the stores of both.
@@ -82,7 +82,7 @@ fn key_file(stores: &StoreRequest, party: Party) -> PathBuf {
 impl<'a> Both<'a> {
     /// Makes a task without stores.
     pub fn of(program: &'a Program, request: &'a RunRequest) -> Self {
-        Both { program, request, stores: None, audit: None }
+        Both { program, request, stores: None, recovery_notes: None }
     }
 
     /// Returns a party's key, and its text. The key is made for this run. But a store belongs to two keys, so
@@ -105,10 +105,18 @@ impl<'a> Both<'a> {
     /// Returns the task of a party.
     pub fn task(&self, party: Party, peer: PublicKey, place: Endpoint) -> PartyTask {
         let protocol = Protocols::from(self.request.parameters.protocol);
-        let audit = self.audit.filter(|_| party == Party::Evaluator).map(Path::to_owned);
-        let request = RunRequest { audited: audit.is_some(), ..self.request.with(protocol) };
+        let recovery_notes = self.recovery_notes.filter(|_| party == Party::Evaluator).map(Path::to_owned);
+        let request = RunRequest { notes_recovery: recovery_notes.is_some(), ..self.request.with(protocol) };
         let store = self.stores.map(|stores| stores.within(role(party)));
-        PartyTask { party, peer: peer.to_bytes(), place: Some(place), keep: false, request, store, audit }
+        PartyTask {
+            party,
+            peer: peer.to_bytes(),
+            place: Some(place),
+            keep: false,
+            request,
+            store,
+            recovery_notes,
+        }
     }
 
     /// Starts the relay that simulates the network to this address, unless the network has no limit. Returns

@@ -6,7 +6,6 @@
 //! [ready](protocols::Ready). The parties compare their [`meeting::Sheet`]s, and the run gives a
 //! [`protocols::Done`].
 
-pub mod audit;
 pub mod both;
 pub mod cuts;
 pub mod link;
@@ -14,6 +13,7 @@ pub mod machine;
 pub mod meeting;
 pub mod planning;
 pub mod protocols;
+pub mod recovery;
 pub mod report;
 pub mod request;
 pub mod run;

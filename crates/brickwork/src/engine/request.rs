@@ -382,9 +382,9 @@ pub struct RunRequest<P = Protocol> {
     pub stored: bool,
     /// The reaction to items that are missing in the store: make them, or refuse the run.
     pub lacking: Lacking,
-    /// True if the evaluator keeps an audit file, where it notes a garbler's cheat that must not show
+    /// True if the evaluator keeps a file where it notes a garbler's cheat that must not show
     /// elsewhere.
-    pub audited: bool,
+    pub notes_recovery: bool,
     /// True if a plan draws the compared choices as a chart.
     pub drawn: bool,
 }
@@ -400,14 +400,15 @@ impl<P> RunRequest<P> {
             line: LinkSpeed::default(),
             stored: false,
             lacking: Lacking::Make,
-            audited: false,
+            notes_recovery: false,
             drawn: false,
         }
     }
 
     /// Returns this request with one protocol.
     pub fn with<Q>(&self, protocol: Q) -> RunRequest<Q> {
-        let RunRequest { parameters, resources, buckets, cut, line, stored, lacking, audited, drawn } = self;
+        let RunRequest { parameters, resources, buckets, cut, line, stored, lacking, notes_recovery, drawn } =
+            self;
         RunRequest {
             parameters: parameters.with(protocol),
             resources: *resources,
@@ -416,7 +417,7 @@ impl<P> RunRequest<P> {
             line: *line,
             stored: *stored,
             lacking: *lacking,
-            audited: *audited,
+            notes_recovery: *notes_recovery,
             drawn: *drawn,
         }
     }

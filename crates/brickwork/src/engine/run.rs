@@ -128,8 +128,8 @@ pub struct PartyRun {
     pub report: Report,
     /// The digest of all executions of the program.
     pub program: [u8; 32],
-    /// True if the evaluator recovered from a cheat. This depends on the evaluator's input, so only the audit
-    /// file may show it.
+    /// True if the evaluator recovered from a cheat. This depends on the evaluator's input, so only the
+    /// notes about recovery may show it.
     pub recovered: bool,
 }
 

@@ -9,7 +9,7 @@ use brickwork_wire::tls::{Identity, Listener, PublicKey};
 use serde::{Deserialize, Serialize};
 
 use super::Observe;
-use super::audit::Audit;
+use super::recovery::Notes;
 use super::request::RunRequest;
 use super::run::{self, PartyRun, Route};
 use super::ways::{Protocols, RunPart};
@@ -33,7 +33,7 @@ pub struct PartyTask {
     /// The store, if the request takes items from one.
     pub store: Option<StoreRequest>,
     /// The file for the evaluator's notes about recovery.
-    pub audit: Option<PathBuf>,
+    pub recovery_notes: Option<PathBuf>,
 }
 
 /// The way to reach the peer.
@@ -75,7 +75,7 @@ impl PartyTask {
         }
         // A mistake in the request is reported before the party listens.
         let _ = request.allowed()?;
-        let audit = self.audit.as_deref().map(Audit::open).transpose()?;
+        let notes = self.recovery_notes.as_deref().map(Notes::open).transpose()?;
         let store = self.store.as_ref().map(StoreRequest::open).transpose()?;
         let peer = PublicKey::from_bytes(self.peer);
         // No key protects a connection of the caller's, unless the caller names the peer.
@@ -99,9 +99,9 @@ impl PartyTask {
             }
         };
         let ran = run::run(&part, store, place, self.keep, input, host.watch)?;
-        if let Some(audit) = audit {
+        if let Some(notes) = notes {
             // The connection is closed: neither this nor how long it takes can be seen from there.
-            audit.note(peer, &ran.program, ran.recovered);
+            notes.note(peer, &ran.program, ran.recovered);
         }
         Ok(ran)
     }

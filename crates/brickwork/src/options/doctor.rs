@@ -21,8 +21,8 @@ impl RunOptions {
         role: Option<Party>,
         input: Option<Zeroizing<String>>,
     ) -> Result<DoctorRequest, Error> {
-        if self.audit.is_some() {
-            return Err(Error::usage("the doctor has no option audit", "leave it out"));
+        if self.recovery_notes.is_some() {
+            return Err(Error::usage("the doctor has no option recovery_notes", "leave it out"));
         }
         if self.listen.is_some() && self.connect.is_some() {
             self.place()?;

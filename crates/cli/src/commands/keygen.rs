@@ -1,12 +1,12 @@
 //! `brickwork keygen`: a key pair for a party, or the key of a store.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use brickwork::keygen;
 
 use crate::render::failure::Failure;
 use crate::render::report::Report;
+use crate::render::terminal::say;
 
 /// Make a key pair: write the private key, print the public one for the peer
 #[derive(clap::Args)]
@@ -30,8 +30,7 @@ pub fn run(arguments: &KeygenFlags, quiet: bool) -> Result<Report, Failure> {
             "The private key is in {}; keep it secret. The public key, for the peer:",
             path.display()
         );
-        // If stderr is closed, this message is lost, and the key is still made.
-        let _ = writeln!(std::io::stderr(), "{words}");
+        say(&format!("{words}\n"));
     }
     Report::of(&made)
 }

@@ -1,6 +1,5 @@
 //! `brickwork maker`: a worker of `brickwork preprocess --workers` on another machine of the same party.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use brickwork::maker::MakerRequest;
@@ -11,6 +10,7 @@ use crate::commands::party::listens;
 use crate::flags::arguments::ResourceFlags;
 use crate::render::failure::Failure;
 use crate::render::report::Report;
+use crate::render::terminal::say;
 
 /// Make a worker's share of `brickwork preprocess --workers` on another machine of the same party, which has
 /// the store; ends after one such command
@@ -44,8 +44,7 @@ pub fn run(arguments: &MakerFlags, quiet: bool) -> Result<Report, Failure> {
     };
     let mut called = || {
         if !quiet {
-            // If stderr is closed, this message is lost, and the maker continues.
-            let _ = writeln!(std::io::stderr(), "the party has connected");
+            say("the party has connected\n");
         }
     };
     Report::of(&request.run(&mut listens(quiet), &mut called)?)

@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::render::appended::Rotation;
 use crate::render::failure::{self, Failure};
 use crate::render::report::Report;
 use crate::serve;
@@ -45,12 +46,12 @@ const VERSION: &str = match brickwork::HAS_HOOKS {
 /// The versions that `--version --json` prints. Two parties whose numbers differ may refuse each other.
 #[derive(Serialize)]
 pub struct Versions {
-    version: &'static str,
+    pub version: &'static str,
     /// The commit from which the command was built, if `BRICKWORK_COMMIT` was set for the compiler.
-    commit: Option<&'static str>,
+    pub commit: Option<&'static str>,
     hooks: bool,
     /// The version of the protocols' messages.
-    protocol: u32,
+    pub protocol: u32,
     transport: u16,
     formats: Formats,
 }
@@ -102,9 +103,17 @@ pub struct Cli<C: Subcommand = Command> {
     /// Also append warnings, and the events of a listener, to this file
     #[arg(long, global = true, display_order = 100, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// The form of log lines, also on stderr: text for people, json for programs
+    /// The form of all lines on stderr and in the log: text for people, json for programs
     #[arg(long, global = true, display_order = 100, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
+    /// Append a line of JSON to this file for each meeting, run, fill, burn, refusal, start and end
+    /// (docs/reference/json.md); no line has an input or an output
+    #[arg(long, global = true, display_order = 100, value_name = "FILE")]
+    pub audit: Option<PathBuf>,
+    /// Begin new files for --log and --audit at this size or age, such as 100MiB, 24h or 100MiB,24h; the old
+    /// file gets the time in its name
+    #[arg(long, global = true, display_order = 100, value_name = "SIZE,AGE")]
+    pub rotate: Option<Rotation>,
     #[command(subcommand)]
     pub command: C,
 }
@@ -120,6 +129,9 @@ impl<C: Subcommand> Cli<C> {
         }
         if self.log_format == LogFormat::Json {
             flags.push("--log-format=json".into());
+        }
+        if let Some(audit) = &self.audit {
+            flags.extend(["--audit".into(), audit.into()]);
         }
         flags
     }

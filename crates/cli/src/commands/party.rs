@@ -8,7 +8,7 @@ use brickwork::engine::request::RunRequest;
 use brickwork::engine::role;
 use brickwork::engine::task::{Host, PartyTask};
 use brickwork::reading;
-use brickwork::wire::tls::Identity;
+use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork::{Error, Program};
 use brickwork_kernels::SecretBlocks;
 use clap::Args;
@@ -20,14 +20,15 @@ use crate::flags::arguments::{
     Address, KeepFlag, LineArguments, ParameterArguments, ProgramArguments, ProtocolFlags, ReadingFlags,
     ResourceFlags, request,
 };
-use crate::flags::audit::AuditArguments;
 use crate::flags::page::RunPageArguments;
+use crate::flags::recovery::RecoveryArguments;
 use crate::flags::store::StoreArguments;
 use crate::render::failure::Failure;
 use crate::render::outcome::of_run;
 use crate::render::progress::watch;
 use crate::render::report::Report;
 use crate::render::terminal::announce;
+use crate::render::trail::{Once, PeerName, Trail, TrailEvent};
 
 #[derive(Args)]
 pub struct PartyFlags {
@@ -69,12 +70,12 @@ pub struct EvaluatorArguments {
     #[command(flatten)]
     party: PartyFlags,
     #[command(flatten)]
-    audit: AuditArguments,
+    recovery: RecoveryArguments,
 }
 
 impl EvaluatorArguments {
-    pub fn run(&self, quiet: bool) -> Result<Report, Failure> {
-        run(Party::Evaluator, &self.party, self.audit.audit.as_deref(), quiet)
+    pub fn run(&self, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
+        run(Party::Evaluator, &self.party, self.recovery.recovery_notes.as_deref(), (quiet, trail))
     }
 }
 
@@ -104,18 +105,24 @@ pub enum ChildLine {
     },
 }
 
-/// Runs one party to its end. `audit` is the file for the evaluator's notes about recovery.
+/// Runs one party to its end. `notes` is the file for the evaluator's notes about recovery.
 pub fn run(
     party: Party,
     arguments: &PartyFlags,
-    audit: Option<&Path>,
-    quiet: bool,
+    notes: Option<&Path>,
+    (quiet, trail): (bool, &Trail),
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     let program = programs::program(&arguments.program)?;
     let (identity, input) = arguments.secrets(party, &program)?;
-    let mut host = Host { listens: &mut listens(quiet), watch: &watch(quiet), line: None, warns: true };
-    let ran = arguments.task(party, audit)?.run(&program, (&identity, &input), &mut host)?;
+    let task = arguments.task(party, notes)?;
+    trail.between(party, PeerName::new(PublicKey::from_bytes(task.peer), &arguments.peer));
+    let once = Once::new(trail);
+    let watch = once.watch(watch(quiet));
+    let mut host = Host { listens: &mut listens(quiet), watch: &watch, line: None, warns: true };
+    let ran = task.run(&program, (&identity, &input), &mut host);
+    once.ended(TrailEvent::run_of(&program), &ran, |ran, event| trail.reported(&ran.report, event));
+    let ran = ran?;
     let executions = arguments.parameters.executions.executions;
     let mut report = of_run((&program, executions), &[(party, &ran.outputs[..])], &ran.report, quiet);
     report.json["role"] = role(party).into();
@@ -135,7 +142,7 @@ pub fn listens(quiet: bool) -> impl FnMut(SocketAddr) -> Result<(), Error> {
 
 impl PartyFlags {
     /// Returns the task of a party with these flags.
-    fn task(&self, party: Party, audit: Option<&Path>) -> Result<PartyTask, Failure> {
+    fn task(&self, party: Party, notes: Option<&Path>) -> Result<PartyTask, Failure> {
         let PartyFlags { parameters, resources, choice, cut, stock, line, address, keep, .. } = self;
         let store = stock.request();
         let request = request(parameters, resources, choice, cut, line.line(), store.as_ref());
@@ -144,9 +151,9 @@ impl PartyFlags {
             peer: files::public_key(&self.peer)?.to_bytes(),
             place: Some(address.endpoint()?),
             keep: keep.keep,
-            request: RunRequest { audited: audit.is_some(), ..request },
+            request: RunRequest { notes_recovery: notes.is_some(), ..request },
             store,
-            audit: audit.map(Path::to_owned),
+            recovery_notes: notes.map(Path::to_owned),
         })
     }
 

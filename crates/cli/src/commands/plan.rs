@@ -1,6 +1,5 @@
 //! `brickwork plan`: the cost of a run, without running it.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use brickwork::Program;
@@ -18,6 +17,7 @@ use crate::flags::page::PageArguments;
 use crate::flags::source::{self, SourceFlags};
 use crate::render::failure::Failure;
 use crate::render::report::Report;
+use crate::render::terminal::say;
 
 /// Predict bytes, time and memory of a run
 #[derive(Args)]
@@ -120,8 +120,7 @@ pub fn run(arguments: &PlanFlags, quiet: bool) -> Result<Report, Failure> {
     program.warnings().into_iter().for_each(source::warn);
     Report::of(&request.plan(&program, &mut |text| {
         if !quiet {
-            // If stderr is closed, the text is lost, and the measurement continues.
-            let _ = writeln!(std::io::stderr(), "{text}");
+            say(&format!("{text}\n"));
         }
     })?)
 }

@@ -22,6 +22,7 @@ use crate::flags::store::{KeyArguments, MaxAge};
 use crate::render::failure::Failure;
 use crate::render::progress::watch;
 use crate::render::report::Report;
+use crate::render::trail::{EventKind, EventOutcome, Once, PeerName, Trail, TrailEvent};
 
 /// Make stock with the peer: garbled components, checked and ready for any program
 #[derive(Args)]
@@ -99,7 +100,8 @@ pub struct PreprocessFlags {
     worker_at: Vec<String>,
 }
 
-pub fn run(arguments: &PreprocessFlags, quiet: bool) -> Result<Report, Failure> {
+/// Makes stock with the peer.
+pub fn run(arguments: &PreprocessFlags, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
     let PreprocessFlags { protocol, no_inputs, no_ots, build, security, cot, workers, .. } = *arguments;
     let cut = arguments.cut.clone();
     let wishes = Wishes { protocol, no_inputs, no_ots, build, cut, security, cot, workers };
@@ -126,7 +128,15 @@ pub fn run(arguments: &PreprocessFlags, quiet: bool) -> Result<Report, Failure> 
         worker_at: arguments.worker_at.clone(),
     };
     let (identity, pem) = files::identity_and_pem(&arguments.identity)?;
-    let mut host = Host { listens: &mut listens(quiet), watch: &watch(quiet), line: None, warns: true };
-    let made = request.run((identity, &pem), &mut host)?;
+    trail.between(request.role, PeerName::new(request.peer, &arguments.peer));
+    trail.speaks(protocol.name());
+    let once = Once::new(trail);
+    let watch = once.watch(watch(quiet));
+    let mut host = Host { listens: &mut listens(quiet), watch: &watch, line: None, warns: true };
+    let made = request.run((identity, &pem), &mut host);
+    once.ended(TrailEvent::new(EventKind::Fill, EventOutcome::Done), &made, |made, event| {
+        event.with_bytes(&made.phases)
+    });
+    let made = made?;
     Ok(Report { human: made.text(quiet), ..Report::of(&made)? })
 }

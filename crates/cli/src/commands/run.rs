@@ -24,12 +24,14 @@ use crate::commands::{child, programs};
 use crate::flags::arguments::{
     CutArguments, LinkArguments, ParameterArguments, ProgramArguments, ProtocolFlags, ResourceFlags, request,
 };
-use crate::flags::audit::AuditArguments;
 use crate::flags::page::RunPageArguments;
+use crate::flags::recovery::RecoveryArguments;
 use crate::flags::store::StoreArguments;
 use crate::render::failure::Failure;
 use crate::render::outcome::of_run;
 use crate::render::report::Report;
+use crate::render::terminal;
+use crate::render::trail::{Once, Trail, TrailEvent};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -51,27 +53,33 @@ pub struct RunFlags {
     #[command(flatten)]
     stock: StoreArguments,
     #[command(flatten)]
-    audit: AuditArguments,
+    recovery: RecoveryArguments,
     #[command(flatten)]
     page: RunPageArguments,
 }
 
-pub fn run(arguments: &RunFlags, quiet: bool) -> Result<Report, Failure> {
+/// Runs both parties.
+pub fn run(arguments: &RunFlags, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Errors in the flags, the program or the inputs are found before any party starts.
     let RunFlags { parameters, resources, choice, cut, .. } = arguments;
     let (line, stores) = (arguments.link.line(), arguments.stock.request());
     let request = request(parameters, resources, choice, cut, line, stores.as_ref());
-    let audit = arguments.audit.audit.as_deref();
-    let request = RunRequest { audited: audit.is_some(), ..request };
+    let recovery_notes = arguments.recovery.recovery_notes.as_deref();
+    let request = RunRequest { notes_recovery: recovery_notes.is_some(), ..request };
     let _ = request.allowed()?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process reads the inputs of both parties.
     let inputs = arguments.values.bits(program.given(), executions)?;
     let (request, reason) = fastest(&request, &program, stores.as_ref())?;
-    let both = Both { program: &program, request: &request, stores: stores.as_ref(), audit };
-    let [garbler, evaluator] = in_processes(&both, &inputs, quiet)?;
+    let both = Both { program: &program, request: &request, stores: stores.as_ref(), recovery_notes };
+    let once = Once::new(trail);
+    let ran = in_processes(&both, &inputs, quiet).map_err(Failure::into_error);
+    once.ended(TrailEvent::run_of(&program), &ran, |[garbler, _], event| {
+        trail.reported(&garbler.report, event)
+    });
+    let [garbler, evaluator] = ran?;
     let outputs = [(Party::Garbler, &garbler.outputs[..]), (Party::Evaluator, &evaluator.outputs[..])];
     let merged = merged(&garbler.report, &evaluator.report, reason);
     let report = of_run((&program, executions), &outputs, &merged, quiet);
@@ -120,6 +128,9 @@ fn command(quiet: bool) -> Result<Command, Failure> {
     })?;
     let mut command = Command::new(program);
     command.args(["--json", child::COMMAND]);
+    if terminal::is_json() {
+        command.arg("--log-format=json");
+    }
     if quiet {
         command.arg("--quiet");
     }

@@ -15,6 +15,7 @@ use crate::flags::arguments::Map;
 use crate::flags::store::KeyArguments;
 use crate::render::failure::Failure;
 use crate::render::report::Report;
+use crate::render::trail::{EventKind, EventOutcome, Trail, TrailEvent};
 
 /// List, check and repair a store
 #[derive(Args)]
@@ -121,7 +122,8 @@ struct ExportReport {
     output: Option<PathBuf>,
 }
 
-pub fn run(arguments: &StockFlags) -> Result<Report, Failure> {
+/// Runs a subcommand.
+pub fn run(arguments: &StockFlags, trail: &Trail) -> Result<Report, Failure> {
     match &arguments.command {
         Command::Ls(Ls { place, programs, map }) => {
             let load =
@@ -131,10 +133,21 @@ pub fn run(arguments: &StockFlags) -> Result<Report, Failure> {
         }
         Command::Verify(Verify { place, repair }) => Report::of(&Verified::read(&place.request(), *repair)?),
         Command::Burn(Burn { place, epoch, .. }) => {
-            Report::of(&BurnedEpochs::burn(&place.request(), epoch.as_deref())?)
+            let burned = BurnedEpochs::burn(&place.request(), epoch.as_deref())?;
+            for epoch in &burned.burned {
+                let (epoch, reason) = (Some(epoch.clone()), Some("burned by its user".into()));
+                trail.note(TrailEvent {
+                    epoch,
+                    reason,
+                    ..TrailEvent::new(EventKind::Burn, EventOutcome::Done)
+                });
+            }
+            Report::of(&burned)
         }
         Command::Forgive(Forgive { place, peer, .. }) => {
-            Report::of(&ForgivenAttempts::forgive(&place.request(), *peer)?)
+            let forgiven = ForgivenAttempts::forgive(&place.request(), *peer)?;
+            trail.note(TrailEvent::new(EventKind::Forgiveness, EventOutcome::Done));
+            Report::of(&forgiven)
         }
         Command::ExportReport(ExportReport { place, output }) => {
             let Report { json, .. } = Report::of(&StoreContents::report(&place.request())?)?;

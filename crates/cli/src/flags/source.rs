@@ -1,7 +1,7 @@
 //! Sources of the language: compiler options, and warnings on stderr.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use brickwork::SourceOptions;
 use brickwork::cut::Cut;
@@ -75,13 +75,12 @@ impl SourceFlags {
 
 /// Formats diagnostics for stderr.
 fn render(diagnostics: &Diagnostics) -> String {
-    diagnostics.render(io::stderr().is_terminal())
+    diagnostics.render(io::stderr().is_terminal() && !terminal::is_json())
 }
 
 /// Prints the warnings on stderr, except with `--quiet`.
 pub fn warn(warnings: &Diagnostics) {
     if !terminal::is_quiet() && !warnings.is_empty() {
-        // If stderr is closed, the text is lost.
-        let _ = io::stderr().write_all(render(warnings).as_bytes());
+        terminal::warn(&render(warnings));
     }
 }

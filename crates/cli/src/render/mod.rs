@@ -1,7 +1,9 @@
 //! Results, errors and progress in text and JSON.
 
+pub mod appended;
 pub mod failure;
 pub mod outcome;
 pub mod progress;
 pub mod report;
 pub mod terminal;
+pub mod trail;

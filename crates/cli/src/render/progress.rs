@@ -6,6 +6,8 @@ use brickwork::control::Furthest;
 use brickwork::protocol::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::render::terminal;
+
 /// Returns a function that makes bars, which are hidden with `--quiet`.
 pub fn watch(quiet: bool) -> impl Fn(&'static [&'static str]) -> Box<dyn Observer> {
     move |phases| Box::new(Bar::new(phases, quiet))
@@ -18,9 +20,14 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Makes a bar for a protocol with these phases, hidden with `--quiet` or if stderr is no terminal.
+    /// Makes a bar for a protocol with these phases, hidden with `--quiet`, or if stderr is no
+    /// terminal or gets JSON.
     pub fn new(phases: &'static [&'static str], quiet: bool) -> Self {
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let target = if quiet || terminal::is_json() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
         let bar = ProgressBar::with_draw_target(None, target);
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(200));

@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brickwork::{Error, system};
+use serde::Serialize;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 /// True if warnings are not printed on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -19,12 +22,75 @@ pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
 
+/// True if each line on stderr is a JSON object.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether each line on stderr is a JSON object.
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// Makes each line on stderr a JSON object (`--log-format json`).
+pub fn write_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// A line on stderr with `--log-format json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    timestamp: String,
+    level: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u8>,
+}
+
+/// Returns the time in UTC, in the form of the log.
+pub fn now() -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut text));
+    text
+}
+
+/// Prints a text on stderr, as it is or as a line of JSON. If stderr is closed, the text is lost.
+fn write(text: &str, level: &'static str, hint: Option<&str>, code: Option<u8>) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = match is_json() {
+        false => stderr.write_all(text.as_bytes()),
+        true => {
+            let line = Line { timestamp: now(), level, message: text.trim_end(), hint, code };
+            let line = serde_json::to_string(&line).unwrap_or_default();
+            writeln!(stderr, "{line}")
+        }
+    };
+}
+
+/// Prints a message for the user on stderr.
+pub fn say(text: &str) {
+    write(text, "INFO", None, None);
+}
+
+/// Prints a warning of a compiler on stderr.
+pub fn warn(text: &str) {
+    write(text, "WARN", None, None);
+}
+
+/// Prints an error on stderr: the text for people, or its parts as a line of JSON.
+pub fn fail(human: &str, (message, hint): (&str, &str), code: u8) {
+    match is_json() {
+        true => write(message, "ERROR", Some(hint), Some(code)),
+        false => write(human, "ERROR", None, None),
+    }
+}
+
 /// Prints on stderr the address of a listener; with port 0 only the listener knows it.
 pub fn announce(address: SocketAddr, quiet: bool) {
     tracing::info!("waiting for the peer at {address}");
     if !quiet {
-        // If stderr is closed, the text is lost.
-        let _ = writeln!(std::io::stderr(), "waiting for the peer at {address}");
+        say(&format!("waiting for the peer at {address}\n"));
     }
 }
 

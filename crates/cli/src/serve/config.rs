@@ -14,10 +14,10 @@ use brickwork_kernels::{Erasing, SecretBlocks};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::trail::NamedProgram;
 use crate::commands::{files, programs};
 use crate::render::failure::Failure;
 use crate::render::report::{bytes, hex, plural};
+use crate::render::trail::NamedProgram;
 use brickwork::resources;
 
 /// The content of the configuration file.

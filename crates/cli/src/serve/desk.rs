@@ -23,10 +23,9 @@ use super::budget::{BudgetBook, BudgetSpent, HOUR, now};
 use super::config::{Allowed, Config};
 use super::figures::Figures;
 use super::results::{FoundRun, Results, Which};
-use super::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent};
 use crate::commands::files;
 use crate::render::failure::Failure;
-use crate::render::report::hex;
+use crate::render::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent, burned};
 
 /// The reason why a party does not run a requested program, or does not run it yet. Parties send each other
 /// only these reasons, and no text that a user would see.
@@ -280,15 +279,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Returns the burned epochs of a store, each with the reason.
-fn burned(store: &Store) -> Result<Vec<(EpochId, String)>, brickwork::ProtocolError> {
-    let mut burned = Vec::new();
-    for (id, _) in store.epochs()? {
-        burned.extend(store.state(&id)?.burned().map(|why| (id, why.to_owned())));
-    }
-    Ok(burned)
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change under this lock is complete even if the thread panicked later.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -429,14 +419,7 @@ impl Desk {
             Err(why) => return tracing::debug!("the audit trail lacks the burned epochs: {why}"),
         };
         let mut known = lock(&self.burned);
-        for (id, why) in now.into_iter().filter(|(id, _)| known.insert(*id)) {
-            let (epoch, reason) = (Some(hex(&id)), Some(why));
-            self.trail.note(TrailEvent {
-                epoch,
-                reason,
-                ..TrailEvent::new(EventKind::Burn, EventOutcome::Done)
-            });
-        }
+        self.trail.burned(now.into_iter().filter(|(id, _)| known.insert(*id)));
     }
 
     /// Writes a refused run into the audit trail.
@@ -901,13 +884,12 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::appended::Rotation;
     use crate::serve::config::RequestLimits;
-    use crate::serve::trail::{Common, PeerName};
     use brickwork::Security;
     use brickwork::circuit::library;
     use brickwork::disk::StoreKey;
     use brickwork::protocol::TABLE_MEMORY;
-    use brickwork::wire::tls::PublicKey;
     use zeroize::Zeroizing;
 
     fn desk(folder: &std::path::Path, input: Option<SecretBlocks<bool>>) -> Desk {
@@ -940,10 +922,8 @@ mod tests {
         };
         let book = BudgetBook::open(&store).expect("a book");
         let results = Results::open(&store).expect("results");
-        let key = PublicKey::from_bytes([2; 32]);
-        let peer = PeerName { key, name: None };
-        let common = Common { version: "1", process: 1, role: "garbler", peer, protocol: "duplo" };
-        let trail = Trail::open(Some(folder.join("audit")), common).unwrap_or_else(|_| panic!("a trail"));
+        let trail = Trail::open(&folder.join("audit"), Rotation::default(), "serve");
+        let trail = trail.unwrap_or_else(|_| panic!("a trail"));
         Desk::new(Party::Garbler, store, terms, config, book, results, trail).expect("a desk")
     }
 

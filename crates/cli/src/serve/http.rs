@@ -33,7 +33,7 @@ use super::desk::{Desk, DeskAnswer, RequestRefusal, Why};
 use super::lines::MAX_ID;
 use super::page;
 use super::rate::RateLimit;
-use super::trail::Asker;
+use crate::render::trail::Asker;
 
 /// The time in which a client must send its headers, and again its body.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -32,8 +32,8 @@ use super::config::{Allowed, PeerRoute};
 use super::desk::{AGAIN, Desk, DeskAnswer, RequestRefusal, Running, Why};
 use super::rate::RateLimit;
 use super::results::Which;
-use super::trail::{Asker, EventKind, EventOutcome, TrailEvent};
 use crate::render::report::hex;
+use crate::render::trail::{Asker, EventKind, EventOutcome, Reached, TrailEvent};
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
@@ -171,6 +171,8 @@ struct Link {
     made: AtomicBool,
     /// True if a step was begun and not completed.
     given_up: AtomicBool,
+    /// The phases that the lines `work` and `fill` have reached.
+    reached: [Reached; 2],
 }
 
 impl Link {
@@ -399,8 +401,10 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     };
     // The lines compare their stores one after the other, in the same order at both parties, because only one
     // at a time can do so.
-    let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
-    let (work, fill) = (open(work)?, open(fill)?);
+    let open = |channel, reached: &Reached| {
+        Stocked::open(desk.party, channel, &desk.store, &desk.terms, reached.clone())
+    };
+    let (work, fill) = (open(work, &link.reached[0])?, open(fill, &link.reached[1])?);
     desk.figures.connected(true);
     desk.trail.note(TrailEvent::new(EventKind::Meeting, EventOutcome::Begun));
     desk.note_burned();
@@ -522,7 +526,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         desk.refuse(which, &why.into());
         return Err(Error::Resource("the store could not record the run in the budget".into()));
     }
-    run(desk, &running, line, which, allowed, input)
+    run(desk, link, &running, line, which, allowed, input)
 }
 
 fn confused() -> Error {
@@ -532,6 +536,7 @@ fn confused() -> Error {
 /// Runs an agreed program.
 fn run(
     desk: &Desk,
+    link: &Link,
     running: &Running<'_>,
     line: Stocked,
     which: &Which,
@@ -547,10 +552,11 @@ fn run(
         ..TrailEvent::new(EventKind::Run, outcome)
     };
     match running.stop.enter(|| line.run(&allowed.program, input, Lacking::Refuse)) {
-        Ok((FromStock { outputs, .. }, line)) => {
+        Ok((FromStock { outputs, promise, .. }, line)) => {
             let (took, bytes) = (begun.elapsed(), line.bytes() - before);
             desk.figures.ran(&allowed.name, took, bytes);
-            desk.trail.note(TrailEvent { bytes: Some(bytes), ..event(EventOutcome::Done) });
+            let bound_log2 = Some(promise.bound_log2);
+            desk.trail.note(TrailEvent { bytes: Some(bytes), bound_log2, ..event(EventOutcome::Done) });
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: DeskAnswer = Ok(outputs);
@@ -566,7 +572,8 @@ fn run(
                 true => "the run took longer than the configuration allows".into(),
                 false => format!("the run failed: {why}"),
             };
-            desk.trail.note(TrailEvent { reason: Some(text.clone()), ..event(EventOutcome::Failed) });
+            let (reason, phase) = (Some(text.clone()), link.reached[0].take());
+            desk.trail.note(TrailEvent { reason, phase, ..event(EventOutcome::Failed) });
             let refusal = RequestRefusal::new(502, text, "see the log and the status page of the service");
             desk.ended(which, allowed, input, running.asked, Err(refusal));
             Err(why)
@@ -582,7 +589,7 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         line = match link.next(desk, line.channel())? {
             Say::Idle => line,
             Say::Renew => link.broken.enter(|| line.renew())?,
-            Say::Run { digest, id, theirs } => answer(desk, line, &parse_which(&digest, id)?, theirs)?,
+            Say::Run { digest, id, theirs } => answer(desk, link, line, &parse_which(&digest, id)?, theirs)?,
             _ => return Err(confused()),
         };
     }
@@ -590,7 +597,13 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 }
 
 /// Answers whether the garbler's proposed run is accepted, and runs it.
-fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result<Stocked, Error> {
+fn answer(
+    desk: &Desk,
+    link: &Link,
+    mut line: Stocked,
+    which: &Which,
+    theirs: bool,
+) -> Result<Stocked, Error> {
     let config = desk.config();
     let allowed = config.programs.get(&which.digest);
     let refused = |mut line: Stocked, why: Why| {
@@ -613,7 +626,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
         return refused(line, why);
     }
     send(line.channel(), &Hear::Yes)?;
-    run(desk, &running, line, which, allowed, input)
+    run(desk, link, &running, line, which, allowed, input)
 }
 
 /// Returns the items for this many executions of a program, as a step for each component.
@@ -738,6 +751,7 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
         bytes,
         milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
         reason: made.as_ref().err().map(ToString::to_string),
+        phase: made.as_ref().err().and_then(|_| link.reached[1].take()),
         ..TrailEvent::new(
             EventKind::Fill,
             if made.is_ok() { EventOutcome::Done } else { EventOutcome::Failed },

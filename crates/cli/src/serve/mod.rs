@@ -11,9 +11,7 @@ mod page;
 mod rate;
 pub mod request;
 mod results;
-mod trail;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,11 +24,12 @@ use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::trail::{Common, EventKind, EventOutcome, PeerName, Trail, TrailEvent};
 use crate::commands::files;
 use crate::flags::store::{KeyArguments, MaxAge};
 use crate::render::failure::Failure;
 use crate::render::report::Report;
+use crate::render::terminal::say;
+use crate::render::trail::{PeerName, Trail};
 use budget::BudgetBook;
 use desk::Desk;
 use lines::PeerRoutes;
@@ -51,10 +50,6 @@ pub struct ServeFlags {
     key: KeyArguments,
     #[command(flatten)]
     max_age: MaxAge,
-    /// Append a line of JSON to this file for all that the service does and refuses; SIGHUP opens it anew
-    /// (docs/reference/json.md)
-    #[arg(long, value_name = "FILE")]
-    audit: Option<PathBuf>,
 }
 
 /// The interval at which expired requests are refused.
@@ -75,7 +70,8 @@ fn clock_is_set() -> Result<(), Failure> {
     }
 }
 
-pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
+/// Runs a service until a signal or a peer that cheats ends it.
+pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
     clock_is_set()?;
     let (fixed, config) = config::read(&arguments.config)?;
     let peer = files::public_key(&fixed.peer)?;
@@ -92,18 +88,12 @@ pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
         identities: keys.map(PublicKey::to_bytes),
         post_quantum: false,
     };
-    let common = Common {
-        version: env!("CARGO_PKG_VERSION"),
-        process: std::process::id(),
-        role: files::role(fixed.party),
-        peer: PeerName { key: peer, name: fixed.peer.strip_prefix('@').and_then(file_name) },
-        protocol: "duplo",
-    };
-    let trail = Trail::open(arguments.audit.clone(), common)?;
+    trail.between(fixed.party, PeerName::new(peer, &fixed.peer));
+    trail.speaks("duplo");
     let store =
         StoreRequest { max_age: arguments.max_age.max_age, ..arguments.key.of(&arguments.store) }.open()?;
     let (book, results) = (BudgetBook::open(&store)?, Results::open(&store)?);
-    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results, trail)?);
+    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book, results, trail.clone())?);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| {
@@ -164,7 +154,6 @@ pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
             )
         })?;
     }
-    desk.trail.note(TrailEvent::new(EventKind::Process, EventOutcome::Begun));
 
     let why = runtime.block_on(async {
         tokio::spawn(http::serve(desk.clone(), socket));
@@ -197,14 +186,8 @@ pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
     });
     runtime.shutdown_background();
     match why {
-        Some(failure) => {
-            let reason = Some(failure.message().to_owned());
-            desk.trail
-                .note(TrailEvent { reason, ..TrailEvent::new(EventKind::Process, EventOutcome::Failed) });
-            Err(failure)
-        }
+        Some(failure) => Err(failure),
         None => {
-            desk.trail.note(TrailEvent::new(EventKind::Process, EventOutcome::Done));
             let programs =
                 desk.config().programs.values().map(|allowed| allowed.name.clone()).collect::<Vec<_>>();
             let (runs, bytes) = desk.figures.totals(programs.into_iter());
@@ -214,30 +197,26 @@ pub fn run(arguments: &ServeFlags, quiet: bool) -> Result<Report, Failure> {
     }
 }
 
-/// Returns the last part of a path.
-fn file_name(path: &str) -> Option<String> {
-    Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned())
-}
-
 /// Prints the address of the service.
 fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAddr>) {
     tracing::info!("requests are taken at {http}");
     if quiet {
         return;
     }
-    // If stderr is closed, the text is lost.
-    let _ = writeln!(std::io::stderr(), "requests are taken at {http}");
+    say(&format!("requests are taken at {http}\n"));
     if let Some(peer) = peer {
-        let _ = writeln!(std::io::stderr(), "waiting for the peer at {peer}");
+        say(&format!("waiting for the peer at {peer}\n"));
     }
 }
 
 /// Reads the configuration again. If the file is wrong, nothing changes. Changes that need a restart are
 /// reported.
 fn reload(desk: &Desk, path: &Path) {
-    if let Err(failure) = desk.trail.reopen() {
-        tracing::error!("the audit trail continues in its old file: {}", failure.message());
-        desk.figures.error(format!("the audit trail could not be opened again: {}", failure.message()));
+    for (name, reopened) in [("audit trail", desk.trail.reopen()), ("log", crate::reopen_log())] {
+        if let Err(failure) = reopened {
+            tracing::error!("the {name} continues in its old file: {}", failure.message());
+            desk.figures.error(format!("the {name} could not be opened again: {}", failure.message()));
+        }
     }
     match config::read(path) {
         Ok((_, config)) => {

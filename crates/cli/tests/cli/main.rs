@@ -26,6 +26,7 @@ mod seeds;
 mod serve;
 mod session;
 mod stock;
+mod trail;
 mod tutorial;
 mod values;
 mod workers;
@@ -108,13 +109,16 @@ fn address(child: &mut Child) -> String {
     }
 }
 
-/// Reads a line byte by byte, so that the rest stays in the pipe.
+/// Reads a line byte by byte, so that the rest stays in the pipe. Returns the message of a line of JSON.
 fn line(pipe: &mut impl Read) -> String {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while pipe.read(&mut byte).expect("a byte") == 1 && byte != *b"\n" {
         line.push(byte[0]);
     }
-    text(&line)
+    match serde_json::from_slice::<Value>(&line) {
+        Ok(object) => object["message"].as_str().expect("a message").to_owned(),
+        Err(_) => text(&line),
+    }
 }
 
 /// A folder with the keys of both parties.

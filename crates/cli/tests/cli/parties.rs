@@ -182,16 +182,16 @@ fn two_parties_compute_whoever_listens() {
 /// Recovering a cheating garbler's input may depend on the evaluator's own input. So no output shows it. A
 /// note is written only if the evaluator's user asks for it, and then in every run.
 #[test]
-fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
+fn what_an_evaluator_recovers_stands_in_its_notes_alone() {
     let keys = Keys::new();
-    let audit = keys.file("audit");
+    let noted = keys.file("notes");
     let notes = || -> Vec<Value> {
-        let text = std::fs::read_to_string(&audit).unwrap();
+        let text = std::fs::read_to_string(&noted).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let (garbler, evaluator) = (Side::garbler(&keys), Side::evaluator(&keys));
     let (listening, address) = garbler.listen(&["--json", "--timeout", "60"]);
-    let connected = evaluator.connect(&address, &["--json", "--timeout", "60", "--audit", &audit]);
+    let connected = evaluator.connect(&address, &["--json", "--timeout", "60", "--recovery-notes", &noted]);
     check_result(&connected, "evaluator");
     for output in [connected, finish(listening)] {
         let said = text(&output.stdout) + &text(&output.stderr);
@@ -202,7 +202,7 @@ fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
     // `run` passes the file to its evaluator. Without the flag no note is written.
     let file = example("millionaires.bwp");
     let both = ["run", &file, "--garbler", "5", "--evaluator", "6"];
-    let (human, json) = good(&[&both[..], &["--audit", &audit]].concat());
+    let (human, json) = good(&[&both[..], &["--recovery-notes", &noted]].concat());
     assert!(!human.contains("recover") && !json.to_string().contains("recover"), "{human} {json}");
     // `good` runs the command twice, so there are two more notes.
     assert_eq!(notes().len(), 3);
@@ -211,13 +211,13 @@ fn what_an_evaluator_recovers_stands_in_its_audit_file_alone() {
     assert!(notes().iter().all(|note| note["program"] == notes()[0]["program"] && note["recovered"] == 0));
     #[cfg(unix)]
     {
-        assert_eq!(mode(&audit), 0o600);
-        set_mode(&audit, 0o644);
-        let flags = ["--connect", "127.0.0.1:1", "--timeout", "1", "--audit", &audit];
+        assert_eq!(mode(&noted), 0o600);
+        set_mode(&noted, 0o644);
+        let flags = ["--connect", "127.0.0.1:1", "--timeout", "1", "--recovery-notes", &noted];
         evaluator.bad(&flags, 3, "other users can read");
     }
-    garbler.bad(&["--listen", "127.0.0.1:0", "--audit", &audit], 2, "--audit");
-    evaluator.bad(&["--connect", "127.0.0.1:1", "--audit", "no/such/folder"], 1, "cannot write");
+    garbler.bad(&["--listen", "127.0.0.1:0", "--recovery-notes", &noted], 2, "--recovery-notes");
+    evaluator.bad(&["--connect", "127.0.0.1:1", "--recovery-notes", "no/such/folder"], 1, "cannot write");
 }
 
 #[test]

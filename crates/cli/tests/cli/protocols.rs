@@ -172,7 +172,7 @@ fn flags_of_another_protocol_are_refused() {
         (["--buckets", "standard"], "--buckets has no effect"),
         (["--cut", "whole"], "--cut has no effect"),
         (["--lanes", "2"], "--lanes has no effect"),
-        (["--audit", "nowhere"], "--audit has no effect"),
+        (["--recovery-notes", "nowhere"], "--recovery-notes has no effect"),
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &SEMI_HONEST, &flags].concat(), 2, why);
@@ -462,7 +462,7 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
         ["--buckets", "standard"],
         ["--cut", "whole"],
         ["--lanes", "2"],
-        ["--audit", "nowhere"],
+        ["--recovery-notes", "nowhere"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &flags, &flag].concat(), 2, "has no effect with --protocol compgc");

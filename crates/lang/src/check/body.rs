@@ -252,6 +252,12 @@ impl Body<'_, '_> {
 
     fn condition(&mut self, e: &ast::Expr) -> Ex {
         let cond = self.statement_expr(e);
+        self.single_bit(&cond);
+        cond
+    }
+
+    /// Checks that a condition is a single bit.
+    pub(super) fn single_bit(&mut self, cond: &Ex) {
         match &cond.ty {
             ExprType::Broken | ExprType::Untyped => {}
             ExprType::Int(int) if int.width == 1 => {}
@@ -264,7 +270,6 @@ impl Body<'_, '_> {
                 );
             }
         }
-        cond
     }
 
     fn vardecl(&mut self, decl: &ast::VarDecl) -> Vec<St> {
@@ -409,17 +414,12 @@ impl Body<'_, '_> {
             ),
             Compatible::No => {
                 let hint = match (ty, &value.ty) {
-                    (ExprType::Int(to), ExprType::Int(from)) if from.width < to.width => {
+                    (ExprType::Int(to), ExprType::Int(from)) => {
+                        let change =
+                            if from.width < to.width { "widens the" } else { "takes the lowest bits of the" };
                         format!(
-                            "types are never converted implicitly; widen through a variable: `wide{{0:{}}} \
-                             = narrow;`",
-                            from.width
-                        )
-                    }
-                    (ExprType::Int(to), ExprType::Int(_)) => {
-                        format!(
-                            "types are never converted implicitly; take the lowest bits: `(…){{0:{}}}`",
-                            to.width
+                            "types are never converted implicitly; `{}(…)` {change} value",
+                            self.cx.types.name(to)
                         )
                     }
                     (ExprType::Struct(_), _) => {
@@ -530,7 +530,8 @@ impl Uses {
                 self.ex(&operands.0, false);
                 self.ex(&operands.1, false);
             }
-            ExKind::Neg(a) | ExKind::Not(a) => self.ex(a, false),
+            ExKind::Choice(parts) => parts.iter().for_each(|part| self.ex(part, false)),
+            ExKind::Neg(a) | ExKind::Not(a) | ExKind::Convert(a) => self.ex(a, false),
             ExKind::Call { args, .. } => args.iter().for_each(|a| self.ex(a, false)),
         }
     }

@@ -104,7 +104,13 @@ impl Open {
             ExKind::Binary { operands, .. } | ExKind::Wide { operands, .. } => {
                 self.ex(&mut operands.0, under) | self.ex(&mut operands.1, under)
             }
-            ExKind::Neg(a) | ExKind::Not(a) => self.ex(a, under),
+            ExKind::Choice(parts) => {
+                let [cond, then, otherwise] = &mut **parts;
+                let cond = self.ex(cond, under);
+                let under = under || cond;
+                cond | self.ex(then, under) | self.ex(otherwise, under)
+            }
+            ExKind::Neg(a) | ExKind::Not(a) | ExKind::Convert(a) => self.ex(a, under),
             ExKind::Shift { open, operands, .. } => {
                 let value = self.ex(&mut operands.0, under);
                 let amount = self.ex(&mut operands.1, under);

@@ -265,34 +265,28 @@ impl Body<'_, '_> {
         match &e.kind {
             ExprKind::Number(value) => {
                 // The width has one bit more than the value needs, and at least two bits.
-                let width = (64 - value.leading_zeros()).max(1) + 1;
-                Ex { kind: ExKind::Const { value: *value, width }, ty: ExprType::Untyped, span }
+                let width = value.bits().max(1) + 1;
+                Ex { kind: ExKind::Const { value: value.clone(), width }, ty: ExprType::Untyped, span }
             }
             ExprKind::Literal { value, signed, width } => {
                 let Some(width) = self.cx.positive(width, "the width of a literal") else {
                     return broken(span);
                 };
-                if width < 64 && value >> width != 0 {
+                if width < value.bits() {
                     self.error(
                         Diagnostic::warning(
                             "constant::truncated",
                             span,
                             format!("{value} does not fit in {width} bits"),
                         )
-                        .label(format!("this is {}", value & ((1 << width) - 1)))
+                        .label(format!("this is {}", value.low(width)))
                         .hint("give it more bits behind the `#`, or write the smaller number"),
                     );
                 }
                 let ty = ExprType::Int(IntType::of_compiler(*signed, width));
-                Ex { kind: ExKind::Const { value: *value, width }, ty, span }
+                Ex { kind: ExKind::Const { value: value.clone(), width }, ty, span }
             }
-            ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl | BinaryOp::Sar), l, r) => {
-                self.shift(span, *op, l, r)
-            }
-            ExprKind::Binary(op, l, r) => {
-                let (l, r) = (self.expr(l), self.expr(r));
-                self.binary(span, *op, l, r)
-            }
+            ExprKind::Binary(op, l, r) => self.operation(span, *op, l, r),
             ExprKind::Unary(op, a) => {
                 let a = self.expr(a);
                 self.unary(span, *op, a)
@@ -303,13 +297,47 @@ impl Body<'_, '_> {
                     None => broken(span),
                 }
             }
-            ExprKind::Assign(left, right) => {
-                self.changes = true;
+            ExprKind::Assign(op, left, right) => {
+                let outer = std::mem::replace(&mut self.changes, false);
                 let target = self.target(left, "an assignment");
-                let right = self.expr(right);
+                if let Some(op) = op.filter(|_| self.changes) {
+                    let message =
+                        format!("`{}=` reads its left side twice, and this one changes", op.symbol());
+                    self.error(
+                        Diagnostic::error("assign::twice", left.span, message)
+                            .hint("change the variable in a statement of its own before this one"),
+                    );
+                    return broken(span);
+                }
+                self.changes = outer;
+                let right = match op {
+                    Some(op) if target.is_some() => self.operation(span, *op, left, right),
+                    _ => self.expr(right),
+                };
+                self.changes = true;
                 let Some((place, ty)) = target else { return broken(span) };
                 self.assignable(&ty, &right, "assign::type", "the right side");
                 Ex { kind: ExKind::Assign(place, Box::new(right)), ty, span }
+            }
+            ExprKind::Choice(parts) => {
+                let [cond, then, otherwise] = &**parts;
+                let cond = self.expr(cond);
+                self.single_bit(&cond);
+                let (then, otherwise) = (self.expr(then), self.expr(otherwise));
+                if then.ty == ExprType::Void || otherwise.ty == ExprType::Void {
+                    self.error(
+                        Diagnostic::error("choice::type", span, "`?:` needs values")
+                            .hint(ExprType::Void.number_in()),
+                    );
+                    return broken(span);
+                }
+                let Some(ty) = self.common(span, "?:", &then, &otherwise) else { return broken(span) };
+                Ex { kind: ExKind::Choice(Box::new([cond, then, otherwise])), ty, span }
+            }
+            ExprKind::Convert(ty, value) => {
+                let ty = self.cx.type_named(ty);
+                let value = self.expr(value);
+                self.convert(span, ty, value)
             }
             ExprKind::Call(callee, args) => self.call(span, callee, args),
             ExprKind::Broken => broken(span),
@@ -321,6 +349,14 @@ impl Body<'_, '_> {
             | ExprKind::Bit(..)
             | ExprKind::Slice(..) => self.expr(e),
         }
+    }
+
+    fn operation(&mut self, span: SourceSpan, op: BinaryOp, l: &Expr, r: &Expr) -> Ex {
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Rotl | BinaryOp::Sar) {
+            return self.shift(span, op, l, r);
+        }
+        let (l, r) = (self.expr(l), self.expr(r));
+        self.binary(span, op, l, r)
     }
 
     /// Returns the place that `++` or `--` changes.
@@ -480,6 +516,22 @@ impl Body<'_, '_> {
         if matches!(op, WideMul | WideDiv | WideRem) {
             return self.wide(span, op, l, r);
         }
+        let Some(common) = self.common(span, symbol, &l, &r) else { return broken(span) };
+        let width = if common == ExprType::Untyped { None } else { Some(self.cx.types.width(&common)) };
+        let mut signed = matches!(common, ExprType::Int(IntType { signed: true, .. }));
+        let ty = match op {
+            Eq | Ne | Lt | Gt | Le | Ge => {
+                // With a single bit the comparator cannot handle a sign.
+                signed &= width != Some(1);
+                ExprType::uint(1)
+            }
+            _ => common,
+        };
+        Ex { kind: ExKind::Binary { op, signed, width, operands: Box::new((l, r)) }, ty, span }
+    }
+
+    /// Returns the type of the result of an operator on two values of compatible types.
+    fn common(&mut self, span: SourceSpan, symbol: &str, l: &Ex, r: &Ex) -> Option<ExprType> {
         let compatible = self.cx.types.compatible(&l.ty, &r.ty);
         let (left, right) = (self.show(&l.ty), self.show(&r.ty));
         match compatible {
@@ -501,30 +553,44 @@ impl Body<'_, '_> {
                     )
                     .also(l.span, format!("this is {left}"))
                     .also(r.span, format!("this is {right}"))
-                    .hint(
-                        "bring both to one width: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows; types \
-                         are never converted implicitly",
-                    ),
+                    .hint(match (&l.ty, &r.ty) {
+                        (ExprType::Int(a), ExprType::Int(b)) => {
+                            let wider = self.cx.types.name(if a.width < b.width { b } else { a });
+                            format!(
+                                "types are never converted implicitly; `{wider}(…)` widens the narrow side"
+                            )
+                        }
+                        _ => "bring both sides to one type; types are never converted implicitly".into(),
+                    }),
+                );
+                return None;
+            }
+        }
+        Some(match (&l.ty, &r.ty) {
+            (ExprType::Untyped | ExprType::Broken, _) => r.ty.clone(),
+            (ExprType::Int(a), ExprType::Int(b)) if a.signed && !b.signed => r.ty.clone(),
+            _ => l.ty.clone(),
+        })
+    }
+
+    /// Checks a conversion of a number to another type of numbers.
+    fn convert(&mut self, span: SourceSpan, ty: ExprType, value: Ex) -> Ex {
+        let target = "name a type of integers before the parentheses; a struct is filled field by field";
+        for (side, hint) in [(&ty, target), (&value.ty, value.ty.number_in())] {
+            if !side.is_number() {
+                let found = self.show(side);
+                self.error(
+                    Diagnostic::error("convert::type", span, "only numbers are converted to other types")
+                        .label(format!("{found} is no number"))
+                        .hint(hint),
                 );
                 return broken(span);
             }
         }
-        let common = match (&l.ty, &r.ty) {
-            (ExprType::Untyped, _) => r.ty.clone(),
-            (ExprType::Int(a), ExprType::Int(b)) if a.signed && !b.signed => r.ty.clone(),
-            _ => l.ty.clone(),
-        };
-        let width = if common == ExprType::Untyped { None } else { Some(self.cx.types.width(&common)) };
-        let mut signed = matches!(common, ExprType::Int(IntType { signed: true, .. }));
-        let ty = match op {
-            Eq | Ne | Lt | Gt | Le | Ge => {
-                // With a single bit the comparator cannot handle a sign.
-                signed &= width != Some(1);
-                ExprType::uint(1)
-            }
-            _ => common,
-        };
-        Ex { kind: ExKind::Binary { op, signed, width, operands: Box::new((l, r)) }, ty, span }
+        if ty == ExprType::Broken || value.ty == ExprType::Broken {
+            return broken(span);
+        }
+        Ex { kind: ExKind::Convert(Box::new(value)), ty, span }
     }
 
     fn wide(&mut self, span: SourceSpan, op: BinaryOp, l: Ex, r: Ex) -> Ex {
@@ -542,7 +608,7 @@ impl Body<'_, '_> {
                 self.error(
                     Diagnostic::error("wide::width", span, "both sides of `**` need the same width")
                         .label(format!("{} and {} bits", a.width, b.width))
-                        .hint("widen the narrow one through a variable: `wide{0:8} = narrow;`"),
+                        .hint("widen the narrow one: `TYPE(…)` brings a number to another type"),
                 );
                 return broken(span);
             }
@@ -606,14 +672,14 @@ impl Body<'_, '_> {
                     None => return broken(span),
                 }
             }
-            Some(Global::Type(_, declared)) => {
-                let declared = *declared;
-                self.error(
-                    Diagnostic::error("call::target", at, format!("`{name}` is a type, not a function"))
-                        .also(declared, "declared here")
-                        .hint("there are no casts: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows"),
-                );
-                return broken(span);
+            Some(Global::Type(ty, declared)) => {
+                let (ty, declared) = (ty.clone(), *declared);
+                let count = args.len();
+                let Ok([value]) = <[Ex; 1]>::try_from(args) else {
+                    self.wrong_count(name, span, 1, count, declared);
+                    return broken(span);
+                };
+                return self.convert(span, ty, value);
             }
             None => {
                 let hint = match &**name {

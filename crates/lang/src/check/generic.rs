@@ -84,7 +84,7 @@ impl Checker<'_> {
         let values = f.generics.iter().zip(&choices).map(|(ident, choice)| {
             let (shown, kind) = match choice {
                 CallChoice::Type(ty) => (ty.to_string(), ExprKind::Ident(Rc::clone(ty))),
-                CallChoice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n))),
+                CallChoice::Size(n) => (n.to_string(), ExprKind::Number(u64::from(*n).into())),
             };
             let plain = shown.replace("_t ", "").replace('[', "x").replace(']', "");
             name.push_str(&format!(".{plain}"));
@@ -190,10 +190,7 @@ impl Checker<'_> {
             )
             .label(format!("{} here", show(&choice)))
             .also(*first_at, format!("{} here", show(first)))
-            .hint(
-                "give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` \
-                     narrows",
-            ),
+            .hint("give both arguments one type, or one size: `TYPE(…)` brings a number to another type"),
         );
         None
     }
@@ -201,10 +198,7 @@ impl Checker<'_> {
     /// Returns a name for this type. A type without a name gets one that no source can contain.
     fn name_of_type(&mut self, ty: &ExprType) -> Rc<str> {
         let name: Rc<str> = match ty {
-            ExprType::Int(int) => match int.typedef {
-                Some(n) => return Rc::clone(&self.types.int_names[n as usize]),
-                None => format!("{} {}", if int.signed { "int_t" } else { "uint_t" }, int.width).into(),
-            },
+            ExprType::Int(int) => self.types.name(int).into(),
             ExprType::Struct(s) => return Rc::clone(&self.types.structs[*s as usize].name),
             ExprType::Array(a) => {
                 let dims: String = a.dims.iter().map(|d| format!("[{d}]")).collect();

@@ -4,6 +4,7 @@
 use super::checker::Checker;
 use crate::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::diagnostic::Diagnostic;
+use crate::source::SourceSpan;
 use crate::types::MAX_WIDTH;
 
 impl Checker<'_> {
@@ -50,7 +51,17 @@ impl Checker<'_> {
             None
         };
         match &e.kind {
-            ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => Some(*n as i64),
+            ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => {
+                let value = n.small().and_then(|n| i64::try_from(n).ok());
+                if value.is_none() {
+                    self.overflow(e.span, "this does not fit in 64 bits");
+                }
+                value
+            }
+            ExprKind::Choice(parts) => {
+                let chosen = if self.width_value(&parts[0])? == 0 { &parts[2] } else { &parts[1] };
+                self.width_value(chosen)
+            }
             ExprKind::Macro(body) => {
                 // An error should point to the place of use, and not to the definition.
                 let at = Expr { span: e.span, ..Expr::clone(body) };
@@ -66,17 +77,12 @@ impl Checker<'_> {
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.width_value(a)?, self.width_value(b)?);
                 let value = binary(*op, a, b);
-                if value.is_none() {
-                    let message = match op {
-                        BinaryOp::Div | BinaryOp::Rem | BinaryOp::WideDiv | BinaryOp::WideRem if b == 0 => {
-                            "division by zero"
-                        }
-                        _ => "this does not fit in 64 bits",
-                    };
-                    self.sink.push(Diagnostic::error("width::overflow", e.span, message).hint(
-                        "widths and lengths are computed with signed numbers of 64 bits; check the \
-                         `#define`s in this one",
-                    ));
+                match op {
+                    BinaryOp::Div | BinaryOp::Rem | BinaryOp::WideDiv | BinaryOp::WideRem if b == 0 => {
+                        self.overflow(e.span, "division by zero");
+                    }
+                    _ if value.is_none() => self.overflow(e.span, "this does not fit in 64 bits"),
+                    _ => {}
                 }
                 value
             }
@@ -88,7 +94,15 @@ impl Checker<'_> {
             ExprKind::Bit(..) | ExprKind::Slice(..) => refuse(self, "a slice"),
             ExprKind::Assign(..) => refuse(self, "an assignment"),
             ExprKind::Step { .. } => refuse(self, "`++` or `--`"),
+            ExprKind::Convert(..) => refuse(self, "a conversion"),
         }
+    }
+
+    fn overflow(&mut self, span: SourceSpan, message: &str) {
+        self.sink.push(Diagnostic::error("width::overflow", span, message).hint(
+            "widths and lengths are computed with signed numbers of 64 bits; check the `#define`s in \
+             this one",
+        ));
     }
 }
 

@@ -296,12 +296,22 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     fn guarded(&mut self, f: &mut Frame<'_>, condition: GraphBit, body: &St) -> Result<Flow, LimitExceeded> {
+        self.under(f, condition, |exec, f| exec.statement(f, body))
+    }
+
+    /// Executes a part of the program whose writes count only if the condition holds.
+    pub(super) fn under<'f, T>(
+        &mut self,
+        f: &mut Frame<'f>,
+        condition: GraphBit,
+        part: impl FnOnce(&mut Self, &mut Frame<'f>) -> Result<T, LimitExceeded>,
+    ) -> Result<T, LimitExceeded> {
         let all = match f.conditions.last() {
             Some(&outer) => self.graph.and(outer, condition),
             None => condition,
         };
         f.conditions.push(all);
-        let result = self.statement(f, body);
+        let result = part(self, f);
         f.conditions.pop();
         result
     }

@@ -31,9 +31,7 @@ const MAX_SECRET_SHIFT: u64 = 1 << 16;
 impl Exec<'_, '_, '_> {
     pub(super) fn ex(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<GraphBit>, LimitExceeded> {
         Ok(match &e.kind {
-            ExKind::Const { value, width } => {
-                (0..*width).map(|i| GraphBit::constant(i < 64 && value >> i & 1 == 1)).collect()
-            }
+            ExKind::Const { value, width } => (0..*width).map(|i| GraphBit::constant(value.bit(i))).collect(),
             ExKind::Read(place) => {
                 let spot = self.place(f, place)?;
                 self.read(&f.vars[place.var as usize].bits, &spot)
@@ -80,6 +78,16 @@ impl Exec<'_, '_, '_> {
                     _ => arith::wide_divide(&mut self.graph, &a, &b, *signed, *op == BinaryOp::WideRem),
                 }
             }
+            ExKind::Choice(parts) => self.choose(f, &e.ty, parts)?,
+            ExKind::Convert(value) => {
+                let (types, bits) = (&self.cx.module.types, self.ex(f, value)?);
+                let width = types.width(&e.ty) as usize;
+                let ExprType::Int(int) = &value.ty else { return Ok(self.fit(value, bits, width)) };
+                let mut bits = arith::extend(&bits, int.width as usize);
+                let sign = bits.last().copied().filter(|_| int.signed).unwrap_or(GraphBit::ZERO);
+                bits.resize(width, sign);
+                bits
+            }
             ExKind::Neg(a) => {
                 let bits = self.ex(f, a)?;
                 arith::negate(&mut self.graph, &bits)
@@ -108,6 +116,30 @@ impl Exec<'_, '_, '_> {
             // Programs with errors are not executed.
             ExKind::Broken => return Err(LimitExceeded),
         })
+    }
+
+    /// Computes `condition ? then : otherwise`.
+    fn choose(
+        &mut self,
+        f: &mut Frame<'_>,
+        ty: &ExprType,
+        [cond, then, otherwise]: &[Ex; 3],
+    ) -> Result<Vec<GraphBit>, LimitExceeded> {
+        let condition = self.ex(f, cond)?[0];
+        if *ty == ExprType::Untyped || condition.known().is_none() {
+            // The width of untyped values must not depend on the condition, so both are computed.
+            let a = self.under(f, condition, |exec, f| exec.ex(f, then))?;
+            let b = self.under(f, !condition, |exec, f| exec.ex(f, otherwise))?;
+            let width = match ty {
+                ExprType::Untyped => a.len().max(b.len()),
+                ty => self.cx.module.types.width(ty) as usize,
+            };
+            let (a, b) = (self.fit(then, a, width), self.fit(otherwise, b, width));
+            return Ok(a.iter().zip(b).map(|(a, b)| self.graph.mux(condition, *a, b)).collect());
+        }
+        let chosen = if condition == GraphBit::ONE { then } else { otherwise };
+        let bits = self.ex(f, chosen)?;
+        Ok(self.fit(chosen, bits, self.cx.module.types.width(ty) as usize))
     }
 
     /// Shifts by an amount that may be known as far as the rules allow.
@@ -277,7 +309,9 @@ impl Exec<'_, '_, '_> {
             return Ok(Number::Secret(bits));
         }
         let (low, high) = bits.split_at(bits.len().min(64));
-        let value = arith::known(low).unwrap_or(0) as u64;
+        // Every number from 2^63 on is beyond all widths and sizes.
+        let large = high.contains(&GraphBit::ONE) && !matches!(e.ty, ExprType::Int(int) if int.signed);
+        let value = if large { u64::MAX >> 1 } else { arith::known(low).unwrap_or(0) as u64 };
         let signed = matches!(e.ty, ExprType::Int(int) if int.signed);
         let negative = value >> 63 == 1 || (signed && bits.last() == Some(&GraphBit::ONE));
         if self.parameters_known && (negative || high.contains(&GraphBit::ONE)) {

@@ -60,8 +60,7 @@ impl Exec<'_, '_, '_> {
         let bits = self.whole(f, constant)?;
         let cut = arith::extend(&bits, *width as usize);
         // For a literal with a width, both are the same.
-        let literal =
-            if let ExKind::Const { value, .. } = constant.kind { Some(u128::from(value)) } else { None };
+        let literal = if let ExKind::Const { value, .. } = &constant.kind { value.small() } else { None };
         let (Some(written), Some(low)) = (literal.or(arith::known(&bits)), arith::known(&cut)) else {
             return Ok(None);
         };

@@ -11,28 +11,52 @@ use crate::source::SourceSpan;
 /// The largest height of an expression's tree. A chain like `a + b + c + …` is as high as it is long.
 const MAX_HEIGHT: u32 = 2500;
 
+/// Returns the binary operator that is written so.
+fn operator(symbol: &str) -> Option<BinaryOp> {
+    use BinaryOp::*;
+    [
+        Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Sar, Add, Sub, Mul, Div, Rem, WideMul, WideDiv,
+        WideRem,
+    ]
+    .into_iter()
+    .find(|op| op.symbol() == symbol)
+}
+
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Parsed<Expr> {
         self.nested(|p| {
-            let left = p.binary(1)?;
-            if !p.eat("=") {
-                return Ok(left);
-            }
+            let left = p.choice()?;
+            let op = match p.peek() {
+                Tok::Sym("=") => None,
+                Tok::Sym(symbol) => match symbol.strip_suffix('=').and_then(operator) {
+                    // `<=` and `>=` are operators themselves.
+                    Some(op) if op.precedence() > 5 || op.precedence() < 4 => Some(op),
+                    _ => return Ok(left),
+                },
+                _ => return Ok(left),
+            };
+            p.bump();
             let right = p.expr()?;
             let span = left.span.to(right.span);
-            p.node(ExprKind::Assign(Box::new(left), Box::new(right)), span)
+            p.node(ExprKind::Assign(op, Box::new(left), Box::new(right)), span)
         })
     }
 
+    /// Parses `condition ? then : otherwise`, or only its first part.
+    fn choice(&mut self) -> Parsed<Expr> {
+        let cond = self.binary(1)?;
+        if !self.eat("?") {
+            return Ok(cond);
+        }
+        let then = self.expr()?;
+        self.expect(":")?;
+        let otherwise = self.nested(Self::choice)?;
+        let span = cond.span.to(otherwise.span);
+        self.node(ExprKind::Choice(Box::new([cond, then, otherwise])), span)
+    }
+
     fn binary_op(&self) -> Option<BinaryOp> {
-        use BinaryOp::*;
-        let Tok::Sym(symbol) = self.peek() else { return None };
-        [
-            Or, Xor, And, Eq, Ne, Lt, Gt, Le, Ge, Shl, Shr, Rotl, Sar, Add, Sub, Mul, Div, Rem, WideMul,
-            WideDiv, WideRem,
-        ]
-        .into_iter()
-        .find(|op| op.symbol() == *symbol)
+        if let Tok::Sym(symbol) = self.peek() { operator(symbol) } else { None }
     }
 
     /// Makes a node above others.
@@ -140,7 +164,7 @@ impl Parser<'_> {
                 self.node(kind, span)
             }
             Tok::Number(value) => {
-                let value = *value;
+                let value = value.clone();
                 self.bump();
                 let signed = if self.is("#") {
                     true
@@ -153,7 +177,7 @@ impl Parser<'_> {
                 let at = self.span();
                 let width = match self.peek() {
                     Tok::Ident(name) => ExprKind::Ident(Rc::clone(name)),
-                    Tok::Number(width) => ExprKind::Number(*width),
+                    Tok::Number(width) => ExprKind::Number(width.clone()),
                     _ => {
                         return self.unexpected(
                             "the width of the literal",
@@ -164,6 +188,13 @@ impl Parser<'_> {
                 self.bump();
                 let width = Box::new(self.node(width, at)?);
                 self.node(ExprKind::Literal { value, signed, width }, span.to(at))
+            }
+            Tok::Sym("int_t" | "uint_t") => {
+                let ty = self.type_name("write `uint_t 16(x)` to widen a value")?;
+                self.expect("(")?;
+                let value = Box::new(self.expr()?);
+                let end = self.expect(")")?;
+                self.node(ExprKind::Convert(ty, value), span.to(end))
             }
             Tok::Sym("(") => {
                 self.bump();

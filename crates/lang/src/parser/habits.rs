@@ -41,10 +41,9 @@ impl Parser<'_> {
         match (self.peek(), previous) {
             (Tok::Sym("&&"), _) => Some("there is no `&&`; `&` on 1-bit values is the same"),
             (Tok::Sym("||"), _) => Some("there is no `||`; `|` on 1-bit values is the same"),
-            (
-                Tok::Sym("="),
-                Some(Tok::Sym("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>" | ">>>")),
-            ) => Some("there are no assignments like `+=`; write `x = x + …`"),
+            (Tok::Sym("="), Some(Tok::Sym("**" | "//" | "%%"))) => {
+                Some("these operators change the width, so there are no assignments with them")
+            }
             (Tok::Sym("//"), _) => Some(
                 "comments are written `/* … */`; between two values `//` divides one of double width by the \
                  other",
@@ -69,7 +68,13 @@ impl Parser<'_> {
         if let Tok::Sym(symbol) = self.peek_at(ahead) { symbol } else { "" }
     }
 
-    fn refuse(&mut self, code: &'static str, span: SourceSpan, message: String, hint: String) -> Parsed<()> {
+    pub(super) fn refuse(
+        &mut self,
+        code: &'static str,
+        span: SourceSpan,
+        message: String,
+        hint: String,
+    ) -> Parsed<()> {
         self.sink.push(Diagnostic::error(code, span, message).hint(hint));
         Err(Lost)
     }

@@ -382,6 +382,14 @@ impl Generator {
                     let value = self.value(&Ty::Int(false, length), 3);
                     format!("{path}{{{from}:{length}}} = {value};")
                 }
+                Some((path, Ty::Int(_, w))) if self.random.chance(20) => {
+                    let op = *self.random.pick(&["+", "-", "*", "/", "%", "&", "|", "^"]);
+                    format!("{path} {op}= {};", self.value(&Ty::Int(false, w), 3))
+                }
+                Some((path, Ty::Int(_, w))) if self.random.chance(10) => {
+                    let op = *self.random.pick(&["<<", ">>", "<<>", ">>>"]);
+                    format!("{path} {op}= {};", self.random.below(w + 2))
+                }
                 Some((path, ty)) => {
                     let value = self.value(&ty, 4);
                     format!("{path} = {value};")
@@ -489,6 +497,10 @@ impl Generator {
             let f = *self.random.pick(&calls);
             return self.call(f, depth - 1);
         }
+        if depth > 0 && self.random.chance(20) {
+            let cond = self.typed(1, depth - 1);
+            return format!("({cond} ? {} : {})", self.value(ty, depth - 1), self.value(ty, depth - 1));
+        }
         let wanted = ty.clone();
         match self.read(|t| *t == wanted) {
             Some((path, _)) => path,
@@ -545,7 +557,11 @@ impl Generator {
 
     /// Returns a constant or a shift, which are compatible with every width.
     fn untyped(&mut self, w: usize, depth: usize) -> String {
-        match self.random.below(5) {
+        match self.random.below(6) {
+            5 => {
+                let cond = self.typed(1, depth.saturating_sub(1));
+                format!("({cond} ? {} : {})", self.random.below(20), self.random.below(9))
+            }
             4 => {
                 let (value, secret) =
                     (self.typed(w, depth.saturating_sub(1)), self.random.pick(&self.secrets).clone());
@@ -575,10 +591,30 @@ impl Generator {
                 return format!("{path}{{{}:{w}}}", self.random.below(n - w + 1));
             }
             let value = self.random.next() & ((1 << w) - 1);
+            let value = match self.random.below(3) {
+                0 => format!("{value:#x}"),
+                1 => format!("{value:#b}"),
+                _ => value.to_string(),
+            };
             return format!("{value}{}{w}", if self.random.chance(50) { "#" } else { "##" });
         }
         let d = depth - 1;
-        match self.random.below(17) {
+        match self.random.below(19) {
+            16 => {
+                let (n, signed) = (*self.random.pick(&WIDTHS), self.random.chance(50));
+                let ty = match self.random.below(3) {
+                    0 if signed => format!("int_t {w}"),
+                    0 => format!("uint_t {w}"),
+                    _ if WIDTHS.contains(&w) => Ty::Int(signed, w).name(),
+                    _ => return self.typed(w, d),
+                };
+                format!("{ty}({})", self.typed(n, d))
+            }
+            17 => {
+                let (l, r) = (self.typed(w, d), self.value(&Ty::Int(false, w), d));
+                let (l, r) = if self.random.chance(50) { (l, r) } else { (r, l) };
+                format!("({} ? {l} : {r})", self.typed(1, d))
+            }
             0..=5 => {
                 let op = *self.random.pick(&["+", "-", "*", "/", "%", "&", "|", "^", "+", "-", "^"]);
                 let (l, r) = match self.random.below(6) {

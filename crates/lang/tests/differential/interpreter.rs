@@ -359,10 +359,13 @@ impl Interpreter {
                 Some(n) => untyped(*n as u64),
                 None => scope.get(name).clone(),
             },
-            ExprKind::Number(n) => untyped(*n),
+            ExprKind::Number(n) => untyped(n.small().unwrap() as u64),
             ExprKind::Literal { value, signed, width } => {
                 let width = constant(scope, width) as usize;
-                V { ty: T::Int { signed: *signed, width }, bits: pattern(i128::from(*value), width) }
+                V {
+                    ty: T::Int { signed: *signed, width },
+                    bits: (0..width).map(|i| value.bit(i as u32)).collect(),
+                }
             }
             ExprKind::Index(of, _)
             | ExprKind::Field(of, _)
@@ -377,9 +380,12 @@ impl Interpreter {
                 };
                 V { ty, bits }
             }
-            ExprKind::Assign(l, r) => {
+            ExprKind::Assign(op, l, r) => {
                 let target = self.target(scope, l);
-                let value = self.expr(scope, r);
+                let value = match op {
+                    Some(op) => self.operation(scope, *op, l, r),
+                    None => self.expr(scope, r),
+                };
                 self.write(scope, &target, &value.bits);
                 self.read(scope, &target)
             }
@@ -396,6 +402,31 @@ impl Interpreter {
                 };
                 V { ty: a.ty, bits }
             }
+            ExprKind::Choice(parts) => {
+                let [cond, then, otherwise] = &**parts;
+                let holds = self.expr(scope, cond).bits[0];
+                let (mut types, mut widths) = (Vec::new(), Vec::new());
+                let mut chosen = None;
+                for (part, take) in [(then, holds), (otherwise, !holds)] {
+                    // The other value gives only its type, so its changes are forgotten.
+                    let value = if take {
+                        self.expr(scope, part)
+                    } else {
+                        self.expr(&mut Scope(scope.0.clone(), scope.1.clone(), scope.2.clone()), part)
+                    };
+                    types.push(value.ty.clone());
+                    widths.push(value.bits.len());
+                    chosen = chosen.or(take.then_some(value));
+                }
+                let ty = common(&types[0], &types[1]);
+                let width = if ty == T::Untyped { widths[0].max(widths[1]) } else { self.width(&ty) };
+                V { bits: resize(&chosen.unwrap().bits, width), ty }
+            }
+            ExprKind::Convert(ty, value) => {
+                let ty = self.ty(scope, ty, &[]);
+                let value = self.expr(scope, value);
+                self.convert(ty, value)
+            }
             ExprKind::Call(f, args) => {
                 let mut f = f;
                 let inner;
@@ -404,23 +435,35 @@ impl Interpreter {
                     f = &inner;
                 }
                 let ExprKind::Ident(name) = &f.kind else { panic!("call of {f:?}") };
-                let args = args.iter().map(|a| self.expr(scope, a)).collect();
-                self.call(name, args)
+                let mut args: Vec<V> = args.iter().map(|a| self.expr(scope, a)).collect();
+                match scope.1.get(&**name).or_else(|| self.types.get(&**name)) {
+                    Some(ty) => self.convert(ty.clone(), args.remove(0)),
+                    None => self.call(name, args),
+                }
             }
-            ExprKind::Binary(op, l, r) => {
-                let name = matches!(&strip(l).kind, ExprKind::Ident(name) if scope.2.contains_key(&**name));
-                let variable = !name
-                    && matches!(
-                        strip(l).kind,
-                        ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..)
-                    )
-                    && root_is_variable(l)
-                    || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
-                let (l, r) = (self.expr(scope, l), self.expr(scope, r));
-                self.binary(*op, l, r, variable)
-            }
+            ExprKind::Binary(op, l, r) => self.operation(scope, *op, l, r),
             ExprKind::Broken => panic!("a broken expression"),
         }
+    }
+
+    fn convert(&self, ty: T, value: V) -> V {
+        let width = self.width(&ty);
+        let bits = match value.ty {
+            T::Int { signed: true, width: from } => pattern(signed_number(&resize(&value.bits, from)), width),
+            T::Int { width: from, .. } => resize(&resize(&value.bits, from), width),
+            _ => resize(&value.bits, width),
+        };
+        V { ty, bits }
+    }
+
+    fn operation(&self, scope: &mut Scope, op: BinaryOp, l: &Expr, r: &Expr) -> V {
+        let name = matches!(&strip(l).kind, ExprKind::Ident(name) if scope.2.contains_key(&**name));
+        let variable = !name
+            && matches!(strip(l).kind, ExprKind::Ident(_) | ExprKind::Index(..) | ExprKind::Field(..))
+            && root_is_variable(l)
+            || matches!(strip(l).kind, ExprKind::Step { prefix: true, .. });
+        let (l, r) = (self.expr(scope, l), self.expr(scope, r));
+        self.binary(op, l, r, variable)
     }
 
     fn binary(&self, op: BinaryOp, l: V, r: V, variable: bool) -> V {
@@ -461,11 +504,7 @@ impl Interpreter {
             };
             return V { ty: T::Int { signed, width }, bits: pattern(result, width) };
         }
-        let common = match (&l.ty, &r.ty) {
-            (T::Untyped, t) => t.clone(),
-            (T::Int { signed: true, .. }, T::Int { signed: false, .. }) => r.ty.clone(),
-            (t, _) => t.clone(),
-        };
+        let common = common(&l.ty, &r.ty);
         let width = if common == T::Untyped { l.bits.len().max(r.bits.len()) } else { self.width(&common) };
         let (a, b) = (resize(&l.bits, width), resize(&r.bits, width));
         match op {
@@ -498,6 +537,14 @@ impl Interpreter {
     }
 }
 
+/// Returns the type of the result of an operator on values of these types.
+fn common(l: &T, r: &T) -> T {
+    match (l, r) {
+        (T::Untyped, t) | (T::Int { signed: true, .. }, t @ T::Int { signed: false, .. }) => t.clone(),
+        (t, _) => t.clone(),
+    }
+}
+
 fn strip(e: &Expr) -> &Expr {
     match &e.kind {
         ExprKind::Macro(inner) => strip(inner),
@@ -521,7 +568,7 @@ fn untyped(n: u64) -> V {
 /// Evaluates a width or a dimension.
 fn constant(scope: &Scope, e: &Expr) -> i64 {
     match &strip(e).kind {
-        ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => *n as i64,
+        ExprKind::Number(n) | ExprKind::Literal { value: n, .. } => n.small().unwrap() as i64,
         ExprKind::Ident(name) => scope.2[&**name] as i64,
         ExprKind::Binary(BinaryOp::Add, a, b) => constant(scope, a) + constant(scope, b),
         ExprKind::Binary(BinaryOp::Sub, a, b) => constant(scope, a) - constant(scope, b),

@@ -126,8 +126,29 @@ fn random_programs_compute_what_they_say() {
 fn random_programs_use_the_whole_language() {
     let sources: String = (0..300).map(|seed| Generator::new(seed).program()).collect();
     for piece in [
-        "wider(", "nth(", "same(", "return", "<< q", ">> q", "<<> q", ">>> q", ">>> 2", "[q", "[p", "++(--",
-        "= {{", "(++v", "if (", "for (",
+        "wider(",
+        "nth(",
+        "same(",
+        "return",
+        "<< q",
+        ">> q",
+        "<<> q",
+        ">>> q",
+        ">>> 2",
+        "[q",
+        "[p",
+        "++(--",
+        "= {{",
+        "(++v",
+        "if (",
+        "for (",
+        " ? ",
+        "uint_t 8(",
+        "s8(",
+        " += ",
+        " >>= ",
+        "0x",
+        "0b",
     ] {
         assert!(sources.matches(piece).count() > 5, "{piece}");
     }

@@ -58,7 +58,7 @@ impl EngineProtocol for CompGc {
                 "this protocol always garbles the components of the file",
             ),
             (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
-            (request.audited, "--audit", "this protocol could not detect a cheating garbler"),
+            (request.notes_recovery, "--recovery-notes", "this protocol could not detect a cheating garbler"),
             (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
         ];
         says_nothing(CompGc::NAME, &nothing)?;

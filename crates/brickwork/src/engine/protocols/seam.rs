@@ -263,8 +263,8 @@ pub struct RunResult {
     pub cut: Cut,
     /// The AND gates of all executions.
     pub and_gates: u64,
-    /// True if the evaluator recovered from a cheat. It depends on the evaluator's input, so only the audit
-    /// file may show it.
+    /// True if the evaluator recovered from a cheat. It depends on the evaluator's input, so only the
+    /// notes about recovery may show it.
     pub recovered: bool,
     /// The items that were missing in the stock, in words; the outer `None` is a run without stock.
     pub made: Option<Option<String>>,

@@ -63,7 +63,7 @@ impl EngineProtocol for SemiHonest {
                 "this protocol garbles every gate once, so a cut changes nothing",
             ),
             (request.resources.lanes > 1, "--lanes", "this protocol uses one connection only"),
-            (request.audited, "--audit", "this protocol could not detect a cheating garbler"),
+            (request.notes_recovery, "--recovery-notes", "this protocol could not detect a cheating garbler"),
             (request.drawn, "--svg", "this protocol has no choice that a figure could show"),
         ];
         says_nothing(SemiHonest::NAME, &nothing)

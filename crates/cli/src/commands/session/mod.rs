@@ -30,8 +30,9 @@ use crate::flags::arguments::{Address, AgreedParameters, Protocol, ResourceFlags
 use crate::render::failure::Failure;
 use crate::render::outcome::{outputs_text, phases_text};
 use crate::render::progress::watch;
-use crate::render::report::{Report, plural};
-use crate::render::terminal::announce;
+use crate::render::report::{Report, hex, plural};
+use crate::render::terminal::{announce, say};
+use crate::render::trail::{EventKind, EventOutcome, NamedProgram, Once, PeerName, Trail, TrailEvent};
 
 /// Compute in steps with the peer: later steps depend on earlier outputs, and on values that were kept secret
 #[derive(Args)]
@@ -146,7 +147,7 @@ fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<SecretB
         let line = ask(step, ports)?;
         match reading::step_bits(GivenValue::Text(line.trim()), ports, party, &Default::default()) {
             Ok(bits) => return Ok(bits),
-            Err(failure) => eprint!("{}", Failure::from(failure).human()),
+            Err(failure) => say(&Failure::from(failure).human()),
         }
     }
 }
@@ -154,7 +155,7 @@ fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<SecretB
 /// Asks on the terminal for values of these ports.
 fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     let ports: Vec<String> = ports.iter().map(|port| format!("{}: {}", port.name, port.ty)).collect();
-    eprint!("{step}: your input ({}): ", ports.join(", "));
+    say(&format!("{step}: your input ({}): ", ports.join(", ")));
     let mut line = Zeroizing::new(String::new());
     let read = std::io::stdin().lock().read_line(&mut line);
     match read {
@@ -167,7 +168,8 @@ fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
     }
 }
 
-pub fn run(arguments: &SessionFlags, quiet: bool) -> Result<Report, Failure> {
+/// Runs a session to its end.
+pub fn run(arguments: &SessionFlags, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let protocol = arguments.protocol;
     let _ = sessions(protocol)?;
@@ -188,14 +190,21 @@ pub fn run(arguments: &SessionFlags, quiet: bool) -> Result<Report, Failure> {
         files::identity(identity)?
     };
     let joining = brickwork::Party::with_request(party, identity, request);
-    let mut joining = joining.peer(files::public_key(peer)?).at(address.endpoint()?);
+    let key = files::public_key(peer)?;
+    trail.between(party, PeerName::new(key, peer));
+    trail.speaks(protocol.name());
+    let mut joining = joining.peer(key).at(address.endpoint()?);
     if address.listen.is_some() {
         announce(joining.bind()?, quiet);
     }
-    let session = joining.session_made(needs, &digest, None, &watch(quiet))?;
+    let once = Once::new(trail);
+    let session = joining.session_made(needs, &digest, None, &once.watch(watch(quiet)));
+    let fill = TrailEvent::new(EventKind::Fill, EventOutcome::Done);
+    once.ended(fill, &session, |_, event| event);
+    let session = session?;
 
     let (log, human, interactive) = (Vec::new(), String::new(), arguments.interactive);
-    let mut told = Told { party, interactive, log, human, promise: None };
+    let mut told = Told { party, interactive, log, human, promise: None, trail };
     let phases = match told.play(session, &steps, &inputs) {
         Ok(phases) => phases,
         Err(failure) => return Err(told.with(failure)),
@@ -217,8 +226,9 @@ pub fn run(arguments: &SessionFlags, quiet: bool) -> Result<Report, Failure> {
 }
 
 /// The results of the steps that have ended.
-struct Told {
+struct Told<'t> {
     party: Party,
+    trail: &'t Trail,
     /// True if the results are shown as soon as a step ends.
     interactive: bool,
     log: Vec<Value>,
@@ -227,7 +237,7 @@ struct Told {
     promise: Option<Promise>,
 }
 
-impl Told {
+impl Told<'_> {
     /// Runs the steps to the end of the session.
     fn play(
         &mut self,
@@ -253,8 +263,17 @@ impl Told {
             let step = planned.step(&kept)?;
             let input = inputs.bits(place, planned, party, time)?;
             times[place] += 1;
+            let once = Once::new(self.trail);
             let given =
-                session.play(planned.program(), &StockedProgram::Step(&step), &input, Lacking::Refuse)?;
+                session.play(planned.program(), &StockedProgram::Step(&step), &input, Lacking::Refuse);
+            let digest = hex(&step.program().digest());
+            let program = Some(NamedProgram { name: name.clone(), digest });
+            let event = TrailEvent { program, ..TrailEvent::new(EventKind::Run, EventOutcome::Done) };
+            once.ended(event, &given, |given, event| TrailEvent {
+                bound_log2: Some(given.promise.bound_log2),
+                ..event
+            });
+            let given = given?;
             let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
             kept.extend(names.map(|output| output.port.name.clone()).zip(given.kept));
             let value = value::decode(&step.program().output_ports(party), &given.outputs);
@@ -277,7 +296,7 @@ impl Told {
         let role = files::role(self.party);
         let said = format!("{step}: {}", outputs_text(&[(role, value)]));
         if self.interactive {
-            eprint!("{said}");
+            say(&said);
         }
         self.human += &said;
         self.log.push(json!({ "step": step, "outputs": { role: value }, "promise": promise }));

@@ -33,6 +33,7 @@ fn a_trail_of_what_happened() {
             assert_eq!((&line["outcome"], &line["asked_by"]), (&json!("done"), &json!(asked_by)));
             assert_eq!(line["program"], json!({ "name": "richer", "digest": digest }));
             assert!(line["bytes"].as_u64() > Some(0) && line["session"].is_string(), "{line}");
+            assert!(line["bound_log2"].as_f64() <= Some(-40.0) && line["protocol"] == "duplo", "{line}");
         }
         assert_eq!(lines.len(), 2);
     }
@@ -43,10 +44,13 @@ fn a_trail_of_what_happened() {
     assert_eq!(refusals[0]["reason"], "the program's budget is used up");
     assert_eq!(refusals[1]["reason"], "the program is not allowed");
 
-    // SIGHUP opens a new file.
-    let old = pair.keys.file("garbler.audit.1");
+    // SIGHUP opens new files.
+    let [old, log] = ["audit", "log"].map(|kind| pair.keys.file(&format!("garbler.{kind}.1")));
     std::fs::rename(pair.audit(0), &old).expect("a name");
+    std::fs::rename(pair.log(0), &log).expect("a name");
+    std::fs::write(pair.log(0), "").expect("an empty log");
     pair.reload(0, &garbler);
+    assert!(!std::fs::read_to_string(&log).expect("a log").contains(" again: "));
     let text = std::fs::read_to_string(&old).expect("a trail");
     evaluator.stop();
     garbler.until("ready", |got| got.status == 503);

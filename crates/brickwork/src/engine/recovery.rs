@@ -17,7 +17,7 @@ use crate::failure::Error;
 use crate::{files, system};
 
 /// A file of notes that is open for one line.
-pub struct Audit {
+pub struct Notes {
     path: PathBuf,
     file: File,
 }
@@ -33,13 +33,13 @@ struct Note {
     recovered: u8,
 }
 
-impl Audit {
+impl Notes {
     /// Opens the file before the run begins.
     ///
     /// # Errors
     /// If the file cannot be opened, or other users can read or change it.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Audit { path: path.to_owned(), file: files::append_private(path)? })
+        Ok(Notes { path: path.to_owned(), file: files::append_private(path)? })
     }
 
     /// Writes the note about a run whose connection is closed. If the file cannot be written, this only
@@ -78,10 +78,10 @@ mod tests {
     #[test]
     fn every_run_is_noted_behind_the_others() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("audit");
+        let path = folder.path().join("notes");
         let garbler = Identity::generate().unwrap().0.public_key();
         for recovered in [false, true, false] {
-            Audit::open(&path).unwrap().note(garbler, &[7; 32], recovered);
+            Notes::open(&path).unwrap().note(garbler, &[7; 32], recovered);
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let noted = |line: &str| line.contains(r#""recovered":1"#);
@@ -91,7 +91,7 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-            assert!(Audit::open(&path).is_err_and(|e| e.message().contains("other users can read")));
+            assert!(Notes::open(&path).is_err_and(|e| e.message().contains("other users can read")));
         }
     }
 }

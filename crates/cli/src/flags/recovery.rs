@@ -1,4 +1,4 @@
-//! `--audit FILE`: a local note that tells whether the evaluator had to recover from a cheat.
+//! `--recovery-notes FILE`: a local note that tells whether the evaluator had to recover from a cheat.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 /// The flag for the file with the evaluator's notes.
 #[derive(Args, Clone, Default)]
-pub struct AuditArguments {
+pub struct RecoveryArguments {
     /// Append a line to this file that says whether the garbler cheated and the evaluator recovered from it
     ///
     /// A line is a JSON object: time in seconds since 1970, the garbler's key, the program's digest, and
@@ -17,5 +17,5 @@ pub struct AuditArguments {
     /// the exit code. Only its owner may be able to read the file; keep it away from programs and people that
     /// act on it.
     #[arg(long, value_name = "FILE")]
-    pub audit: Option<PathBuf>,
+    pub recovery_notes: Option<PathBuf>,
 }
