@@ -50,7 +50,7 @@
 //! | A label of one wire becomes a label of another. | [`solder`] |
 //! | The evaluator's input bits choose labels, unseen. | [`ot`] |
 //! | **The whole protocol, phase by phase.** | [`duplo`] |
-//! | What the parties agree on and what a run reports. | [`session`] |
+//! | What the parties agree on and what a run reports. | [`protocol`] |
 //! | What a run will cost. | [`plan`] |
 //! | Frames, TLS, lanes. | [`wire`] |
 //!

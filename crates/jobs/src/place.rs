@@ -56,7 +56,7 @@ fn foreign(directory: &Path, why: &str) -> Error {
 }
 
 /// Records durably that an attempt uses a lane's folder, whose store is open, before its worker greets
-/// anybody. `terms` are [those](crate::terms::Terms::digest) of the job.
+/// anybody. `terms` are [those](crate::terms::JobTerms::digest) of the job.
 ///
 /// # Errors
 /// [`Error::Stock`] if the folder belongs to another job or lane, this attempt or a later one has used it, or

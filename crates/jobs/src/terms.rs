@@ -4,7 +4,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Security};
 use brickwork_protocol::PROTOCOL_VERSION;
 
-/// Identifies a job: a hash over both coordinators' nonces and the [terms](Terms).
+/// Identifies a job: a hash over both coordinators' nonces and the [terms](JobTerms).
 pub type JobId = [u8; 32];
 
 /// The number of a lane of a job, from 0.

@@ -63,7 +63,7 @@ pub trait SessionProtocol: Sized + 'static {
 /// The time and the bytes of one phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseReport {
-    /// One of the [phases](Protocol::PHASES) of its protocol.
+    /// One of the [phases](SessionProtocol::PHASES) of its protocol.
     pub name: Cow<'static, str>,
     /// Wall time at this party.
     pub seconds: f64,

@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Adds a batch, whose items are masked with the keys of a chain. Its items can be taken when
-    /// [`Entry::Made`](crate::Entry::Made) is in the log. After a failure the batch does not exist.
+    /// [`EpochEntry::Made`](crate::EpochEntry::Made) is in the log. After a failure the batch does not exist.
     ///
     /// # Errors
     /// As [`Store::writer`]; [`Error::Usage`] if the writer belongs to another batch.

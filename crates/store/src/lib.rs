@@ -3,9 +3,9 @@
 //!
 //! A [`Store`] is a folder that one process at a time can open. The items are in segment files, each of which
 //! is written once. The index and the log of each *epoch* are in a transactional database. Everything that
-//! was made after one setup of a protocol is one epoch: its secrets, its batches, and its [`log`](Entry),
-//! which alone decides what is burned. The store does not depend on a protocol: it treats secrets and records
-//! as bytes.
+//! was made after one setup of a protocol is one epoch: its secrets, its batches, and its
+//! [`log`](EpochEntry), which alone decides what is burned. The store does not depend on a protocol: it
+//! treats secrets and records as bytes.
 //!
 //! Items leave the store only through [`Store::append`]. It writes the burn to disk before it returns the
 //! [`TakenEntry`] that [`Store::read`] requires.

@@ -33,7 +33,7 @@ pub struct FillStep {
     /// The number of all steps of the job.
     pub of: u32,
     /// The bound on the probability that the peer cheats undetected in this step, in units of 2^-128. It
-    /// counts for the whole epoch, even if the step is given up after it was [exposed](Entry::Exposed).
+    /// counts for the whole epoch, even if the step is given up after it was [exposed](EpochEntry::Exposed).
     /// Otherwise a peer that does not like a challenge could break the connection and try again in the next
     /// step.
     pub risk: u128,

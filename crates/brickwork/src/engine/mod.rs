@@ -1,10 +1,10 @@
 //! The engine decides everything between a request and a protocol's run. Commands, services and Python use
 //! it.
 //!
-//! A [`request::RunRequest`] names the protocol and the resources of a run. [`work::Work`] is a party's part
-//! in the run, with its program. The protocol, found in [`protocols`], makes a party
+//! A [`request::RunRequest`] names the protocol and the resources of a run. [`work::PartyWork`] is a party's
+//! part in the run, with its program. The protocol, found in [`protocols`], makes a party
 //! [ready](protocols::Ready). The parties compare their [`meeting::Sheet`]s, and the run gives a
-//! [`protocols::Done`].
+//! [`protocols::RunResult`].
 
 pub mod both;
 pub mod cuts;

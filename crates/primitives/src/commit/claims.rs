@@ -34,7 +34,7 @@ pub struct EachClaim<'a> {
 }
 
 impl<'a> EachClaim<'a> {
-    /// Makes a claim for each wire of each item: the sum is zero, unless [`Each::are`] sets its value.
+    /// Makes a claim for each wire of each item: the sum is zero, unless [`EachClaim::are`] sets its value.
     pub fn new(items: usize, wires: usize) -> Self {
         EachClaim { items, wires, values: None, terms: Vec::new(), one: None }
     }

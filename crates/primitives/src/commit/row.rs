@@ -271,7 +271,7 @@ impl CommitmentRow {
         Ok(CommitmentRow { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(0..count) })
     }
 
-    /// Returns the values of a [gathered](Row::gathered) row.
+    /// Returns the values of a [gathered](CommitmentRow::gathered) row.
     ///
     /// # Panics
     /// If the values are not in memory.

@@ -52,7 +52,7 @@ pub struct CommitmentLevel {
     /// The base-2 logarithm of the probability that a sender can open a commitment in two ways.
     pub binding_log2: f64,
     /// The probability, in units of 2^-128, that one proof accepts a false claim for reasons other than
-    /// [binding](Level::binding_log2).
+    /// [binding](CommitmentLevel::binding_log2).
     pub misses: f64,
 }
 

@@ -72,7 +72,7 @@ impl HashParameters {
         self.bits * (self.l - self.w) as u32
     }
 
-    /// Returns the probability, besides [`Parameters::binding`], that words which are no codewords pass a
+    /// Returns the probability, besides [`HashParameters::binding`], that words which are no codewords pass a
     /// check of `masks` combinations. For each of 2^n sets of symbols on which the words are no codewords, a
     /// combination is one with probability 2·2^-σ at most.
     pub fn check(&self, masks: usize) -> Upper {
@@ -86,8 +86,8 @@ impl HashParameters {
         (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Returns the probability, besides [`Parameters::binding`], that a wrong opened value passes `openings`
-    /// combinations. In each combination, the errors add up to 0 with probability 2·2^-σ at most.
+    /// Returns the probability, besides [`HashParameters::binding`], that a wrong opened value passes
+    /// `openings` combinations. In each combination, the errors add up to 0 with probability 2·2^-σ at most.
     pub fn opening(&self, openings: usize) -> Upper {
         Upper::exp2(-(f64::from(self.bits) - 1.0) * openings as f64)
     }
@@ -103,9 +103,9 @@ impl HashParameters {
         (self.n - self.l) * self.bits as usize
     }
 
-    /// Returns the parameters of least cost with [`Parameters::binding`] at most `limit`, at least `hidden`
-    /// hidden bits and at least `unsent` points that are never sent. Among parameters of equal cost, it takes
-    /// the shortest codewords. `None` if there are none.
+    /// Returns the parameters of least cost with [`HashParameters::binding`] at most `limit`, at least
+    /// `hidden` hidden bits and at least `unsent` points that are never sent. Among parameters of equal cost,
+    /// it takes the shortest codewords. `None` if there are none.
     pub fn cheapest(
         limit: Upper,
         hidden: u32,

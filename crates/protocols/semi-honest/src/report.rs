@@ -24,7 +24,7 @@ pub type Report = brickwork_protocol::Report<SemiHonest>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Executions(pub usize);
 
-/// Yao's protocol as an implementation of the trait [`Protocol`](brickwork_protocol::Protocol).
+/// Yao's protocol as an implementation of the trait [`SessionProtocol`](brickwork_protocol::SessionProtocol).
 #[derive(Clone, Copy, Debug)]
 pub struct SemiHonest;
 

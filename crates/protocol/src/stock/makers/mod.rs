@@ -24,9 +24,9 @@
 //! accident or because the peer controls the network, or the coordinator may have crashed. If this only
 //! counted as an attempt, a peer could cheat against a maker, cut the maker's other connection, and guess
 //! again about the same secrets. Therefore the burn is recorded before a maker gets a step
-//! ([`Entry::Lent`](brickwork_store::Entry)). It is taken back when all makers have reported and none has
-//! seen a failed check (`Returned`). Until then the log accepts no other entry, and the next process that
-//! opens the store burns the epoch.
+//! ([`EpochEntry::Lent`](brickwork_store::EpochEntry)). It is taken back when all makers have reported and
+//! none has seen a failed check (`Returned`). Until then the log accepts no other entry, and the next process
+//! that opens the store burns the epoch.
 //!
 //! A maker that reports a lost peer or a requested stop counts like any other lost worker. The coordinator
 //! trusts the report, because a party's makers belong to the party.
