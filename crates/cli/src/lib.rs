@@ -11,22 +11,19 @@ mod flags;
 mod render;
 mod serve;
 
-use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use brickwork::circuit::Party;
 use clap::{CommandFactory, FromArgMatches, Subcommand};
-use tracing::Level;
-use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
 
-use commands::{Cli, Command, LogFormat, Versions};
-use render::appended::{Appended, Rotation};
+use commands::{Cli, Command};
 use render::failure::Failure;
+use render::log::start_log;
 use render::report::Report;
 use render::terminal::print;
 use render::trail::Trail;
+use render::versions::Versions;
 
 #[doc(hidden)]
 pub use brickwork::engine::machine::keep as keep_constants;
@@ -185,62 +182,6 @@ fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
         Command::Completions(command) => commands::manual::completions(command, <Cli>::command()),
         Command::Man(command) => commands::manual::manual(command, <Cli>::command()),
     }
-}
-
-/// The log file, if there is one.
-static LOG: OnceLock<Mutex<Appended>> = OnceLock::new();
-
-/// Returns the log file, if there is one.
-fn log_file() -> Option<MutexGuard<'static, Appended>> {
-    LOG.get().map(|log| log.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Opens the log file again, because another program may have renamed it.
-///
-/// # Errors
-/// If this process cannot append to the file. Then the old file stays in use.
-fn reopen_log() -> Result<(), Failure> {
-    log_file().map_or(Ok(()), |mut log| log.reopen())
-}
-
-/// Writes to the log file.
-struct Log;
-
-impl Write for Log {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        log_file().map_or(Ok(line.len()), |mut log| log.write(line))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Starts the log: warnings, for example about refused connections, go to stderr. If there is a log file, it
-/// gets the warnings and the other events of a listener. Each line has its time; only terminals get colours.
-fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat, rotation: Rotation) -> Result<(), Failure> {
-    render::terminal::be_quiet(quiet);
-    if format == LogFormat::Json {
-        render::terminal::write_json();
-    }
-    let level = if quiet { Level::ERROR } else { Level::WARN };
-    let stderr = std::io::stderr.with_max_level(level);
-    let (lowest, colours, writer) = match file {
-        None => (level, std::io::stderr().is_terminal(), BoxMakeWriter::new(stderr)),
-        Some(path) => {
-            let file = Mutex::new(Appended::open(path, rotation)?);
-            let _ = LOG.set(file);
-            (Level::INFO, false, BoxMakeWriter::new(stderr.and(|| Log)))
-        }
-    };
-    // A warning that cannot be written must not cause a panic.
-    let log = tracing_subscriber::fmt().log_internal_errors(false).with_target(false);
-    let log = log.with_max_level(lowest).with_writer(writer);
-    match format {
-        LogFormat::Text => log.with_ansi(colours).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
-    Ok(())
 }
 
 fn fail(failure: Failure, json: bool) -> ExitCode {

@@ -28,59 +28,14 @@ pub mod worker;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use serde::Serialize;
+use clap::{Parser, Subcommand};
 
 use crate::render::appended::Rotation;
 use crate::render::failure::{self, Failure};
+use crate::render::log::LogFormat;
 use crate::render::report::Report;
+use crate::render::versions::VERSION;
 use crate::serve;
-
-/// The text of `--version`. If Cargo builds this program together with the adversary's, it also compiles the
-/// hooks for a cheater into this one.
-const VERSION: &str = match brickwork::HAS_HOOKS {
-    false => env!("CARGO_PKG_VERSION"),
-    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
-};
-
-/// The versions that `--version --json` prints. Two parties whose numbers differ may refuse each other.
-#[derive(Serialize)]
-pub struct Versions {
-    pub version: &'static str,
-    /// The commit from which the command was built, if `BRICKWORK_COMMIT` was set for the compiler.
-    pub commit: Option<&'static str>,
-    hooks: bool,
-    /// The version of the protocols' messages.
-    pub protocol: u32,
-    transport: u16,
-    formats: Formats,
-}
-
-/// Versions of files.
-#[derive(Serialize)]
-struct Formats {
-    program: u8,
-    store: u32,
-    garbling: u8,
-    ledger: u8,
-}
-
-impl Versions {
-    /// The versions of this build.
-    pub const HERE: Versions = Versions {
-        version: env!("CARGO_PKG_VERSION"),
-        commit: option_env!("BRICKWORK_COMMIT"),
-        hooks: brickwork::HAS_HOOKS,
-        protocol: brickwork::protocol::PROTOCOL_VERSION,
-        transport: brickwork::wire::tls::VERSION,
-        formats: Formats {
-            program: brickwork::circuit::FILE_VERSION,
-            store: brickwork::disk::FORMAT_VERSION,
-            garbling: brickwork::justgarble::files::VERSION,
-            ledger: brickwork::jobs::book::FILE_VERSION,
-        },
-    };
-}
 
 /// Secure two-party computation from garbled components.
 ///
@@ -135,13 +90,6 @@ impl<C: Subcommand> Cli<C> {
         }
         flags
     }
-}
-
-/// The form of log lines.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    Text,
-    Json,
 }
 
 #[derive(Subcommand)]

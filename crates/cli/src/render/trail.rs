@@ -17,12 +17,12 @@ use brickwork::wire::tls::PublicKey;
 use brickwork::{Error, ErrorKind, Program, ProtocolError, Report};
 use serde::Serialize;
 
-use crate::commands::Versions;
 use crate::commands::files;
 use crate::render::appended::{Appended, Rotation};
 use crate::render::failure::Failure;
 use crate::render::report::hex;
 use crate::render::terminal::now;
+use crate::render::versions::Versions;
 
 /// The largest number of lines per minute, for each kind that others can cause at will. Further events are
 /// only counted.

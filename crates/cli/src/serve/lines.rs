@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::{Party, value};
 use brickwork::duplo::{FromStock, Lacking, Request, Stocked};
-use brickwork::protocol::Unobserved;
 use brickwork::random::Rng;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{self, Identity, Listener, Met, PublicKey};

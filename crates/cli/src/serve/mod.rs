@@ -27,6 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::commands::files;
 use crate::flags::store::{KeyArguments, MaxAge};
 use crate::render::failure::Failure;
+use crate::render::log::reopen_log;
 use crate::render::report::Report;
 use crate::render::terminal::say;
 use crate::render::trail::{PeerName, Trail};
@@ -212,7 +213,7 @@ fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAd
 /// Reads the configuration again. If the file is wrong, nothing changes. Changes that need a restart are
 /// reported.
 fn reload(desk: &Desk, path: &Path) {
-    for (name, reopened) in [("audit trail", desk.trail.reopen()), ("log", crate::reopen_log())] {
+    for (name, reopened) in [("audit trail", desk.trail.reopen()), ("log", reopen_log())] {
         if let Err(failure) = reopened {
             tracing::error!("the {name} continues in its old file: {}", failure.message());
             desk.figures.error(format!("the {name} could not be opened again: {}", failure.message()));

@@ -72,7 +72,7 @@ mod honest {
         }
 
         #[inline(always)]
-        pub fn dealt(&self, _: Party, _: &[u8]) -> Option<Keys> {
+        pub fn dealt(&self, _: Party, _: &[u8]) -> Option<SeriesKeys> {
             None
         }
 

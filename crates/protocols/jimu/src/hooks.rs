@@ -74,7 +74,7 @@ mod honest {
         }
 
         #[inline(always)]
-        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<Keys> {
+        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<SeriesKeys> {
             None
         }
 
