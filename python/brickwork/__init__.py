@@ -65,6 +65,7 @@ from .functions import (
 from .kinds import boolean, category, decimal, key, text, timestamp
 from .kinds import day as date
 from .outputs import columns, to_arrow, to_pandas
+from .policies import Policy
 from .ports import Port
 from .programs import Program, compile, load
 from .queries import Answer
@@ -109,6 +110,7 @@ __all__ = [
     "PeerCheated",
     "PeerMismatch",
     "Plan",
+    "Policy",
     "Port",
     "Program",
     "Record",

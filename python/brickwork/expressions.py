@@ -24,11 +24,12 @@ class Expression:
     """A node of an expression.
 
     Attributes:
-        op: `cell` (a named value), `constant`, `+`, `-`, `*`, `<<`, `=`, `<`, `and`, `or`, `not`, `null`
-            (whether the part is null), `if` (condition, value if it is true, value otherwise), or the name of
-            an aggregate.
+        op: `cell` (a named value), `constant`, `+`, `-`, `*`, `<<`, `round`, `=`, `<`, `and`, `or`, `not`,
+            `null` (whether the part is null), `if` (condition, value if it is true, value otherwise), or the
+            name of an aggregate.
 
-        value: the name of a cell, the number or code of a constant (None for null), or the bits of a shift.
+        value: the name of a cell, the number or code of a constant (None for null), the bits of a shift, or
+            the step of rounding.
     """
 
     kind: Kind
@@ -115,6 +116,13 @@ def calculated(op: str, a: Expression, b: Expression) -> Expression:
 def _product(low: int, high: int, least: int, most: int) -> tuple[int, int]:
     found = [x * y for x in (low, high) for y in (least, most)]
     return min(found), max(found)
+
+
+def rounded(of: Expression, step: int) -> Expression:
+    """Returns a number rounded to the nearest multiple of a step, and of two equally near ones the larger."""
+    low, high = ((end + step // 2) // step * step for end in ends(of))
+    assert isinstance(of.kind, Number)
+    return Expression(number_between(low, high, of.kind.scale, of.kind.is_float), "round", (of,), step)
 
 
 def chosen(condition: Expression, yes: Expression, no: Expression) -> Expression:
@@ -289,6 +297,8 @@ def secret(of: Expression, record: Integer, cells: Cells) -> Found:
         return ~values[0], known
     if of.op == "<<":
         return joined_bits([constant(0, IntegerType(of.value)), values[0]]), known
+    if of.op == "round":
+        return fitted(_rounded(values[0], ends(of.parts[0])[0], of.value), type), known
     if of.op in ("and", "or"):
         return _connected(of.op, found)
     if of.op == "if":
@@ -309,6 +319,16 @@ def secret(of: Expression, record: Integer, cells: Cells) -> Found:
         return fitted(fitted(values[0], wide).wide_mul(fitted(values[1], wide)), type), known
     a, b = (fitted(value, type) for value in values)
     return (a + b if of.op == "+" else a - b), known
+
+
+def _rounded(value: Integer, low: int, step: int) -> Integer:
+    """Returns the nearest multiple of a step for a number that is at least `low`."""
+    wide = IntegerType(max(value.type.width, step.bit_length()) + 3, True)
+    above = -(low // step) * step if low < 0 else 0
+    shifted = fitted(value, wide) + wide_constant(above + step // 2, wide)
+    plain = shifted.truncate(IntegerType(wide.width))
+    whole = plain // wide_constant(step, plain.type) * wide_constant(step, plain.type)
+    return fitted(whole, wide) - wide_constant(above, wide)
 
 
 def _common(parts: Sequence[Expression]) -> IntegerType:

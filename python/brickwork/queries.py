@@ -21,7 +21,7 @@ import numpy as np
 
 from . import relational, runs
 from .errors import InvalidInput, UsageError, nearest, needed
-from .expressions import Cell, Expression, cell, nullable, wide_constant
+from .expressions import Cell, Expression, cell, nullable, rounded, wide_constant
 from .integers import Integer
 from .kinds import (
     Boolean,
@@ -36,6 +36,7 @@ from .kinds import (
     collision_log2,
     hashed,
 )
+from .policies import step_of
 from .relational import Accumulator, Grouping, Layout, Measured
 from .sources import Schema, Table
 from .traced import Traced
@@ -129,6 +130,14 @@ class Limit:
     order: tuple[tuple[str, bool], ...]
 
 
+def learner_of(to: str) -> str:
+    """Returns the side or sides that a word names: `left`, `right` or `both`."""
+    found = {"garbler": "left", "evaluator": "right"}.get(to, to)
+    if found not in (*SIDES, "both"):
+        raise UsageError(f"a result for {to!r}", "say both, left or garbler, right or evaluator")
+    return found
+
+
 @dataclass(frozen=True)
 class Output:
     """A column of the result: a value, which is divided by a count if it is a mean."""
@@ -181,6 +190,11 @@ def _measured(results: Iterable[Result], counted: int) -> dict[Field, Measured]:
     return found
 
 
+def _with_count(of: Measured) -> Measured:
+    """Returns the accumulators of a column, with the number of its values."""
+    return replace(of, needs=tuple(sorted({*of.needs, "count"} - {"any"})))
+
+
 def _own_sums(of: Measured, counted: int, code: int | None, times: int = 1) -> dict[Accumulator, int]:
     """Returns the accumulators of one value."""
     found = {}
@@ -225,6 +239,8 @@ class Answer:
         run: its `Run`; None for a simulation.
         collision_log2: the logarithm of the probability that two different text keys were taken for one;
             None if keys are compared exactly.
+
+        parties: the result of each party that runs here, by `garbler` and `evaluator`.
     """
 
     def __init__(
@@ -240,6 +256,7 @@ class Answer:
         self.program = program.as_program()
         self.run = run
         self.collision_log2 = collision
+        self.parties: dict[str, Answer] = {}
 
     def __len__(self) -> int:
         return len(next(iter(self._known().values()), []))
@@ -353,21 +370,99 @@ class Query:
     """
 
     def __init__(self, tables: Sequence[Table | Schema], asked: dict[str, Any], to: str) -> None:
-        if to not in (*SIDES, "both"):
-            raise UsageError(f"to={to!r}", "say left, right or both")
+        self.to = learner_of(to)
         self.tables = tables
         self.schemas = [one.schema if isinstance(one, Table) else one for one in tables]
-        self.to, self.asked = to, {**asked, "to": to}
+        self.policies = [one.policy for one in self.schemas]
+        self.asked = {**asked, "to": self.to}
         self.collision: float | None = None
         self.limit: Limit | None = None
         self.results: list[Result] = []
         self.measured: dict[Field, Measured] = {}
         self.outputs: list[Output] = []
+        self.having: Expression | None = None
+        self.reveal: dict[str, str] = {}
+
+    def concluded(self, outputs: Sequence[Output], reveal: Mapping[str, str]) -> None:
+        """Takes the columns of the result, and who learns each. Policies apply to them."""
+        names = [one.name for one in outputs]
+        if unknown := set(reveal) - set(names):
+            raise UsageError(
+                f"there is no column {min(unknown)!r} to reveal", nearest(min(unknown), names, "columns")
+            )
+        self.reveal = {name: learner_of(to) for name, to in reveal.items()}
+        self.asked["reveal"] = self.reveal
+        self.outputs = [self._rounded_output(one) for one in outputs]
+        if self.having is not None:
+            self.having = self._rounded(self.having)
+        if self.limit is not None and len({self.learner(one) for one in self.outputs}) > 1:
+            raise UsageError(
+                "LIMIT with columns for different parties", "reveal all columns to the same parties"
+            )
+
+    def learner(self, of: Output) -> str:
+        """Returns who learns a column: `left`, `right` or `both`."""
+        return self.reveal.get(of.name, self.to)
+
+    def _rounded(self, of: Expression) -> Expression:
+        """Returns an expression over a record whose aggregates are rounded as the policies ask."""
+
+        def replaced(node: Expression) -> Expression | None:
+            if node.op != "cell" or node.value.startswith(("column ", "group ")):
+                return None
+            if not isinstance(node.kind, Number):
+                return node
+            step = step_of(self.policies, node.kind.scale)
+            return node if step == 1 else rounded(node, step)
+
+        return of.replaced(replaced)
+
+    def _rounded_output(self, of: Output) -> Output:
+        if of.count is not None and step_of(self.policies, 0) > 1:
+            raise UsageError(
+                f"{of.name}, a mean, which the policy rounds", "take the sum and the count, which are rounded"
+            )
+        return replace(of, value=self._rounded(of.value))
+
+    def learns(self, of: Output, side: int) -> bool:
+        """Returns whether a side learns a column."""
+        return self.learner(of) in (SIDES[side], "both")
 
     @property
     def learners(self) -> tuple[int, ...]:
-        """The sides that learn the result."""
-        return tuple(side for side, name in enumerate(SIDES) if self.to in (name, "both"))
+        """The sides that learn something."""
+        return tuple(side for side in range(2) if any(self.learns(one, side) for one in self.outputs))
+
+    @property
+    def smallest(self) -> int:
+        """The smallest group that the policies allow."""
+        return max([one.smallest for one in self.policies])
+
+    def refuse_values(self, side: int, results: Iterable[tuple[str, str]]) -> None:
+        """Refuses aggregates, given as name and function, that would show a value of one row of a side whose
+        policy allows none."""
+        if self.policies[side].smallest > 1:
+            for name, function in results:
+                if function in ("min", "max"):
+                    raise UsageError(
+                        f"{function} of {name}, which is the value of one row: the {ROLES[SIDES[side]]}'s "
+                        f"policy asks for {self.policies[side]}",
+                        "take SUM, AVG or COUNT",
+                    )
+
+    def refuse_rows(self) -> None:
+        """Refuses a query that shows rows of a side whose policy allows none."""
+        for side, policy in enumerate(self.policies):
+            if policy.smallest > 1:
+                raise UsageError(
+                    f"a query that shows rows: the {ROLES[SIDES[side]]}'s policy asks for {policy}",
+                    "take aggregates",
+                )
+
+    def counts_values(self, side: int | None) -> bool:
+        """Returns whether a policy asks for the number of values behind aggregates of a side's columns."""
+        asked = [policy.smallest > 1 for policy in self.policies]
+        return any(asked) if side is None else asked[side]
 
     def find(self, side: int, name: str) -> Field:
         """Returns a column of a table."""
@@ -412,18 +507,36 @@ class Query:
             bounds: the records of the result.
         """
 
+        for side, policy in enumerate(self.policies):
+            if policy.max_rows is not None and bounds > policy.max_rows:
+                raise UsageError(
+                    f"a result of up to {bounds} rows: the {ROLES[SIDES[side]]}'s policy asks for {policy}",
+                    f"say ORDER BY … LIMIT {policy.max_rows}",
+                )
+        views = [self.view(side) for side in self.learners]
+        if not views:
+            raise UsageError("a query of which nobody learns anything", "say to='both', 'left' or 'right'")
+        same = len(views) == 2 and views[0] == views[1]
+
         def query(left: Any, right: Any) -> Any:
-            return work(list(left), list(right))
+            records = work(list(left), list(right))
+            seen = [self.seen(records, view) for view in views[: 1 if same else 2]]
+            return seen[0] if len(seen) == 1 else tuple(seen)
 
         agreed = self._agreed() + json.dumps([*counts, bounds]).encode()
         query.__name__ = f"query_{blake2b(agreed, digest_size=16).hexdigest()}"
         inputs = [ArrayType(IntegerType(of), count) for of, count in zip(widths, counts)]
-        party = {"left": "garbler", "right": "evaluator", "both": "both"}[self.to]
-        width = relational.output_layout(self.shown, self.grouping_cells()).width
+        cells = self.grouping_cells()
+        outputs = []
+        for side, view in zip(self.learners, views):
+            width = relational.output_layout(view, cells).width
+            outputs.append(Owned(ROLES[SIDES[side]], ArrayType(IntegerType(width), bounds)))
+        if same:
+            outputs = [Owned("both", outputs[0].type)]
         query.__annotations__ = {
             "left": Owned("garbler", inputs[0]),
             "right": Owned("evaluator", inputs[1]),
-            "return": Owned(party, ArrayType(IntegerType(width), bounds)),
+            "return": outputs[0] if len(outputs) == 1 else tuple(outputs),
         }
         return _Known(query)
 
@@ -481,14 +594,19 @@ class Query:
         else:
             party = runs.garbler if own[0] == 0 else runs.evaluator
             run = learned = party(program, given[own[0]], **options)
-        found = None
-        learner = next((side for side in self.learners if side in own), None)
-        if learner is not None:
-            bits = getattr(learned, ROLES[SIDES[learner]])
-            found = self.decoded([int(one) for one in bits], readers[learner])
-            found = _sorted_rows(found, self.sorted_by())
         kinds = {one.name: one.value.kind for one in self.outputs}
-        return Answer(found, kinds, program, run, self.collision)
+        answers = []
+        for side in own:
+            found = None
+            if side in self.learners:
+                bits = getattr(learned, ROLES[SIDES[side]])
+                found = self.decoded([int(one) for one in bits], readers[side])
+                found = _sorted_rows(found, [name for name in self.sorted_by() if name in found])
+            answers.append(Answer(found, kinds, program, run, self.collision))
+        # Where both parties are here and learn the same, one of the two is shown.
+        answer = next((one for one in answers if one.columns is not None), answers[0])
+        answer.parties = {ROLES[SIDES[side]]: one for side, one in zip(own, answers)}
+        return answer
 
     def rows(self, reader: _Reader) -> list[int]:
         """Returns the rows of a table as the program takes them, in order."""
@@ -521,7 +639,42 @@ class Query:
     @property
     def shown(self) -> tuple[Expression, ...]:
         """The values of a record of the result."""
-        return tuple(part for one in self.outputs for part in one.parts)
+        return tuple(dict.fromkeys(part for one in self.outputs for part in self.told(one)))
+
+    def told(self, of: Output) -> tuple[Expression, ...]:
+        """Returns the values of a record that tell a column."""
+        return of.parts
+
+    def view(self, side: int) -> tuple[Expression, ...]:
+        """Returns the values of a record that a side learns."""
+        own = [part for one in self.outputs if self.learns(one, side) for part in self.told(one)]
+        return tuple(dict.fromkeys(own))
+
+    def in_order_of(self) -> list[str] | None:
+        """Returns the cells whose values alone decide the order of the records, or None if others do."""
+        raise NotImplementedError
+
+    def order_shows(self, view: Sequence[Expression]) -> bool:
+        """Returns whether the order of the records would tell more than the values that a side learns."""
+        names = {of.value for of in view if of.op == "cell"}
+        order = self.in_order_of()
+        return self.limit is None and (order is None or not set(order) <= names)
+
+    def seen(self, records: list[Integer], view: tuple[Expression, ...]) -> list[Integer]:
+        """Returns the part of the records that a side learns."""
+        cells, shown = self.grouping_cells(), self.shown
+        whole, layout = relational.output_layout(shown, cells), relational.output_layout(view, cells)
+        if view != shown:
+            places = [(str(shown.index(of)), str(place)) for place, of in enumerate(view)]
+            pairs = [(f"{a}{more}", f"{b}{more}") for a, b in places for more in ("", " known")]
+            named = {b: a for a, b in pairs if whole.has(a)} | {"there": "there"}
+            records = [
+                layout.packed({new: whole.of(record, old) for new, old in named.items()})
+                for record in records
+            ]
+        if len(records) > 1 and self.order_shows(view):
+            return relational.sorted_records(records)
+        return records
 
     def finished(
         self, records: list[Integer], grouping: Grouping, most: int | None, alternate: bool = False
@@ -544,7 +697,10 @@ class Query:
             return found
         layout = relational.output_layout(self.shown, dict(cells))
         orders = tuple(self._order(layout, *one) for one in self.limit.order)
-        return relational.first(found, orders, self.limit.count, layout)
+        # The order of rows that are equal in it must not tell anything either.
+        order = self.in_order_of()
+        ties = order is None or not set(order) <= {of.value for of in self.shown}
+        return relational.first(found, orders, self.limit.count, layout, ties)
 
     def _order(self, layout: Layout, name: str, descending: bool) -> relational.Order:
         of = next(one for one in self.outputs if one.name == name)
@@ -559,20 +715,20 @@ class Query:
         return relational.Order(str(place), known, descending)
 
     def decoded(self, found: list[int], reader: _Reader) -> dict[str, list[Any]]:
-        """Returns the columns of the result."""
-        cells = self.grouping_cells()
-        layout = relational.output_layout(self.shown, cells)
-        columns: dict[str, list[Any]] = {one.name: [] for one in self.outputs}
+        """Returns the columns of the result that a side learns."""
+        cells, view = self.grouping_cells(), self.view(reader.side)
+        layout = relational.output_layout(view, cells)
+        outputs = [one for one in self.outputs if self.learns(one, reader.side)]
+        columns: dict[str, list[Any]] = {one.name: [] for one in outputs}
         for at, record in enumerate(map(layout.unpack, found)):
             if not record["there"]:
                 continue
             known = self.known_at(at)
-            places = iter(range(len(self.shown)))
-            for one in self.outputs:
+            for one in outputs:
                 if one.value.value in known:
                     columns[one.name].append(known[one.value.value])
                     continue
-                values = [self._value(of, record, next(places), cells, reader) for of in one.parts]
+                values = [self._value(of, record, view.index(of), cells, reader) for of in one.parts]
                 columns[one.name].append(values[0] if one.count is None else _mean(*values))
         return columns
 
@@ -650,6 +806,7 @@ class Join(Query):
         limit: Limit | None = None,
         outputs: Sequence[Output] | None = None,
         skip_nulls: bool = False,
+        reveal: Mapping[str, str] | None = None,
     ) -> None:
         pairs = list(on.items()) if isinstance(on, Mapping) else [(name, name) for name in _listed(on)]
         groups = _listed(group_by)
@@ -667,7 +824,7 @@ class Join(Query):
         if agg is None and (groups or min_group > 1):
             raise UsageError("groups without aggregates", 'say agg={"amount": "sum"}, or leave group_by out')
         self.exists = how in ("semi", "anti")
-        self.how, self.min_group = how, min_group
+        self.how, self.min_group = how, max(min_group, self.smallest)
         self.many = 1 if validate == "1:m" and not self.exists else 0
         self.once = validate == "1:1" and not self.exists
         self.pairs = [self._pair(*names) for names in pairs]
@@ -705,10 +862,11 @@ class Join(Query):
         self.blobs = [
             [one for _, one in self.names if isinstance(one, Field) and one.side == side] for side in range(2)
         ]
-        self._refuse_texts()
         self.counted = join_counted(self.schemas, how, self.many)
         self.measured = _measured(self.results, self.counted)
-        self.outputs = list(outputs or self._outputs())
+        self.concluded(outputs or self._outputs(), reveal or {})
+        self._refuse_texts()
+        self._keep_policies()
 
     def _pair(self, left: str, right: str) -> tuple[Field, Field]:
         """Returns a column of the key in both tables, of one type."""
@@ -769,21 +927,76 @@ class Join(Query):
 
     def _refuse_texts(self) -> None:
         """Refuses a result with a text whose hash alone somebody would learn."""
-        for learner in self.learners:
-            only_left = self.how in ("left", "anti")
-            hidden = [
-                of.name
-                for side in range(2)
-                for of in self.blobs[side]
-                if isinstance(of.kind, Key) and side != learner
-            ]
-            if self.shows_key and self.is_hashed and only_left and learner == 1:
-                hidden.append(self.pairs[0][0].name)
-            if hidden:
+        names = {f"column {name}": of for name, of in self.names}
+        for one in self.outputs:
+            for side in range(2):
+                if one.value.value not in names or not self.learns(one, side):
+                    continue
+                of = names[one.value.value]
+                if isinstance(of, Field):
+                    hidden = isinstance(of.kind, Key) and of.side != side
+                else:
+                    hidden = self.is_hashed and side == 1 and self.how in ("left", "anti")
+                if hidden:
+                    raise self.unreadable(one.name, side)
+
+    def unreadable(self, name: str, side: int) -> UsageError:
+        """Returns the refusal of a text of which a party would learn a hash."""
+        return UsageError(
+            f"the {SIDES[side]} party cannot read {name}, of which there is only a hash",
+            f"say to={SIDES[1 - side]!r}, take bw.text or bw.category, or leave it out",
+        )
+
+    def _keep_policies(self) -> None:
+        """Refuses what a policy does not allow, and counts the values behind each aggregate."""
+        if self.smallest <= 1:
+            return
+        if not self.has_agg:
+            self.refuse_rows()
+        self.refuse_join()
+        for side in range(2):
+            if self.policies[side].smallest > 1:
+                own = [one for one in self.results if one.field is not None and one.field.side == side]
+                names = [(one.field.name, one.function) for one in own if one.field is not None]
+                self.refuse_values(side, names)
+                self.refuse_weights(side, [name for name, _ in names])
+                for one in own:
+                    assert one.field is not None
+                    self.measured[one.field] = _with_count(self.measured[one.field])
+
+    def refuse_join(self) -> None:
+        """Refuses a join in which a policy's smallest group could be passed by."""
+        for side, policy in enumerate(self.policies):
+            role = ROLES[SIDES[side]]
+            if policy.smallest <= 1:
+                continue
+            if self.how == "anti" and side == 1:
                 raise UsageError(
-                    f"the {SIDES[learner]} party cannot read {hidden[0]}, of which there is only a hash",
-                    f"say to={SIDES[1 - learner]!r}, take bw.text or bw.category, or leave it out",
+                    f"an anti join, which tells which rows match: the {role}'s policy asks for {policy}",
+                    "take a semi join",
                 )
+            if self.by_key and side != self.many:
+                raise UsageError(
+                    f"groups by the key, each of one row: the {role}'s policy asks for {policy}",
+                    "group by other columns",
+                )
+
+    def refuse_weights(self, side: int, names: Sequence[str]) -> None:
+        """Refuses aggregates of columns whose rows the peer can count often."""
+        if names and side != self.many and not self.once:
+            raise UsageError(
+                f"an aggregate of {names[0]}, whose rows count as often as the peer has their key: the "
+                f"{ROLES[SIDES[side]]}'s policy asks for {self.policies[side]}",
+                "say validate='1:1', and add up the peer's rows of each key before",
+            )
+
+    @property
+    def by_key(self) -> bool:
+        """Returns whether each group has one key."""
+        return self.shows_key
+
+    def in_order_of(self) -> list[str] | None:
+        return [f"column {name}" for name, _ in self.names] if self.has_agg or self.shows_key else None
 
     def _outputs(self) -> list[Output]:
         """Returns the columns of the result in the order of their names."""
@@ -838,10 +1051,13 @@ class Join(Query):
             tuple(one for field, one in self.measured.items() if field.side == side) for side in self._sides()
         )
         rows = "others" if self.how == "left" and self.many == 1 else "rows"
-        counts = tuple([rows] + ["keys"] * (not self.shows_key)) if self.min_group > 1 else ()
+        values = [
+            f"{one.name}.count" for field, one in self.measured.items() if self.counts_values(field.side)
+        ]
+        counts = tuple([rows, *["keys"] * (not self.shows_key), *values]) if self.min_group > 1 else ()
         accumulators = [one for of in (*measured[0], *measured[1]) for one in of.accumulators(self.counted)]
         stars = ["rows"] if any(one.field is None for one in self.results) else []
-        names = dict.fromkeys([*counts, *stars])
+        names = dict.fromkeys([*(one for one in counts if one not in values), *stars])
         counters = [Accumulator(name, "sum", self.counted) for name in names]
         order = "key" if self.once or self.has_agg and blobs[1] == 0 else "blob" if self.has_agg else "none"
         join = relational.Join(
@@ -1034,15 +1250,15 @@ class Rows(Join):
         groups: Sequence[Expression],
         agg: Sequence[tuple[str, Expression | None]] | None,
         distinct: Expression | None,
+        reveal: Mapping[str, str] | None = None,
     ) -> None:
-        self.row_groups, self.where = tuple(groups), where
-        super().__init__(
-            tables, on, how, validate, None, None, 1, to, fields, having, text, limit, outputs, True
-        )
-        self.smallest = min_group
-        self.asked["min_group"] = min_group
-        self.is_aggregate = agg is not None
+        self.row_groups, self.where, self.is_aggregate = tuple(groups), where, agg is not None
         self.row_agg = list(agg or ())
+        super().__init__(
+            tables, on, how, validate, None, None, 1, to, fields, having, text, limit, outputs, True, reveal
+        )
+        self.min_group = max(min_group, self.smallest)
+        self.asked["min_group"] = min_group
         measured: dict[Expression, Measured] = {}
         for function, of in self.row_agg:
             if of is not None:
@@ -1054,11 +1270,11 @@ class Rows(Join):
                 needs = set(known.needs) | set(_FUNCTIONS[function])
                 needs -= {"any"} if "count" in needs else set()
                 measured[of] = replace(known, needs=tuple(sorted(needs)))
+                if self.counts_values(None):
+                    measured[of] = _with_count(measured[of])
         self.row_measured = measured
-        keys = {f"column left.{pair[0].name}" for pair in self.pairs}
-        by_key = keys <= {of.value for of in self.row_groups}
         self.distinct: Expression | str | None = distinct
-        if min_group > 1 and not by_key:
+        if self.min_group > 1 and not self.by_key:
             if distinct is not None:
                 raise UsageError("COUNT(DISTINCT …) beside a smallest group", "leave one of them out")
             self.distinct = "key"
@@ -1074,24 +1290,47 @@ class Rows(Join):
                     log2 = collision_log2(rows, others, self.sized(0, Key()).width)
                     self.collision = log2 if self.collision is None else max(log2, self.collision) + 1
 
+    @property
+    def by_key(self) -> bool:
+        names = {of.value for of in self.row_groups}
+        return all(any(f"column {of.place}" in names for of in pair) for pair in self.pairs)
+
+    def _keep_policies(self) -> None:
+        if self.smallest <= 1:
+            return
+        if not self.is_aggregate:
+            self.refuse_rows()
+        self.refuse_join()
+        for side in range(2):
+            if self.policies[side].smallest > 1:
+                own = [
+                    (node.value.partition(".")[2], function)
+                    for function, of in self.row_agg
+                    if of is not None
+                    for node in of.walk()
+                    if node.op == "cell" and node.value.startswith(f"column {SIDES[side]}.")
+                ]
+                self.refuse_values(side, own)
+                self.refuse_weights(side, [name for name, _ in own])
+
+    def in_order_of(self) -> list[str] | None:
+        return [f"group {place}" for place in range(len(self.row_groups))] if self.is_aggregate else None
+
     def _group(self, name: str) -> Field | int:
         return self._column(name)
 
     def _refuse_texts(self) -> None:
         names = dict(self.names)
-        for of in self.row_groups:
-            if not isinstance(of.kind, Key):
+        for one in self.outputs:
+            if not isinstance(one.value.kind, Key):
                 continue
-            if of.op != "cell":
-                raise UsageError("a text key inside an expression of both parties", "give it bw.text")
-            field = names[of.value.removeprefix("column ")]
-            assert isinstance(field, Field)
-            for side in self.learners:
-                if self._text_field(field, side) is None:
-                    raise UsageError(
-                        f"the {SIDES[side]} party cannot read {field.name}, of which there is only a hash",
-                        f"say to={SIDES[1 - side]!r}, take bw.text or bw.category, or leave it out",
-                    )
+            of = self.row_groups[int(one.value.value.removeprefix("group "))]
+            field = names[of.value.removeprefix("column ")] if of.op == "cell" else None
+            if not isinstance(field, Field):
+                raise UsageError("a hashed text inside an expression", "give it bw.text")
+            for side in range(2):
+                if self.learns(one, side) and self._text_field(field, side) is None:
+                    raise self.unreadable(one.name, side)
 
     def _text_field(self, field: Field, side: int) -> Field | None:
         """Returns a column in which a party has the texts of a column."""
@@ -1121,7 +1360,7 @@ class Rows(Join):
         """Returns the rules for the records of joined rows."""
         counters = []
         rows = "others" if self.how == "left" and self.many == 1 else "rows"
-        if self.smallest > 1:
+        if self.min_group > 1:
             counters.append(rows)
         if any(of is None for _, of in self.row_agg):
             counters.append("rows")
@@ -1136,8 +1375,9 @@ class Rows(Join):
             known = self.key_bits if self.distinct == "key" else self._fixed(self.distinct).kind.width  # type: ignore[arg-type]
             distinct = known + 1
         keys = ["different"] if self.distinct == "key" else []
-        counts = (rows, *keys) if self.smallest > 1 else ()
-        return Grouping(width, tuple(sums), self.smallest, counts, distinct=distinct)
+        values = [f"{one.name}.count" for one in self.row_measured.values() if "count" in one.needs]
+        counts = (rows, *keys, *(values if self.counts_values(None) else [])) if self.min_group > 1 else ()
+        return Grouping(width, tuple(sums), self.min_group, counts, distinct=distinct)
 
     def _fixed(self, of: Expression) -> Expression:
         """Returns an expression whose hashes have a width."""
@@ -1219,10 +1459,12 @@ class Aggregate(Query):
         text: str = "",
         limit: Limit | None = None,
         outputs: Sequence[Output] | None = None,
+        reveal: Mapping[str, str] | None = None,
     ) -> None:
         groups = _listed(group_by)
         asked = {"agg": list(agg.items()), "group_by": groups, "min_group": min_group, "text": text}
         super().__init__(tables, asked, to)
+        min_group = max(min_group, self.smallest)
         self.groups = [self._both(name) for name in groups]
         for of in self.groups:
             if isinstance(of.kind, Key):
@@ -1232,26 +1474,50 @@ class Aggregate(Query):
                 )
         self.results = _results(agg, self._both)
         _refuse_twice([*groups, *(one.name for one in self.results)])
+        self.limit, self.having, self.dense = limit, having, False
         self.counted = aggregate_counted(self.schemas)
         self.measured = _measured(self.results, self.counted)
         group_outputs = [Output(of.name, cell(f"column {of.name}", of.kind)) for of in self.groups]
-        self.outputs = list(outputs or (*group_outputs, *(output(one, self.counted) for one in self.results)))
+        own = (*group_outputs, *(output(one, self.counted) for one in self.results))
+        self.concluded(outputs or own, reveal or {})
+        names = [(one.field.name, one.function) for one in self.results if one.field is not None]
+        for side in range(2):
+            self.refuse_values(side, names)
+        values = []
+        if self.counts_values(None):
+            self.measured = {of: _with_count(one) for of, one in self.measured.items()}
+            values = [f"{one.name}.count" for one in self.measured.values()]
         self.places = prod(_size(of.kind) for of in self.groups)
-        # The place of such a row tells its group, so an order cannot move it.
-        few = self.places <= max(_FEW, 2 * sum(one.distinct for one in self.schemas))
-        columns = {f"column {of.name}" for of in self.groups}
-        used = [of for one in self.shown if one.op != "cell" for of in one.walk()]
-        used += having.walk() if having is not None else []
-        named = any(one.op == "cell" and one.value in columns for one in used)
-        self.dense = few and not named and (limit is None or not self.groups)
-        self.limit = limit
+        self.dense = self._can_be_dense()
         rows = min_group > 1 or any(one.field is None for one in self.results) or self.dense and self.groups
         counters = [Accumulator("rows", "sum", self.counted)] if rows else []
         sums = [one for of in self.measured.values() for one in of.accumulators(self.counted)]
         width = 0 if self.dense else _blob(self.groups).width
-        self.grouping = Grouping(width, (*counters, *sums), min_group)
+        self.grouping = Grouping(width, (*counters, *sums), min_group, each_party=("rows", *values))
         cells = tuple(self.grouping_cells().items())
-        self.grouping = replace(self.grouping, cells=cells, having=having)
+        self.grouping = replace(self.grouping, cells=cells, having=self.having)
+
+    def _can_be_dense(self) -> bool:
+        """Returns whether each party gives a row for each possible group: if there are few, and the place of
+        a row, which tells its group, tells no learner anything new."""
+        if not self.groups:
+            return True
+        if self.limit is not None or self.places > max(_FEW, 2 * sum(one.distinct for one in self.schemas)):
+            return False
+        columns = {f"column {of.name}" for of in self.groups}
+        seen = [{of.value for of in self.view(side) if of.op == "cell"} for side in self.learners]
+        composed = [of for one in self.shown if one.op != "cell" for of in one.walk()]
+        composed += [] if self.having is None else self.having.walk()
+        return all(columns <= one for one in seen) and not any(
+            one.op == "cell" and one.value in columns for one in composed
+        )
+
+    def in_order_of(self) -> list[str] | None:
+        return [] if self.dense else [f"column {of.name}" for of in self.groups]
+
+    def told(self, of: Output) -> tuple[Expression, ...]:
+        names = {f"column {group.name}" for group in self.groups} if self.dense else set()
+        return () if of.value.op == "cell" and of.value.value in names else of.parts
 
     def _both(self, name: str) -> Field:
         """Returns a column that both tables have."""
@@ -1271,12 +1537,6 @@ class Aggregate(Query):
             at = base + _blob(self.groups).place(str(2 * number))[0]
             found[f"column {of.name}"] = Cell(at, of.kind, (at + of.kind.width, 1))
         return {**found, **_sum_cells(layout, self.measured, self.counted)}
-
-    @property
-    def shown(self) -> tuple[Expression, ...]:
-        # The place of a record tells its group.
-        names = {f"column {of.name}" for of in self.groups} if getattr(self, "dense", False) else set()
-        return tuple(of for of in super().shown if of.value not in names or of.op != "cell")
 
     def rows(self, reader: _Reader) -> list[int]:
         places = self._places(reader) if self.dense else _blobs(self.groups, reader)

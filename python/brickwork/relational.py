@@ -314,6 +314,8 @@ class Grouping:
 
         distinct: the bits of a value whose different values are counted, and of the bit that says that it is
             not null. They are below the group.
+
+        each_party: the accumulators of each party's own rows that must be 0 or large enough.
     """
 
     group: int
@@ -323,6 +325,7 @@ class Grouping:
     cells: tuple[tuple[str, Cell], ...] = ()
     having: Expression | None = None
     distinct: int = 0
+    each_party: tuple[str, ...] = ("rows",)
 
     @property
     def record(self) -> Layout:
@@ -566,11 +569,17 @@ def ranked(record: Any, orders: tuple[Order, ...], layout: Layout) -> Any:
     return joined_bits([*parts, ~top(record)])
 
 
-def first(records: list[Integer], orders: tuple[Order, ...], count: int, layout: Layout) -> list[Integer]:
-    """Returns the first records in an order, and zeros behind them if fewer are there."""
+def first(
+    records: list[Integer], orders: tuple[Order, ...], count: int, layout: Layout, ties: bool
+) -> list[Integer]:
+    """Returns the first records in an order, and zeros behind them if fewer are there.
+
+    Args:
+        ties: whether all of a record decides its place among those that are equal in the order.
+    """
     width = records[0].type.width
     rows = [ranked(record, orders, layout) for record in records]
-    place = width, rows[0].type.width - width, False
+    place = (0, rows[0].type.width, False) if ties else (width, rows[0].type.width - width, False)
     if count * 4 < len(rows).bit_length() ** 2:
         found = []
         for _ in range(min(count, len(rows))):
@@ -581,6 +590,11 @@ def first(records: list[Integer], orders: tuple[Order, ...], count: int, layout:
     else:
         found = tables._sorted(rows, place)[:count]
     return [row.bits(0, width) for row in found]
+
+
+def sorted_records(records: list[Integer]) -> list[Integer]:
+    """Returns the records in the order of their bits, so that their places tell nothing more."""
+    return tables._sorted(records, (0, records[0].type.width, False))
 
 
 @dataclass(frozen=True)
@@ -763,11 +777,13 @@ def joined(one: Iterable[Integer], many: Iterable[Integer], join: Join) -> list[
 
 @component
 def is_small(row: Any, grouping: Grouping) -> Any:
-    """Returns whether a party has rows in a group, but too few of them."""
-    rows = grouping.record.of(row, "rows")
-    if grouping.smallest > rows.type.high:
-        return rows != 0
-    return (rows != 0) & (rows < grouping.smallest)
+    """Returns whether a party has rows in a group, but too few of them, or too few values."""
+    small: Any = BIT(0)
+    for name in grouping.each_party:
+        found = grouping.record.of(row, name)
+        few = BIT(1) if grouping.smallest > found.type.high else found < grouping.smallest
+        small = small | few & (found != 0)
+    return small
 
 
 @component

@@ -15,6 +15,7 @@ import numpy as np
 from .columns import are_columns, is_lazy, is_table
 from .errors import InvalidInput, UsageError, nearest, needed
 from .kinds import Canonical, Key, Kind, Number, as_kind, kind_of_dtype, kind_of_json
+from .policies import FREE, Policy
 
 _MOST_ROWS = 1 << 24
 
@@ -27,11 +28,14 @@ class Schema:
         columns: the name and type of each column.
         rows: the largest number of rows.
         distinct: the largest number of different keys and groups, of which the computation makes a row each.
+
+        policy: the owner's conditions on results.
     """
 
     columns: tuple[tuple[str, Kind], ...]
     rows: int
     distinct: int
+    policy: Policy = FREE
 
     def __post_init__(self) -> None:
         if not 1 <= self.distinct <= self.rows <= _MOST_ROWS:
@@ -43,7 +47,8 @@ class Schema:
     def json(self) -> dict[str, Any]:
         """Returns the schema as an object of JSON."""
         columns = [[name, kind.json()] for name, kind in self.columns]
-        return {"columns": columns, "rows": self.rows, "distinct": self.distinct}
+        bounds = {"rows": self.rows, "distinct": self.distinct}
+        return {"columns": columns, **bounds, "policy": self.policy.json()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the schema to a file of JSON, for the peer."""
@@ -53,16 +58,23 @@ class Schema:
     def load(path: str | os.PathLike[str]) -> Schema:
         """Reads the peer's schema. Look at it: it shows the number of rows that the computation takes."""
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            return Schema.of_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        except (ValueError, InvalidInput):
+            raise InvalidInput(f"{os.fspath(path)} is no schema", "ask the peer for `schema.save`") from None
+
+    @staticmethod
+    def of_json(found: Any) -> Schema:
+        """Returns the schema of an object of JSON, which may come from the peer."""
+        try:
             columns = tuple((name, kind_of_json(kind)) for name, kind in found["columns"])
             rows, distinct = found["rows"], found["distinct"]
             if not all(isinstance(name, str) for name, _ in columns) or {type(rows), type(distinct)} != {int}:
                 raise ValueError
             if len(dict(columns)) < len(columns):
                 raise ValueError
+            return Schema(columns, rows, distinct, Policy.of_json(found["policy"]))
         except (ValueError, KeyError, TypeError):
-            raise InvalidInput(f"{os.fspath(path)} is no schema", "ask the peer for `schema.save`") from None
-        return Schema(columns, rows, distinct)
+            raise InvalidInput("an object that is no schema", "both parties need one version") from None
 
 
 class Table:
@@ -75,6 +87,8 @@ class Table:
 
         rows: the largest number of rows, by default the number of rows.
         distinct: the largest number of different keys and groups, by default `rows`.
+
+        policy: conditions on every result that this table has a part in.
     """
 
     def __init__(
@@ -84,6 +98,7 @@ class Table:
         types: Mapping[str, Any] | None = None,
         rows: int | None = None,
         distinct: int | None = None,
+        policy: Policy = FREE,
     ) -> None:
         found = _read(frame)
         if unknown := set(types or {}) - set(found):
@@ -105,7 +120,7 @@ class Table:
                 float_ = isinstance(kind, Number) and kind.scale > 0 and dtype.lower().startswith("float")
                 kinds[name] = replace(kind, is_float=True) if float_ else kind  # type: ignore[call-arg]
         bound = max(1, self.length if rows is None else rows)
-        self.schema = Schema(tuple(kinds.items()), bound, bound if distinct is None else distinct)
+        self.schema = Schema(tuple(kinds.items()), bound, bound if distinct is None else distinct, policy)
 
     def numbers_of(self, name: str, side: str) -> list[Any]:
         """Returns a column for expressions: numbers in units of their last digit, texts, or codes."""

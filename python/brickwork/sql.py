@@ -6,6 +6,7 @@ computes in the clear, as it applies conditions on its rows. The rest becomes a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -322,16 +323,37 @@ class Prepared:
     def run(self, simulate: bool, options: dict[str, Any]) -> Answer:
         """Computes the query, and returns its result in order."""
         answer = self.query.run(simulate, options)
+        for one in answer.parties.values():
+            self.sort(one)
+        return answer
+
+    def sort(self, answer: Answer) -> None:
+        """Puts the rows of a result in the query's order."""
         if answer.columns is None:
-            return answer
+            return
         order = list(range(len(answer)))
         for name, descending in reversed(self.orders):
-            values = answer.columns[name]
+            values = answer.columns.get(name)
+            if values is None:
+                raise UsageError(
+                    f"ORDER BY {name}, which a party does not learn", "reveal it, or leave it out"
+                )
             known = [row for row in order if values[row] is not None]
             known.sort(key=values.__getitem__, reverse=descending)
             order = known + [row for row in order if values[row] is None]
         answer.columns = {name: [values[row] for row in order] for name, values in answer.columns.items()}
-        return answer
+
+
+def revealed(text: str) -> tuple[str, str | dict[str, str] | None]:
+    """Returns a query without its last clause `REVEAL TO party` or `REVEAL column TO party, …`, and what this
+    clause says."""
+    found = re.search(r"\bREVEAL\b((?:\s*[\w\"]*\s+TO\s+\w+\s*,?)+)\s*;?\s*$", text, re.IGNORECASE)
+    if found is None:
+        return text, None
+    parts = [part.split() for part in found[1].split(",")]
+    named = {" ".join(part[:-2]).strip('"'): part[-1].lower() for part in parts if part}
+    rest = text[: found.start()]
+    return rest, named[""] if list(named) == [""] else named
 
 
 class _Aggregated:
@@ -374,6 +396,36 @@ class _Aggregated:
         return Output(one.name, self.value(one.value))
 
 
+def _refuse_mixed(tables: Sequence[Table | Schema], values: Sequence[Expression]) -> None:
+    """Refuses aggregates by which a query could single out a row of a table whose policy asks for groups."""
+    for function, of in _aggregates(values):
+        names = [] if of is None else [node.value for node in of.walk() if node.op == "cell"]
+        for side, table in enumerate(tables):
+            policy = _schema(table).policy
+            own = [name for name in names if name.partition(".")[0] not in SIDES[1 - side : 2 - side]]
+            if of is None or policy.smallest <= 1 or not own:
+                continue
+            if len(set(names)) > 1 or not _is_affine(of):
+                raise UsageError(
+                    f"{function.upper()} of an expression, which may single out a row: the "
+                    f"{('garbler', 'evaluator')[side]}'s policy asks for {policy}",
+                    "aggregate a column alone, or a column times and plus constants",
+                )
+
+
+def _policies_ask(tables: Sequence[Table | Schema]) -> bool:
+    return any(_schema(one).policy.smallest > 1 for one in tables)
+
+
+def _is_affine(of: Expression) -> bool:
+    """Returns whether an expression is a column, times and plus constants."""
+    if of.op in ("cell", "constant"):
+        return True
+    if of.op not in ("+", "-", "*") or not all(map(_is_affine, of.parts)):
+        return False
+    return sum(any(node.op == "cell" for node in part.walk()) for part in of.parts) == 1
+
+
 def _aggregates(of: Sequence[Expression]) -> list[tuple[str, Expression | None]]:
     """Returns the aggregates in expressions, each once."""
     nodes = [node for one in of for node in one.walk() if node.op in AGGREGATES]
@@ -393,9 +445,20 @@ _JOINS = {
 
 
 def prepare(
-    query: str, tables: Sequence[Mapping[str, Table | Schema]], validate: str, min_group: int, to: str
+    query: str,
+    tables: Sequence[Mapping[str, Table | Schema]],
+    validate: str = "m:1",
+    min_group: int = 1,
+    to: str = "both",
+    reveal: Mapping[str, str] | None = None,
 ) -> Prepared:
     """Reads a query, and applies what each party computes alone."""
+    query, named = revealed(query)
+    if named is not None and (reveal or to != "both"):
+        raise UsageError("REVEAL beside the argument reveal or to", "leave one of them out")
+    if isinstance(named, str):
+        to, named = named, None
+    reveal = named or reveal or {}
     reading = _Reading(query, tables)
     exp = reading.exp
     joins = reading.query.args.get("joins") or []
@@ -403,7 +466,7 @@ def prepare(
     if isinstance(first, exp.Subquery):
         if joins:
             raise refuse(joins[0])
-        return _union(reading, first, min_group, to)
+        return _union(reading, first, min_group, to, reveal)
     if len(joins) != 1:
         raise refuse(
             "a query without one JOIN" if not joins else "more than one JOIN",
@@ -436,6 +499,8 @@ def prepare(
         raise refuse("an aggregate in WHERE, ON or GROUP BY", "move the condition to HAVING")
     if how in ("semi", "anti") and any(1 in _sides(one.value) for one in shown):
         raise refuse(f"a column of the right table of a {how.upper()} JOIN", "take an INNER or LEFT JOIN")
+
+    _refuse_mixed(source.tables, [one.value for one in shown] + ([having] if having is not None else []))
 
     pairs = {name: name for name in sorted(source.using)}
     rest: list[Expression] = []
@@ -506,6 +571,7 @@ def prepare(
             limit,
             outputs,
             skip_nulls=True,
+            reveal=reveal,
         )
         return Prepared(made, orders)
 
@@ -552,6 +618,7 @@ def prepare(
         [in_rows(one) for one in places],
         None if groups is None else functions,
         in_rows(counted_ones[0]) if counted_ones and counted_ones[0] is not None else None,
+        reveal,
     )
     return Prepared(made, orders)
 
@@ -561,7 +628,7 @@ def _field(of: Expression) -> Field:
     return Field(SIDES.index(side), name, of.kind)
 
 
-def _union(reading: _Reading, of: Any, min_group: int, to: str) -> Prepared:
+def _union(reading: _Reading, of: Any, min_group: int, to: str, reveal: Mapping[str, str]) -> Prepared:
     """Reads a query over the rows of both tables together. Each party computes all columns of its rows."""
     exp, union = reading.exp, of.this
     if not isinstance(union, exp.Union) or union.args.get("distinct"):
@@ -571,9 +638,9 @@ def _union(reading: _Reading, of: Any, min_group: int, to: str) -> Prepared:
         raise refuse(of)
     for half in halves:
         _only(half, "kind", "expressions", "from", "where")
-    froms = [(half.args.get("from_") or half.args.get("from")).this for half in halves]
-    source = reading.source(froms)
-    if reading.owned[froms[0].name] == 1:
+    sources = [(half.args.get("from_") or half.args.get("from")).this for half in halves]
+    source = reading.source(sources)
+    if reading.owned[sources[0].name] == 1:
         # SQL takes the names of columns from the first half.
         first_names = [one.alias_or_name for one in halves[0].expressions]
         halves = halves[::-1]
@@ -648,6 +715,12 @@ def _union(reading: _Reading, of: Any, min_group: int, to: str) -> Prepared:
     groups = reading.groups(translator, shown, has_agg)
     orders = reading.orders(translator, shown)
     limit = reading.limit(orders)
+    _refuse_mixed(source.tables, [one.value for one in shown] + ([having] if having is not None else []))
+    for row in lists if _policies_ask(source.tables) else []:
+        if not all(map(_is_affine, row)):
+            raise UsageError(
+                "an expression inside UNION ALL, under a policy for groups", "name columns alone"
+            )
     if groups is None:
         raise refuse("the rows of a UNION ALL, without aggregates", "aggregate them")
     added: dict[Expression, str] = {}
@@ -693,6 +766,7 @@ def _union(reading: _Reading, of: Any, min_group: int, to: str) -> Prepared:
         reading.query.sql(),
         limit,
         [found.output(one) for one in shown],
+        reveal,
     )
     return Prepared(made, orders)
 
@@ -712,6 +786,7 @@ def sql(
     validate: str = "m:1",
     min_group: int = 1,
     to: str = "both",
+    reveal: Mapping[str, str] | None = None,
     simulate: bool = False,
     **options: Any,
 ) -> Answer:
@@ -726,10 +801,12 @@ def sql(
             (`1:m`), or both (`1:1`).
 
         min_group: a group is left out if it has fewer rows, as for `private_join`.
-        to: the side that learns the result: `both`, `left` (the garbler) or `right`.
+
+        to: the party that learns the result: `garbler`, `evaluator` or `both`.
+        reveal: the same for single columns of the result, as `REVEAL total TO garbler` says it in the query.
 
         simulate: whether to compute in the clear, without a protocol.
         options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
     """
     tables = [{name: as_table(one) for name, one in of.items()} for of in (garbler, evaluator)]
-    return prepare(query, tables, validate, min_group, to).run(simulate, options)
+    return prepare(query, tables, validate, min_group, to, reveal).run(simulate, options)

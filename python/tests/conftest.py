@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import brickwork as bw
 import pytest
@@ -78,3 +79,28 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bw.Pro
 @pytest.fixture(scope="session")
 def echo(compiled: Callable[[str], bw.Program]) -> bw.Program:
     return compiled(ECHO)
+
+
+def parties(tmp_path: Path, *calls: Callable[..., Any]) -> list[Any]:
+    """Calls both parties' functions, each with its key and the peer's, and returns results and errors."""
+    keys = [bw.keygen(), bw.keygen()]
+    address: list[str] = []
+    listening = threading.Event()
+    found: list[Any] = [None, None]
+
+    def said(place: str) -> None:
+        address.append(place)
+        listening.set()
+
+    def party(side: int, **where: Any) -> None:
+        try:
+            found[side] = calls[side](identity=keys[side], peer=keys[1 - side].public_key, **where)
+        except bw.Error as error:
+            found[side] = error
+
+    other = threading.Thread(target=lambda: party(0, listen="127.0.0.1:0", listening=said))
+    other.start()
+    assert listening.wait(60)
+    party(1, connect=address[0])
+    other.join(60)
+    return found

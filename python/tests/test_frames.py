@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import unicodedata
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
@@ -18,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from brickwork import kinds, queries, relational
+from conftest import parties
 
 WORDS = [
     "Zoë",
@@ -73,7 +73,7 @@ def tables(draw: random.Random, once: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     return left, right
 
 
-def table(frame: pd.DataFrame, **bounds: int) -> bw.Table:
+def table(frame: pd.DataFrame, **bounds: Any) -> bw.Table:
     return bw.Table(frame, types={name: TYPES[name] for name in frame.columns}, **bounds)
 
 
@@ -500,31 +500,6 @@ def test_compaction_keeps_the_order(count: int) -> None:
         rows = [draw.randrange(256) for _ in range(count)]
         wanted = [row for row in rows if row >= 128]
         assert bw.simulate(program, rows, None).garbler.tolist() == wanted + [0] * (count - len(wanted))
-
-
-def parties(tmp_path: Path, *calls: Callable[..., Any]) -> list[Any]:
-    """Calls both parties' functions, each with its key and the peer's, and returns results and errors."""
-    keys = [bw.keygen(), bw.keygen()]
-    address: list[str] = []
-    listening = threading.Event()
-    found: list[Any] = [None, None]
-
-    def said(place: str) -> None:
-        address.append(place)
-        listening.set()
-
-    def party(side: int, **where: Any) -> None:
-        try:
-            found[side] = calls[side](identity=keys[side], peer=keys[1 - side].public_key, **where)
-        except bw.Error as error:
-            found[side] = error
-
-    other = threading.Thread(target=lambda: party(0, listen="127.0.0.1:0", listening=said))
-    other.start()
-    assert listening.wait(60)
-    party(1, connect=address[0])
-    other.join(60)
-    return found
 
 
 def test_each_party_alone(tmp_path: Path) -> None:
