@@ -91,17 +91,28 @@ def rotate(x: Any, by: int) -> Any:
     return (x << by) ^ (x >> x.type.width - by)
 
 
+def carry_save(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+    """Three numbers as two of the same sum."""
+    return a ^ b ^ c, (c ^ ((a ^ c) & (b ^ c))) << 1
+
+
+def added(pair: tuple[Any, Any]) -> Any:
+    return pair[0] + pair[1]
+
+
 def sha256_schedule(w16: Any, w15: Any, w7: Any, w2: Any) -> Any:
-    first = rotate(w15, 25) ^ rotate(w15, 14) ^ (w15 >> 3)
-    return w16 + first + w7 + (rotate(w2, 15) ^ rotate(w2, 13) ^ (w2 >> 10))
+    first, carry = carry_save(w16, w7, rotate(w15, 25) ^ rotate(w15, 14) ^ (w15 >> 3))
+    return added(carry_save(first, carry, rotate(w2, 15) ^ rotate(w2, 13) ^ (w2 >> 10)))
 
 
 def sha256_round(s: Any, k: Any, w: Any) -> list[Any]:
     choice = s[6] ^ (s[4] & (s[5] ^ s[6]))
-    t1 = s[7] + (rotate(s[4], 26) ^ rotate(s[4], 21) ^ rotate(s[4], 7)) + choice + k + w
+    first, carry = carry_save(s[7], rotate(s[4], 26) ^ rotate(s[4], 21) ^ rotate(s[4], 7), choice)
+    second, more = carry_save(first, k, w)
+    t1 = added(carry_save(carry, more, second))
     majority = s[0] ^ ((s[0] ^ s[1]) & (s[0] ^ s[2]))
-    t2 = (rotate(s[0], 30) ^ rotate(s[0], 19) ^ rotate(s[0], 10)) + majority
-    return [t1 + t2, s[0], s[1], s[2], s[3] + t1, s[4], s[5], s[6]]
+    both = added(carry_save(t1, rotate(s[0], 30) ^ rotate(s[0], 19) ^ rotate(s[0], 10), majority))
+    return [both, s[0], s[1], s[2], s[3] + t1, s[4], s[5], s[6]]
 
 
 class Block(bw.Struct):

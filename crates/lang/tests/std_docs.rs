@@ -110,13 +110,15 @@ fn examples_of_the_language_reference() {
 }
 
 #[test]
-fn examples_of_the_tutorial() {
-    let page = page("getting-started/tutorial.md");
-    let blocks = blocks(&page);
-    assert!(blocks.len() >= 4);
-    for (words, text) in &blocks {
-        assert_eq!(words, "program");
-        assert!(check(text, text) > 0, "nothing is checked in\n{text}");
+fn examples_of_the_tutorial_and_of_the_libraries() {
+    for (name, least) in [("getting-started/tutorial.md", 4), ("reference/library.md", 1)] {
+        let page = page(name);
+        let blocks = blocks(&page);
+        assert!(blocks.len() >= least);
+        for (words, text) in &blocks {
+            assert_eq!(words, "program");
+            assert!(check(text, text) > 0, "nothing is checked in\n{text}");
+        }
     }
 }
 

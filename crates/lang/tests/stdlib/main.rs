@@ -6,6 +6,7 @@ mod business;
 mod ciphers;
 #[path = "../common/mod.rs"]
 mod common;
+mod keys;
 mod numbers;
 
 use brickwork::circuit::{Party, Program, value};
