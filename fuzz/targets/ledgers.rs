@@ -8,10 +8,10 @@ use std::path::Path;
 
 use brickwork::ProtocolError as Error;
 use brickwork::circuit::Party;
-use brickwork::jobs::book::JobLedger;
 use brickwork::jobs::coordinator::{Evidence, News, WorkerReports};
 use brickwork::jobs::ledger::{JobEntry, JobState};
-use brickwork::jobs::said::OwnReports;
+use brickwork::jobs::ledger_file::JobLedger;
+use brickwork::jobs::reports::OwnReports;
 use brickwork::jobs::terms::JobTerms;
 
 use super::altered::{Edits, IDENTITIES};

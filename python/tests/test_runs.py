@@ -556,6 +556,8 @@ def test_options_are_the_flags_of_the_command() -> None:
         "help",
         "report",
         "report_outputs",
+        "audit",
+        "rotate",
     }
     assert flags - beside == set(Options.__annotations__)
     for command in ("garbler", "evaluator"):

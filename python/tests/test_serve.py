@@ -124,7 +124,7 @@ def of(name: str, **labels: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 def test_prometheus_reads_the_figures(services: list[Service]) -> None:
     garbler, evaluator = services
-    richer = of("brickwork_store", program="richer")
+    richer = of("brickwork_stock", program="richer")
     for service in services:
         before = service.until(lambda found: found.get(richer, 0) >= 3)
         assert before[of("brickwork_peer_connected")] == 1 and before[of("brickwork_waiting")] == 0

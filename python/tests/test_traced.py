@@ -397,7 +397,7 @@ def test_what_is_returned_too_wide_or_too_narrow_is_told() -> None:
     def wide(a: bw.Garbler[bw.u16]) -> bw.Both[bw.u8]:
         return a
 
-    with pytest.raises(bw.SecretUsed, match=r"\.astype\(bw\.u16\) behind it"):
+    with pytest.raises(bw.SecretUsed, match=r"\.astype\(bw\.u16\) behind this value"):
         narrow.source
     with pytest.raises(bw.SecretUsed, match=r"take bw\.u16 for both, or \.truncate"):
         wide.source

@@ -127,15 +127,17 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
 
     changed = frame(COLUMNS)
     changed.loc[2, "price.net"] = 31337
-    assert "price.net, row 2: does not fit into int12" in refused(changed)
+    assert "price.net, row 2: the value does not fit into int12" in refused(changed)
     changed = frame(COLUMNS).astype({"id": float})
     assert "id: whole numbers of type float64" in refused(changed)
     changed.loc[1, "id"] = float("nan")
-    assert "id, row 1: is empty" in refused(changed)
-    assert "id, row 1: is empty" in refused(
+    assert "id, row 1: the value is empty" in refused(changed)
+    assert "id, row 1: the value is empty" in refused(
         pl.DataFrame(COLUMNS | {"id": [31337, None, 1], "big": [1, 2, 3]})
     )
-    assert "id, row 0: is empty" in refused(pa.table(COLUMNS | {"id": [None, 31337, 1], "big": [1, 2, 3]}))
+    assert "id, row 0: the value is empty" in refused(
+        pa.table(COLUMNS | {"id": [None, 31337, 1], "big": [1, 2, 3]})
+    )
     assert "no column 'id'" in refused(frame(COLUMNS).drop(columns="id"))
     assert "has no field for column 6" in refused(frame(COLUMNS).assign(**{"31337": 1}))
     assert "6 rows, but the program takes 5" in refused(
@@ -143,7 +145,7 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
     )
     assert "count is larger than the number of rows, 3" in refused({"rows": COLUMNS, "count": 4})
     assert "different lengths" in refused(COLUMNS | {"id": [1, 2]})
-    assert "id, row 0: is text" in refused(frame(COLUMNS).assign(id=["31337", 1, 2]))
+    assert "id, row 0: the value is text" in refused(frame(COLUMNS).assign(id=["31337", 1, 2]))
     assert "rows: numbers without names" in refused({"rows": np.full((5, 2), 31337)})
     with_more = bw.simulate(echo, frame(COLUMNS).assign(more=1), -5, ignore_extra_columns=True)
     check(with_more.garbler)
@@ -243,7 +245,7 @@ def test_columns_that_stream_need_no_other_interface(millionaires: bw.Program) -
     ours, theirs = OnlyStream(pa.chunked_array([[5], [7, 9]])), pl.Series([7, 7, 7])
     learned = bw.simulate(millionaires, ours, theirs, executions=3).garbler
     assert learned["garbler_richer"].tolist() == [0, 0, 1]
-    with pytest.raises(bw.InvalidInput, match="row 1: is empty"):
+    with pytest.raises(bw.InvalidInput, match="row 1: the value is empty"):
         bw.simulate(millionaires, OnlyStream(pa.chunked_array([[5, None, 9]])), theirs, executions=3)
 
 
@@ -290,7 +292,7 @@ def test_outputs_become_tables_and_these_inputs() -> None:
     assert input_word(decimals, port, None, Reading({"b": 0}), "garbler") == input_word(
         found, port, None, Reading(), "garbler"
     )
-    with pytest.raises(bw.InvalidInput, match="b, row 0: is no integer"):
+    with pytest.raises(bw.InvalidInput, match="b, row 0: the value is not an integer"):
         input_word(decimals, port, None, Reading(), "garbler")
 
 
@@ -333,7 +335,7 @@ def test_a_scale_moves_the_point_exactly(kind: Integer, values: Any, digits: int
 def test_what_a_scale_would_round_is_refused(wrong: Any) -> None:
     place = Place("input", "x", Reading({"x": 2}))
     values = np.array([Decimal("31337.25"), 1, wrong, Decimal("1e-3")], object)
-    with pytest.raises(bw.InvalidInput, match="x, row 2: is") as error:
+    with pytest.raises(bw.InvalidInput, match="x, row 2: the value is") as error:
         integer_bits(values, Integer(32, True), place)
     shown = "".join(traceback.format_exception(error.value))
     assert "31337" not in shown.split("InvalidInput", 1)[1] and error.value.__cause__ is None
@@ -517,15 +519,19 @@ def measured(x: bw.Garbler[bw.Array[Measured, 3]]) -> bw.Both[bw.Array[Measured,
     [
         (pd.DataFrame([[1, 2]] * 3, columns=["v", "v"]), "the column 'v' occurs more than once", "rename"),
         (pa.table([[1], [2]], names=["v", "v"]), "the column 'v' occurs more than once", "rename"),
-        (pd.DataFrame({"v": [1.0, np.inf, 3.0]}), "v, row 1: is infinite", "replace"),
+        (pd.DataFrame({"v": [1.0, np.inf, 3.0]}), "v, row 1: the value is infinite", "replace"),
         ({"v": np.array([1.0, 2.0, np.nan])}, "v, row 2: the value is infinite, or not a number", "replace"),
         (pd.DataFrame({"v": [1.0, 2.0, 3.5]}), "v, row 2: the value has a decimal point", 'scale={"v": 2}'),
-        (pd.DataFrame({"v": [1.0, 2.0, 3.0]}), "v: whole numbers of type float64", 'scale={"v": 2}'),
-        (pd.DataFrame({"v": ["a", "b", "c"]}), "v, row 0: is text", "pandas.to_numeric"),
-        (pd.DataFrame({"v": ["1", "2", "3"]}), "v, row 0: is text", "pandas.to_numeric"),
-        ({"v": np.array(["1", "2", "3"])}, "v: is text", "pandas.to_numeric"),
-        ([{"v": "1"}, {"v": "2"}, {"v": "3"}], "input1[0].v: is text", "pandas.to_numeric"),
-        (pl.DataFrame({"v": [1, 2, 3]}).lazy(), "a LazyFrame", "collect()"),
+        (
+            pd.DataFrame({"v": [1.0, 2.0, 3.0]}),
+            "v: the column has whole numbers of type float64",
+            'scale={"v": 2}',
+        ),
+        (pd.DataFrame({"v": ["a", "b", "c"]}), "v, row 0: the value is text", "pandas.to_numeric"),
+        (pd.DataFrame({"v": ["1", "2", "3"]}), "v, row 0: the value is text", "pandas.to_numeric"),
+        ({"v": np.array(["1", "2", "3"])}, "v: the value is text", "pandas.to_numeric"),
+        ([{"v": "1"}, {"v": "2"}, {"v": "3"}], "input1[0].v: the value is text", "pandas.to_numeric"),
+        (pl.DataFrame({"v": [1, 2, 3]}).lazy(), "rows of this LazyFrame", "collect()"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_said(table: Any, says: str, hint: str) -> None:
@@ -611,7 +617,9 @@ def test_floats_of_few_bits_are_moved_exactly_or_refused(kind: str) -> None:
     for far in (whole * 10, whole * 7):
         values = np.array([1, far, 2], kind)
         assert np.isfinite(values).all()
-        with pytest.raises(bw.InvalidInput, match=r"input1, row 1: is a float\d\d, which cannot distinguish"):
+        with pytest.raises(
+            bw.InvalidInput, match=r"input1, row 1: the value is a float\d\d, which cannot distinguish"
+        ):
             bw.simulate(three, values, scale={"input1": digits + (kind == "float64")})
 
 
@@ -636,7 +644,7 @@ def test_what_is_masked_is_empty(echo: bw.Program, many: int) -> None:
         with pytest.raises(bw.InvalidInput, match="is empty") as error:
             bw.simulate(row, given)
         assert "999" not in str(error.value)
-    with pytest.raises(bw.InvalidInput, match="row 1: is empty"):
+    with pytest.raises(bw.InvalidInput, match="row 1: the value is empty"):
         bw.simulate(row, np.ma.array([plain, plain], mask=[[False] * many, mask]), executions=2)
     with pytest.raises(bw.InvalidInput, match="is empty"):
         bw.simulate(row, [plain, np.ma.array(plain, mask=mask)], executions=2)
@@ -662,7 +670,7 @@ def test_fields_that_are_masked_are_named() -> None:
     records: Any = np.ma.array([(1, 2), (3, 4)], dtype=[("key", "u1"), ("amount", "u1")])
     assert bw.simulate(rows, records).garbler["amount"].tolist() == [2, 4]
     records = np.ma.array(records.data, mask=[(False, False), (False, True)])
-    with pytest.raises(bw.InvalidInput, match="amount, row 1: is empty"):
+    with pytest.raises(bw.InvalidInput, match="amount, row 1: the value is empty"):
         bw.simulate(rows, records)
 
 
@@ -696,7 +704,7 @@ def test_arrow_arrays_of_structs_and_lists_go_in() -> None:
     of = pa.struct([("key", pa.uint8()), ("tax", pa.list_(pa.uint8(), 2))])
     found = bw.simulate(rows, pa.array([(1, [2, 3]), (4, [5, 6])], of)).garbler
     assert found["key"].tolist() == [1, 4] and found["tax"].tolist() == [[2, 3], [5, 6]]
-    with pytest.raises(bw.InvalidInput, match="row 1: is empty"):
+    with pytest.raises(bw.InvalidInput, match="row 1: the value is empty"):
         bw.simulate(three, pa.array([5, None, 7]))
 
 

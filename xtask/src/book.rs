@@ -183,8 +183,20 @@ mod tests {
 
     /// The languages that may follow a fence. Blocks of `sh` and blocks without a language are commands or
     /// their output.
-    const KINDS: [&str; 11] =
-        ["", "csv", "json", "python", "rust", "sh", "text", "toml", "wir", "wir header", "wir program"];
+    const KINDS: [&str; 12] = [
+        "",
+        "csv",
+        "json",
+        "python",
+        "rust",
+        "sh",
+        "sql",
+        "text",
+        "toml",
+        "wir",
+        "wir header",
+        "wir program",
+    ];
 
     fn pages() -> BTreeMap<PathBuf, String> {
         all::texts("md").into_iter().collect()

@@ -45,7 +45,7 @@ static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(toy);
 static FILLED: LazyLock<PartyFolders> = LazyLock::new(|| {
     let stores = PartyFolders::empty();
     stores
-        .connect(What::Fill, Default::default())
+        .connect(StoreAction::Fill, Default::default())
         .result
         .into_iter()
         .for_each(|result| result.expect("honest parties make stock"));
@@ -55,21 +55,21 @@ static FILLED: LazyLock<PartyFolders> = LazyLock::new(|| {
 /// Both parties' stores without OTs, which each run makes on the spot.
 static WITHOUT_OTS: LazyLock<PartyFolders> = LazyLock::new(|| {
     let stores = PartyFolders::empty();
-    let met = stores.connect(What::FillWithoutOts, Default::default());
+    let met = stores.connect(StoreAction::FillWithoutOts, Default::default());
     met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
     stores
 });
 
 /// The messages of honest parties.
 static HONEST: LazyLock<[ConnectionResult; 6]> = LazyLock::new(|| {
-    use What::{Fill, FillWithoutOts, More, Run, RunMakingOts, Runs};
+    use StoreAction::{Fill, FillWithoutOts, More, Run, RunMakingOts, Runs};
     [Fill, Run, More, Runs, FillWithoutOts, RunMakingOts]
         .map(|what| what.begin().connect(what, Default::default()))
 });
 
 /// The purpose of a connection for both parties.
 #[derive(Clone, Copy, PartialEq)]
-pub enum What {
+pub enum StoreAction {
     /// Make stock for [`RUNS`] runs.
     Fill = 0,
     /// Run the program from stock.
@@ -84,23 +84,23 @@ pub enum What {
     RunMakingOts = 5,
 }
 
-impl What {
+impl StoreAction {
     /// Returns the stores before the connection.
     fn begin(self) -> PartyFolders {
         match self {
-            What::Fill | What::FillWithoutOts => PartyFolders::empty(),
-            What::RunMakingOts => WITHOUT_OTS.copy(),
-            What::Run | What::More | What::Runs => PartyFolders::filled(),
+            StoreAction::Fill | StoreAction::FillWithoutOts => PartyFolders::empty(),
+            StoreAction::RunMakingOts => WITHOUT_OTS.copy(),
+            StoreAction::Run | StoreAction::More | StoreAction::Runs => PartyFolders::filled(),
         }
     }
 
     /// Returns the requested stock, if stock is made.
     fn makes(self) -> Option<Request> {
         match self {
-            What::Fill => Some(request(RUNS)),
-            What::More => Some(request(1)),
-            What::FillWithoutOts => Some(Request { ots: None, ..request(RUNS) }),
-            What::Run | What::Runs | What::RunMakingOts => None,
+            StoreAction::Fill => Some(request(RUNS)),
+            StoreAction::More => Some(request(1)),
+            StoreAction::FillWithoutOts => Some(Request { ots: None, ..request(RUNS) }),
+            StoreAction::Run | StoreAction::Runs | StoreAction::RunMakingOts => None,
         }
     }
 }
@@ -114,7 +114,7 @@ type Lie = (Point, Box<dyn FnMut(&mut [u8]) + Send + Sync>);
 type Rewrite = (Tag, usize, Box<dyn FnMut(&mut Vec<u8>) + Send>);
 
 /// One end of a connection.
-pub struct Side {
+pub struct PartyLies {
     lies: Vec<Lie>,
     rewrite: Option<Rewrite>,
     faults: Arc<dyn Faults>,
@@ -122,38 +122,38 @@ pub struct Side {
     line: usize,
 }
 
-impl Default for Side {
+impl Default for PartyLies {
     fn default() -> Self {
-        Side { lies: Vec::new(), rewrite: None, faults: Arc::new(NoFaults), line: usize::MAX }
+        PartyLies { lies: Vec::new(), rewrite: None, faults: Arc::new(NoFaults), line: usize::MAX }
     }
 }
 
-impl Side {
+impl PartyLies {
     /// Alters the party's state at a point.
-    pub fn lies(point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
-        Side { lies: vec![(point, Box::new(lie))], ..Side::default() }
+    pub fn lies(point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> PartyLies {
+        PartyLies { lies: vec![(point, Box::new(lie))], ..PartyLies::default() }
     }
 
     /// Alters the party's state at a further point.
     #[must_use]
-    pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
+    pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> PartyLies {
         self.lies.push((point, Box::new(lie)));
         self
     }
 
     /// Alters the party's `nth` message of this tag.
-    pub fn rewrites(tag: Tag, nth: usize, rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static) -> Side {
-        Side { rewrite: Some((tag, nth, Box::new(rewrite))), ..Side::default() }
+    pub fn rewrites(tag: Tag, nth: usize, rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static) -> PartyLies {
+        PartyLies { rewrite: Some((tag, nth, Box::new(rewrite))), ..PartyLies::default() }
     }
 
     /// Makes the party's disk fail.
-    pub fn fails(faults: Arc<dyn Faults>) -> Side {
-        Side { faults, ..Side::default() }
+    pub fn fails(faults: Arc<dyn Faults>) -> PartyLies {
+        PartyLies { faults, ..PartyLies::default() }
     }
 
     /// Cuts the party's connection after this many received bytes.
-    pub fn cut(line: usize) -> Side {
-        Side { line, ..Side::default() }
+    pub fn cut(line: usize) -> PartyLies {
+        PartyLies { line, ..PartyLies::default() }
     }
 }
 
@@ -196,7 +196,7 @@ impl Faults for Failing {
 }
 
 /// A socket that ends after this many bytes.
-struct Line {
+struct AlteredLine {
     socket: UnixStream,
     left: usize,
     read: Arc<AtomicUsize>,
@@ -205,14 +205,14 @@ struct Line {
     found: Arc<Mutex<Option<usize>>>,
 }
 
-impl Line {
+impl AlteredLine {
     fn closed(&self) {
         let count = || std::fs::read_dir(&self.peer).map_or(0, Iterator::count);
         self.found.lock().expect("no panic").get_or_insert_with(count);
     }
 }
 
-impl Read for Line {
+impl Read for AlteredLine {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(self.left);
         if most == 0 {
@@ -229,7 +229,7 @@ impl Read for Line {
     }
 }
 
-impl Write for Line {
+impl Write for AlteredLine {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.socket.write(bytes);
         if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
@@ -242,7 +242,7 @@ impl Write for Line {
     }
 }
 
-impl Stream for Line {}
+impl Stream for AlteredLine {}
 
 /// The ending of an attack, or the violated condition.
 pub type StorePlayed = Result<HonestEnding, String>;
@@ -337,7 +337,7 @@ impl PartyFolders {
     }
 
     /// Connects both parties. A party's outputs must be right.
-    pub fn connect(&self, what: What, [garbler, evaluator]: [Side; 2]) -> ConnectionResult {
+    pub fn connect(&self, what: StoreAction, [garbler, evaluator]: [PartyLies; 2]) -> ConnectionResult {
         let (a, b) = UnixStream::pair().expect("a pair of sockets");
         let sent: [Arc<Mutex<Vec<Sent>>>; 2] = Default::default();
         let read: [Arc<AtomicUsize>; 2] = Default::default();
@@ -347,11 +347,16 @@ impl PartyFolders {
         let inputs = [Party::Garbler, Party::Evaluator]
             .map(|party| (0..PROGRAM.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>());
         let expected = PROGRAM.simulate(&inputs[0], &inputs[1]);
-        let one = |party: Party, socket: UnixStream, side: Side| {
+        let one = |party: Party, socket: UnixStream, side: PartyLies| {
             socket.set_read_timeout(Some(Duration::from_secs(50))).expect("a timeout");
             let (read, found) = (read[party as usize].clone(), found[party as usize].clone());
-            let line =
-                Line { socket, left: side.line, read, peer: self.of(other(party)).join("segments"), found };
+            let line = AlteredLine {
+                socket,
+                left: side.line,
+                read,
+                peer: self.of(other(party)).join("segments"),
+                found,
+            };
             let mut channel = Channel::new(vec![Box::new(line)]);
             let (log, mut rewrite) = (sent[party as usize].clone(), side.rewrite);
             channel.set_tamper(Box::new(move |tag, bytes| {
@@ -378,7 +383,7 @@ impl PartyFolders {
             if let Some(request) = what.makes() {
                 return session.preprocess(&[request])?.1.close().map(drop);
             }
-            for _ in 0..if what == What::Runs { RUNS } else { 1 } {
+            for _ in 0..if what == StoreAction::Runs { RUNS } else { 1 } {
                 let done;
                 (done, session) = session.run(&*PROGRAM, &inputs[party as usize], Lacking::Refuse)?;
                 assert_eq!(done.outputs, PROGRAM.output_bits(party, &expected), "the cheater won");
@@ -402,7 +407,7 @@ impl PartyFolders {
 
     /// Runs both parties honestly.
     fn run(&self) -> ConnectionResult {
-        self.connect(What::Run, Default::default())
+        self.connect(StoreAction::Run, Default::default())
     }
 
     /// Checks that an honest run succeeds.
@@ -480,8 +485,8 @@ fn other(party: Party) -> Party {
 }
 
 /// Returns two sides, of which one has this change.
-fn only(party: Party, side: Side) -> [Side; 2] {
-    let mut sides = [Side::default(), Side::default()];
+fn only(party: Party, side: PartyLies) -> [PartyLies; 2] {
+    let mut sides = [PartyLies::default(), PartyLies::default()];
     sides[party as usize] = side;
     sides
 }
@@ -493,7 +498,7 @@ fn outside(sent: &[Sent]) -> Vec<Sent> {
 
 /// Returns the ending for a party; checks that the party sent a prefix of an honest party's messages, and not
 /// all of them if it noticed a cheat.
-fn ending(met: &ConnectionResult, party: Party, what: What) -> Result<HonestEnding, String> {
+fn ending(met: &ConnectionResult, party: Party, what: StoreAction) -> Result<HonestEnding, String> {
     let (sent, honest) =
         (outside(&met.sent[party as usize]), outside(&HONEST[what as usize].sent[party as usize]));
     if !honest.starts_with(&sent) {
@@ -554,23 +559,29 @@ mod tests {
     /// The checks fail for runs that break the rules.
     #[test]
     fn who_says_too_much_is_told() {
-        let lie = || Side::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
-        let mut met = PartyFolders::filled().connect(What::Run, only(Party::Garbler, lie()));
-        assert_eq!(ending(&met, Party::Evaluator, What::Run), Ok(HonestEnding::Caught(Cheat::Opening)));
-        met.sent[1] = HONEST[What::Run as usize].sent[1].clone();
-        assert!(ending(&met, Party::Evaluator, What::Run).is_err());
+        let lie = || PartyLies::lies(Point::ProgramSolderings(0), |solderings| solderings[3] ^= 4);
+        let mut met = PartyFolders::filled().connect(StoreAction::Run, only(Party::Garbler, lie()));
+        assert_eq!(
+            ending(&met, Party::Evaluator, StoreAction::Run),
+            Ok(HonestEnding::Caught(Cheat::Opening))
+        );
+        met.sent[1] = HONEST[StoreAction::Run as usize].sent[1].clone();
+        assert!(ending(&met, Party::Evaluator, StoreAction::Run).is_err());
         met.sent[1] = vec![(msg::STAND, 0)];
-        assert!(ending(&met, Party::Evaluator, What::Run).is_err());
+        assert!(ending(&met, Party::Evaluator, StoreAction::Run).is_err());
         // The garbler has sent all its messages before it sees forged outputs, which is allowed only in this
         // case.
-        let lie = || Side::lies(Point::OutputLabels, |message| message[3] ^= 4);
-        let mut met = PartyFolders::filled().connect(What::Run, only(Party::Evaluator, lie()));
-        assert_eq!(ending(&met, Party::Garbler, What::Run), Ok(HonestEnding::Caught(Cheat::ForgedOutput)));
+        let lie = || PartyLies::lies(Point::OutputLabels, |message| message[3] ^= 4);
+        let mut met = PartyFolders::filled().connect(StoreAction::Run, only(Party::Evaluator, lie()));
+        assert_eq!(
+            ending(&met, Party::Garbler, StoreAction::Run),
+            Ok(HonestEnding::Caught(Cheat::ForgedOutput))
+        );
         met.result[0] = Err(Cheat::OtBinding.into());
-        assert!(ending(&met, Party::Garbler, What::Run).is_err());
+        assert!(ending(&met, Party::Garbler, StoreAction::Run).is_err());
         met.result[0] = Err(Cheat::UnexpectedMessage.into());
-        assert!(ending(&met, Party::Garbler, What::Run).is_ok());
+        assert!(ending(&met, Party::Garbler, StoreAction::Run).is_ok());
         let _ = met.sent[1].pop();
-        assert!(ending(&met, Party::Garbler, What::Run).is_err());
+        assert!(ending(&met, Party::Garbler, StoreAction::Run).is_err());
     }
 }

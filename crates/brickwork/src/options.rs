@@ -18,7 +18,7 @@ use crate::StoreRequest;
 use crate::cut::CutChoice;
 use crate::engine::link;
 use crate::engine::request::{self, AgreedParameters, LinkSpeed, Protocol, Resources, RunRequest};
-use crate::engine::stocked::Wishes;
+use crate::engine::stocked::StockOptions;
 use crate::engine::task::{Endpoint, PartyTask};
 use crate::engine::ways::Protocols;
 use crate::failure::Error;
@@ -195,7 +195,7 @@ impl RunOptions {
     ///
     /// # Errors
     /// An error of usage if an option has no effect there; as [`RunOptions::request`].
-    pub(crate) fn wishes(&self) -> Result<Wishes, Error> {
+    pub(crate) fn wishes(&self) -> Result<StockOptions, Error> {
         refuse(
             "making stock",
             &[
@@ -219,7 +219,7 @@ impl RunOptions {
         let AgreedParameters { security, cot, .. } =
             RunOptions { protocol: None, ..self.clone() }.parameters()?;
         let cut = read("cut", self.cut.as_ref(), str::parse)?;
-        Ok(Wishes { security, cot, cut, ..Wishes::new(named.unwrap_or(Protocol::OF_NEW_STOCK)) })
+        Ok(StockOptions { security, cot, cut, ..StockOptions::new(named.unwrap_or(Protocol::OF_NEW_STOCK)) })
     }
 
     /// Returns the number of executions.

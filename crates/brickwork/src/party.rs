@@ -16,8 +16,8 @@ use crate::engine::protocols;
 use crate::engine::report::Report;
 use crate::engine::request::{AgreedParameters, Protocol, RunRequest};
 use crate::engine::run::{self, PartyRun, Route};
-use crate::engine::sessions::Needs;
-use crate::engine::stocked::{Requested, StockRequest, Stocked, UngreetedConnection, Wishes};
+use crate::engine::sessions::SessionNeeds;
+use crate::engine::stocked::{Requested, StockOptions, StockRequest, Stocked, UngreetedConnection};
 use crate::engine::task::Endpoint;
 use crate::engine::ways::{Protocols, RunPart, ordered};
 use crate::failure::{Error, ErrorKind};
@@ -266,7 +266,7 @@ impl Party {
         };
         let request = self.request.with(Protocols::from(protocol));
         check_stocked_session(&request)?;
-        let wishes = Wishes { cot: request.parameters.cot, ..Wishes::new(protocol) };
+        let wishes = StockOptions { cot: request.parameters.cot, ..StockOptions::new(protocol) };
         let asked = StockRequest::of(&[Requested::of(program, executions)], &wishes)?;
         self.fill(protocol, &asked, &Crew::default(), &|_| Box::new(Unobserved)).map(drop)
     }
@@ -394,7 +394,7 @@ impl Party {
         programs: &[(&Program, u32)],
         watch: &Observe,
     ) -> Result<Session, Error> {
-        let mut needs = Needs::default();
+        let mut needs = SessionNeeds::default();
         programs.iter().for_each(|(program, times)| needs.add(program.given(), *times as usize));
         let left: Vec<_> = programs.iter().map(|(program, times)| (program.digest(), *times)).collect();
         let digest = digest(&self.request, self.protocol_of_session()?, &left);
@@ -405,7 +405,7 @@ impl Party {
     #[doc(hidden)]
     pub fn session_made(
         &mut self,
-        needs: Needs,
+        needs: SessionNeeds,
         digest: &[u8],
         left: Option<Vec<([u8; 32], u32)>>,
         watch: &Observe,
@@ -514,7 +514,8 @@ pub(crate) fn check_stocked_session(request: &RunRequest<Protocols>) -> Result<(
         ));
     }
     let security = parameters.security;
-    let wishes = parameters.protocol.only().map(|protocol| Wishes { security, ..Wishes::new(protocol) });
+    let wishes =
+        parameters.protocol.only().map(|protocol| StockOptions { security, ..StockOptions::new(protocol) });
     wishes.map_or(Ok(()), |wishes| wishes.check())
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::report::phases_text;
 use crate::engine::request::{AgreedParameters, Protocol, Resources, RunRequest};
-use crate::engine::stocked::{Requested, StockRequest, Wishes};
+use crate::engine::stocked::{Requested, StockOptions, StockRequest};
 use crate::engine::task::{Endpoint, Host};
 use crate::engine::ways::Protocols;
 use crate::failure::Error;
@@ -108,7 +108,7 @@ pub struct PreprocessRequest {
     pub store: StoreRequest,
     pub components: Vec<Requested>,
     /// The protocol and its options.
-    pub wishes: Wishes,
+    pub wishes: StockOptions,
     pub resources: Resources,
     /// Workers on other machines of this party.
     pub makers: Vec<Hired>,
@@ -131,7 +131,7 @@ impl PreprocessRequest {
             let hint = "raise --workers on both sides";
             return Err(Error::usage(format!("there are {most} makers, but only {workers} workers"), hint));
         }
-        let Wishes { protocol, security, cot, .. } = *wishes;
+        let StockOptions { protocol, security, cot, .. } = *wishes;
         let parameters =
             AgreedParameters { security, cot, ..AgreedParameters::new(Protocols::from(protocol)) };
         let request = RunRequest { resources: self.resources, ..RunRequest::new(parameters) };
@@ -245,7 +245,7 @@ impl PreprocessOptions {
     pub fn request(&self, role: Party, components: Vec<Requested>) -> Result<PreprocessRequest, Error> {
         let PreprocessOptions { no_inputs, no_ots, shared, .. } = self;
         let store = || Error::usage("store is missing", "name the folder of the store");
-        let wishes = Wishes {
+        let wishes = StockOptions {
             no_inputs: *no_inputs,
             no_ots: *no_ots,
             build: match self.build {

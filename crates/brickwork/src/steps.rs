@@ -9,7 +9,7 @@ use brickwork_protocol::{PhaseReport, Promise};
 
 use crate::engine::request::Protocol;
 use crate::engine::sessions::Steps;
-use crate::engine::stocked::{FromStock, Requested, StockRequest, Stocked, StockedProgram, Wishes};
+use crate::engine::stocked::{FromStock, Requested, StockOptions, StockRequest, Stocked, StockedProgram};
 use crate::failure::Error;
 use crate::program::Program;
 use crate::values::{Inputs, Outputs};
@@ -63,12 +63,12 @@ pub struct Session {
     role: Party,
     protocol: Protocol,
     /// Absent after an error: the data of this session is not used again.
-    line: Option<Line>,
+    line: Option<SessionLine>,
     /// How often each program may still run, by its digest, if the session began with a list of programs.
     left: Option<Vec<([u8; 32], u32)>>,
 }
 
-enum Line {
+enum SessionLine {
     /// All items were made when the session began, and are in memory.
     Made(Box<dyn Steps>),
     /// Items come from stock, and missing ones may be made.
@@ -95,7 +95,13 @@ pub struct KeptValue(Secret);
 
 impl Session {
     pub(crate) fn from_stock(role: Party, protocol: Protocol, line: Stocked) -> Self {
-        Session { process: Process::here(), role, protocol, line: Some(Line::Stocked(line)), left: None }
+        Session {
+            process: Process::here(),
+            role,
+            protocol,
+            line: Some(SessionLine::Stocked(line)),
+            left: None,
+        }
     }
 
     pub(crate) fn made(
@@ -104,7 +110,7 @@ impl Session {
         line: Box<dyn Steps>,
         left: Option<Vec<([u8; 32], u32)>>,
     ) -> Self {
-        Session { process: Process::here(), role, protocol, line: Some(Line::Made(line)), left }
+        Session { process: Process::here(), role, protocol, line: Some(SessionLine::Made(line)), left }
     }
 
     /// Makes stock for this number of executions of a program.
@@ -119,10 +125,10 @@ impl Session {
     /// interrupted session had completed.
     #[doc(hidden)]
     pub fn fill(&mut self, requested: &[Requested]) -> Result<(Vec<String>, u32), Error> {
-        let asked = StockRequest::of(requested, &Wishes::new(self.protocol))?;
+        let asked = StockRequest::of(requested, &StockOptions::new(self.protocol))?;
         let (done, line) = match self.take()? {
-            Line::Stocked(line) => line.make(&asked)?,
-            made @ Line::Made(_) => {
+            SessionLine::Stocked(line) => line.make(&asked)?,
+            made @ SessionLine::Made(_) => {
                 self.line = Some(made);
                 let hint = "begin a session with a store, because a store can be filled";
                 return Err(Error::usage(
@@ -131,7 +137,7 @@ impl Session {
                 ));
             }
         };
-        self.line = Some(Line::Stocked(line));
+        self.line = Some(SessionLine::Stocked(line));
         Ok((asked.words, done.resumed))
     }
 
@@ -202,13 +208,13 @@ impl Session {
             *left = left.checked_sub(times).ok_or_else(often)?;
         }
         let (done, line) = match self.take()? {
-            Line::Made(session) => {
+            SessionLine::Made(session) => {
                 let (done, session) = session.step(&job.step()?, input)?;
-                (done, Line::Made(session))
+                (done, SessionLine::Made(session))
             }
-            Line::Stocked(line) => {
+            SessionLine::Stocked(line) => {
                 let (done, line) = line.run(job, input, lacking)?;
-                (done, Line::Stocked(line))
+                (done, SessionLine::Stocked(line))
             }
         };
         self.line = Some(line);
@@ -223,8 +229,8 @@ impl Session {
         self.here()?;
         match self.line.take() {
             None => Ok(Vec::new()),
-            Some(Line::Made(session)) => Ok(session.close()?),
-            Some(Line::Stocked(line)) => line.close(),
+            Some(SessionLine::Made(session)) => Ok(session.close()?),
+            Some(SessionLine::Stocked(line)) => line.close(),
         }
     }
 
@@ -235,7 +241,7 @@ impl Session {
     }
 
     /// Takes the line, which a failed step does not give back.
-    fn take(&mut self) -> Result<Line, Error> {
+    fn take(&mut self) -> Result<SessionLine, Error> {
         self.here()?;
         self.line.take().ok_or_else(Session::over)
     }

@@ -8,7 +8,7 @@ use brickwork::cut::Cut;
 use brickwork::disk::Store;
 use brickwork::engine::Observe;
 use brickwork::engine::meeting::{Offer, Sheet};
-use brickwork::engine::protocols::{EngineProtocol, Only, Ready, RunResult, played, register};
+use brickwork::engine::protocols::{EngineProtocol, Only, PreparedRun, RunResult, played, register};
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::work::{PartyWork, RunEstimate};
 use brickwork::options::{RunOptions, from_json};
@@ -78,14 +78,18 @@ impl EngineProtocol for Toy {
         brickwork::program::repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, _: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        _: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         Ok(Box::new(ReadyToy(work)))
     }
 }
 
 struct ReadyToy<'w>(&'w PartyWork<'w>);
 
-impl Ready for ReadyToy<'_> {
+impl PreparedRun for ReadyToy<'_> {
     fn offer(&self) -> Option<Offer> {
         None
     }

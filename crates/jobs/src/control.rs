@@ -27,11 +27,11 @@ use brickwork_protocol::PROTOCOL_VERSION;
 use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 
-use crate::book::JobLedger;
 use crate::coordinator::{
     Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, WorkerEnding, WorkerOrder,
 };
 use crate::ledger::{JobEntry, JobState, PartitionState, Tally};
+use crate::ledger_file::JobLedger;
 use crate::terms::{JobId, JobTerms, LaneNumber, Partition};
 
 /// The messages of coordinators.

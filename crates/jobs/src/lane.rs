@@ -8,7 +8,7 @@ use brickwork_duplo::{FromStock, Lacking, Step, Stocked};
 use brickwork_protocol::{Observer, PhaseReport, TABLE_MEMORY};
 use brickwork_wire::Channel;
 
-use crate::place::EnteredStore;
+use crate::entered::EnteredStore;
 pub use crate::terms::Attempt;
 use crate::terms::{self, JobId, JobTerms, Partition};
 

@@ -5,14 +5,14 @@
 //! results. `docs/guides/clusters.md` explains why this is safe.
 #![forbid(unsafe_code)]
 
-pub mod book;
 pub mod control;
 pub mod coordinator;
+pub mod entered;
 pub mod lane;
 pub mod ledger;
+pub mod ledger_file;
 #[cfg(test)]
 mod model;
-pub mod place;
-pub mod said;
+pub mod reports;
 pub mod terms;
 mod workers;

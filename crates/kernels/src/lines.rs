@@ -2,15 +2,15 @@
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u128; 4]);
+struct CacheLine([u128; 4]);
 
 /// Secret blocks that begin at a cache line, erased when dropped.
-pub(crate) struct AlignedBlocks(Vec<Line>);
+pub(crate) struct AlignedBlocks(Vec<CacheLine>);
 
 impl AlignedBlocks {
     /// Allocates at least this many blocks, in whole cache lines.
     pub fn new(blocks: usize) -> Self {
-        AlignedBlocks(vec![Line([0; 4]); blocks.div_ceil(4)])
+        AlignedBlocks(vec![CacheLine([0; 4]); blocks.div_ceil(4)])
     }
 
     /// Returns the blocks.

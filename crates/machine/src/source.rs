@@ -83,7 +83,8 @@ impl Assembly {
         // source.
         let mut open: Vec<(Option<Loop>, Vec<Node>)> = vec![(None, Vec::new())];
         for (line, text) in (1..).zip(text.lines()) {
-            let line = Line { number: line, text: text.split([';', '#']).next().unwrap_or_default().trim() };
+            let line =
+                SourceLine { number: line, text: text.split([';', '#']).next().unwrap_or_default().trim() };
             let words: Vec<&str> = line.text.split_whitespace().collect();
             match &words[..] {
                 [] => {}
@@ -146,7 +147,7 @@ impl Assembly {
 
     fn input(
         &mut self,
-        line: Line<'_>,
+        line: SourceLine<'_>,
         words: &[&str],
         open: &[(Option<Loop>, Vec<Node>)],
     ) -> Result<(), Problem> {
@@ -181,7 +182,7 @@ impl Assembly {
         Ok(())
     }
 
-    fn output(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), Problem> {
+    fn output(&mut self, line: SourceLine<'_>, words: &[&str]) -> Result<(), Problem> {
         let hint = "write `.output both NAME r0`, or `garbler` or `evaluator` for both";
         let [to, name, place] = words else {
             return Err(line.problem("an output has a recipient, a name and a place", hint));
@@ -200,7 +201,7 @@ impl Assembly {
         Ok(())
     }
 
-    fn set_steps(&mut self, line: Line<'_>, words: &[&str]) -> Result<(), Problem> {
+    fn set_steps(&mut self, line: SourceLine<'_>, words: &[&str]) -> Result<(), Problem> {
         if let Some((_, first)) = self.steps {
             return Err(line.problem(
                 format!("line {first} already gives the number of steps"),
@@ -259,12 +260,12 @@ fn unwritten(line: usize, cell: usize) -> Problem {
 
 /// A line without its comment.
 #[derive(Clone, Copy)]
-struct Line<'t> {
+struct SourceLine<'t> {
     number: usize,
     text: &'t str,
 }
 
-impl Line<'_> {
+impl SourceLine<'_> {
     fn problem(self, message: impl Into<String>, hint: impl Into<String>) -> Problem {
         Problem::new(self.number, message, hint)
     }
@@ -320,7 +321,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn parse(line: Line<'_>, words: &[&str]) -> Result<Self, Problem> {
+    fn parse(line: SourceLine<'_>, words: &[&str]) -> Result<Self, Problem> {
         let hint =
             format!("write `.repeat COUNT` or `.repeat COUNT NAME`, with COUNT from 1 to {MAX_INSTRUCTIONS}");
         let (rounds, name) = match words {
@@ -369,7 +370,7 @@ enum Second {
 
 impl Draft {
     /// Reads an instruction that begins with `word`.
-    fn parse(line: Line<'_>, word: &str) -> Result<Self, Problem> {
+    fn parse(line: SourceLine<'_>, word: &str) -> Result<Self, Problem> {
         use Operation::*;
         let rest = line.text[word.len()..].trim();
         let operands: Vec<&str> =
@@ -430,7 +431,7 @@ impl Draft {
 }
 
 impl Second {
-    fn parse(line: Line<'_>, word: &str) -> Result<Self, Problem> {
+    fn parse(line: SourceLine<'_>, word: &str) -> Result<Self, Problem> {
         if let Some(register) = register(word) {
             return Ok(Second::Known(Operand::Register(register as u8)));
         }

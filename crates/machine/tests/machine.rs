@@ -133,8 +133,8 @@ fn the_interface_is_enough_for_the_peer() {
 #[test]
 fn errors_say_where_and_what_to_write() {
     let cases = [
-        (".input garbler x r0\nadd r0, r0, r1\n.output both x r0", 2, "r1 is read", "mov r1, 0"),
-        (".input garbler x r0\nsel r1, r0, r0\n.output both x r1", 2, "r1 is read", "mov r1, 0"),
+        (".input garbler x r0\nadd r0, r0, r1\n.output both x r0", 2, "reads r1 before", "mov r1, 0"),
+        (".input garbler x r0\nsel r1, r0, r0\n.output both x r1", 2, "reads r1 before", "mov r1, 0"),
         (".input garbler x r0\nload r1, 3\n.output both x r1", 2, "m3 is read", "store REGISTER, 3"),
         (".input garbler x r0\nstore r0, 16\n.output both x r0", 2, "outside of the memory", "0 to 15"),
         (

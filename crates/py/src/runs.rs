@@ -127,7 +127,7 @@ pub fn run_party(
     let (of, program, input) = (party(role)?, loaded(program)?, HeldInput::of(input));
     let pem = identity.map(|identity| identity.pem.clone());
     let line = line.map(|line| -> PyResult<_> {
-        let (reader, writer) = Python::attach(|py| (Line(line.clone_ref(py)), Line(line)));
+        let (reader, writer) = Python::attach(|py| (PythonLine(line.clone_ref(py)), PythonLine(line)));
         over(reader, writer).map_err(|e| PyRuntimeError::new_err(e.to_string()))
     });
     let line = line.transpose()?;
@@ -163,9 +163,9 @@ fn one(
 }
 
 /// A connection of Python's: an object with the methods `recv` and `sendall` of a socket.
-struct Line(Py<PyAny>);
+struct PythonLine(Py<PyAny>);
 
-impl Line {
+impl PythonLine {
     fn call<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
         Python::attach(|py| {
             work(self.0.bind(py)).map_err(|error| {
@@ -177,7 +177,7 @@ impl Line {
     }
 }
 
-impl Read for Line {
+impl Read for PythonLine {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         self.call(|line| {
             let received: PyBackedBytes = line.call_method1("recv", (to.len(),))?.extract()?;
@@ -190,7 +190,7 @@ impl Read for Line {
     }
 }
 
-impl Write for Line {
+impl Write for PythonLine {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.call(|line| line.call_method1("sendall", (PyBytes::new(line.py(), bytes),)).map(drop))?;
         Ok(bytes.len())

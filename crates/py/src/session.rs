@@ -79,7 +79,7 @@ impl Session {
     ) -> PyResult<Task> {
         let carried = carried.into_iter().map(|(role, port, kept)| Ok((party(&role)?, port, kept)));
         let carried = carried.collect::<PyResult<Vec<_>>>()?;
-        let wish = Wish { program, input: HeldInput::of(input), executions, carried, keep };
+        let wish = KeptWish { program, input: HeldInput::of(input), executions, carried, keep };
         self.start(move |session, _| session.step(&wish))
     }
 
@@ -132,7 +132,7 @@ pub struct Standing {
 }
 
 /// A requested step.
-struct Wish {
+struct KeptWish {
     /// The number of the program in the session.
     program: usize,
     /// This party's input.
@@ -243,7 +243,7 @@ impl Standing {
     }
 
     /// Runs one of the programs.
-    fn step(&mut self, wish: &Wish) -> Result<TaskResult, Error> {
+    fn step(&mut self, wish: &KeptWish) -> Result<TaskResult, Error> {
         let unknown = || {
             Error::usage(
                 "this value does not belong to this session",
@@ -291,7 +291,7 @@ impl Standing {
 }
 
 /// Returns the bits of this party's input to a step.
-fn given(wish: &Wish, step: &Step, program: &Circuit, party: Party) -> Result<SecretBlocks<bool>, Error> {
+fn given(wish: &KeptWish, step: &Step, program: &Circuit, party: Party) -> Result<SecretBlocks<bool>, Error> {
     let ports = step.input_ports(party);
     let reading = ReadingOptions::default();
     match (&wish.input, wish.executions) {

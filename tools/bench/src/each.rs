@@ -7,7 +7,7 @@ use brickwork::engine::Observe;
 use brickwork::engine::both::Both;
 use brickwork::engine::protocols;
 use brickwork::engine::request::{BucketChoice, Protocol, RunRequest};
-use brickwork::engine::stocked::{Requested, StockRequest, Stocked, UngreetedConnection, Wishes};
+use brickwork::engine::stocked::{Requested, StockOptions, StockRequest, Stocked, UngreetedConnection};
 use brickwork::protocol::Unobserved;
 use brickwork::{ProtocolError as Error, Report};
 use brickwork_cli::parts::Failure;
@@ -162,8 +162,11 @@ pub fn stock(
         count: way.executions.unwrap_or(1),
     };
     // The stock that the run would use: of the pieces into which it cut, if its protocol has a choice.
-    let mut wishes =
-        Wishes { cut: Some(said.cut.clone()), security: way.security, ..Wishes::new(way.protocol) };
+    let mut wishes = StockOptions {
+        cut: Some(said.cut.clone()),
+        security: way.security,
+        ..StockOptions::new(way.protocol)
+    };
     if wishes.check().is_err() {
         wishes.cut = None;
     }

@@ -22,7 +22,7 @@ const RUNS: usize = 3;
 
 /// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum StoreAction {
     Fill,
     Run,
 }
@@ -38,7 +38,7 @@ type Lie = fn(Point, &mut [u8]);
 fn meet(
     stores: &Stores,
     lines: ConnectionEnds,
-    what: What,
+    what: StoreAction,
     cheats: [Option<Lie>; 2],
     dealer: [u8; 32],
 ) -> [Result<Vec<bool>, Error>; 2] {
@@ -50,8 +50,8 @@ fn meet(
         let line = stocked(party, channel, store, &terms(), Cot::default(), hooks)?;
         let program = toy();
         let (outputs, line) = match what {
-            What::Fill => (Vec::new(), line.preprocess(&Request::of(&program.repeat(RUNS)?)?)?.1),
-            What::Run => {
+            StoreAction::Fill => (Vec::new(), line.preprocess(&Request::of(&program.repeat(RUNS)?)?)?.1),
+            StoreAction::Run => {
                 let (done, line) = line.run(&program, ZEROS[party as usize], Lacking::Refuse)?;
                 (done.outputs, line)
             }
@@ -61,7 +61,7 @@ fn meet(
 }
 
 /// Checks that an honest run succeeds.
-fn honest(stores: &Stores, what: What, rng: &mut Rng) -> Result<(), String> {
+fn honest(stores: &Stores, what: StoreAction, rng: &mut Rng) -> Result<(), String> {
     for (party, end) in BOTH.into_iter().zip(meet(stores, memory_pair(), what, [None; 2], seed(rng))) {
         let outputs = end.map_err(|error| format!("the honest {party:?} ends with {error}"))?;
         must(outputs.iter().all(|bit| !bit), "the outputs of zeros are zeros")?;
@@ -110,7 +110,7 @@ fn bets_and_goes(rng: &mut Rng) -> Played {
             words[0] ^= 2;
         }
     };
-    let [end, _] = meet(&stores, memory_pair(), What::Fill, [None, Some(bet)], seed(rng));
+    let [end, _] = meet(&stores, memory_pair(), StoreAction::Fill, [None, Some(bet)], seed(rng));
     let parts = parts(&stores, Garbler)?;
     must(parts.iter().all(|part| part.state.burned().is_none()), "nobody was caught")?;
     let counted: u32 = parts.iter().map(|part| part.given_up.steps).sum();
@@ -122,7 +122,7 @@ fn bets_and_goes(rng: &mut Rng) -> Played {
         }
         _ => {
             must(counted == 0, "what was made is no attempt")?;
-            honest(&stores, What::Run, rng)?;
+            honest(&stores, StoreAction::Run, rng)?;
         }
     }
     ending(&end)
@@ -135,7 +135,7 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
     let (mut first, mut last) = (None, Ok(Ending::Survived));
     for attempt in 1..=3 {
         let lines = dying(cheater, instead_of, 1, &[], &SeenMessages::default());
-        let ends = meet(&stores, lines, What::Fill, [None; 2], seed);
+        let ends = meet(&stores, lines, StoreAction::Fill, [None; 2], seed);
         last = ending(&ends[other(cheater) as usize]);
         stores.forgive();
         let parts = parts(&stores, other(cheater))?;
@@ -146,7 +146,7 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
         let first = *first.get_or_insert(risked);
         must((risked - first - f64::from(attempt).log2()).abs() < 1e-6, "attempts count alike")?;
     }
-    honest(&stores, What::Fill, rng)?;
+    honest(&stores, StoreAction::Fill, rng)?;
     last
 }
 
@@ -154,13 +154,13 @@ fn goes_with_the_coin(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played 
 /// refuse, and the stock of both is burned.
 fn old_copy(cheater: Party, rng: &mut Rng) -> Played {
     let (stores, copy) = (Stores::empty(), tempfile::tempdir().map_err(|error| error.to_string())?);
-    honest(&stores, What::Fill, rng)?;
+    honest(&stores, StoreAction::Fill, rng)?;
     let place = stores.folder(cheater);
     copied(&place, copy.path()).map_err(|error| error.to_string())?;
-    honest(&stores, What::Run, rng)?;
+    honest(&stores, StoreAction::Run, rng)?;
     std::fs::remove_dir_all(&place).map_err(|error| error.to_string())?;
     copied(copy.path(), &place).map_err(|error| error.to_string())?;
-    let ends = meet(&stores, memory_pair(), What::Run, [None; 2], seed(rng));
+    let ends = meet(&stores, memory_pair(), StoreAction::Run, [None; 2], seed(rng));
     for party in BOTH {
         let burned = parts(&stores, party)?.iter().all(|part| part.state.burned().is_some());
         must(burned, "what does not tell one story is burned")?;
@@ -187,10 +187,12 @@ fn copied(from: &Path, to: &Path) -> std::io::Result<()> {
 /// items, and the next run sends others.
 fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
     let (stores, seen) = (Stores::empty(), SeenMessages::default());
-    honest(&stores, What::Fill, rng)?;
+    honest(&stores, StoreAction::Fill, rng)?;
     let noted = [msg::SOLDERINGS, msg::INPUT_LABELS];
-    let ends = meet(&stores, dying(cheater, instead_of, 1, &noted, &seen), What::Run, [None; 2], seed(rng));
-    let again = meet(&stores, dying(cheater, Tag(0), 1, &noted, &seen), What::Run, [None; 2], seed(rng));
+    let ends =
+        meet(&stores, dying(cheater, instead_of, 1, &noted, &seen), StoreAction::Run, [None; 2], seed(rng));
+    let again =
+        meet(&stores, dying(cheater, Tag(0), 1, &noted, &seen), StoreAction::Run, [None; 2], seed(rng));
     must(again.iter().all(Result::is_ok), "the next run is right")?;
     let mut seen = seen.lock().map_err(|_| "a party died with it")?.clone();
     let all = seen.len();
@@ -208,16 +210,16 @@ fn breaks_off(cheater: Party, instead_of: Tag, rng: &mut Rng) -> Played {
 /// A party names items that are not the next ones, such as items of the previous run.
 fn names_others(cheater: Party, rng: &mut Rng) -> Played {
     let stores = Stores::empty();
-    honest(&stores, What::Fill, rng)?;
-    honest(&stores, What::Run, rng)?;
+    honest(&stores, StoreAction::Fill, rng)?;
+    honest(&stores, StoreAction::Run, rng)?;
     let (mut left, mut right): (wire::Channel, wire::Channel) = memory_pair();
     [&mut left, &mut right][cheater as usize].set_tamper(Box::new(|tag, bytes| {
         if tag == INTENT {
             bytes[7] ^= 1;
         }
     }));
-    let ends = meet(&stores, (left, right), What::Run, [None; 2], seed(rng));
-    honest(&stores, What::Run, rng)?;
+    let ends = meet(&stores, (left, right), StoreAction::Run, [None; 2], seed(rng));
+    honest(&stores, StoreAction::Run, rng)?;
     ending(&ends[other(cheater) as usize])
 }
 

@@ -17,7 +17,7 @@ use crate::stores::plays::{
     lies_about_its_pair, names_other_items, nothing_to_burn, old_copy, recovers, second_process, used_up,
     whole_bucket_burns,
 };
-use crate::stores::{RUNS, Side, What};
+use crate::stores::{PartyLies, RUNS, StoreAction};
 
 /// For either party a variant and its description.
 type Variants = [(Party, &'static str, &'static str); 2];
@@ -47,16 +47,16 @@ fn no_codewords(rows: &mut [u8]) {
 
 /// The name of a cheat, its description, the check that detects it, the cheater, the action of both parties,
 /// and the change.
-type Cheating = (Name, &'static str, Cheat, Party, What, fn() -> Side);
+type Cheating = (Name, &'static str, Cheat, Party, StoreAction, fn() -> PartyLies);
 
 /// A cheat while both parties set up a session: its name, story, check, cheater and hook.
-type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
+type Begun = (Name, &'static str, Cheat, Party, fn() -> PartyLies);
 
 /// Adds attacks under rule (d), in a run and while stock is made, by either party.
 fn burned(all: &mut Catalogue) {
     use Cheat::*;
     use Party::{Evaluator, Garbler};
-    use What::{Fill, More, Run, RunMakingOts};
+    use StoreAction::{Fill, More, Run, RunMakingOts};
     let cases: [Cheating; 22] = [
         // The first check is about the OTs of the setup.
         (
@@ -66,7 +66,7 @@ fn burned(all: &mut Catalogue) {
             OtExtension,
             Evaluator,
             Fill,
-            || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1),
+            || PartyLies::rewrites(CHECK, 1, |answer| answer[16] ^= 1),
         ),
         (
             (2, "wrong_answer_burns_what_was_there"),
@@ -75,7 +75,7 @@ fn burned(all: &mut Catalogue) {
             OtExtension,
             Evaluator,
             More,
-            || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1),
+            || PartyLies::rewrites(CHECK, 0, |answer| answer[16] ^= 1),
         ),
         (
             (3, "no_codeword_burns"),
@@ -84,7 +84,7 @@ fn burned(all: &mut Catalogue) {
             Commitment,
             Garbler,
             More,
-            || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
+            || PartyLies::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
         ),
         (
             (5, "hashes_of_nothing_burn"),
@@ -93,7 +93,7 @@ fn burned(all: &mut Catalogue) {
             OpenedCopy,
             Garbler,
             More,
-            || Side::lies(Point::TableHashes(0), |hashes| hashes.fill(0)),
+            || PartyLies::lies(Point::TableHashes(0), |hashes| hashes.fill(0)),
         ),
         (
             (5, "tables_after_the_challenge_burn"),
@@ -102,7 +102,7 @@ fn burned(all: &mut Catalogue) {
             ChosenTables,
             Garbler,
             More,
-            || Side::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1),
+            || PartyLies::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1),
         ),
         (
             (6, "wrong_link_burns"),
@@ -110,7 +110,7 @@ fn burned(all: &mut Catalogue) {
             Opening,
             Garbler,
             Fill,
-            || Side::lies(Point::DeltaDifferences(0), flips(3, 4)),
+            || PartyLies::lies(Point::DeltaDifferences(0), flips(3, 4)),
         ),
         (
             (6, "opened_offset_ends_in_0_burns"),
@@ -118,7 +118,7 @@ fn burned(all: &mut Catalogue) {
             OffsetColour,
             Garbler,
             More,
-            || Side::lies(Point::Opened(0), flips(0, 1)),
+            || PartyLies::lies(Point::Opened(0), flips(0, 1)),
         ),
         (
             (6, "link_ends_in_1_burns"),
@@ -127,7 +127,7 @@ fn burned(all: &mut Catalogue) {
             DeltaDifferenceColour,
             Garbler,
             More,
-            || Side::lies(Point::DeltaDifferences(0), flips(0, 1)),
+            || PartyLies::lies(Point::DeltaDifferences(0), flips(0, 1)),
         ),
         (
             (7, "indicator_bit_burns"),
@@ -136,7 +136,7 @@ fn burned(all: &mut Catalogue) {
             Indicator,
             Garbler,
             Run,
-            || Side::lies(Point::Indicators, flips(0, 1)),
+            || PartyLies::lies(Point::Indicators, flips(0, 1)),
         ),
         (
             (8, "all_refuse_burns"),
@@ -145,7 +145,7 @@ fn burned(all: &mut Catalogue) {
             KeyAuthenticator,
             Garbler,
             More,
-            || Side::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
+            || PartyLies::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
         ),
         (
             (9, "all_refuse_burns"),
@@ -154,7 +154,7 @@ fn burned(all: &mut Catalogue) {
             InputAuthenticator,
             Garbler,
             More,
-            || Side::lies(Point::InputAuthenticators, |hashes| hashes.fill(0)),
+            || PartyLies::lies(Point::InputAuthenticators, |hashes| hashes.fill(0)),
         ),
         (
             (10, "wrong_soldering_burns"),
@@ -163,7 +163,7 @@ fn burned(all: &mut Catalogue) {
             Opening,
             Garbler,
             Run,
-            || Side::lies(Point::ProgramSolderings(0), flips(3, 4)),
+            || PartyLies::lies(Point::ProgramSolderings(0), flips(3, 4)),
         ),
         (
             (11, "wrong_decommitment_burns"),
@@ -172,7 +172,7 @@ fn burned(all: &mut Catalogue) {
             Opening,
             Garbler,
             More,
-            || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2),
+            || PartyLies::rewrites(ANSWER, 1, |answer| answer[0] ^= 2),
         ),
         (
             (12, "other_label_on_the_spot_burns"),
@@ -182,7 +182,7 @@ fn burned(all: &mut Catalogue) {
             Opening,
             Garbler,
             RunMakingOts,
-            || Side::lies(Point::OtLabels, flips(3, 4)),
+            || PartyLies::lies(Point::OtLabels, flips(3, 4)),
         ),
         (
             (13, "wrong_opening_burns"),
@@ -191,7 +191,7 @@ fn burned(all: &mut Catalogue) {
             Opening,
             Garbler,
             Run,
-            || Side::lies(Point::InputChoices, flips(0, 1)),
+            || PartyLies::lies(Point::InputChoices, flips(0, 1)),
         ),
         (
             (13, "wrong_label_burns"),
@@ -200,7 +200,7 @@ fn burned(all: &mut Catalogue) {
             InputLabel,
             Garbler,
             Run,
-            || Side::lies(Point::InputLabels, flips(3, 4)),
+            || PartyLies::lies(Point::InputLabels, flips(3, 4)),
         ),
         (
             (13, "flipped_input_on_the_spot_burns"),
@@ -212,7 +212,7 @@ fn burned(all: &mut Catalogue) {
             RunMakingOts,
             || {
                 // The labels of the garbler's three inputs come first.
-                let side = Side::lies(Point::OtLabels, flips(16, 1));
+                let side = PartyLies::lies(Point::OtLabels, flips(16, 1));
                 side.and_lies(Point::InputChoices, flips(1, 1)).and_lies(Point::InputLabels, flips(16 * 4, 1))
             },
         ),
@@ -222,7 +222,7 @@ fn burned(all: &mut Catalogue) {
             ForgedOutput,
             Evaluator,
             Run,
-            || Side::lies(Point::OutputLabels, flips(3, 4)),
+            || PartyLies::lies(Point::OutputLabels, flips(3, 4)),
         ),
         (
             (18, "too_short_a_message_burns"),
@@ -231,7 +231,7 @@ fn burned(all: &mut Catalogue) {
             UnexpectedMessage,
             Garbler,
             Run,
-            || Side::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3)),
+            || PartyLies::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3)),
         ),
         (
             (18, "too_long_an_input_burns"),
@@ -240,7 +240,7 @@ fn burned(all: &mut Catalogue) {
             UnexpectedMessage,
             Evaluator,
             Run,
-            || Side::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0)),
+            || PartyLies::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0)),
         ),
         (
             (18, "too_short_outputs_burn"),
@@ -248,7 +248,7 @@ fn burned(all: &mut Catalogue) {
             UnexpectedMessage,
             Evaluator,
             Run,
-            || Side::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32)),
+            || PartyLies::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32)),
         ),
         (
             (27, "other_bit_burns"),
@@ -257,7 +257,7 @@ fn burned(all: &mut Catalogue) {
             OtBinding,
             Evaluator,
             Fill,
-            || Side::lies(Point::OtBinding, flips(16 + 3, 4)),
+            || PartyLies::lies(Point::OtBinding, flips(16 + 3, 4)),
         ),
     ];
     for (name, story, cheat, cheater, what, side) in cases {
@@ -281,7 +281,7 @@ fn before_an_epoch(all: &mut Catalogue) {
              nothing is kept, and the next try begins with other secrets.",
             Cheat::BaseOtIdentity,
             Party::Garbler,
-            || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0)),
+            || PartyLies::rewrites(BASE_OT, 0, |points| points[..32].fill(0)),
         ),
         (
             (1, "no_point_in_setup"),
@@ -289,7 +289,7 @@ fn before_an_epoch(all: &mut Catalogue) {
              nothing is kept, and the next try begins with other secrets.",
             Cheat::BaseOtPoint,
             Party::Evaluator,
-            || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff)),
+            || PartyLies::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff)),
         ),
         (
             (2, "wrong_answer_in_setup"),
@@ -297,7 +297,7 @@ fn before_an_epoch(all: &mut Catalogue) {
              wrongly: nothing is kept, and the next try begins with other secrets.",
             Cheat::OtExtension,
             Party::Evaluator,
-            || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1),
+            || PartyLies::rewrites(CHECK, 0, |answer| answer[16] ^= 1),
         ),
         (
             (3, "no_codeword_in_setup"),
@@ -305,7 +305,7 @@ fn before_an_epoch(all: &mut Catalogue) {
              is kept, and the next try begins with other secrets.",
             Cheat::Commitment,
             Party::Garbler,
-            || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
+            || PartyLies::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
         ),
     ];
     for (name, story, cheat, cheater, side) in cases {
@@ -372,7 +372,7 @@ fn used_once(all: &mut Catalogue) {
 /// Adds rows 20, 21 and 22: interrupted runs and failing disks.
 fn broken_off(all: &mut Catalogue) {
     use Party::{Evaluator, Garbler};
-    use What::{Fill, Run};
+    use StoreAction::{Fill, Run};
     for (what, party, variant, story) in [
         (
             Run,

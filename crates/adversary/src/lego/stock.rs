@@ -21,7 +21,7 @@ const BOTH: [Party; 2] = [Garbler, Evaluator];
 
 /// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum StoreAction {
     Fill,
     Build,
     Run,
@@ -46,14 +46,14 @@ fn one(
     party: Party,
     channel: Channel,
     hooks: Hooks,
-    (what, program, input): (What, &Program, &[bool]),
+    (what, program, input): (StoreAction, &Program, &[bool]),
 ) -> Result<Option<FromStock>, Error> {
     let store = open(folder, party)?;
     let line = stocked(party, channel, &store, &terms(), hooks)?;
     let (done, line) = match what {
-        What::Fill => (None, line.preprocess(&Request::of(program)?.times(2)?)?.1),
-        What::Build => (None, line.build(program, Lacking::Refuse)?.1),
-        What::Run => {
+        StoreAction::Fill => (None, line.preprocess(&Request::of(program)?.times(2)?)?.1),
+        StoreAction::Build => (None, line.build(program, Lacking::Refuse)?.1),
+        StoreAction::Run => {
             let (done, line) = line.run(program, input, Lacking::Refuse)?;
             (Some(done), line)
         }
@@ -65,7 +65,7 @@ fn one(
 /// Runs both parties over a connection; `cheats` alters one party's state.
 fn both(
     folder: &Path,
-    what: What,
+    what: StoreAction,
     cheats: [Option<StateHook>; 2],
     inputs: &[[bool; 2]; 2],
 ) -> [Result<Option<FromStock>, Error>; 2] {
@@ -82,7 +82,7 @@ fn both(
 
 /// Makes stock for two programs honestly, and builds the programs if `built`.
 fn honest(folder: &Path, built: bool) -> Result<(), String> {
-    let filled = [What::Fill].into_iter().chain(built.then_some(What::Build));
+    let filled = [StoreAction::Fill].into_iter().chain(built.then_some(StoreAction::Build));
     for what in filled {
         for end in both(folder, what, [None, None], &[[false; 2]; 2]) {
             end.map_err(|error| format!("honest stock: {error}"))?;
@@ -102,7 +102,7 @@ fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
 
 /// A party cheats once: the other party notices the cheat and burns everything, and nothing is left for a
 /// retry.
-fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
+fn noticed(cheater: Party, what: StoreAction, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     honest(folder.path(), built)?;
     let mut bits = || [rng.below(2) == 1, rng.below(2) == 1];
@@ -119,7 +119,7 @@ fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut 
     if !parts.iter().all(|part| part.state.burned().is_some_and(|why| why.contains("cheated"))) {
         return Err("the epoch is not burned".into());
     }
-    for again in both(folder.path(), What::Run, [None, None], &inputs) {
+    for again in both(folder.path(), StoreAction::Run, [None, None], &inputs) {
         if !matches!(again, Err(Error::Stock(_))) {
             return Err("what was burned was used again".into());
         }
@@ -138,11 +138,11 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
     let nand = at(Point::GateOutputs, move |bytes| bad.iter().for_each(|gate| bytes[16 * gate] ^= 1));
     let known = at(Point::Challenge, |seeds| seeds.fill(SEED));
     let fails = |end: Result<Option<FromStock>, Error>| end.map_err(|error| error.to_string());
-    for end in both(folder.path(), What::Fill, [Some(nand), Some(known)], &[[false; 2]; 2]) {
+    for end in both(folder.path(), StoreAction::Fill, [Some(nand), Some(known)], &[[false; 2]; 2]) {
         let _ = fails(end)?;
     }
     for _ in 0..if built { 2 } else { 0 } {
-        for end in both(folder.path(), What::Build, [None, None], &[[false; 2]; 2]) {
+        for end in both(folder.path(), StoreAction::Build, [None, None], &[[false; 2]; 2]) {
             let _ = fails(end)?;
         }
     }
@@ -151,7 +151,7 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
         let mut bits = || [rng.below(2) == 1, rng.below(2) == 1];
         let inputs = [bits(), bits()];
         let clear = program.simulate(&inputs[0], &inputs[1]);
-        let ends = both(folder.path(), What::Run, [None, None], &inputs);
+        let ends = both(folder.path(), StoreAction::Run, [None, None], &inputs);
         for (party, end) in BOTH.into_iter().zip(ends) {
             let done = fails(end)?.ok_or("no outputs")?;
             if done.outputs != program.output_bits(party, &clear) {
@@ -172,7 +172,7 @@ fn recovered(built: bool, rng: &mut Rng) -> Played {
     Ok(Ending::Recovered)
 }
 
-type Cheats = (Name, Cheat, Party, What, bool, &'static str, fn() -> StateHook);
+type Cheats = (Name, Cheat, Party, StoreAction, bool, &'static str, fn() -> StateHook);
 
 fn of_fillings() -> [Cheats; 5] {
     [
@@ -180,7 +180,7 @@ fn of_fillings() -> [Cheats; 5] {
             (5, "another_function_in_stock"),
             Cheat::Opening,
             Garbler,
-            What::Fill,
+            StoreAction::Fill,
             false,
             "Every gate that goes into stock computes NAND: noticed before any of the new stock is kept, and \
              the old stock is burned.",
@@ -190,7 +190,7 @@ fn of_fillings() -> [Cheats; 5] {
             (8, "all_refuse_in_stock"),
             Cheat::WireAuthenticator,
             Garbler,
-            What::Fill,
+            StoreAction::Fill,
             false,
             "Every wire authenticator that goes into stock refuses the honest label.",
             || at(Point::WireHashes, flip_all(3)),
@@ -199,7 +199,7 @@ fn of_fillings() -> [Cheats; 5] {
             (9, "all_refuse_in_stock"),
             Cheat::InputAuthenticator,
             Garbler,
-            What::Fill,
+            StoreAction::Fill,
             false,
             "Every input authenticator that goes into stock refuses the honest label.",
             || at(Point::InputHashes, flip_all(3)),
@@ -208,7 +208,7 @@ fn of_fillings() -> [Cheats; 5] {
             (12, "poisoned_label_in_stock"),
             Cheat::Opening,
             Garbler,
-            What::Fill,
+            StoreAction::Fill,
             false,
             "The garbler commits to a label that differs from the label of an OT that goes into stock.",
             || at(Point::OtLabels, |labels| labels[16 + 9] ^= 1),
@@ -217,7 +217,7 @@ fn of_fillings() -> [Cheats; 5] {
             (27, "other_bit_burns"),
             Cheat::OtBinding,
             Evaluator,
-            What::Fill,
+            StoreAction::Fill,
             false,
             "The evaluator names the other choice bit of a sum of OTs that go into stock: the garbler \
              burns its own.",
@@ -232,7 +232,7 @@ fn of_programs() -> [Cheats; 7] {
             (10, "wrong_soldering_from_stock"),
             Cheat::Opening,
             Garbler,
-            What::Run,
+            StoreAction::Run,
             false,
             "The garbler solders gates from stock wrongly, in the run that takes them.",
             || at(Point::Solderings, |solderings| solderings[7] ^= 1),
@@ -241,7 +241,7 @@ fn of_programs() -> [Cheats; 7] {
             (13, "flipped_input_from_stock"),
             Cheat::Opening,
             Garbler,
-            What::Run,
+            StoreAction::Run,
             false,
             "The garbler flips the bit of an input of the evaluator, in a run from stock.",
             || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
@@ -250,7 +250,7 @@ fn of_programs() -> [Cheats; 7] {
             (15, "forged_outputs_burn"),
             Cheat::ForgedOutput,
             Evaluator,
-            What::Run,
+            StoreAction::Run,
             false,
             "The evaluator forges an output of a run from stock: the garbler burns its own.",
             || at(Point::OutputLabels, |message| message[0] ^= 1),
@@ -259,7 +259,7 @@ fn of_programs() -> [Cheats; 7] {
             (35, "wrong_soldering_while_it_is_built"),
             Cheat::Opening,
             Garbler,
-            What::Build,
+            StoreAction::Build,
             false,
             "The garbler solders a program wrongly that is built for later use: noticed before the built \
              program is stored.",
@@ -269,7 +269,7 @@ fn of_programs() -> [Cheats; 7] {
             (35, "wrong_label_for_a_built_program"),
             Cheat::InputLabel,
             Garbler,
-            What::Run,
+            StoreAction::Run,
             true,
             "The garbler sends an invalid label for its own input of a built program.",
             || at(Point::InputLabels, |labels| labels[5] ^= 1),
@@ -278,7 +278,7 @@ fn of_programs() -> [Cheats; 7] {
             (35, "flipped_input_of_a_built_program"),
             Cheat::Opening,
             Garbler,
-            What::Run,
+            StoreAction::Run,
             true,
             "The garbler flips the bit of an input of the evaluator, of a program that was built long ago.",
             || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
@@ -287,7 +287,7 @@ fn of_programs() -> [Cheats; 7] {
             (35, "indicator_bit_of_a_built_program"),
             Cheat::Indicator,
             Garbler,
-            What::Run,
+            StoreAction::Run,
             true,
             "The garbler flips an output of a built program by its indicator bit.",
             || at(Point::Indicators, |bits| bits[3] ^= 1),

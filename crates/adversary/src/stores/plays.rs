@@ -7,7 +7,7 @@ use super::*;
 
 /// Plays rule (d): a cheat in a run or a filling is detected, and everything with the same secrets is burned
 /// at both parties.
-pub fn burns(what: What, cheater: Party, side: Side) -> StorePlayed {
+pub fn burns(what: StoreAction, cheater: Party, side: PartyLies) -> StorePlayed {
     let stores = what.begin();
     let met = stores.connect(what, only(cheater, side));
     burned(&stores, &met, what, cheater)
@@ -18,10 +18,10 @@ pub fn whole_bucket_burns() -> StorePlayed {
     static STOCK: LazyLock<PartyFolders> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
     let stores = STOCK.copy();
     let met = stores.run();
-    burned(&stores, &met, What::Run, Party::Garbler)
+    burned(&stores, &met, StoreAction::Run, Party::Garbler)
 }
 
-fn burned(stores: &PartyFolders, met: &ConnectionResult, what: What, cheater: Party) -> StorePlayed {
+fn burned(stores: &PartyFolders, met: &ConnectionResult, what: StoreAction, cheater: Party) -> StorePlayed {
     let ending = ending(met, other(cheater), what)?;
     must(
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
@@ -40,17 +40,17 @@ fn burned(stores: &PartyFolders, met: &ConnectionResult, what: What, cheater: Pa
 }
 
 /// Plays a cheat before an epoch exists: nothing is burned, and a retry begins with other secrets.
-pub fn nothing_to_burn(cheater: Party, side: Side) -> StorePlayed {
+pub fn nothing_to_burn(cheater: Party, side: PartyLies) -> StorePlayed {
     let stores = PartyFolders::empty();
-    let met = stores.connect(What::Fill, only(cheater, side));
-    let ending = ending(&met, other(cheater), What::Fill)?;
+    let met = stores.connect(StoreAction::Fill, only(cheater, side));
+    let ending = ending(&met, other(cheater), StoreAction::Fill)?;
     must(
         matches!(met.result[cheater as usize], Ok(()) | Err(Error::Io(_))),
         "the cheater was told something",
     )?;
     let epochs = stores.open(other(cheater)).and_then(|store| store.epochs()).map_err(|e| e.to_string())?;
     must(epochs.is_empty(), "an epoch of what was broken off")?;
-    goes_on(&stores, What::Fill)?;
+    goes_on(&stores, StoreAction::Fill)?;
     Ok(ending)
 }
 
@@ -67,9 +67,10 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> PartyFolders {
             Box::new(harness::flips(copies.iter().map(|copy| 2 * copy).collect(), bit)),
         )
     };
-    let garbler = Side { lies: bad.iter().map(lie).collect(), ..Side::default() };
+    let garbler = PartyLies { lies: bad.iter().map(lie).collect(), ..PartyLies::default() };
     let stores = PartyFolders::empty();
-    let met = stores.connect(What::Fill, [garbler, Side::lies(Point::Challenge, |seeds| seeds.fill(SEED))]);
+    let met = stores
+        .connect(StoreAction::Fill, [garbler, PartyLies::lies(Point::Challenge, |seeds| seeds.fill(SEED))]);
     met.result.into_iter().for_each(|result| result.expect("nothing bad is opened"));
     stores
 }
@@ -81,13 +82,13 @@ pub fn recovers(and_none: bool) -> StorePlayed {
     static STOCK: LazyLock<[PartyFolders; 2]> =
         LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
     let stores = STOCK[usize::from(and_none)].copy();
-    let met = stores.connect(What::Runs, Default::default());
+    let met = stores.connect(StoreAction::Runs, Default::default());
     must(
         met.recovered == [vec![false; RUNS], vec![true, false]],
         "it was not the first run that was recovered",
     )?;
     for party in [Party::Garbler, Party::Evaluator] {
-        let honest = &HONEST[What::Runs as usize].sent[party as usize];
+        let honest = &HONEST[StoreAction::Runs as usize].sent[party as usize];
         must(met.sent[party as usize] == *honest, "it looks like something")?;
         let burned = || {
             let store = stores.open(party)?;
@@ -97,17 +98,18 @@ pub fn recovers(and_none: bool) -> StorePlayed {
         must(!burned().map_err(|e| e.to_string())?, "an epoch is burned")?;
     }
     stores.agree(RUNS)?;
-    ending(&met, Party::Evaluator, What::Runs)
+    ending(&met, Party::Evaluator, StoreAction::Runs)
 }
 
 /// Plays row 16: a party names items of the stock that are not the next ones.
 pub fn names_other_items(cheater: Party) -> StorePlayed {
     let stores = PartyFolders::filled();
-    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::INTENT, 0, |plan| plan[7] ^= 1)));
+    let met = stores
+        .connect(StoreAction::Run, only(cheater, PartyLies::rewrites(msg::INTENT, 0, |plan| plan[7] ^= 1)));
     only_talk(&met, other(cheater))?;
     stores.works()?;
     stores.agree(1)?;
-    ending(&met, other(cheater), What::Run)
+    ending(&met, other(cheater), StoreAction::Run)
 }
 
 /// Plays row 16: one run more than the stock allows.
@@ -116,34 +118,34 @@ pub fn used_up(party: Party) -> StorePlayed {
     (0..RUNS).try_for_each(|_| stores.works())?;
     let met = stores.run();
     only_talk(&met, party)?;
-    ending(&met, party, What::Run)
+    ending(&met, party, StoreAction::Run)
 }
 
 /// Plays row 20: the connection is cut at any byte that a party receives; afterwards both parties continue,
 /// and no item is used twice.
-pub fn cut(what: What, party: Party, rng: &mut Rng) -> StorePlayed {
+pub fn cut(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
     let stores = what.begin();
     let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
-    let met = stores.connect(what, only(party, Side::cut(at)));
+    let met = stores.connect(what, only(party, PartyLies::cut(at)));
     goes_on(&stores, what)?;
     ending(&met, party, what)
 }
 
 /// Plays row 21: a party is killed at any change of its disk, of which any part may be stored; afterwards
 /// both parties continue.
-pub fn killed(what: What, party: Party, rng: &mut Rng) -> StorePlayed {
+pub fn killed(what: StoreAction, party: Party, rng: &mut Rng) -> StorePlayed {
     let never = Failing::killed(usize::MAX, 0);
-    drop(what.begin().connect(what, only(party, Side::fails(never.clone()))));
+    drop(what.begin().connect(what, only(party, PartyLies::fails(never.clone()))));
     let (at, some) = (rng.below(never.seen() as u64) as usize, [0, 100, usize::MAX][rng.below(3) as usize]);
     let stores = what.begin();
-    drop(stores.connect(what, only(party, Side::fails(Failing::killed(at, some)))));
+    drop(stores.connect(what, only(party, PartyLies::fails(Failing::killed(at, some)))));
     goes_on(&stores, what)?;
     Ok(HonestEnding::Survived)
 }
 
 /// Checks that both parties can continue: the next connection has enough stock, and both logs agree.
-fn goes_on(stores: &PartyFolders, what: What) -> Result<(), String> {
-    if what == What::Fill {
+fn goes_on(stores: &PartyFolders, what: StoreAction) -> Result<(), String> {
+    if what == StoreAction::Fill {
         let met = stores.connect(what, Default::default());
         must(met.result.iter().all(Result::is_ok), "stock cannot be made afterwards")?;
     }
@@ -236,7 +238,7 @@ pub fn damaged(damage: FileChange, party: Party, rng: &mut Rng) -> StorePlayed {
     while let Some(at) = sent.windows(3).position(|three| three.iter().map(|(tag, _)| *tag).eq(takes_out)) {
         drop(sent.drain(at..at + 3));
     }
-    ending(&met, party, What::Run)
+    ending(&met, party, StoreAction::Run)
 }
 
 /// Plays row 24: a second process opens a store.
@@ -263,7 +265,7 @@ pub fn old_copy(party: Party, runs: usize) -> StorePlayed {
     only_talk(&met, Party::Evaluator)?;
     must(met.result.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "an old copy was taken")?;
     must(stores.is_burned(party)?, "the old copy is not burned")?;
-    ending(&met, other(party), What::Run)
+    ending(&met, other(party), StoreAction::Run)
 }
 
 /// A party's lie about the pair of its store.
@@ -282,7 +284,7 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> StorePlayed {
         Pair::Other => bytes[7] ^= 1,
         Pair::None => bytes[..33].fill(0),
     };
-    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::PAIR, 0, rewrite)));
+    let met = stores.connect(StoreAction::Run, only(cheater, PartyLies::rewrites(msg::PAIR, 0, rewrite)));
     only_talk(&met, other(cheater))?;
     must(
         matches!(met.result[other(cheater) as usize], Err(Error::Strangers(_))),
@@ -291,7 +293,7 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> StorePlayed {
     must(stores.is_whole(other(cheater))?, "something is burned")?;
     stores.works()?;
     stores.agree(1)?;
-    ending(&met, other(cheater), What::Run)
+    ending(&met, other(cheater), StoreAction::Run)
 }
 
 /// Plays row 24: a party uses the folder of another pair of the same two parties, or a new one. Nothing is
@@ -299,7 +301,7 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> StorePlayed {
 pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
     static OTHERS: LazyLock<PartyFolders> = LazyLock::new(|| {
         let stores = PartyFolders::empty();
-        let met = stores.connect(What::Fill, Default::default());
+        let met = stores.connect(StoreAction::Fill, Default::default());
         met.result.into_iter().for_each(|result| result.expect("honest parties make stock"));
         stores
     });
@@ -309,7 +311,7 @@ pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
         true => std::fs::remove_dir_all(stores.of(party)).expect("a folder"),
         false => stores.restore(party, &OTHERS),
     }
-    for what in [What::More, What::Run] {
+    for what in [StoreAction::More, StoreAction::Run] {
         let met = stores.connect(what, Default::default());
         only_talk(&met, Party::Garbler)?;
         only_talk(&met, Party::Evaluator)?;
@@ -323,7 +325,7 @@ pub fn foreign_folder(party: Party, is_new: bool) -> StorePlayed {
     stores.restore(party, &right);
     stores.works()?;
     stores.agree(1)?;
-    ending(&met, other(party), What::Run)
+    ending(&met, other(party), StoreAction::Run)
 }
 
 /// Plays row 25: a party lies about the position of its log.
@@ -332,11 +334,11 @@ pub fn lies_about_its_log(cheater: Party) -> StorePlayed {
     // The number of epochs, the first epoch's name, a kind and a number precede the head of its log.
     let head = 1 + 32 + 1 + 8;
     let lie = move |bytes: &mut Vec<u8>| bytes[head] ^= 1;
-    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::STANDINGS, 0, lie)));
+    let met = stores.connect(StoreAction::Run, only(cheater, PartyLies::rewrites(msg::STANDINGS, 0, lie)));
     only_talk(&met, other(cheater))?;
     must(stores.is_burned(other(cheater))?, "not burned")?;
     stores.is_refused()?;
-    ending(&met, other(cheater), What::Run)
+    ending(&met, other(cheater), StoreAction::Run)
 }
 
 #[cfg(test)]
@@ -350,11 +352,13 @@ mod tests {
     fn what_is_not_burned_is_found() {
         let stores = PartyFolders::filled();
         let segments = stores.segments(Party::Garbler).len();
-        let met = stores
-            .connect(What::Run, only(Party::Garbler, Side::cut(HONEST[What::Run as usize].read[0] / 2)));
+        let met = stores.connect(
+            StoreAction::Run,
+            only(Party::Garbler, PartyLies::cut(HONEST[StoreAction::Run as usize].read[0] / 2)),
+        );
         assert!(segments > 0 && met.found == [None, Some(segments)], "{:?} of {segments}", met.found);
         assert!(
-            burned(&stores, &met, What::Run, Party::Evaluator)
+            burned(&stores, &met, StoreAction::Run, Party::Evaluator)
                 .is_err_and(|why| why.contains("before all was burned"))
         );
     }

@@ -823,7 +823,7 @@ mod tests {
         assert_eq!(open.differs(&sheet("evaluator")), Ok(()));
         for (change, words) in [
             ((|sheet| sheet.source = None) as Change, "compiled program does not allow"),
-            (|sheet| sheet.source = Some("00".into()), "sources differ"),
+            (|sheet| sheet.source = Some("00".into()), "the two sources compile to the same program"),
             (|sheet| sheet.cut = Some("given".into()), "only --cut given"),
         ] {
             let mut evaluator = sheet("evaluator");

@@ -10,7 +10,7 @@ use brickwork_wire::tls::{self, EndpointOptions, Identity, Listener, Met, Public
 
 use super::Observe;
 use super::meeting::{MAX_SHEET_BYTES, SHEET, Sheet, refuse};
-use super::protocols::{self, Ready, RunResult};
+use super::protocols::{self, PreparedRun, RunResult};
 use super::report::Report;
 use super::ways::{RunPart, Ways};
 use super::work::PartyWork;
@@ -235,7 +235,7 @@ impl Runner<'_> {
     fn on(
         &self,
         work: &PartyWork,
-        ready: &mut dyn Ready,
+        ready: &mut dyn PreparedRun,
         (way, mut first): (usize, Option<Met>),
         place: &mut Route,
     ) -> Result<Served, Error> {

@@ -15,7 +15,7 @@ use super::Observe;
 
 /// The items that the steps of a session use.
 #[derive(Default)]
-pub struct Needs {
+pub struct SessionNeeds {
     components: Vec<(Component, usize)>,
     /// Input bits of the garbler and of the evaluator.
     inputs: [usize; 2],
@@ -23,7 +23,7 @@ pub struct Needs {
     sealed: usize,
 }
 
-impl Needs {
+impl SessionNeeds {
     /// Adds the items of a program that runs this many times, whatever values it keeps.
     pub fn add(&mut self, program: &Program, times: usize) {
         let outputs = program.outputs().iter().map(|output| output.wires.len()).sum();
@@ -70,17 +70,17 @@ pub trait Steps: Send {
 }
 
 /// Begins a session: makes all items with the peer.
-pub type Begin = fn(Party, Channel, &Terms, Needs, &Observe) -> Result<Box<dyn Steps>, ProtocolError>;
+pub type Begin = fn(Party, Channel, &Terms, SessionNeeds, &Observe) -> Result<Box<dyn Steps>, ProtocolError>;
 
 /// Begins a session of DUPLO.
 pub(super) fn duplo(
     party: Party,
     channel: Channel,
     terms: &Terms,
-    needs: Needs,
+    needs: SessionNeeds,
     watch: &Observe,
 ) -> Result<Box<dyn Steps>, ProtocolError> {
-    let Needs { components, inputs: [garblers, evaluators], sealed } = needs;
+    let SessionNeeds { components, inputs: [garblers, evaluators], sealed } = needs;
     let ots = Some(evaluators).filter(|&ots| ots > 0);
     let request = duplo::Request { components, garbler_wires: garblers + sealed, ots };
     let observer = watch(Duplo::PHASES);
@@ -95,10 +95,10 @@ pub(super) fn authenticated(
     party: Party,
     channel: Channel,
     terms: &Terms,
-    needs: Needs,
+    needs: SessionNeeds,
     watch: &Observe,
 ) -> Result<Box<dyn Steps>, ProtocolError> {
-    let Needs { components, inputs, .. } = needs;
+    let SessionNeeds { components, inputs, .. } = needs;
     let request = authenticated::Request { components, inputs: inputs.iter().sum() };
     let observer = watch(Authenticated::PHASES);
     let session = authenticated::Session::begin(party, channel, terms, Cot::default(), &request, observer)?;

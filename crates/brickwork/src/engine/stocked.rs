@@ -12,12 +12,12 @@ use brickwork_wire::Channel;
 use crate::cut::CutChoice;
 use crate::engine::protocols::{self, played, says_nothing};
 use crate::engine::request::Protocol;
-pub use crate::engine::stocks::{FromStock, Requested, StockRequest, UngreetedConnection, Wishes};
+pub use crate::engine::stocks::{FromStock, Requested, StockOptions, StockRequest, UngreetedConnection};
 use crate::engine::stocks::{ProgramRun, StockLine, Stocks};
 use crate::failure::Error;
 use crate::program::repeated;
 
-impl Wishes {
+impl StockOptions {
     /// Refuses flags that have no effect in the protocol.
     ///
     /// # Errors
@@ -55,8 +55,8 @@ impl StockRequest {
     /// Returns the stock for these requests and options.
     ///
     /// # Errors
-    /// As [`Wishes::check`]; also if a file or a component does not exist, or too much stock is requested.
-    pub fn of(requested: &[Requested], wishes: &Wishes) -> Result<Self, Error> {
+    /// As [`StockOptions::check`]; also if a file or a component does not exist, or too much stock is requested.
+    pub fn of(requested: &[Requested], wishes: &StockOptions) -> Result<Self, Error> {
         wishes.check()?;
         if requested.is_empty() {
             let hint = "give --component FILE:NAME=COUNT, or a --list of them";

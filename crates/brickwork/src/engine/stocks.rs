@@ -45,7 +45,7 @@ impl Requested {
 
 /// The options for making stock.
 #[derive(Clone, Debug)]
-pub struct Wishes {
+pub struct StockOptions {
     pub protocol: Protocol,
     /// True to make no authenticators for inputs and private outputs, and no OTs.
     pub no_inputs: bool,
@@ -63,10 +63,10 @@ pub struct Wishes {
     pub workers: Option<u32>,
 }
 
-impl Wishes {
+impl StockOptions {
     /// Makes options that ask for all items that runs by this protocol need.
     pub fn new(protocol: Protocol) -> Self {
-        Wishes {
+        StockOptions {
             protocol,
             no_inputs: false,
             no_ots: false,
@@ -174,13 +174,13 @@ pub trait Stocks: Contents {
     }
 
     /// Lists the flags of these wishes that have no effect: whether each was given, its name, and the reason.
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)>;
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)>;
 
     /// Returns the stock for these requests.
     ///
     /// # Errors
     /// If a component does not exist, or too much stock is requested.
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error>;
+    fn asked(&self, requested: &[Requested], wishes: &StockOptions) -> Result<StockRequest, Error>;
 
     /// Greets the peer and compares both stores.
     ///
@@ -336,7 +336,7 @@ pub(super) fn by_file(requested: &[Requested]) -> ByFile<'_> {
 }
 
 /// Returns a request for each component, and one for inputs and private outputs.
-pub(super) fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Error> {
+pub(super) fn steps(requested: &[Requested], wishes: &StockOptions) -> Result<Vec<Request>, Error> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
     let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
@@ -408,7 +408,7 @@ mod tests {
             );
             Requested::of(&crate::Program::from_source("add.wir", &text).unwrap(), 1)
         };
-        let wishes = Wishes::new("authenticated".parse().unwrap());
+        let wishes = StockOptions::new("authenticated".parse().unwrap());
         let asked = StockRequest::of(&[program(8), program(16)], &wishes).unwrap();
         assert_eq!(asked.items::<brickwork_authenticated::Request>().unwrap().inputs, 2 * (8 + 16));
     }

@@ -13,7 +13,7 @@ mod request;
 pub mod worker;
 
 #[doc(hidden)]
-pub use brickwork_jobs::{book, control, coordinator, lane, ledger, place, said, terms};
+pub use brickwork_jobs::{control, coordinator, entered, lane, ledger, ledger_file, reports, terms};
 pub use report::{JobPartitions, JobReport, JobSecurity};
 pub use request::{CoordinatorAddress, JobRequest, Listens, PeerAddress, WorkerOptions};
 pub use worker::{LaneWorker, WorkerRequest};

@@ -11,8 +11,8 @@ use std::time::Duration;
 use brickwork_base::stop::Stop;
 use brickwork_circuit::{Party, Program};
 use brickwork_jobs::coordinator::{Evidence, WorkerEnding};
+use brickwork_jobs::entered;
 use brickwork_jobs::lane::{self, Attempt, ConnectedLane, Means};
-use brickwork_jobs::place;
 use brickwork_jobs::terms::JobId;
 use brickwork_protocol::{PhaseReport, Promise, SessionProtocol as _, TABLE_MEMORY, Unobserved};
 use brickwork_store::Store;
@@ -230,7 +230,7 @@ impl LaneWorker {
         let store = self.store.open_when_free(IN_USE)?;
         let Agreed { terms, identity, peer } = &self.agreed;
         let attempt = self.attempt();
-        let place = place::enter(&self.store.store, store, &attempt, &terms.digest())?;
+        let place = entered::enter(&self.store.store, store, &attempt, &terms.digest())?;
         let channel = address.meet((identity, *peer), &resources.options(*role), listens)?;
         let means = Means { threads: resources.threads(), table_memory: TABLE_MEMORY };
         let terms = lane::session_terms(terms, means)?;
@@ -289,7 +289,7 @@ impl LaneWorker {
         let rows = self.rows(partition)?;
         let (attempt, terms) = (self.attempt(), self.agreed.terms.digest());
         let step = lane::step(&attempt.job, partition, &rows);
-        let found = |store: &Store| place::evidence(&self.store.store, store, &attempt, &terms, &step);
+        let found = |store: &Store| entered::evidence(&self.store.store, store, &attempt, &terms, &step);
         let evidence = match &self.met {
             Some((_, store)) => found(store),
             None => self.store.open_existing().map_or(Evidence::PerhapsTaken, |store| found(&store)),

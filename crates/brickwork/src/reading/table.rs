@@ -781,7 +781,7 @@ mod tests {
             ),
             ("id,balance\n1,2\n,5\n", "line 3, column 1: id (uint16): expected an integer"),
             ("id,balance\n1,77,3\n", "line 2: the line has 3 cells for 2 columns"),
-            ("id,balance\n1,2\n3\n", "line 3: 1 cell for 2 columns"),
+            ("id,balance\n1,2\n3\n", "line 3: the line has 1 cell for 2 columns"),
             ("id,balance\n1,2\n", "the table has 1 row only, but the program needs 2 rows"),
             ("id,balance\n1,2\n1,2\n1,77\n", "line 4: the program takes at most 2 rows"),
         ] {

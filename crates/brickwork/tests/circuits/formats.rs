@@ -462,7 +462,7 @@ fn messages_say_what_is_wrong_and_where() {
         assert!(message.contains(expected), "{message:?} should say {expected:?}");
     }
     for (from, to, expected) in [
-        ("0 2 4 1000", "0 2 8 1000", "no wire 8"),
+        ("0 2 4 1000", "0 2 8 1000", "drives wire 8, but the component"),
         ("0 2 4 1000", "0 5 4 1000", "wire 5 is read before"),
         ("0 2 4 1000", "0 2 4 100", "four digits"),
         ("0 2 4 1000", "0 2 4", "must be a gate"),

@@ -131,7 +131,7 @@ fn files_are_what_the_paper_s_program_writes() {
         (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
         (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),
         (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends too early"),
-        (&[0x96, 2, 1, 1, 0, 1, 4], "no wire"),
+        (&[0x96, 2, 1, 1, 0, 1, 4], "a wire that does not exist"),
         (&[0x94, 0xce, 0xff, 0, 0, 0, 1, 0, 0], "more than an SCD file of this size"),
     ] {
         let error = Scd::read(bytes).unwrap_err().to_string();

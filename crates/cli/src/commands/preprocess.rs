@@ -6,7 +6,7 @@ use std::str::FromStr;
 use brickwork::StoreRequest;
 use brickwork::cut::Cut;
 use brickwork::disk::MAX_WORKERS;
-use brickwork::engine::stocked::{StockRequest, Wishes};
+use brickwork::engine::stocked::{StockOptions, StockRequest};
 use brickwork::engine::task::Host;
 use brickwork::maker::Hired;
 use brickwork::ot::Cot;
@@ -104,7 +104,7 @@ pub struct PreprocessFlags {
 pub fn run(arguments: &PreprocessFlags, quiet: bool, trail: &Trail) -> Result<Report, Failure> {
     let PreprocessFlags { protocol, no_inputs, no_ots, build, security, cot, workers, .. } = *arguments;
     let cut = arguments.cut.clone();
-    let wishes = Wishes { protocol, no_inputs, no_ots, build, cut, security, cot, workers };
+    let wishes = StockOptions { protocol, no_inputs, no_ots, build, cut, security, cot, workers };
     wishes.check()?;
     let map = arguments.map.parties();
     let components = ComponentCount::read(&arguments.components, arguments.list.as_deref())?;

@@ -37,7 +37,7 @@ pub fn write_json() {
 
 /// A line on stderr with `--log-format json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct TerminalLine<'a> {
     timestamp: String,
     level: &'static str,
     message: &'a str,
@@ -61,7 +61,7 @@ fn write(text: &str, level: &'static str, hint: Option<&str>, code: Option<u8>) 
     let _ = match is_json() {
         false => stderr.write_all(text.as_bytes()),
         true => {
-            let line = Line { timestamp: now(), level, message: text.trim_end(), hint, code };
+            let line = TerminalLine { timestamp: now(), level, message: text.trim_end(), hint, code };
             let line = serde_json::to_string(&line).unwrap_or_default();
             writeln!(stderr, "{line}")
         }

@@ -181,7 +181,7 @@ struct Parties {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct TrailLine<'a> {
     /// The time in UTC, in the form of the log.
     time: String,
     version: &'static str,
@@ -222,7 +222,8 @@ impl Kept {
     fn write(&self, state: &mut State, event: &TrailEvent) {
         let Versions { version, commit, .. } = Versions::HERE;
         let (process, command) = (std::process::id(), &*self.command);
-        let line = Line { time: now(), version, commit, process, command, parties: &state.parties, event };
+        let line =
+            TrailLine { time: now(), version, commit, process, command, parties: &state.parties, event };
         let mut line = serde_json::to_vec(&line).expect("names and numbers");
         line.push(b'\n');
         if let Err(e) = state.file.write_all(&line) {

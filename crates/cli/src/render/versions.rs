@@ -43,7 +43,7 @@ impl Versions {
             program: brickwork::circuit::FILE_VERSION,
             store: brickwork::disk::FORMAT_VERSION,
             garbling: brickwork::justgarble::files::VERSION,
-            ledger: brickwork::jobs::book::FILE_VERSION,
+            ledger: brickwork::jobs::ledger_file::FILE_VERSION,
         },
     };
 }

@@ -116,8 +116,8 @@ fn line(pipe: &mut impl Read) -> String {
         line.push(byte[0]);
     }
     match serde_json::from_slice::<Value>(&line) {
-        Ok(object) => object["message"].as_str().expect("a message").to_owned(),
-        Err(_) => text(&line),
+        Ok(object) if object["message"].is_string() => object["message"].as_str().expect("text").to_owned(),
+        _ => text(&line),
     }
 }
 

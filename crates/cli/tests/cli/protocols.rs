@@ -988,7 +988,7 @@ fn parties_with_authenticated_masks_run_from_stock() {
         is_error(&output, 6, &format!("the program needs 2 {name}, but the stock has 1"));
     }
     for output in parties.both(run(["1", "2"], &["--security", "64", "--no-top-up"])) {
-        is_error(&output, 6, "there is nothing for --security 64");
+        is_error(&output, 6, "has no stock for --security 64");
     }
     let flags =
         ["--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen", "127.0.0.1:0"];

@@ -59,7 +59,11 @@ fn failures_are_audited() {
     let keys = Keys::new();
     let [mine, theirs] = ["garbler.audit", "evaluator.audit"].map(|name| keys.file(name));
     let (garbler, evaluator) = (Side::garbler(&keys), Side::evaluator(&keys));
-    evaluator.bad(&["--connect", "127.0.0.1:1", "--timeout", "1", "--audit", &theirs], 4, "no connection");
+    evaluator.bad(
+        &["--connect", "127.0.0.1:1", "--timeout", "1", "--audit", &theirs],
+        4,
+        "the peer did not answer",
+    );
     let absent = [["process", "begun"], ["meeting", "failed"], ["process", "failed"]];
     // `bad` runs the command twice.
     assert_eq!(events(&lines(&theirs)), [absent, absent].concat());

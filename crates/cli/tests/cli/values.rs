@@ -142,7 +142,7 @@ fn columns_are_left_out_and_decimals_read_when_asked() {
         ["--connect", "127.0.0.1:1", "--timeout", "1", "--identity", &identity, "--peer", &keys.evaluator];
     let own = [&["garbler", &source, "--input", &garbler], &link[..]].concat();
     let good_so_far = run(&[&own[..], &flags[..3], &["--json"]].concat());
-    is_error(&good_so_far, 4, "no connection");
+    is_error(&good_so_far, 4, "the peer did not answer");
     bad(&[own, flags.to_vec()].concat(), 2, "--scale input2.price: no input");
 }
 

@@ -67,7 +67,7 @@ fn row_16_a_lane_is_entered_by_the_next_attempt_alone() {
     let (directory, terms) = (folder.path().join("lane"), [3; 32]);
     let enter = |job: u8, lane: u32, number: u32, terms: &[u8; 32]| {
         let store = Store::open(&directory, &KEY).unwrap();
-        place::enter(&directory, store, &Attempt { job: [job; 32], lane, number }, terms).map(drop)
+        entered::enter(&directory, store, &Attempt { job: [job; 32], lane, number }, terms).map(drop)
     };
     enter(1, 2, 3, &terms).unwrap();
     enter(1, 2, 5, &terms).unwrap();
@@ -176,7 +176,7 @@ impl Lanes {
             let attempt = Attempt { job: self.job, lane, number };
             let store = self.stores[party as usize][lane as usize].clone();
             let directory = self.scene.store(party, lane);
-            let place = place::enter(&directory, store, &attempt, &self.scene.terms.digest())?;
+            let place = entered::enter(&directory, store, &attempt, &self.scene.terms.digest())?;
             work(ConnectedLane::open(&attempt, party, channel, &place, &terms, Unobserved)?, party)
         };
         std::thread::scope(|scope| {

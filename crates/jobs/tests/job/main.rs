@@ -20,9 +20,9 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_jobs::control::{JobOutcome, JobWorkers, coordinate};
 use brickwork_jobs::coordinator::{Evidence, Manner, News, WorkerEnding, WorkerOrder};
+use brickwork_jobs::entered;
 use brickwork_jobs::lane::{self, Attempt, ConnectedLane, Means};
 use brickwork_jobs::ledger::{JobEntry, JobState, PartitionState};
-use brickwork_jobs::place;
 use brickwork_jobs::terms::{JobId, JobTerms, Partition};
 use brickwork_protocol::Unobserved;
 use brickwork_store::{EpochEntry as LogEntry, Store, StoreKey};
@@ -233,7 +233,7 @@ fn work(
     }));
     let directory = scene.store(party, attempt.lane);
     let store = Store::open(&directory, &KEY)?;
-    let place = place::enter(&directory, store, &attempt, &scene.terms.digest())?;
+    let place = entered::enter(&directory, store, &attempt, &scene.terms.digest())?;
     let terms = lane::session_terms(&scene.terms, Means::default())?;
     let mut lane = ConnectedLane::open(&attempt, party, channel, &place, &terms, Unobserved)?;
     let (number, at) = (attempt.number, attempt.lane);
@@ -333,7 +333,7 @@ impl JobWorkers for Threads {
         match Store::open(&directory, &KEY) {
             Ok(store) => {
                 let attempt = Attempt { job, lane, number: attempt };
-                place::evidence(&directory, &store, &attempt, &self.scene.terms.digest(), &step)
+                entered::evidence(&directory, &store, &attempt, &self.scene.terms.digest(), &step)
             }
             Err(_) => Evidence::PerhapsTaken,
         }
@@ -400,7 +400,7 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
 
 fn entries(scene: &Scene, party: Party) -> Vec<JobEntry> {
     let ledger = scene.folder(party).join("ledger");
-    let book = brickwork_jobs::book::JobLedger::open(&ledger, party, &scene.terms).unwrap().unwrap();
+    let book = brickwork_jobs::ledger_file::JobLedger::open(&ledger, party, &scene.terms).unwrap().unwrap();
     book.entries().to_vec()
 }
 
@@ -541,7 +541,7 @@ fn rows_19_and_25_old_ledgers_and_other_jobs_are_refused() {
         let path = scene.folder(party).join("ledger").join("ledger");
         let whole = std::fs::read(&path).unwrap();
         // The copy has the header and one entry.
-        let entry = brickwork_jobs::book::JobLedger::open(path.parent().unwrap(), party, &scene.terms);
+        let entry = brickwork_jobs::ledger_file::JobLedger::open(path.parent().unwrap(), party, &scene.terms);
         drop(entry);
         std::fs::write(&path, &whole[..73]).unwrap();
         let results = coordinate_both(&scene, None);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brickwork::circuit::Program;
-use brickwork::session::{Job, Unobserved};
+use brickwork::protocol::{Job, Unobserved};
 use brickwork::wire::memory_pair;
 
 use num_bigint::BigUint;

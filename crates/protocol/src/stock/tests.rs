@@ -322,7 +322,7 @@ impl StockSession<Empty> for Toy {
 
 /// The purpose of a connection.
 #[derive(Clone, Copy)]
-pub(super) enum What<'w> {
+pub(super) enum TestedAction<'w> {
     Fill(&'w [usize]),
     Run(&'w [u8], Lacking),
 }
@@ -332,20 +332,20 @@ fn one(
     role: Party,
     channel: Channel,
     carried: Carried,
-    what: What,
+    what: TestedAction,
 ) -> Result<(Vec<u8>, Option<Preprocessed>), Error> {
     let store = Store::open(&root.join(format!("{role:?}")), &KEY)?;
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(channel, role, observer);
     let mut line = Stocked::<Empty>::open(run, carried, &store, &TERMS, &[9; 32])?;
     let (done, line) = match what {
-        What::Fill(steps) => {
+        TestedAction::Fill(steps) => {
             let epoch = line.open_epoch()?;
             let steps: Vec<Asks> = steps.iter().map(|&count| Asks(count)).collect();
             let (made, line) = line.fill(epoch, &steps)?;
             ((Vec::new(), Some(made)), line)
         }
-        What::Run(message, lacking) => {
+        TestedAction::Run(message, lacking) => {
             let message = if role == Party::Garbler { message.to_vec() } else { vec![0; message.len()] };
             let job = &message[..];
             let ran = match line.run(&job, lacking)? {
@@ -378,7 +378,7 @@ impl World {
         World { root: tempfile::tempdir().unwrap(), sent: Box::leak(Box::default()) }
     }
 
-    fn connect(&self, fates: [Fate; 2], what: What) -> [Done; 2] {
+    fn connect(&self, fates: [Fate; 2], what: TestedAction) -> [Done; 2] {
         let (left, right) = memory_pair();
         let carried = fates.map(|fate| Carried { fate, sent: self.sent });
         std::thread::scope(|scope| {
@@ -388,7 +388,7 @@ impl World {
         })
     }
 
-    fn good(&self, what: What) -> (Vec<u8>, Option<Preprocessed>) {
+    fn good(&self, what: TestedAction) -> (Vec<u8>, Option<Preprocessed>) {
         let [garbler, evaluator] = self.connect([Fate::Lives; 2], what);
         let (garbler, evaluator) = (garbler.unwrap(), evaluator.unwrap());
         assert_eq!(garbler, evaluator);
@@ -623,14 +623,14 @@ fn rows_16_20_and_24_many_sessions_at_once() {
 #[test]
 fn another_protocol_fills_and_takes() {
     let world = World::new();
-    assert_eq!(world.good(What::Fill(&[3, 4])).1, Some(Preprocessed { steps: 2, resumed: 0 }));
-    assert_eq!(world.good(What::Run(b"hello", Lacking::Refuse)).0, b"hello");
+    assert_eq!(world.good(TestedAction::Fill(&[3, 4])).1, Some(Preprocessed { steps: 2, resumed: 0 }));
+    assert_eq!(world.good(TestedAction::Run(b"hello", Lacking::Refuse)).0, b"hello");
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 2)]));
-    let refused = world.connect([Fate::Lives; 2], What::Run(b"world", Lacking::Refuse));
+    let refused = world.connect([Fate::Lives; 2], TestedAction::Run(b"world", Lacking::Refuse));
     assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{refused:?}");
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 2)]));
-    assert_eq!(world.good(What::Run(b"world", Lacking::Make)).0, b"world");
-    assert_eq!(world.good(What::Run(b"ab", Lacking::Refuse)).0, b"ab");
+    assert_eq!(world.good(TestedAction::Run(b"world", Lacking::Make)).0, b"world");
+    assert_eq!(world.good(TestedAction::Run(b"ab", Lacking::Refuse)).0, b"ab");
     assert_eq!(world.sent.lock().unwrap().len(), 12);
 }
 
@@ -648,18 +648,18 @@ fn rows_16_20_and_21_another_protocol_dies_anywhere() {
             let world = World::new();
             let mut fates = [Fate::Lives; 2];
             fates[who] = fate;
-            let filled = world.connect(fates, What::Fill(&[3, 3]));
+            let filled = world.connect(fates, TestedAction::Fill(&[3, 3]));
             let in_fill = fills.contains(&fate);
             assert_eq!(filled[who].is_err(), in_fill, "{fate:?} of {who}");
-            world.good(What::Fill(&[3, 3]));
-            let ran = world.connect(fates, What::Run(b"abc", Lacking::Refuse));
+            world.good(TestedAction::Fill(&[3, 3]));
+            let ran = world.connect(fates, TestedAction::Run(b"abc", Lacking::Refuse));
             assert_eq!(
                 ran[who].is_err(),
                 [DiesBeforeSending, DiesAfterSending].contains(&fate)
                     && !(fate == DiesAfterSending && who == 1)
             );
-            assert_eq!(world.good(What::Run(b"def", Lacking::Make)).0, b"def");
-            assert_eq!(world.good(What::Run(b"ghi", Lacking::Make)).0, b"ghi");
+            assert_eq!(world.good(TestedAction::Run(b"def", Lacking::Make)).0, b"def");
+            assert_eq!(world.good(TestedAction::Run(b"ghi", Lacking::Make)).0, b"ghi");
             let left = world.left();
             assert_eq!(left[0], left[1]);
             assert!(
@@ -675,11 +675,11 @@ fn rows_16_20_and_21_another_protocol_dies_anywhere() {
 #[test]
 fn row_16_a_cheat_burns_another_protocols_epoch() {
     let world = World::new();
-    world.good(What::Fill(&[6]));
-    let met = world.connect([Fate::SendsTooMuch, Fate::Lives], What::Run(b"abc", Lacking::Refuse));
+    world.good(TestedAction::Fill(&[6]));
+    let met = world.connect([Fate::SendsTooMuch, Fate::Lives], TestedAction::Run(b"abc", Lacking::Refuse));
     assert!(matches!(&met[1], Err(Error::Peer(_))), "{met:?}");
     assert!(matches!(&world.left()[1][..], [(Some(why), _)] if why.contains("cheated")));
-    let again = world.connect([Fate::Lives; 2], What::Run(b"abc", Lacking::Refuse));
+    let again = world.connect([Fate::Lives; 2], TestedAction::Run(b"abc", Lacking::Refuse));
     assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{again:?}");
 }
 
@@ -747,14 +747,14 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
 #[test]
 fn what_finds_no_room_is_not_begun() {
     let world = World::new();
-    let [garbler, evaluator] = world.connect([Fate::Lives; 2], What::Fill(&[6, TOO_LARGE]));
+    let [garbler, evaluator] = world.connect([Fate::Lives; 2], TestedAction::Fill(&[6, TOO_LARGE]));
     assert!(matches!(&evaluator, Err(Error::Resource(why)) if why.contains("of disk")), "{evaluator:?}");
     assert!(
         matches!(&garbler, Err(Error::Stock(why)) if why.contains("the peer's own output says why")),
         "{garbler:?}"
     );
     assert!(world.left().iter().flatten().all(|left| *left == (None, 0)));
-    world.good(What::Fill(&[6]));
+    world.good(TestedAction::Fill(&[6]));
     assert!(world.left().iter().all(|left| left.contains(&(None, 6))));
 }
 
@@ -790,11 +790,11 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
     let a_record = PADS_IN_16_RECORDS as u64 / 16;
     for damaged in [&["Garbler"][..], &["Evaluator"], &["Garbler", "Evaluator"]] {
         let world = World::new();
-        world.good(What::Fill(&[PADS_IN_16_RECORDS]));
+        world.good(TestedAction::Fill(&[PADS_IN_16_RECORDS]));
         for (k, role) in damaged.iter().enumerate() {
             flip(&world, role, &[(15 - k) * A_RECORD + 40]);
         }
-        assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+        assert_eq!(world.good(TestedAction::Run(b"abc", Lacking::Refuse)).0, b"abc");
         let [garblers, evaluators] = shared(&world);
         assert_eq!(garblers, evaluators);
         assert!(
@@ -809,7 +809,7 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
         }
         let left = PADS_IN_16_RECORDS as u64 - damaged.len() as u64 * a_record - 3;
         assert_eq!(world.left(), [(); 2].map(|()| vec![(None, left)]));
-        assert_eq!(world.good(What::Run(b"def", Lacking::Refuse)).0, b"def");
+        assert_eq!(world.good(TestedAction::Run(b"def", Lacking::Refuse)).0, b"def");
         assert_eq!(world.left(), [(); 2].map(|()| vec![(None, left - 3)]));
     }
 }
@@ -820,9 +820,9 @@ fn row_23_a_damaged_record_costs_itself_at_both_parties() {
 fn row_23_damage_without_end_is_refused() {
     for role in ["Garbler", "Evaluator"] {
         let world = World::new();
-        world.good(What::Fill(&[PADS_IN_16_RECORDS]));
+        world.good(TestedAction::Fill(&[PADS_IN_16_RECORDS]));
         flip(&world, role, &(0..16).map(|k| k * A_RECORD + 40).collect::<Vec<_>>());
-        let refused = world.connect([Fate::Lives; 2], What::Run(b"abc", Lacking::Make));
+        let refused = world.connect([Fate::Lives; 2], TestedAction::Run(b"abc", Lacking::Make));
         let is_refused =
             |done: &Result<_, _>| matches!(done, Err(Error::Stock(why)) if why.contains("too many items"));
         assert!(refused.iter().all(is_refused), "{refused:?}");
@@ -838,13 +838,13 @@ fn row_23_damage_without_end_is_refused() {
 fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
     for ahead in ["Garbler", "Evaluator"] {
         let world = World::new();
-        world.good(What::Fill(&[6]));
+        world.good(TestedAction::Fill(&[6]));
         let store = Store::open(&world.root.path().join(ahead), &KEY).unwrap();
         let id = store.epochs().unwrap()[0].0;
         let serial = store.batches(&id).unwrap()[0].serial;
         let _ = store.append(&id, &EpochEntry::Damaged(vec![(serial, 1, 2)])).unwrap();
         drop(store);
-        assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+        assert_eq!(world.good(TestedAction::Run(b"abc", Lacking::Refuse)).0, b"abc");
         let [garblers, evaluators] = shared(&world);
         assert!(garblers == evaluators && garblers.len() == 2, "{garblers:?}");
         assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 1)]));
@@ -856,7 +856,7 @@ fn row_21_damaged_items_are_taken_out_at_both_or_soon() {
 #[test]
 fn row_18_only_items_that_are_there_can_be_damaged() {
     let world = World::new();
-    world.good(What::Fill(&[4, 5]));
+    world.good(TestedAction::Fill(&[4, 5]));
     let store = Store::open(&world.root.path().join("Garbler"), &KEY).unwrap();
     let id = store.epochs().unwrap()[0].0;
     let serials: Vec<Serial> = store.batches(&id).unwrap().iter().map(|batch| batch.serial).collect();
@@ -950,8 +950,8 @@ fn row_19_a_greeting_for_stock_proposes_nothing() {
 #[test]
 fn row_21_a_closed_epoch_is_not_filled() {
     let world = World::new();
-    world.good(What::Fill(&[6]));
-    assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+    world.good(TestedAction::Fill(&[6]));
+    assert_eq!(world.good(TestedAction::Run(b"abc", Lacking::Refuse)).0, b"abc");
     let (left, right) = memory_pair();
     let filled = std::thread::scope(|scope| {
         let root = world.root.path();
@@ -981,7 +981,7 @@ fn fill_the_first(root: &Path, role: Party, channel: Channel) -> Result<(), Erro
 #[test]
 fn row_16_more_than_a_range_is_refused() {
     let world = World::new();
-    let too_many = world.connect([Fate::Lives; 2], What::Fill(&[(1 << 20) + 1]));
+    let too_many = world.connect([Fate::Lives; 2], TestedAction::Fill(&[(1 << 20) + 1]));
     assert!(too_many.iter().all(|result| matches!(result, Err(Error::Limit(_)))), "{too_many:?}");
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Empty>(memory_pair().0, Party::Garbler, observer);
@@ -1207,7 +1207,7 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
 #[test]
 fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let world = World::new();
-    world.good(What::Fill(&[6]));
+    world.good(TestedAction::Fill(&[6]));
     let vain = || {
         let store = Store::open(&world.root.path().join("Evaluator"), &KEY).unwrap();
         store.accounts().unwrap().iter().map(|(_, vain)| vain).sum::<u128>()
@@ -1215,14 +1215,15 @@ fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     assert_eq!(vain(), 0);
     for _ in 0..2 {
         let broken = world
-            .connect([Fate::DiesBeforeSending, Fate::Lives], What::Run(b"a", Lacking::Refuse))
+            .connect([Fate::DiesBeforeSending, Fate::Lives], TestedAction::Run(b"a", Lacking::Refuse))
             .map(|result| result.map(drop));
         assert!(broken.iter().all(Result::is_err), "{broken:?}");
         assert_eq!(vain(), 1, "once, however often");
     }
-    assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+    assert_eq!(world.good(TestedAction::Run(b"abc", Lacking::Refuse)).0, b"abc");
     assert_eq!(vain(), 0);
-    let broken = world.connect([Fate::DiesBeforeSending, Fate::Lives], What::Run(b"a", Lacking::Refuse));
+    let broken =
+        world.connect([Fate::DiesBeforeSending, Fate::Lives], TestedAction::Run(b"a", Lacking::Refuse));
     assert!(broken.iter().all(Result::is_err));
     assert_eq!(vain(), 0, "one has ended there");
     // No items are left. A run that takes no items does not show that an earlier program has ended.
@@ -1319,8 +1320,8 @@ fn row_04_what_breaks_before_the_challenge_is_no_attempt() {
 #[test]
 fn row_04_cheats_are_counted() {
     let world = World::new();
-    world.good(What::Fill(&[6]));
-    let cheats = world.connect([Fate::SendsTooMuch, Fate::Lives], What::Run(b"abc", Lacking::Refuse));
+    world.good(TestedAction::Fill(&[6]));
+    let cheats = world.connect([Fate::SendsTooMuch, Fate::Lives], TestedAction::Run(b"abc", Lacking::Refuse));
     assert!(matches!(&cheats[1], Err(Error::Peer(_))), "{cheats:?}");
     assert_eq!(in_vain(&world).1, 3, "the step that was made, and what else the epoch leaves to chance");
 }

@@ -105,7 +105,7 @@ type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
 /// The input and the lies of one party.
 #[derive(Default)]
-struct Side {
+struct PartyLies {
     input: Vec<bool>,
     lies: Vec<(Point, Alter)>,
     rewrites: Vec<(Tag, usize, Rewrite)>,
@@ -125,16 +125,16 @@ struct Common {
 /// A run and the lies of both parties.
 pub struct Case {
     common: Common,
-    sides: [Side; 2],
+    sides: [PartyLies; 2],
 }
 
 impl Case {
     /// Makes an honest run with random inputs, s = 40 and two buckets of three. Its base OTs come from a
     /// dealer.
     pub fn new(program: &Arc<Program>, rng: &mut Rng) -> Case {
-        let mut side = |party| Side {
+        let mut side = |party| PartyLies {
             input: (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect(),
-            ..Side::default()
+            ..PartyLies::default()
         };
         let sides = [side(Party::Garbler), side(Party::Evaluator)];
         let mut dealer = [0; 32];
@@ -228,7 +228,7 @@ impl Case {
     }
 }
 
-impl Side {
+impl PartyLies {
     fn run(
         self,
         role: Party,
@@ -236,7 +236,7 @@ impl Side {
         mut channel: Channel,
         events: Events,
     ) -> Result<Report, Error> {
-        let Side { input, mut lies, mut rewrites } = self;
+        let PartyLies { input, mut lies, mut rewrites } = self;
         let Common { program, level, pool, cot, post_quantum, dealer } = common.clone();
         let looks_away = !lies.is_empty() || !rewrites.is_empty();
         events.watch(&mut channel, move |tag, payload| {

@@ -63,7 +63,7 @@ type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
 /// The cheats of one party.
 #[derive(Default)]
-struct Side {
+struct PartyLies {
     input: Vec<bool>,
     lies: Vec<(Point, Alter)>,
     rewrites: Vec<(Tag, usize, Rewrite)>,
@@ -73,7 +73,7 @@ struct Side {
 pub struct Case {
     jobs: [AgreedJob; 2],
     sizes: [Sizes; 2],
-    sides: [Side; 2],
+    sides: [PartyLies; 2],
     dealer: Option<[u8; 32]>,
 }
 
@@ -125,9 +125,9 @@ impl Case {
     /// Makes an honest run with random inputs and a challenge that tests know.
     pub fn new(program: &Arc<Program>, sizes: Sizes, rng: &mut Rng) -> Case {
         let job = || AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
-        let mut side = |party| Side {
+        let mut side = |party| PartyLies {
             input: (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect(),
-            ..Side::default()
+            ..PartyLies::default()
         };
         let sides = [side(Party::Garbler), side(Party::Evaluator)];
         let case = Case { jobs: [job(), job()], sizes: [sizes.clone(), sizes], sides, dealer: None };
@@ -240,7 +240,7 @@ impl Case {
     }
 }
 
-impl Side {
+impl PartyLies {
     fn run(
         self,
         role: Party,
@@ -250,7 +250,7 @@ impl Side {
         dealer: Option<[u8; 32]>,
         events: Events,
     ) -> Result<Report, Error> {
-        let Side { input, mut lies, mut rewrites } = self;
+        let PartyLies { input, mut lies, mut rewrites } = self;
         events.watch(&mut channel, move |tag, payload| {
             for (_, left, rewrite) in rewrites.iter_mut().filter(|(t, ..)| *t == tag) {
                 if *left == 0 {

@@ -47,14 +47,14 @@ enum Step {
 const MOST_UNREAD: usize = 1 << 20;
 
 /// A circuit that is prepared for the kernels. The circuit's gates with rows are AND gates of the schedule.
-struct Ready {
+struct PreparedBatch {
     schedule: Schedule,
     tweaks: Vec<u128>,
     functions: Vec<u8>,
     inputs: u32,
 }
 
-impl Ready {
+impl PreparedBatch {
     fn new(
         inputs: u32,
         gates: impl ExactSizeIterator<Item = (u32, u32, Step)>,
@@ -105,7 +105,7 @@ impl Ready {
         }
         let outputs = outputs.iter().map(|&wire| places[wire as usize]).collect();
         let circuit = wires::Circuit::new(inputs + 1, plain, outputs)?;
-        Ok(Ready { schedule: Schedule::new(&circuit), tweaks, functions, inputs })
+        Ok(PreparedBatch { schedule: Schedule::new(&circuit), tweaks, functions, inputs })
     }
 
     fn gates(&self) -> LoopGates<'_> {
@@ -125,7 +125,7 @@ impl Room {
         make: fn(Kernel, Style, DualKey, &GateList) -> Tokens,
         kernel: Kernel,
         scheme: Scheme,
-        ready: &Ready,
+        ready: &PreparedBatch,
     ) -> Option<Self> {
         let (style, cipher) = (scheme.method().of_kernels(), scheme.cipher().of_kernels()?);
         let of = |kernel| make(kernel, style, cipher, ready.schedule.script());
@@ -144,7 +144,7 @@ impl Room {
 
 /// The implementation that processes a circuit.
 enum Way<C> {
-    Kernels(Box<(Ready, Room)>),
+    Kernels(Box<(PreparedBatch, Room)>),
     /// For a cipher that is not made of π, gate by gate.
     Plain(C),
 }
@@ -187,7 +187,7 @@ impl Garbler {
         let way = match scheme.cipher() {
             Cipher::Aes256 | Cipher::Sha1 => Way::Plain(circuit.clone()),
             _ => {
-                let ready = Ready::new(circuit.inputs(), steps, circuit.outputs())?;
+                let ready = PreparedBatch::new(circuit.inputs(), steps, circuit.outputs())?;
                 match Room::new(Tokens::of_garbler, kernel, scheme, &ready) {
                     Some(room) => Way::Kernels(Box::new((ready, room))),
                     None => Way::Plain(circuit.clone()),
@@ -280,7 +280,7 @@ fn sum_of(function: GateFunction) -> Step {
 fn on_kernels(
     kernel: Kernel,
     scheme: Scheme,
-    ready: &Ready,
+    ready: &PreparedBatch,
     tokens: &mut Tokens,
     garblings: &mut [GarbledResult],
     draws: &[TokenDraws],
@@ -373,7 +373,7 @@ impl Evaluator {
         let way = match scheme.cipher() {
             Cipher::Aes256 | Cipher::Sha1 => Way::Plain(()),
             _ => {
-                let ready = Ready::new(shape.inputs(), steps, shape.outputs())?;
+                let ready = PreparedBatch::new(shape.inputs(), steps, shape.outputs())?;
                 match Room::new(Tokens::of_evaluator, kernel, scheme, &ready) {
                     Some(room) => Way::Kernels(Box::new((ready, room))),
                     None => Way::Plain(()),
@@ -437,7 +437,7 @@ impl Evaluator {
 fn evaluate_on_kernels(
     kernel: Kernel,
     scheme: Scheme,
-    ready: &Ready,
+    ready: &PreparedBatch,
     tokens: &mut Tokens,
     (garbled, inputs): (&[&GarbledCircuit], &[&[u128]]),
 ) -> Vec<Zeroizing<Vec<u128>>> {

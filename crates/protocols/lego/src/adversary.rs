@@ -166,7 +166,7 @@ type Rewrite = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
 /// The cheats of one party.
 #[derive(Default)]
-struct Side {
+struct PartyLies {
     input: Vec<bool>,
     lies: Vec<(Point, Alter)>,
     rewrites: Vec<Rewrite>,
@@ -176,7 +176,7 @@ struct Side {
 pub struct Case {
     jobs: [AgreedJob; 2],
     cuts: [Option<Bucketings>; 2],
-    sides: [Side; 2],
+    sides: [PartyLies; 2],
     dealer: Option<[u8; 32]>,
 }
 
@@ -201,7 +201,7 @@ impl Case {
     /// Makes an honest run with random inputs. Without `cuts`, it uses the secure ones.
     pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
         let job = || AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
-        let sides = random_inputs(program, rng).map(|input| Side { input, ..Side::default() });
+        let sides = random_inputs(program, rng).map(|input| PartyLies { input, ..PartyLies::default() });
         Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
     }
 
@@ -302,7 +302,7 @@ impl Case {
     }
 }
 
-impl Side {
+impl PartyLies {
     fn run(
         self,
         role: Party,
@@ -312,7 +312,7 @@ impl Side {
         dealer: Option<[u8; 32]>,
         events: Events,
     ) -> Result<Report, Error> {
-        let Side { input, mut lies, mut rewrites } = self;
+        let PartyLies { input, mut lies, mut rewrites } = self;
         events.watch(&mut channel, move |tag, payload| {
             rewrites.iter_mut().for_each(|rewrite| rewrite(tag, payload));
         });

@@ -12,15 +12,15 @@ use brickwork_store::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 
-use super::seam::{EngineProtocol, Only, Ready, ReadyParty, RunResult, says_nothing};
+use super::seam::{EngineProtocol, Only, PreparedRun, ReadyParty, RunResult, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::Observe;
 use crate::engine::meeting::{MaskOts, Offer, Sheet};
 use crate::engine::request::{AgreedParameters, BucketChoice, RunRequest};
 use crate::engine::sessions::{self, Begin};
 use crate::engine::stocks::{
-    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
-    UngreetedConnection, WantedProgram, Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockOptions, StockRequest,
+    Stocks, UngreetedConnection, WantedProgram, next, ran,
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
@@ -122,7 +122,11 @@ impl EngineProtocol for Authenticated {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         let estimate = RunEstimate::of(work.request)?;
         let Priced { cot, cost, .. } =
             priced(&work.job.program, work.job.security, wish(work.request).0, &estimate)?;
@@ -204,7 +208,7 @@ struct Masked<'w> {
     estimate: RunEstimate,
 }
 
-impl Ready for Masked<'_> {
+impl PreparedRun for Masked<'_> {
     fn offer(&self) -> Option<Offer> {
         self.member.offer()
     }
@@ -237,14 +241,14 @@ impl Stocks for Authenticated {
         authenticated::in_stock(store, party, terms, program)
     }
 
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)> {
         let no_ots = wishes.no_ots && !wishes.no_inputs;
         let why = "the masks of inputs need the same OTs as all other masks";
         vec![wishes.components_row(), wishes.build_row(), (no_ots, "--no-ots", why)]
     }
 
     /// Counts the components to make, and the masks for the inputs of both parties.
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &StockOptions) -> Result<StockRequest, Error> {
         let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
         for ((file, _), (program, requested)) in &stocks::by_file(requested) {
             let executions = stocks::add(&mut components, file, program, requested)?;

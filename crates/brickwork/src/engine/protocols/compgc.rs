@@ -8,12 +8,12 @@ use brickwork_duplo as duplo;
 use brickwork_protocol::{Model, PhaseReport, SessionProtocol};
 use brickwork_store::Store;
 
-use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
+use super::seam::{EngineProtocol, Only, PreparedRun, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{AgreedParameters, BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
-    UngreetedConnection, WantedProgram, Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockOptions, StockRequest,
+    Stocks, UngreetedConnection, WantedProgram, next, ran,
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
@@ -111,7 +111,11 @@ impl EngineProtocol for CompGc {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         let RunEstimate { machine, link, .. } = RunEstimate::of(work.request)?;
         let cost =
             compgc::cost::predict(&work.job.program, work.request.parameters.linking(), &machine, &link)?;
@@ -145,11 +149,11 @@ impl Stocks for CompGc {
         false
     }
 
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)> {
         vec![wishes.components_row(), wishes.build_row()]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &StockOptions) -> Result<StockRequest, Error> {
         let mut all = compgc::Request::default();
         for duplo::Request { components, ots, .. } in stocks::steps(requested, wishes)? {
             components.iter().for_each(|(component, count)| all.add(component, *count));

@@ -13,7 +13,7 @@ use brickwork_store::Store;
 use brickwork_wire::Channel;
 use brickwork_wire::tls::Met;
 
-use super::seam::{EngineProtocol, Only, Ready, RunResult};
+use super::seam::{EngineProtocol, Only, PreparedRun, RunResult};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::Observe;
 use crate::engine::cuts::{self, PricedCut, Pricing};
@@ -22,8 +22,8 @@ use crate::engine::meeting::{Offer, Sheet};
 use crate::engine::request::RunRequest;
 use crate::engine::sessions::{self, Begin};
 use crate::engine::stocks::{
-    self, FromStock, NextState, OpenForWorkers, OwnStore, ProgramRun, Requested, StockLine, StockRequest,
-    Stocks, UngreetedConnection, WantedProgram, Wishes, next, ran,
+    self, FromStock, NextState, OpenForWorkers, OwnStore, ProgramRun, Requested, StockLine, StockOptions,
+    StockRequest, Stocks, UngreetedConnection, WantedProgram, next, ran,
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_memory};
 use crate::failure::Error;
@@ -182,13 +182,17 @@ impl EngineProtocol for Duplo {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         let estimate = if store.is_some() { None } else { Some(RunEstimate::of(work.request)?) };
         let proposal = match work.party {
             Party::Garbler => Some(work.proposal(store.as_ref(), estimate.as_ref())?),
             Party::Evaluator => None,
         };
-        Ok(Box::new(Member { work, store, estimate, proposal }))
+        Ok(Box::new(DuploParty { work, store, estimate, proposal }))
     }
 }
 
@@ -201,11 +205,11 @@ impl Stocks for Duplo {
         duplo::in_stock(store, party, terms, program)
     }
 
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)> {
         vec![wishes.components_row(), wishes.build_row()]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &StockOptions) -> Result<StockRequest, Error> {
         let steps = stocks::steps(requested, wishes)?;
         Ok(StockRequest::new(steps.iter().map(Request::to_string).collect(), steps))
     }
@@ -271,7 +275,7 @@ fn accept(work: &PartyWork, name: &str, executions: Option<u32>) -> Result<Arc<P
 }
 
 /// A party that is ready to run.
-struct Member<'w> {
+struct DuploParty<'w> {
     work: &'w PartyWork<'w>,
     store: Option<Store>,
     /// The estimate, if all items are made within the run.
@@ -280,7 +284,7 @@ struct Member<'w> {
     proposal: Option<Proposed>,
 }
 
-impl Ready for Member<'_> {
+impl PreparedRun for DuploParty<'_> {
     fn offer(&self) -> Option<Offer> {
         self.proposal.as_ref().map(Proposed::offer)
     }
@@ -303,14 +307,14 @@ impl Ready for Member<'_> {
     }
 }
 
-impl Member<'_> {
+impl DuploParty<'_> {
     fn garble(
         &mut self,
         channel: Channel,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<RunResult, ProtocolError> {
-        let Member { work, store, proposal, .. } = self;
+        let DuploParty { work, store, proposal, .. } = self;
         let Some(Proposed { cut, program, parameters, seconds, .. }) = proposal else {
             return Err(ProtocolError::Usage("the garbler has no proposal".into()));
         };

@@ -8,12 +8,12 @@ use brickwork_jimu::{self as jimu, Jimu, Lacking, Preprocessed, Stocked, Unit};
 use brickwork_protocol::{Model, PhaseReport, Promise, SessionProtocol};
 use brickwork_store::Store;
 
-use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
+use super::seam::{EngineProtocol, Only, PreparedRun, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
-    UngreetedConnection, WantedProgram, Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockOptions, StockRequest,
+    Stocks, UngreetedConnection, WantedProgram, next, ran,
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
@@ -128,7 +128,11 @@ impl EngineProtocol for Jimu {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         let RunEstimate { machine, link, .. } = RunEstimate::of(work.request)?;
         let (program, security) = (&work.job.program, work.job.security);
         let unit = match (&store, said(&work.request.cut)) {
@@ -170,13 +174,13 @@ impl Stocks for Jimu {
         jimu::in_stock(store, party, terms, program, said(cut))
     }
 
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)> {
         let cut = matches!(wishes.cut, Some(Cut::Whole | Cut::Flags { .. }));
         let why = "the stock of this protocol has the file's components (given) or AND gates (gates)";
         vec![(cut, "--cut", why), wishes.build_row()]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &StockOptions) -> Result<StockRequest, Error> {
         let mut all = jimu::Request::default();
         for duplo::Request { components, ots, .. } in stocks::steps(requested, wishes)? {
             let mut more = jimu::Request { ots: ots.unwrap_or(0) as u64, ..Default::default() };

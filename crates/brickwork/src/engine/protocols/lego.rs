@@ -9,12 +9,12 @@ use brickwork_lego::{self as lego, Lacking, Lego, Preprocessed, Stocked};
 use brickwork_protocol::{Model, PhaseReport, SessionProtocol};
 use brickwork_store::Store;
 
-use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
+use super::seam::{EngineProtocol, Only, PreparedRun, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
-    UngreetedConnection, WantedProgram, Wishes, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockOptions, StockRequest,
+    Stocks, UngreetedConnection, WantedProgram, ran,
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
@@ -88,7 +88,11 @@ impl EngineProtocol for Lego {
         repeated(given, executions)
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         let RunEstimate { machine, link, .. } = RunEstimate::of(work.request)?;
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
@@ -117,11 +121,11 @@ impl Stocks for Lego {
         lego::in_stock(store, party, terms, program)
     }
 
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)> {
         vec![wishes.cut_row("the stock of this protocol has AND gates")]
     }
 
-    fn asked(&self, requested: &[Requested], wishes: &Wishes) -> Result<StockRequest, Error> {
+    fn asked(&self, requested: &[Requested], wishes: &StockOptions) -> Result<StockRequest, Error> {
         let mut all = lego::Request::default();
         for duplo::Request { components, garbler_wires, ots } in stocks::steps(requested, wishes)? {
             let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
@@ -148,7 +152,7 @@ impl Stocks for Lego {
 struct GatesAndPrograms(lego::Request, Vec<(Program, u32)>);
 
 /// Returns the programs to build from gates, with their numbers of executions.
-fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Error> {
+fn built(requested: &[Requested], wishes: &StockOptions) -> Result<Vec<(Program, u32)>, Error> {
     let mut programs = Vec::new();
     for Requested { file, program, name, count } in requested {
         let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };

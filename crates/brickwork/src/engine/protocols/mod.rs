@@ -28,7 +28,7 @@ use super::sessions::Begin;
 use crate::failure::Error;
 
 pub use duplo::Proposed;
-pub use seam::{EngineProtocol, Only, Ready, RunResult, says_nothing};
+pub use seam::{EngineProtocol, Only, PreparedRun, RunResult, says_nothing};
 
 /// Returns the contents of a store, of all protocols, oldest first.
 ///

@@ -122,7 +122,11 @@ pub trait EngineProtocol: Sync {
     ///
     /// # Errors
     /// All errors that would otherwise stop the run later.
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error>;
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error>;
 }
 
 /// The cost and the promise of a run without choices.
@@ -176,7 +180,7 @@ pub struct ReadyParty<'w, P: SessionProtocol, L> {
     pub stock: Option<Store>,
 }
 
-impl<L, P: for<'a> SessionProtocol<Limits<'a> = L>> Ready for ReadyParty<'_, P, L> {
+impl<L, P: for<'a> SessionProtocol<Limits<'a> = L>> PreparedRun for ReadyParty<'_, P, L> {
     fn offer(&self) -> Option<Offer> {
         None
     }
@@ -224,7 +228,7 @@ impl<L, P: for<'a> SessionProtocol<Limits<'a> = L>> Ready for ReadyParty<'_, P, 
 }
 
 /// A party that is ready to run.
-pub trait Ready {
+pub trait PreparedRun {
     /// Returns the garbler's proposal, if there is a choice.
     fn offer(&self) -> Option<Offer>;
 

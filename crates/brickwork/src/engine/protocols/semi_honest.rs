@@ -9,12 +9,12 @@ use brickwork_semi_honest::{
 };
 use brickwork_store::Store;
 
-use super::seam::{EngineProtocol, Only, Ready, ReadyParty, says_nothing};
+use super::seam::{EngineProtocol, Only, PreparedRun, ReadyParty, says_nothing};
 use crate::cut::{Cut, CutChoice};
 use crate::engine::request::{BucketChoice, RunRequest};
 use crate::engine::stocks::{
-    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockRequest, Stocks,
-    UngreetedConnection, WantedProgram, Wishes, next, ran,
+    self, FromStock, NextState, OwnStore, ProgramRun, Requested, StockLine, StockOptions, StockRequest,
+    Stocks, UngreetedConnection, WantedProgram, next, ran,
 };
 use crate::engine::work::{PartyWork, RunEstimate, fits_here};
 use crate::failure::Error;
@@ -98,7 +98,11 @@ impl EngineProtocol for SemiHonest {
         Ok(given.clone())
     }
 
-    fn ready<'w>(&self, work: &'w PartyWork<'w>, store: Option<Store>) -> Result<Box<dyn Ready + 'w>, Error> {
+    fn ready<'w>(
+        &self,
+        work: &'w PartyWork<'w>,
+        store: Option<Store>,
+    ) -> Result<Box<dyn PreparedRun + 'w>, Error> {
         let estimate = RunEstimate::of(work.request)?;
         let executions = work.executions().unwrap_or(1) as usize;
         let ots = if store.is_some() { ONE_PART } else { Ots::Made };
@@ -131,7 +135,7 @@ impl Stocks for SemiHonest {
         false
     }
 
-    fn without_effect(&self, wishes: &Wishes) -> Vec<(bool, &'static str, &'static str)> {
+    fn without_effect(&self, wishes: &StockOptions) -> Vec<(bool, &'static str, &'static str)> {
         vec![
             wishes.cut_row("the stock of this protocol has OTs"),
             (wishes.no_inputs, "--no-inputs", "the stock of this protocol has OTs only"),
@@ -141,7 +145,7 @@ impl Stocks for SemiHonest {
     }
 
     /// Counts the OTs that the executions of these programs use.
-    fn asked(&self, requested: &[Requested], _: &Wishes) -> Result<StockRequest, Error> {
+    fn asked(&self, requested: &[Requested], _: &StockOptions) -> Result<StockRequest, Error> {
         let mut all = 0usize;
         for Requested { file, program, name, count } in requested {
             if let Some(name) = name {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brickwork::circuit::{OutputPort, Party, Port, Program, Recipient, Type, value};
-use brickwork::engine::sessions::Needs;
+use brickwork::engine::sessions::SessionNeeds;
 use brickwork::protocol::steps::{Secret, Step};
 use serde::Deserialize;
 use serde_json::json;
@@ -225,7 +225,7 @@ impl PlannedStep {
     }
 
     /// Adds the items that it takes in all its runs.
-    pub fn add_needs(&self, needs: &mut Needs) {
+    pub fn add_needs(&self, needs: &mut SessionNeeds) {
         let width =
             |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };
         let sealed = |output: &&OutputPort| {

@@ -12,7 +12,7 @@ use brickwork::Session;
 use brickwork::circuit::{Party, Port, Program, Recipient, value};
 use brickwork::engine::protocols::sessions;
 use brickwork::engine::request::RunRequest;
-use brickwork::engine::sessions::Needs;
+use brickwork::engine::sessions::SessionNeeds;
 use brickwork::engine::stocked::StockedProgram;
 use brickwork::engine::ways::Protocols;
 use brickwork::protocol::stock::Lacking;
@@ -176,7 +176,7 @@ pub fn run(arguments: &SessionFlags, quiet: bool, trail: &Trail) -> Result<Repor
     let steps = course::read(&arguments.file)?;
     let inputs = Inputs::read(arguments, &steps, party)?;
     // The items that the whole session can take.
-    let mut needs = Needs::default();
+    let mut needs = SessionNeeds::default();
     steps.iter().for_each(|planned| planned.add_needs(&mut needs));
     let parameters = AgreedParameters {
         security: Some(arguments.security),

@@ -205,7 +205,7 @@ impl Service {
     }
 
     fn stocked(&self, program: &str, at_least: u64) {
-        let name = format!("brickwork_store{{program=\"{program}\"}} ");
+        let name = format!("brickwork_stock{{program=\"{program}\"}} ");
         self.until("metrics", |got| {
             let line = got.body.lines().find_map(|line| line.strip_prefix(&name));
             line.is_some_and(|count| count.parse::<u64>().expect("a number") >= at_least)

@@ -25,7 +25,7 @@ use brickwork_wire::{Tag, memory_pair};
 
 /// The purpose of one connection.
 #[derive(Clone, Copy)]
-enum What<'w> {
+enum TestedAction<'w> {
     Fill(&'w Request),
     Run(&'w Program, [&'w [bool]; 2], Lacking),
 }
@@ -48,15 +48,15 @@ fn one(
     cot: Cot,
     channel: Channel,
     hooks: Hooks,
-    what: What,
+    what: TestedAction,
 ) -> Result<Did, Error> {
     let line = Stocked::open_with(party, channel, store, &terms(), cot, Box::new(Unobserved), hooks)?;
     match what {
-        What::Fill(asked) => {
+        TestedAction::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
             Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
         }
-        What::Run(program, inputs, lacking) => {
+        TestedAction::Run(program, inputs, lacking) => {
             let step = Step::from(&Arc::new(program.clone()));
             let (done, line) = line.run(step, inputs[party as usize], lacking)?;
             let FromStock { outputs, promise, made, .. } = done;
@@ -70,7 +70,7 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: TestedAction) -> [Result<Did, Error>; 2] {
         self.with_these(Cot::default(), lines, hooks, what)
     }
 
@@ -80,17 +80,17 @@ impl Folders {
         cot: Cot,
         lines: ConnectionEnds,
         hooks: [Hooks; 2],
-        what: What,
+        what: TestedAction,
     ) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, cot, channel, hooks, what))
     }
 
-    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: TestedAction) -> [Result<Did, Error>; 2] {
         self.with(lines, [Hooks::none(), Hooks::none()], what)
     }
 
     #[track_caller]
-    fn good(&self, what: What) -> [Did; 2] {
+    fn good(&self, what: TestedAction) -> [Did; 2] {
         self.over(memory_pair(), what).map(Result::unwrap)
     }
 
@@ -121,7 +121,7 @@ impl Folders {
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
-        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let [garbler, evaluator] = self.good(TestedAction::Run(program, [&inputs[0], &inputs[1]], lacking));
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?} of {}", program.name());
@@ -175,9 +175,9 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let small = library::millionaires().unwrap();
     let inputs = Request::of(&small).unwrap().inputs as u64;
-    let done = folders.good(What::Fill(&times(&small, 4))).map(|did| did.filled);
+    let done = folders.good(TestedAction::Fill(&times(&small, 4))).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 1, resumed: 0 }); 2]);
-    let _ = folders.good(What::Fill(&Request { components: Vec::new(), inputs: 10 }));
+    let _ = folders.good(TestedAction::Fill(&Request { components: Vec::new(), inputs: 10 }));
     assert_eq!(folders.left(), left([("compare", 4), ("input masks", 4 * inputs + 10)]));
     for party in BOTH {
         let store = folders.store(party);
@@ -216,7 +216,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), left([("compare", 1), ("input masks", inputs + 10)]));
     let two = small.repeat(2).unwrap();
     let bits = [Party::Garbler, Party::Evaluator].map(|party| vec![false; two.input_width(party)]);
-    let refused = folders.over(memory_pair(), What::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
+    let refused = folders.over(memory_pair(), TestedAction::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
     let why = "the program needs 2 compare, but the stock has 1";
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)));
     let made = folders.runs(&two, Lacking::Make, &mut rng).made.expect("something was made");
@@ -230,7 +230,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(epochs.iter().map(|epoch| epoch.uses).sum::<u64>(), 4);
     assert_eq!(epochs.len(), 2);
     let nothing = Request::default();
-    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    let refused = Folders::new().over(memory_pair(), TestedAction::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
@@ -240,13 +240,13 @@ fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
     for _ in 0..6 {
         let program = random_program(&mut rng);
-        let _ = folders.good(What::Fill(&Request::of(&program).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&Request::of(&program).unwrap()));
         assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
         assert_eq!(folders.left(), left([]));
     }
     for program in [of_xors(), without_anything()] {
         let _ = folders.runs(&program, Lacking::Make, &mut rng);
-        let _ = folders.good(What::Fill(&times(&program, 3)));
+        let _ = folders.good(TestedAction::Fill(&times(&program, 3)));
         assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
     }
     assert_eq!(folders.left(), left([("input masks", 2 * 8 - 8 + 2 * 8), ("xor", 4)]));
@@ -259,7 +259,7 @@ fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
     for count in [1, 2, 5] {
-        let _ = folders.good(What::Fill(&times(&aes, count)));
+        let _ = folders.good(TestedAction::Fill(&times(&aes, count)));
     }
     for executions in [1, 4, 3] {
         let did = folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
@@ -275,7 +275,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
     for count in [3, 6] {
-        let _ = folders.good(What::Fill(&times(&aes, count)));
+        let _ = folders.good(TestedAction::Fill(&times(&aes, count)));
     }
     assert!(folders.0.take_some_out() > 2);
     for executions in [1, 5] {
@@ -305,9 +305,9 @@ fn an_interrupted_filling_goes_on() {
     for (party, tag, count, made, vain) in garblers.into_iter().chain(evaluators) {
         let (folders, asked) = (Folders::new(), if made == 0 { times(&small, 2) } else { asked.clone() });
         let broken =
-            folders.over(dying(party, tag, count, &[], &SeenMessages::default()), What::Fill(&asked));
+            folders.over(dying(party, tag, count, &[], &SeenMessages::default()), TestedAction::Fill(&asked));
         assert!(broken.iter().all(Result::is_err), "{party:?} {tag:?}");
-        let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
+        let done = folders.good(TestedAction::Fill(&asked)).map(|did| did.filled);
         assert_eq!(done, [Some(Preprocessed { steps: 1 + made, resumed: made }); 2], "{party:?} {tag:?}");
         assert_eq!(folders.left(), left([("compare", 2), ("input masks", asked.inputs as u64)]));
         for party in BOTH {
@@ -325,7 +325,7 @@ fn an_interrupted_filling_goes_on() {
 fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let small = library::millionaires().unwrap();
-    let _ = folders.good(What::Fill(&times(&small, 2)));
+    let _ = folders.good(TestedAction::Fill(&times(&small, 2)));
     let level = StatisticalLengths::of(40).unwrap();
     let risk_of = |asked: &Request| {
         let origin = asked.steps(level, &Forced::default()).unwrap()[0].origin(Cot::default());
@@ -339,7 +339,7 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     assert!((65..=70).contains(&most), "{most} attempts of 2^{risk}");
     for attempt in 1..=most + 1 {
         let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &SeenMessages::default());
-        assert!(folders.over(lines, What::Fill(&asked)).iter().all(Result::is_err));
+        assert!(folders.over(lines, TestedAction::Fill(&asked)).iter().all(Result::is_err));
         // Forgets the sum over all epochs, which another test covers.
         folders.0.forgive();
         let parts = folders.parts(Party::Garbler);
@@ -392,8 +392,8 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
         (msg::OUTPUT_MASKS, 1, Party::Garbler),
     ] {
         let (folders, seen) = (Folders::new(), SeenMessages::default());
-        let _ = folders.good(What::Fill(&times(&program, 4)));
-        let what = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
+        let _ = folders.good(TestedAction::Fill(&times(&program, 4)));
+        let what = TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
         for _ in 0..2 {
             let broken = folders.over(dying(party, tag, count, NOTED, &seen), what);
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
@@ -417,10 +417,10 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
 fn row_20_an_old_copy_gives_nothing_twice() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
-    let run = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
+    let run = TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
     for party in BOTH {
         let (folders, copy) = (Folders::new(), tempfile::tempdir().unwrap());
-        let _ = folders.good(What::Fill(&times(&program, 3)));
+        let _ = folders.good(TestedAction::Fill(&times(&program, 3)));
         let place = folders.0.folder(party);
         let copied = |from: &Path, to: &Path| {
             for folder in ["", "segments", "keys"] {
@@ -462,7 +462,8 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let asked = times(&program, 2);
-    let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
+    let (fill, run) =
+        (TestedAction::Fill(&asked), TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
     // A small pool, for speed, in buckets large enough that a store accepts it.
     let pool = Some(TriplePool { size: 80, bucket: 9 });
     let cases = [
@@ -483,7 +484,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
         let case = (BOTH[cheater], point);
         let folders = Folders::new();
         let forced = || [(); 2].map(|()| Hooks { pool, ..Hooks::none() });
-        let _ = folders.with(memory_pair(), forced(), What::Fill(&asked)).map(Result::unwrap);
+        let _ = folders.with(memory_pair(), forced(), TestedAction::Fill(&asked)).map(Result::unwrap);
         let mut hooks = forced();
         // The last label is of an input of the evaluator, which checks the label by its colour.
         let byte = if point == Point::InputLabels { 16 * (asked.inputs / 2 - 1) } else { 0 };
@@ -511,7 +512,7 @@ fn what_is_kept_stays_while_stock_is_made() {
     let asked = times(&program, 2);
     for forgets in [false, true] {
         let folders = Folders::new();
-        folders.good(What::Fill(&asked)).iter().for_each(|did| assert!(did.filled.is_some()));
+        folders.good(TestedAction::Fill(&asked)).iter().for_each(|did| assert!(did.filled.is_some()));
         let play = |party: Party, channel| -> Result<Vec<bool>, Error> {
             let store = folders.store(party);
             let line = Stocked::open(party, channel, &store, &terms(), Cot::default(), Unobserved)?;
@@ -543,7 +544,8 @@ fn altered_trees_of_a_pcg_burn_the_epoch() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let asked = times(&program, 1);
-    let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
+    let (fill, run) =
+        (TestedAction::Fill(&asked), TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
     let honest = || [(); 2].map(|()| Hooks::none());
     for (tag, cheater) in [(CORRECTIONS, 0), (CORRECTIONS, 1), (PROOF, 0), (PROOF, 1)] {
         let folders = Folders::new();
@@ -571,11 +573,11 @@ fn altered_trees_of_a_pcg_burn_the_epoch() {
 fn a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
-    let run = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
+    let run = TestedAction::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
     for (tag, cheater) in [(msg::SOLDERINGS, 0), (msg::REPORT, 1)] {
         for longer in [true, false] {
             let folders = Folders::new();
-            let _ = folders.good(What::Fill(&times(&program, 2)));
+            let _ = folders.good(TestedAction::Fill(&times(&program, 2)));
             let results = folders.over(misshapen(BOTH[cheater], tag, longer), run);
             let honest = &results[1 - cheater];
             assert!(honest.as_ref().is_err_and(|error| error.is_cheat(Cheat::UnexpectedMessage)), "{tag:?}");
@@ -619,9 +621,9 @@ fn a_request_is_made_in_lots_with_room_for_attempts() {
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), library::millionaires().unwrap());
-    let nothing = folders.over(memory_pair(), What::Fill(&Request::default()));
+    let nothing = folders.over(memory_pair(), TestedAction::Fill(&Request::default()));
     assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
-    let short = folders.over(memory_pair(), What::Run(&program, [&[], &[]], Lacking::Make));
+    let short = folders.over(memory_pair(), TestedAction::Run(&program, [&[], &[]], Lacking::Make));
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
@@ -631,7 +633,7 @@ fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());
     folders.0.begin("duplo", 40.into());
     let (input, asked) = (vec![false; 8], Request { components: Vec::new(), inputs: 10 });
-    for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
+    for what in [TestedAction::Fill(&asked), TestedAction::Run(&program, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);
         for result in &refused {
             assert!(matches!(result, Err(Error::Stock(why)) if why.contains("made for the protocol duplo")));
@@ -672,7 +674,7 @@ fn an_epoch_keeps_its_ots() {
 #[test]
 fn secrets_that_are_none_are_refused() {
     let (folders, program) = (Folders::new(), library::millionaires().unwrap());
-    let _ = folders.good(What::Fill(&times(&program, 1)));
+    let _ = folders.good(TestedAction::Fill(&times(&program, 1)));
     let store = folders.store(Party::Garbler);
     let id = inventory::<Authenticated>(&store).unwrap()[0].id;
     let secrets = store.secrets(&id).unwrap();

@@ -20,7 +20,7 @@ use brickwork_wire::{Tag, memory_pair};
 
 /// The purpose of one connection.
 #[derive(Clone, Copy)]
-enum What<'w> {
+enum TestedAction<'w> {
     Fill(&'w Request),
     Run(&'w Program, [&'w [bool]; 2], Lacking),
 }
@@ -28,14 +28,14 @@ struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<Request>, Option<Preprocessed>, Vec<PhaseReport>);
 
-fn one(party: Party, store: &Store, channel: Channel, what: What) -> Result<Did, Error> {
+fn one(party: Party, store: &Store, channel: Channel, what: TestedAction) -> Result<Did, Error> {
     let line = Stocked::open(party, channel, store, &terms(), Unobserved)?;
     match what {
-        What::Fill(asked) => {
+        TestedAction::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
             Ok((Vec::new(), None, Some(done), line.close()?))
         }
-        What::Run(program, inputs, lacking) => {
+        TestedAction::Run(program, inputs, lacking) => {
             let (done, line) = line.run(program, inputs[party as usize], lacking)?;
             assert_eq!(done.promise, promise(Linking::Standard));
             Ok((done.outputs, done.made, None, line.close()?))
@@ -48,12 +48,12 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: TestedAction) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, [(), ()], |party, store, channel, ()| one(party, store, channel, what))
     }
 
     #[track_caller]
-    fn good(&self, what: What) -> [Did; 2] {
+    fn good(&self, what: TestedAction) -> [Did; 2] {
         self.over(memory_pair(), what).map(Result::unwrap)
     }
 
@@ -82,7 +82,7 @@ impl Folders {
     ) -> (Option<Request>, Vec<PhaseReport>) {
         let inputs: [Vec<bool>; 2] =
             BOTH.map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect());
-        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let [garbler, evaluator] = self.good(TestedAction::Run(program, [&inputs[0], &inputs[1]], lacking));
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, outputs) in BOTH.into_iter().zip([&garbler.0, &evaluator.0]) {
             assert_eq!(*outputs, program.output_bits(party, &expected), "{party:?} of {}", program.name());
@@ -133,9 +133,9 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let small = library::millionaires().unwrap();
     let width = small.input_width(Party::Evaluator) as u64;
-    let done = folders.good(What::Fill(&times(&small, 4))).map(|did| did.2);
+    let done = folders.good(TestedAction::Fill(&times(&small, 4))).map(|did| did.2);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
-    let _ = folders.good(What::Fill(&Request { components: Vec::new(), ots: 10 }));
+    let _ = folders.good(TestedAction::Fill(&Request { components: Vec::new(), ots: 10 }));
     assert_eq!(folders.left(), left([("compare", 4), ("OTs", 4 * width + 10)]));
     for party in BOTH {
         let store = folders.store(party);
@@ -176,7 +176,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), left([("compare", 1), ("OTs", width + 10)]));
     let two = small.repeat(2).unwrap();
     let bits = vec![false; 2 * width as usize];
-    let refused = folders.over(memory_pair(), What::Run(&two, [&bits, &bits], Lacking::Refuse));
+    let refused = folders.over(memory_pair(), TestedAction::Run(&two, [&bits, &bits], Lacking::Refuse));
     let why = "the program needs 2 compare, but the stock has 1";
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)), "{refused:?}");
     let made = folders.runs(&two, Lacking::Make, &mut rng).0.expect("something was made");
@@ -196,12 +196,12 @@ fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
     for _ in 0..10 {
         let program = random_program(&mut rng);
-        let _ = folders.good(What::Fill(&Request::of(&program).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&Request::of(&program).unwrap()));
         assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).0, None);
     }
     for program in [of_xors(), without_anything()] {
         let _ = folders.runs(&program, Lacking::Make, &mut rng);
-        let _ = folders.good(What::Fill(&times(&program, 3)));
+        let _ = folders.good(TestedAction::Fill(&times(&program, 3)));
         assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).0, None);
     }
     // The first program left 8 of its 12 OTs. The second program took 2 of 11.
@@ -214,7 +214,7 @@ fn a_program_takes_from_many_batches_and_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
     for count in [1, 2, 20] {
-        let _ = folders.good(What::Fill(&times(&aes, count)));
+        let _ = folders.good(TestedAction::Fill(&times(&aes, count)));
     }
     for executions in [1, 4, 17] {
         assert_eq!(folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng).0, None);
@@ -237,7 +237,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
     for count in [3, 6] {
-        let _ = folders.good(What::Fill(&times(&aes, count)));
+        let _ = folders.good(TestedAction::Fill(&times(&aes, count)));
     }
     assert!(folders.0.take_some_out() > 2);
     for executions in [1, 5] {
@@ -259,10 +259,10 @@ fn row_21_an_interrupted_filling_goes_on() {
                 continue;
             }
             let folders = Folders::new();
-            let broken =
-                folders.over(dying(party, tag, count, &[], &SeenMessages::default()), What::Fill(&asked));
+            let broken = folders
+                .over(dying(party, tag, count, &[], &SeenMessages::default()), TestedAction::Fill(&asked));
             assert!(broken.iter().all(Result::is_err), "{broken:?}");
-            let done = folders.good(What::Fill(&asked)).map(|did| did.2);
+            let done = folders.good(TestedAction::Fill(&asked)).map(|did| did.2);
             assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
             assert_eq!(folders.left(), left([("compare", 5), ("OTs", asked.ots as u64)]));
         }
@@ -289,8 +289,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         // No two messages may be equal.
         for noted in [msg::CHOICES, msg::INPUT_LABELS] {
             let (folders, seen) = (Folders::new(), SeenMessages::default());
-            let _ = folders.good(What::Fill(&times(&program, 5)));
-            let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+            let _ = folders.good(TestedAction::Fill(&times(&program, 5)));
+            let what = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Refuse);
             for _ in 0..2 {
                 let broken = folders.over(dying(party, tag, count, &[noted], &seen), what);
                 assert!(broken.iter().any(Result::is_err), "{tag:?}");
@@ -314,16 +314,16 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
     let width = program.input_width(Party::Evaluator);
     let (zeros, asked) = (vec![false; width], times(&program, 3));
-    let run = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+    let run = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Refuse);
     for (tag, by_garbler, what) in [
         (msg::CHOICES, false, run),
         (msg::LINKS, true, run),
         (msg::INPUT_LABELS, true, run),
-        (msg::TABLES, true, What::Fill(&asked)),
+        (msg::TABLES, true, TestedAction::Fill(&asked)),
     ] {
         for longer in [true, false] {
             let folders = Folders::new();
-            let _ = folders.good(What::Fill(&times(&program, 2)));
+            let _ = folders.good(TestedAction::Fill(&times(&program, 2)));
             let cheater = if by_garbler { Party::Garbler } else { Party::Evaluator };
             let [garbler, evaluator] = folders.over(misshapen(cheater, tag, longer), what);
             let (honest, party) =
@@ -341,7 +341,7 @@ fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());
     folders.0.begin("semi-honest", 0.into());
     let (input, asked) = (vec![false; 8], Request { components: Vec::new(), ots: 10 });
-    for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
+    for what in [TestedAction::Fill(&asked), TestedAction::Run(&program, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);
         for result in &refused {
             assert!(
@@ -353,7 +353,7 @@ fn a_store_of_another_protocol_is_refused() {
     }
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
     let nothing = Request::default();
-    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    let refused = Folders::new().over(memory_pair(), TestedAction::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))), "{refused:?}");
 }
 
@@ -361,7 +361,8 @@ fn a_store_of_another_protocol_is_refused() {
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let program = without_anything();
-    let short = Folders::new().over(memory_pair(), What::Run(&program, [&[false; 7], &[]], Lacking::Make));
+    let short =
+        Folders::new().over(memory_pair(), TestedAction::Run(&program, [&[false; 7], &[]], Lacking::Make));
     assert!(matches!(short[0], Err(Error::Input(_))), "{:?}", short[0]);
     let mut builder = Builder::new(2);
     let inputs = builder.all_inputs();
@@ -386,7 +387,7 @@ fn row_19_what_does_not_fit_is_refused() {
 #[test]
 fn a_request_that_lacks_nothing_is_made_again() {
     let (folders, asked) = (Folders::new(), times(&of_xors(), 1));
-    let _ = folders.good(What::Fill(&asked));
+    let _ = folders.good(TestedAction::Fill(&asked));
     let store = folders.store(Party::Garbler);
     let there = Batches::of(&store, &store.epochs().unwrap()[0].0).unwrap();
     assert_eq!(asked.missing(&there), asked);

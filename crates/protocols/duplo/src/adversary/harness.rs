@@ -27,7 +27,7 @@ type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
 /// The input of one party, and its cheats.
-struct Side {
+struct PartyLies {
     job: AgreedJob,
     input: Vec<bool>,
     parameters: Parameters,
@@ -38,8 +38,8 @@ struct Side {
 
 /// A run and the cheats of both parties.
 pub struct Case {
-    garbler: Side,
-    evaluator: Side,
+    garbler: PartyLies,
+    evaluator: PartyLies,
     dealer: Option<[u8; 32]>,
 }
 
@@ -89,7 +89,7 @@ impl Case {
     /// Makes an honest run of `program` with random inputs and a challenge that is known to the test.
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
         let mut rng = Rng::replayable("test inputs");
-        let mut side = |role: Party| Side {
+        let mut side = |role: Party| PartyLies {
             job: AgreedJob { threads: 2, ..AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]) },
             input: (0..program.input_width(role)).map(|_| rng.below(2) == 1).collect(),
             parameters: parameters.clone(),
@@ -115,7 +115,7 @@ impl Case {
         self
     }
 
-    fn side(&mut self, role: Party) -> &mut Side {
+    fn side(&mut self, role: Party) -> &mut PartyLies {
         if role == Party::Garbler { &mut self.garbler } else { &mut self.evaluator }
     }
 
@@ -217,7 +217,7 @@ impl Case {
     }
 }
 
-impl Side {
+impl PartyLies {
     fn run(
         self,
         role: Party,
@@ -225,7 +225,7 @@ impl Side {
         dealer: Option<[u8; 32]>,
         events: Events,
     ) -> Result<Report, Error> {
-        let Side { job, input, parameters, mut lies, mut rewrites, tables } = self;
+        let PartyLies { job, input, parameters, mut lies, mut rewrites, tables } = self;
         events.watch(&mut channel, move |tag, payload| {
             for (_, left, rewrite) in rewrites.iter_mut().filter(|(t, ..)| *t == tag) {
                 if *left == 0 {

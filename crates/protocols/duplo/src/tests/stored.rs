@@ -80,7 +80,7 @@ impl Cheater {
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum TestedAction {
     Fill,
     /// The stock has no OTs, so programs make their own.
     FillWithoutOts,
@@ -92,14 +92,14 @@ enum What {
 fn connect(
     root: &Path,
     program: &Arc<Program>,
-    what: What,
+    what: TestedAction,
     mut cheaters: [Cheater; 2],
 ) -> [Result<(), Error>; 2] {
     let (mut left, mut right) = memory_pair();
     let mut rng = Rng::replayable("test inputs");
     let mut inputs = [Party::Garbler, Party::Evaluator]
         .map(|party| -> Vec<bool> { (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect() });
-    if let What::RunOn(bit) = what {
+    if let TestedAction::RunOn(bit) = what {
         inputs[Party::Evaluator as usize].fill(bit);
     }
     let mut hooks = [0, 1].map(|i| {
@@ -118,15 +118,17 @@ fn connect(
         }
     }
     let ots = program.input_width(Party::Evaluator);
-    let request = Request { ots: matches!(what, What::Fill).then_some(ots), ..Request::of(program) };
+    let request = Request { ots: matches!(what, TestedAction::Fill).then_some(ots), ..Request::of(program) };
     let one = |party, channel, input: Vec<bool>, hooks| {
         let (store, observer) = (store(root, party), Unobserved);
         let session = Stocked::open_with(party, channel, &store, &TERMS, &CutMessage::NONE, observer, hooks)?;
         match what {
-            What::Fill | What::FillWithoutOts => {
+            TestedAction::Fill | TestedAction::FillWithoutOts => {
                 session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
             }
-            What::Run | What::RunOn(_) => session.run(program, &input, Lacking::Refuse)?.1.close().map(drop),
+            TestedAction::Run | TestedAction::RunOn(_) => {
+                session.run(program, &input, Lacking::Refuse)?.1.close().map(drop)
+            }
         }
     };
     let [x, y] = std::mem::take(&mut inputs);
@@ -156,7 +158,14 @@ fn by(party: Party, cheater: Cheater) -> [Cheater; 2] {
 #[test]
 fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
     let (folder, program) = (tempfile::tempdir().unwrap(), toy());
-    for what in [What::Fill, What::Fill, What::Run, What::Fill, What::Run, What::Run] {
+    for what in [
+        TestedAction::Fill,
+        TestedAction::Fill,
+        TestedAction::Run,
+        TestedAction::Fill,
+        TestedAction::Run,
+        TestedAction::Run,
+    ] {
         connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
         for party in [Party::Garbler, Party::Evaluator] {
             check_keys_went_forward(&store(folder.path(), party));
@@ -166,11 +175,11 @@ fn row_05_what_was_stored_is_good_down_to_the_last_copy() {
 
 /// Plays a cheat in a run or a filling. The other party must end with this cheat and never use the epoch
 /// again.
-fn burns(program: &Arc<Program>, cheater: Party, what: What, cheat: Cheat, cheats: Cheater) {
+fn burns(program: &Arc<Program>, cheater: Party, what: TestedAction, cheat: Cheat, cheats: Cheater) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    if let What::Run = what {
-        connect(root, program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+    if let TestedAction::Run = what {
+        connect(root, program, TestedAction::Fill, honest()).into_iter().for_each(Result::unwrap);
     }
     let results = connect(root, program, what, by(cheater, cheats));
     ends_burned(root, program, cheater, cheat, &results);
@@ -201,7 +210,7 @@ fn ends_burned(
     // The cheater's store does not know about the burn. A retry is refused, and burns the cheater's part,
     // too.
     assert!(!is_burned(root, cheater));
-    let retry = connect(root, program, What::Run, honest());
+    let retry = connect(root, program, TestedAction::Run, honest());
     assert!(retry.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{retry:?}");
     assert!(is_burned(root, cheater));
 }
@@ -211,7 +220,7 @@ fn row_10_a_wrong_soldering_burns_the_evaluators_epoch() {
     burns(
         &toy(),
         Party::Garbler,
-        What::Run,
+        TestedAction::Run,
         Cheat::Opening,
         Cheater::alters(Point::ProgramSolderings(0), 3, 4),
     );
@@ -219,7 +228,13 @@ fn row_10_a_wrong_soldering_burns_the_evaluators_epoch() {
 
 #[test]
 fn row_13_wrong_labels_burn_the_evaluators_epoch() {
-    burns(&toy(), Party::Garbler, What::Run, Cheat::Opening, Cheater::alters(Point::InputChoices, 0, 1));
+    burns(
+        &toy(),
+        Party::Garbler,
+        TestedAction::Run,
+        Cheat::Opening,
+        Cheater::alters(Point::InputChoices, 0, 1),
+    );
 }
 
 #[test]
@@ -227,7 +242,7 @@ fn row_06_a_wrong_delta_difference_burns_the_evaluators_epoch_while_it_is_filled
     burns(
         &toy(),
         Party::Garbler,
-        What::Fill,
+        TestedAction::Fill,
         Cheat::Opening,
         Cheater::alters(Point::DeltaDifferences(0), 3, 4),
     );
@@ -238,7 +253,7 @@ fn row_15_forged_outputs_burn_the_garblers_epoch() {
     burns(
         &toy(),
         Party::Evaluator,
-        What::Run,
+        TestedAction::Run,
         Cheat::ForgedOutput,
         Cheater::alters(Point::OutputLabels, 3, 4),
     );
@@ -246,7 +261,13 @@ fn row_15_forged_outputs_burn_the_garblers_epoch() {
 
 #[test]
 fn row_05_forged_ots_burn_the_garblers_epoch_while_it_is_filled() {
-    burns(&toy(), Party::Evaluator, What::Fill, Cheat::OtBinding, Cheater::alters(Point::OtBinding, 3, 4));
+    burns(
+        &toy(),
+        Party::Evaluator,
+        TestedAction::Fill,
+        Cheat::OtBinding,
+        Cheater::alters(Point::OtBinding, 3, 4),
+    );
 }
 
 /// The number of input wires of the garbler in the toy program; the evaluator has as many.
@@ -297,13 +318,13 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
         let sent = [false, true].map(|bit| {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path();
-            let begun = connect(root, &program, What::FillWithoutOts, by(Party::Garbler, begins()));
+            let begun = connect(root, &program, TestedAction::FillWithoutOts, by(Party::Garbler, begins()));
             begun.into_iter().for_each(Result::unwrap);
             let sent = Arc::new(Mutex::new(Vec::new()));
             let (heard, mut cheaters) = (sent.clone(), by(Party::Garbler, runs()));
             let record = move |tag, bytes: &mut Vec<u8>| heard.lock().unwrap().push((tag, bytes.len()));
             cheaters[Party::Evaluator as usize].message = Some(Box::new(record));
-            let results = connect(root, &program, What::RunOn(bit), cheaters);
+            let results = connect(root, &program, TestedAction::RunOn(bit), cheaters);
             ends_burned(root, &program, Party::Garbler, cheat, &results);
             Arc::into_inner(sent).unwrap().into_inner().unwrap()
         });
@@ -313,7 +334,7 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
     }
     // Without lies, the run succeeds.
     let folder = tempfile::tempdir().unwrap();
-    for what in [What::FillWithoutOts, What::RunOn(true)] {
+    for what in [TestedAction::FillWithoutOts, TestedAction::RunOn(true)] {
         connect(folder.path(), &program, what, honest()).into_iter().for_each(Result::unwrap);
     }
 }
@@ -326,7 +347,7 @@ fn rows_18_and_24_lies_about_a_log() {
         for lie in 0..6 {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path();
-            connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+            connect(root, &program, TestedAction::Fill, honest()).into_iter().for_each(Result::unwrap);
             let rewrite = move |bytes: &mut Vec<u8>| match lie {
                 // The list has no epoch, a hundred epochs of zeros, random bytes, or one byte too few.
                 0 => *bytes = vec![0],
@@ -349,7 +370,7 @@ fn rows_18_and_24_lies_about_a_log() {
             let mut cheaters = by(cheater, Cheater::rewrites(msg::STANDINGS, rewrite));
             cheaters[honest_party as usize].message =
                 Some(Box::new(move |tag, _| heard.lock().unwrap().push(tag)));
-            let results = connect(root, &program, What::Run, cheaters);
+            let results = connect(root, &program, TestedAction::Run, cheaters);
             let result = &results[honest_party as usize];
             assert!(
                 matches!(result, Err(Error::Stock(_)))
@@ -373,15 +394,15 @@ fn rows_18_and_24_lies_about_a_log() {
 #[test]
 fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
     let program = toy();
-    for (what, meetings) in [(What::Fill, 5), (What::Run, 2)] {
+    for (what, meetings) in [(TestedAction::Fill, 5), (TestedAction::Run, 2)] {
         for (cheater, at) in [Party::Garbler, Party::Evaluator]
             .into_iter()
             .flat_map(|party| (0..meetings).map(move |at| (party, at)))
         {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path();
-            if let What::Run = what {
-                connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+            if let TestedAction::Run = what {
+                connect(root, &program, TestedAction::Fill, honest()).into_iter().for_each(Result::unwrap);
             }
             let met = AtomicUsize::new(0);
             let rewrite =
@@ -413,9 +434,9 @@ fn row_24_who_takes_something_else_is_refused() {
         let rewrite = move |plan: &mut Vec<u8>| plan[place] = byte.unwrap_or(plan[place] ^ 1);
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
+        connect(root, &program, TestedAction::Fill, honest()).into_iter().for_each(Result::unwrap);
         let results =
-            connect(root, &program, What::Run, by(cheater, Cheater::rewrites(msg::INTENT, rewrite)));
+            connect(root, &program, TestedAction::Run, by(cheater, Cheater::rewrites(msg::INTENT, rewrite)));
         let refused = &results[1 - cheater as usize];
         assert!(refused.as_ref().is_err_and(|error| error.to_string().contains(why)), "{refused:?}");
         let store = store(root, if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });
@@ -433,7 +454,7 @@ fn row_19_nothing_is_proposed_for_a_store() {
     {
         let folder = tempfile::tempdir().unwrap();
         let cheats = Cheater::rewrites(brickwork_protocol::msg::HELLO, move |hello| hello[place] ^= 1);
-        let results = connect(folder.path(), &program, What::Fill, by(cheater, cheats));
+        let results = connect(folder.path(), &program, TestedAction::Fill, by(cheater, cheats));
         let refused = &results[1 - cheater as usize];
         assert!(matches!(refused, Err(Error::Mismatch(why)) if why.contains("malformed")), "{refused:?}");
     }

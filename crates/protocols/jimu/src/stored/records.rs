@@ -638,7 +638,7 @@ mod tests {
         let circuit = Some(&*component.circuit);
         copies(3, 0, circuit).unwrap();
         for (number, bit, circuit, why) in
-            [(5, 0, circuit, "not made"), (3, 2, circuit, "no bit"), (3, 0, None, "does not have")]
+            [(5, 0, circuit, "not made"), (3, 2, circuit, "neither 0 nor 1"), (3, 0, None, "does not have")]
         {
             let refused = copies(number, bit, circuit).map_err(|error| error.to_string());
             assert!(refused.is_err_and(|error| error.contains(why)), "{why}");

@@ -53,7 +53,7 @@ fn toy() -> Program {
 
 /// The purpose of one connection.
 #[derive(Clone, Copy)]
-enum What<'w> {
+enum TestedAction<'w> {
     Fill(&'w Request),
     Run(&'w Program, Option<Unit>, [&'w [bool]; 2], Lacking),
 }
@@ -75,14 +75,20 @@ fn dealt(alter: Option<StateHook>) -> Hooks {
     Hooks { alter, dealer: Some(DEALER), ..Hooks::none() }
 }
 
-fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
+fn one(
+    party: Party,
+    store: &Store,
+    channel: Channel,
+    hooks: Hooks,
+    what: TestedAction,
+) -> Result<Did, Error> {
     let line = Stocked::open_with(party, channel, store, &terms(), Box::new(Unobserved), hooks)?;
     match what {
-        What::Fill(asked) => {
+        TestedAction::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
             Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
         }
-        What::Run(program, unit, inputs, lacking) => {
+        TestedAction::Run(program, unit, inputs, lacking) => {
             let (done, line) = line.run(program, unit, inputs[party as usize], lacking)?;
             let FromStock { outputs, kept: _, recovered, promise, made } = done;
             let (promise, phases) = (Some(promise), line.close()?);
@@ -96,16 +102,16 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: TestedAction) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, channel, hooks, what))
     }
 
-    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: TestedAction) -> [Result<Did, Error>; 2] {
         self.with(lines, [dealt(None), dealt(None)], what)
     }
 
     #[track_caller]
-    fn good(&self, what: What) -> [Did; 2] {
+    fn good(&self, what: TestedAction) -> [Did; 2] {
         self.over(memory_pair(), what).map(Result::unwrap)
     }
 
@@ -140,7 +146,8 @@ impl Folders {
     #[track_caller]
     fn runs_by(&self, program: &Program, unit: Option<Unit>, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
-        let [garbler, evaluator] = self.good(What::Run(program, unit, [&inputs[0], &inputs[1]], lacking));
+        let [garbler, evaluator] =
+            self.good(TestedAction::Run(program, unit, [&inputs[0], &inputs[1]], lacking));
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
@@ -197,10 +204,10 @@ fn filled_used_up_and_made(unit: Unit) {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy();
     assert_eq!(of(&program, unit), toys(unit, [1, 2, 2]));
-    let done = folders.good(What::Fill(&of(&program, unit).times(4).unwrap())).map(|did| did.filled);
+    let done = folders.good(TestedAction::Fill(&of(&program, unit).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
     // More items go into the same epoch while none of it was used.
-    let _ = folders.good(What::Fill(&toys(unit, [2, 0, 10])));
+    let _ = folders.good(TestedAction::Fill(&toys(unit, [2, 0, 10])));
     assert_eq!(folders.left(), items(&toys(unit, [6, 8, 18])));
     for party in BOTH {
         let store = folders.store(party);
@@ -222,7 +229,7 @@ fn filled_used_up_and_made(unit: Unit) {
     assert_eq!(folders.left(), rest);
     let two = program.repeat(2).unwrap();
     let bits = vec![false; 4];
-    let run = What::Run(&two, Some(unit), [&bits, &bits], Lacking::Refuse);
+    let run = TestedAction::Run(&two, Some(unit), [&bits, &bits], Lacking::Refuse);
     for result in folders.over(memory_pair(), run) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("2 inputs more than the stock has"), "{why}");
@@ -239,7 +246,7 @@ fn filled_used_up_and_made(unit: Unit) {
     });
     assert_ne!(names[0], names[1]);
     let nothing = Request::default();
-    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    let refused = Folders::new().over(memory_pair(), TestedAction::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
@@ -248,7 +255,7 @@ fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
     for (k, unit) in (0..6).flat_map(|k| Unit::ALL.map(|unit| (k, unit))) {
         let program = random_program(&mut rng);
-        let _ = folders.good(What::Fill(&of(&program, unit)));
+        let _ = folders.good(TestedAction::Fill(&of(&program, unit)));
         assert_eq!(folders.runs_by(&program, Some(unit), Lacking::Refuse, &mut rng).made, None, "{k}");
         assert_eq!(folders.left(), BTreeMap::new());
     }
@@ -299,7 +306,7 @@ fn components_are_known_by_what_they_compute() {
         needs.components.iter().for_each(|(component, count)| part.add(component, times * count / 3));
         part
     });
-    parts.iter().for_each(|part| _ = folders.good(What::Fill(part)));
+    parts.iter().for_each(|part| _ = folders.good(TestedAction::Fill(part)));
     for _ in 0..3 {
         let did = folders.runs(&program, Lacking::Refuse, &mut rng);
         assert_eq!((did.made, Unit::of(&did.promise.unwrap())), (None, Unit::Components));
@@ -314,7 +321,7 @@ fn gates_and_components_are_in_one_epoch() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy();
     let both = toys(Unit::Gates, [2, 4, 4]).and(&toys(Unit::Components, [1, 0, 0])).unwrap();
-    let _ = folders.good(What::Fill(&both));
+    let _ = folders.good(TestedAction::Fill(&both));
     assert_eq!(folders.left(), items(&both));
     for party in BOTH {
         let store = folders.store(party);
@@ -329,11 +336,12 @@ fn gates_and_components_are_in_one_epoch() {
     assert!(units.iter().all(|security| security.computational_bits == bits));
     assert_eq!(inventory::<Jimu>(&folders.store(Party::Garbler)).unwrap().len(), 1);
     // Parties that ask for different cuts do not run.
-    let _ = folders.good(What::Fill(&both));
+    let _ = folders.good(TestedAction::Fill(&both));
     let bits = vec![false; 2];
     let results =
         folders.0.meet(memory_pair(), [dealt(None), dealt(None)], |party, store, channel, hooks| {
-            let what = What::Run(&program, Some(Unit::ALL[party as usize]), [&bits, &bits], Lacking::Refuse);
+            let what =
+                TestedAction::Run(&program, Some(Unit::ALL[party as usize]), [&bits, &bits], Lacking::Refuse);
             one(party, store, channel, hooks, what)
         });
     assert!(results.iter().any(|result| matches!(result, Err(Error::Mismatch(_)))));
@@ -379,7 +387,7 @@ fn a_program_without_gates_takes_inputs_alone() {
     program.output(port("x", 3), Recipient::Both, vec![2, 0, 1]).unwrap();
     let program = program.finish().unwrap();
     assert_eq!(of(&program, Unit::Gates), of(&program, Unit::Components));
-    let _ = folders.good(What::Fill(&of(&program, Unit::Gates)));
+    let _ = folders.good(TestedAction::Fill(&of(&program, Unit::Gates)));
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
     assert_eq!(did.promise.unwrap().batches, []);
     assert_eq!(folders.left(), BTreeMap::new());
@@ -395,7 +403,7 @@ fn takes_from_many_batches(unit: Unit) {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy().repeat(7).unwrap();
     for part in [1, 2, 4] {
-        let _ = folders.good(What::Fill(&of(&toy(), unit).times(part).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&of(&toy(), unit).times(part).unwrap()));
     }
     let did = folders.runs(&program, Lacking::Refuse, &mut rng);
     let promise = did.promise.unwrap();
@@ -414,7 +422,7 @@ fn takes_from_many_batches(unit: Unit) {
 fn row_23_a_program_skips_what_is_damaged() {
     for unit in Unit::ALL {
         let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
-        let _ = folders.good(What::Fill(&of(&toy(), unit).times(9).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&of(&toy(), unit).times(9).unwrap()));
         assert!(folders.0.take_some_out() > 2);
         for executions in [1, 4] {
             let did = folders.runs(&toy().repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
@@ -449,9 +457,9 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), toy());
-    let nothing = folders.over(memory_pair(), What::Fill(&Request::default()));
+    let nothing = folders.over(memory_pair(), TestedAction::Fill(&Request::default()));
     assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
-    let short = folders.over(memory_pair(), What::Run(&program, None, [&[], &[]], Lacking::Make));
+    let short = folders.over(memory_pair(), TestedAction::Run(&program, None, [&[], &[]], Lacking::Make));
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
@@ -477,9 +485,9 @@ fn interrupted_filling_goes_on(unit: Unit) {
     ] {
         let (folders, seen) = (Folders::new(), SeenMessages::default());
         let noted = ihash::msg::CORRECTIONS;
-        let broken = folders.over(dying(party, tag, count, &[noted], &seen), What::Fill(&asked));
+        let broken = folders.over(dying(party, tag, count, &[noted], &seen), TestedAction::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), What::Fill(&asked));
+        let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), TestedAction::Fill(&asked));
         let done = done.map(|did| did.unwrap().filled);
         assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
         assert_eq!(folders.left(), items(&asked));
@@ -515,7 +523,7 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
         let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &SeenMessages::default());
-        let broken = folders.over(lines, What::Fill(&asked));
+        let broken = folders.over(lines, TestedAction::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
         // Other tests check the count of unused attempts over all epochs.
         folders.0.forgive();
@@ -544,8 +552,8 @@ fn nothing_is_used_twice(unit: Unit) {
     ] {
         let (folders, seen) = (Folders::new(), SeenMessages::default());
         let noted = ihash::msg::OPENED;
-        let _ = folders.good(What::Fill(&of(&program, unit).times(4).unwrap()));
-        let what = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+        let _ = folders.good(TestedAction::Fill(&of(&program, unit).times(4).unwrap()));
+        let what = TestedAction::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
         for _ in 0..2 {
             let broken = folders.over(dying(party, tag, count, &[noted], &seen), what);
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
@@ -624,9 +632,9 @@ fn row_16_a_cheat_burns_the_epoch() {
     ];
     for (unit, own) in [(Unit::Gates, &gates[..]), (Unit::Components, &components)] {
         let asked = of(&program, unit);
-        let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+        let run = TestedAction::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
         for (k, cheat) in alike.iter().chain(own).enumerate() {
-            a_cheat_burns(&format!("{unit:?} {k}"), *cheat, What::Fill(&asked), (&asked, run));
+            a_cheat_burns(&format!("{unit:?} {k}"), *cheat, TestedAction::Fill(&asked), (&asked, run));
         }
         for (k, cheat) in runs.iter().enumerate() {
             a_cheat_burns(&format!("{unit:?}, a run, {k}"), *cheat, run, (&asked, run));
@@ -638,11 +646,11 @@ fn row_16_a_cheat_burns_the_epoch() {
 fn a_cheat_burns(
     name: &str,
     (cheater, how, check): (usize, How, Cheat),
-    what: What,
-    (stock, run): (&Request, What),
+    what: TestedAction,
+    (stock, run): (&Request, TestedAction),
 ) {
     let folders = Folders::new();
-    let _ = folders.good(What::Fill(stock));
+    let _ = folders.good(TestedAction::Fill(stock));
     let (mut left, mut right) = memory_pair();
     let mut hooks = [dealt(None), dealt(None)];
     match how {
@@ -711,7 +719,7 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
         for place in [0, 1, 2, bucket / 2, bucket - 1, bucket] {
             let folders = Folders::new();
             let hooks = [dealt(Some(rubbish_but(place, &steps))), dealt(Some(known()))];
-            let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
+            let _ = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked)).map(Result::unwrap);
             let mut rng = Rng::replayable("test inputs");
             if place < bucket {
                 // The programs use the first bucket of a batch, and other ones.
@@ -721,7 +729,7 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
                 continue;
             }
             let zeros = vec![false; 2];
-            let run = What::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
+            let run = TestedAction::Run(&program, Some(unit), [&zeros, &zeros], Lacking::Refuse);
             let [_, evaluator] = folders.over(memory_pair(), run);
             assert!(evaluator.is_err_and(|error| error.is_cheat(Cheat::EmptyBucket)), "{unit:?}");
         }
@@ -769,13 +777,13 @@ fn a_recovery_burns_nothing(unit: Unit) {
     let steps = asked.steps(40).unwrap();
     let folders = Folders::new();
     let hooks = [dealt(Some(opposite(unit, &steps))), dealt(Some(known()))];
-    let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
+    let _ = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked)).map(Result::unwrap);
     let honest = Folders::new();
-    let _ = honest.good(What::Fill(&asked));
+    let _ = honest.good(TestedAction::Fill(&asked));
     let mut recovered = 0;
     for inputs in [[true, false, true, true], [false, true, true, false]] {
         let (x, y) = inputs.split_at(2);
-        let what = What::Run(&program, Some(unit), [x, y], Lacking::Refuse);
+        let what = TestedAction::Run(&program, Some(unit), [x, y], Lacking::Refuse);
         let [garbler, evaluator] = folders.good(what);
         let clear = program.simulate(x, y);
         assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &clear));
@@ -801,7 +809,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
     folders.0.begin("lego", 40.into());
-    for result in folders.over(memory_pair(), What::Fill(&of(&program, Unit::Gates))) {
+    for result in folders.over(memory_pair(), TestedAction::Fill(&of(&program, Unit::Gates))) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("made for the protocol lego") && why.contains("another --store"), "{why}");
     }

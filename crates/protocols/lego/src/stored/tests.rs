@@ -21,7 +21,7 @@ use brickwork_wire::{Tag, memory_pair};
 
 /// The purpose of one connection.
 #[derive(Clone, Copy)]
-enum What<'w> {
+enum TestedAction<'w> {
     Fill(&'w Request),
     Build(&'w Program, Lacking),
     Run(&'w Program, [&'w [bool]; 2], Lacking),
@@ -40,18 +40,24 @@ struct Did {
 /// A store for each party, on which connections work.
 struct Folders(Stores);
 
-fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
+fn one(
+    party: Party,
+    store: &Store,
+    channel: Channel,
+    hooks: Hooks,
+    what: TestedAction,
+) -> Result<Did, Error> {
     let line = Stocked::open_with(party, channel, store, &terms(), Box::new(Unobserved), hooks)?;
     match what {
-        What::Fill(asked) => {
+        TestedAction::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
             Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
         }
-        What::Build(program, lacking) => {
+        TestedAction::Build(program, lacking) => {
             let (made, line) = line.build(program, lacking)?;
             Ok(Did { made, phases: line.close()?, ..Did::default() })
         }
-        What::Run(program, inputs, lacking) => {
+        TestedAction::Run(program, inputs, lacking) => {
             let (done, line) = line.run(program, inputs[party as usize], lacking)?;
             let FromStock { outputs, kept: _, recovered, promise, made } = done;
             let (promise, phases) = (Some(promise), line.close()?);
@@ -65,16 +71,16 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: ConnectionEnds, hooks: [Hooks; 2], what: TestedAction) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, channel, hooks, what))
     }
 
-    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: TestedAction) -> [Result<Did, Error>; 2] {
         self.with(lines, [Hooks::none(), Hooks::none()], what)
     }
 
     #[track_caller]
-    fn good(&self, what: What) -> [Did; 2] {
+    fn good(&self, what: TestedAction) -> [Did; 2] {
         self.over(memory_pair(), what).map(Result::unwrap)
     }
 
@@ -103,7 +109,7 @@ impl Folders {
     #[track_caller]
     fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
-        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let [garbler, evaluator] = self.good(TestedAction::Run(program, [&inputs[0], &inputs[1]], lacking));
         let expected = program.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
@@ -135,10 +141,10 @@ fn sent(phases: &[PhaseReport], names: &[&str]) -> [u64; 2] {
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy();
-    let done = folders.good(What::Fill(&of(&program).times(4).unwrap())).map(|did| did.filled);
+    let done = folders.good(TestedAction::Fill(&of(&program).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
     // More items go into the same epoch while none of it was used.
-    let _ = folders.good(What::Fill(&Request { gates: 3, inputs: 0, ots: 10 }));
+    let _ = folders.good(TestedAction::Fill(&Request { gates: 3, inputs: 0, ots: 10 }));
     let Request { gates, inputs, ots } = of(&program);
     assert_eq!(
         folders.left(),
@@ -161,7 +167,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
     let two = program.repeat(2).unwrap();
     let bits = [vec![false; 4], vec![false; 4]];
-    let refused = folders.over(memory_pair(), What::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
+    let refused = folders.over(memory_pair(), TestedAction::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
     for result in refused {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("1 AND gates, 4 inputs more than the stock has"), "{why}");
@@ -172,7 +178,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
     assert_eq!(inventory::<Lego>(&folders.store(Party::Garbler)).unwrap().len(), 2);
     let nothing = Request::default();
-    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    let refused = Folders::new().over(memory_pair(), TestedAction::Fill(&nothing));
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
 }
 
@@ -181,9 +187,12 @@ fn any_program_runs_from_stock() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
     for round in 0..8 {
         let program = random_program(&mut rng);
-        let _ = folders.good(What::Fill(&of(&program)));
+        let _ = folders.good(TestedAction::Fill(&of(&program)));
         if round % 2 == 0 {
-            assert_eq!(folders.good(What::Build(&program, Lacking::Refuse)).map(|did| did.made), [None; 2]);
+            assert_eq!(
+                folders.good(TestedAction::Build(&program, Lacking::Refuse)).map(|did| did.made),
+                [None; 2]
+            );
             assert_eq!(folders.left(), left([("random", 1)]));
         }
         assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
@@ -199,7 +208,7 @@ fn a_program_takes_from_many_batches_and_records() {
     let once = of(&program);
     for part in [1, 2, 4] {
         let of_one = Request { gates: once.gates / 7, inputs: once.inputs / 7, ots: once.ots / 7 };
-        let _ = folders.good(What::Fill(&of_one.times(part).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&of_one.times(part).unwrap()));
     }
     for party in BOTH {
         let parts = inventory::<Lego>(&folders.store(party)).unwrap();
@@ -226,7 +235,7 @@ fn a_program_takes_from_many_batches_and_records() {
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = library::millionaires().unwrap();
-    let _ = folders.good(What::Fill(&of(&program).times(5).unwrap()));
+    let _ = folders.good(TestedAction::Fill(&of(&program).times(5).unwrap()));
     assert_eq!(folders.0.take_some_out(), 3);
     for executions in [1, 3] {
         let did = folders.runs(&program.repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
@@ -252,14 +261,14 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), toy());
-    let nothing = folders.over(memory_pair(), What::Fill(&Request::default()));
+    let nothing = folders.over(memory_pair(), TestedAction::Fill(&Request::default()));
     assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
-    let short = folders.over(memory_pair(), What::Run(&program, [&[], &[]], Lacking::Make));
+    let short = folders.over(memory_pair(), TestedAction::Run(&program, [&[], &[]], Lacking::Make));
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
     let aes = library::aes::aes_128().unwrap();
     let above = |ands: u64| aes.repeat((ands / aes.and_gates()) as usize + 1).unwrap();
     let long = above(MOST_BUILT as u64);
-    let built = folders.over(memory_pair(), What::Build(&long, Lacking::Refuse));
+    let built = folders.over(memory_pair(), TestedAction::Build(&long, Lacking::Refuse));
     assert!(built.iter().all(|refused| matches!(refused, Err(Error::Limit(_)))));
     assert!(matches!(Request::of(&above(1 << 24)), Err(Error::Limit(_))));
     assert!(matches!(Parameters::choose(1, (1 << 24) + 1, 40), Err(Error::Limit(_))));
@@ -271,9 +280,9 @@ fn row_19_what_does_not_fit_is_refused() {
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let program = toy();
-    let _ = folders.good(What::Fill(&of(&program).times(4).unwrap()));
+    let _ = folders.good(TestedAction::Fill(&of(&program).times(4).unwrap()));
     for _ in 0..2 {
-        let built = folders.good(What::Build(&program, Lacking::Refuse));
+        let built = folders.good(TestedAction::Build(&program, Lacking::Refuse));
         assert_eq!(built.map(|did| did.made), [None; 2]);
     }
     for party in BOTH {
@@ -306,7 +315,8 @@ fn a_built_program_takes_the_inputs_alone() {
     let of_run = of_run.fold([0, 0], |[g, e], p| [g + p.garbler_sent_bytes, e + p.evaluator_sent_bytes]);
     assert_eq!(sent(&built.phases, &["evaluate", "decode"]), of_run);
     // Missing items for building are made on the spot.
-    let made = folders.good(What::Build(&program.repeat(3).unwrap(), Lacking::Make)).map(|did| did.made);
+    let made =
+        folders.good(TestedAction::Build(&program.repeat(3).unwrap(), Lacking::Make)).map(|did| did.made);
     assert_eq!(made, [Some(of(&program.repeat(3).unwrap())); 2]);
 }
 
@@ -331,10 +341,10 @@ fn row_21_an_interrupted_filling_goes_on() {
                 continue;
             }
             let folders = Folders::new();
-            let broken =
-                folders.over(dying(party, tag, count, &[], &SeenMessages::default()), What::Fill(&asked));
+            let broken = folders
+                .over(dying(party, tag, count, &[], &SeenMessages::default()), TestedAction::Fill(&asked));
             assert!(broken.iter().all(Result::is_err));
-            let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
+            let done = folders.good(TestedAction::Fill(&asked)).map(|did| did.filled);
             assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
             assert_eq!(folders.left(), items(asked));
             for side in BOTH {
@@ -362,7 +372,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
         let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, &[], &SeenMessages::default());
-        let broken = folders.over(lines, What::Fill(&asked));
+        let broken = folders.over(lines, TestedAction::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
         // Other tests check the count of unused attempts over all epochs.
         folders.0.forgive();
@@ -392,11 +402,11 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
             }
             let noted = if party == Party::Garbler { msg::INPUT_LABELS } else { msg::SOLDERINGS };
             let (folders, seen) = (Folders::new(), SeenMessages::default());
-            let _ = folders.good(What::Fill(&of(&program).times(5).unwrap()));
+            let _ = folders.good(TestedAction::Fill(&of(&program).times(5).unwrap()));
             if built {
-                (0..5).for_each(|_| drop(folders.good(What::Build(&program, Lacking::Refuse))));
+                (0..5).for_each(|_| drop(folders.good(TestedAction::Build(&program, Lacking::Refuse))));
             }
-            let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+            let what = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Refuse);
             for _ in 0..2 {
                 let broken = folders.over(dying(party, tag, count, &[noted], &seen), what);
                 assert!(broken.iter().any(Result::is_err), "{tag:?}");
@@ -430,8 +440,8 @@ fn row_21_what_is_half_built_is_gone() {
         (STAND, 4, Party::Evaluator),
     ] {
         let (folders, seen) = (Folders::new(), SeenMessages::default());
-        let _ = folders.good(What::Fill(&of(&program).times(3).unwrap()));
-        let what = What::Build(&program, Lacking::Refuse);
+        let _ = folders.good(TestedAction::Fill(&of(&program).times(3).unwrap()));
+        let what = TestedAction::Build(&program, Lacking::Refuse);
         let broken = folders.over(dying(party, tag, count, &[msg::SOLDERINGS], &seen), what);
         assert!(broken.iter().any(Result::is_err), "{tag:?}");
         let _ = folders.over(dying(party, Tag(0), 1, &[msg::SOLDERINGS], &seen), what).map(Result::unwrap);
@@ -449,8 +459,8 @@ fn row_21_what_is_half_built_is_gone() {
 fn row_16_a_cheat_burns_the_epoch() {
     let program = toy();
     let (zeros, asked) = (vec![false; 2], of(&program));
-    let run = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
-    let (fill, build) = (What::Fill(&asked), What::Build(&program, Lacking::Refuse));
+    let run = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+    let (fill, build) = (TestedAction::Fill(&asked), TestedAction::Build(&program, Lacking::Refuse));
     let lie = |point: Point, at: usize| -> StateHook {
         Box::new(move |here, bytes: &mut [u8]| {
             if here == point {
@@ -466,7 +476,7 @@ fn row_16_a_cheat_burns_the_epoch() {
             }
         })
     };
-    let by_garbler: [(StateHook, Cheat, What); 12] = [
+    let by_garbler: [(StateHook, Cheat, TestedAction); 12] = [
         (everywhere(Point::GateOutputs), Cheat::Opening, fill),
         (everywhere(Point::WireHashes), Cheat::WireAuthenticator, fill),
         (everywhere(Point::InputHashes), Cheat::InputAuthenticator, fill),
@@ -488,7 +498,7 @@ fn row_16_a_cheat_burns_the_epoch() {
     let evaluators = by_evaluator.into_iter().map(|(alter, check, what)| (1, alter, check, what));
     for (cheater, alter, check, what) in garblers.chain(evaluators) {
         let folders = Folders::new();
-        let _ = folders.good(What::Fill(&asked.times(2).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&asked.times(2).unwrap()));
         let mut hooks = [Hooks::none(), Hooks::none()];
         hooks[cheater].alter = Some(alter);
         let results = folders.with(memory_pair(), hooks, what);
@@ -525,15 +535,15 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
             }
         });
         let hooks = [nand, known].map(|alter| Hooks { alter: Some(alter), ..Hooks::none() });
-        let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
+        let _ = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked)).map(Result::unwrap);
         if built {
-            (0..2).for_each(|_| drop(folders.good(What::Build(&program, Lacking::Refuse))));
+            (0..2).for_each(|_| drop(folders.good(TestedAction::Build(&program, Lacking::Refuse))));
         }
         let honest = Folders::new();
-        let _ = honest.good(What::Fill(&asked));
+        let _ = honest.good(TestedAction::Fill(&asked));
         for inputs in [[true, false, true, true], [false, true, true, false]] {
             let (x, y) = inputs.split_at(2);
-            let what = What::Run(&program, [x, y], Lacking::Refuse);
+            let what = TestedAction::Run(&program, [x, y], Lacking::Refuse);
             let [garbler, evaluator] = folders.good(what);
             let clear = program.simulate(x, y);
             assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &clear));
@@ -555,8 +565,8 @@ fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
     folders.0.begin("duplo", 40.into());
     let (input, asked) = (vec![false; 2], of(&program));
-    let run = What::Run(&program, [&input, &input], Lacking::Make);
-    for what in [What::Fill(&asked), What::Build(&program, Lacking::Make), run] {
+    let run = TestedAction::Run(&program, [&input, &input], Lacking::Make);
+    for what in [TestedAction::Fill(&asked), TestedAction::Build(&program, Lacking::Make), run] {
         for result in folders.over(memory_pair(), what) {
             let why = result.err().unwrap().to_string();
             assert!(why.contains("made for the protocol duplo") && why.contains("another --store"), "{why}");
@@ -571,10 +581,10 @@ fn row_24_a_foreign_store_is_refused() {
     let program = toy();
     let (ours, theirs) = (Folders::new(), Folders::new());
     for folders in [&ours, &theirs] {
-        let _ = folders.good(What::Fill(&of(&program).times(2).unwrap()));
+        let _ = folders.good(TestedAction::Fill(&of(&program).times(2).unwrap()));
     }
     let zeros = vec![false; 2];
-    let run = What::Run(&program, [&zeros, &zeros], Lacking::Make);
+    let run = TestedAction::Run(&program, [&zeros, &zeros], Lacking::Make);
     let (left, right) = memory_pair();
     let crossed = std::thread::scope(|scope| {
         let garbler =
@@ -620,8 +630,8 @@ fn a_program_without_gates_runs_from_stock() {
     program.output(port("x"), Recipient::Evaluator, (0..8).collect()).unwrap();
     program.output(port("y"), Recipient::Garbler, (8..16).collect()).unwrap();
     let program = program.finish().unwrap();
-    let _ = folders.good(What::Fill(&of(&program).times(2).unwrap()));
-    let _ = folders.good(What::Build(&program, Lacking::Refuse));
+    let _ = folders.good(TestedAction::Fill(&of(&program).times(2).unwrap()));
+    let _ = folders.good(TestedAction::Build(&program, Lacking::Refuse));
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
 }
@@ -629,7 +639,7 @@ fn a_program_without_gates_runs_from_stock() {
 #[test]
 fn nothing_is_not_taken() {
     let folders = Folders::new();
-    let _ = folders.good(What::Fill(&of(&toy())));
+    let _ = folders.good(TestedAction::Fill(&of(&toy())));
     let store = folders.store(Party::Garbler);
     let there = Batches::of(&store, &store.epochs().unwrap()[0].0).unwrap();
     let taken = |asked: &Request| asked.choose(&there, 40);
@@ -666,7 +676,7 @@ fn every_epoch_binds_the_offset_when_it_is_set_up() {
         ] {
             let (folders, mut hooks) = (Folders::new(), [Hooks::none(), Hooks::none()]);
             hooks[cheater].alter = Some(alters(point, byte, bits));
-            let results = folders.with(memory_pair(), hooks, What::Fill(&asked));
+            let results = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked));
             let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
             assert!(caught, "{asked} {point:?}: {:?}", results[1 - cheater].as_ref().err());
             let epochs = folders.store(BOTH[1 - cheater]).epochs().unwrap();

@@ -20,7 +20,7 @@ use brickwork_wire::{Tag, memory_pair};
 
 /// The purpose of one connection.
 #[derive(Clone, Copy)]
-enum What<'w> {
+enum TestedAction<'w> {
     Fill(usize),
     Run(&'w Program, usize, [&'w [bool]; 2], Lacking),
 }
@@ -29,14 +29,14 @@ struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<usize>, Option<Preprocessed>, Vec<PhaseReport>);
 
-fn one(party: Party, store: &Store, channel: Channel, what: What) -> Result<Did, Error> {
+fn one(party: Party, store: &Store, channel: Channel, what: TestedAction) -> Result<Did, Error> {
     let line = Stocked::open(party, channel, store, &terms(), Unobserved)?;
     match what {
-        What::Fill(count) => {
+        TestedAction::Fill(count) => {
             let (done, line) = line.preprocess(count)?;
             Ok((Vec::new(), None, Some(done), line.close()?))
         }
-        What::Run(program, executions, inputs, lacking) => {
+        TestedAction::Run(program, executions, inputs, lacking) => {
             let (done, line) = line.run(program, executions, inputs[party as usize], lacking)?;
             assert_eq!(done.promise.model, Model::SemiHonest);
             Ok((done.outputs, done.made, None, line.close()?))
@@ -61,11 +61,11 @@ impl Folders {
         Folders(Stores::empty())
     }
 
-    fn over(&self, lines: ConnectionEnds, what: What) -> [Result<Did, Error>; 2] {
+    fn over(&self, lines: ConnectionEnds, what: TestedAction) -> [Result<Did, Error>; 2] {
         self.0.meet(lines, [(), ()], |party, store, channel, ()| one(party, store, channel, what))
     }
 
-    fn good(&self, what: What) -> [Did; 2] {
+    fn good(&self, what: TestedAction) -> [Did; 2] {
         self.over(memory_pair(), what).map(Result::unwrap)
     }
 
@@ -93,7 +93,7 @@ impl Folders {
     fn runs(&self, program: &Program, executions: usize, lacking: Lacking, rng: &mut Rng) -> Option<usize> {
         let inputs: [Vec<bool>; 2] = BOTH
             .map(|party| (0..executions * program.input_width(party)).map(|_| rng.below(2) == 1).collect());
-        let did = self.good(What::Run(program, executions, [&inputs[0], &inputs[1]], lacking));
+        let did = self.good(TestedAction::Run(program, executions, [&inputs[0], &inputs[1]], lacking));
         let whole = if executions == 1 { program.clone() } else { program.repeat(executions).unwrap() };
         let ports = whole.simulate(&inputs[0], &inputs[1]);
         for (party, did) in BOTH.into_iter().zip(&did) {
@@ -133,10 +133,10 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (small, alone) = (library::millionaires().unwrap(), without_evaluator());
     let width = small.input_width(Party::Evaluator) as u64;
     assert_eq!(
-        folders.good(What::Fill(10)).map(|did| did.2),
+        folders.good(TestedAction::Fill(10)).map(|did| did.2),
         [Some(Preprocessed { steps: 1, resumed: 0 }); 2]
     );
-    let _ = folders.good(What::Fill(3 * width as usize));
+    let _ = folders.good(TestedAction::Fill(3 * width as usize));
     assert_eq!(folders.left(), [3 * width + 10]);
     assert_eq!(folders.runs(&small, 1, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.runs(&small, 2, Lacking::Refuse, &mut rng), None);
@@ -146,7 +146,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.runs(&alone, 5, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [9]);
     let bits = vec![false; width as usize];
-    let refused = folders.over(memory_pair(), What::Run(&small, 1, [&bits, &bits], Lacking::Refuse));
+    let refused = folders.over(memory_pair(), TestedAction::Run(&small, 1, [&bits, &bits], Lacking::Refuse));
     let why = format!("the program needs {width} OTs, but the stock has 9");
     assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if *said == why)), "{refused:?}");
     assert_eq!(folders.left(), [9]);
@@ -174,7 +174,7 @@ fn many_executions_take_from_many_records() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let aes = library::aes::aes_128().unwrap();
     for count in [1000, 20_000, 300 * 128 - 21_000 + 77] {
-        let _ = folders.good(What::Fill(count));
+        let _ = folders.good(TestedAction::Fill(count));
     }
     assert_eq!(folders.runs(&aes, 300, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [77]);
@@ -184,7 +184,7 @@ fn many_executions_take_from_many_records() {
 fn row_23_a_program_skips_what_is_damaged() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let aes = library::aes::aes_128().unwrap();
-    let _ = folders.good(What::Fill(3 * 128 + 2));
+    let _ = folders.good(TestedAction::Fill(3 * 128 + 2));
     assert_eq!(folders.0.take_some_out(), 1);
     for executions in [1, 2] {
         assert_eq!(folders.runs(&aes, executions, Lacking::Refuse, &mut rng), None);
@@ -199,10 +199,11 @@ fn row_21_an_interrupted_filling_goes_on() {
         let (folders, count) = (Folders::new(), (1 << 20) + 5);
         // A party sends two positions of its log when the stores are compared, three in the first step, and
         // then the first of the second step.
-        let broken = folders.over(dying(party, STAND, 6, &[], &SeenMessages::default()), What::Fill(count));
+        let broken =
+            folders.over(dying(party, STAND, 6, &[], &SeenMessages::default()), TestedAction::Fill(count));
         assert!(broken.iter().all(Result::is_err), "{broken:?}");
         assert_eq!(folders.left(), [1 << 20]);
-        let done = folders.good(What::Fill(count)).map(|did| did.2);
+        let done = folders.good(TestedAction::Fill(count)).map(|did| did.2);
         assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 1 }); 2]);
         assert_eq!(folders.left(), [count as u64]);
     }
@@ -226,8 +227,8 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (msg::COLOURS, 1, Party::Evaluator),
     ] {
         let (folders, seen) = (Folders::new(), SeenMessages::default());
-        let _ = folders.good(What::Fill(5 * width));
-        let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
+        let _ = folders.good(TestedAction::Fill(5 * width));
+        let what = TestedAction::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
         for _ in 0..2 {
             let broken = folders.over(dying(party, tag, count, &[msg::CORRECTIONS], &seen), what);
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
@@ -255,8 +256,8 @@ fn row_16_a_malformed_message_burns_the_epoch() {
     for (tag, by_garbler) in [(msg::CORRECTIONS, false), (msg::TABLES, true)] {
         for longer in [true, false] {
             let folders = Folders::new();
-            let _ = folders.good(What::Fill(3 * width));
-            let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
+            let _ = folders.good(TestedAction::Fill(3 * width));
+            let what = TestedAction::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
             let cheater = if by_garbler { Party::Garbler } else { Party::Evaluator };
             let [garbler, evaluator] = folders.over(misshapen(cheater, tag, longer), what);
             let (honest, party) =
@@ -273,7 +274,7 @@ fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_evaluator());
     folders.0.begin("duplo", Security::of(40));
     let input = vec![false; 8];
-    for what in [What::Fill(10), What::Run(&program, 1, [&input, &[]], Lacking::Make)] {
+    for what in [TestedAction::Fill(10), TestedAction::Run(&program, 1, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);
         for result in &refused {
             assert!(
@@ -290,9 +291,9 @@ fn a_store_of_another_protocol_is_refused() {
 #[test]
 fn a_run_that_lacks_nothing_gets_new_ots() {
     let (folders, program) = (Folders::new(), without_evaluator());
-    let nothing = folders.over(memory_pair(), What::Fill(0));
+    let nothing = folders.over(memory_pair(), TestedAction::Fill(0));
     assert!(nothing.iter().all(|refused| matches!(refused, Err(Error::Usage(_)))));
-    let _ = folders.good(What::Fill(1));
+    let _ = folders.good(TestedAction::Fill(1));
     let store = folders.store(Party::Garbler);
     let (epoch, layout) = (store.epochs().unwrap()[0].0, Layout::new(&program, 1).unwrap());
     assert_eq!(side::missing(&store, Some(epoch), &layout).unwrap(), 1);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/lock     locked by the process that keeps the ledger
-//! DIR/said     what this party's workers did, and what was seen of their stocks ([`crate::said`])
+//! DIR/said     what this party's workers did, and what was seen of their stocks ([`crate::reports`])
 //! DIR/ledger   "brickwl\x01"  role u8  job [u8; 32]  terms [u8; 32]  entry*
 //!              entry = length u32  postcard  head [u8; 32]
 //! ```
@@ -22,7 +22,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::coordinator::{News, WorkerReports};
 use crate::ledger::{JobEntry, JobState, LedgerHead};
-use crate::said::OwnReports;
+use crate::reports::OwnReports;
 use crate::terms::{JobId, JobTerms};
 
 const MAGIC: &[u8; 8] = b"brickwl\x01";
