@@ -2,9 +2,9 @@
 //! cannot be written. This test has a file of its own because it marks the whole process as a fork.
 
 use brickwork_base::{Error, Party, process};
-use brickwork_jobs::ledger_file::JobLedger;
 use brickwork_jobs::coordinator::News;
 use brickwork_jobs::ledger::JobEntry;
+use brickwork_jobs::ledger_file::JobLedger;
 use brickwork_jobs::terms::JobTerms;
 
 #[test]

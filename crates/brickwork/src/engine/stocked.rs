@@ -55,7 +55,8 @@ impl StockRequest {
     /// Returns the stock for these requests and options.
     ///
     /// # Errors
-    /// As [`StockOptions::check`]; also if a file or a component does not exist, or too much stock is requested.
+    /// As [`StockOptions::check`]; also if a file or a component does not exist, or too much stock is
+    /// requested.
     pub fn of(requested: &[Requested], wishes: &StockOptions) -> Result<Self, Error> {
         wishes.check()?;
         if requested.is_empty() {

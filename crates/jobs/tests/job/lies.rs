@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use brickwork_base::Malformed;
 use brickwork_base::digest::Digest;
-use brickwork_jobs::ledger_file::JobLedger;
 use brickwork_jobs::control::{FollowerAnswer, LeaderProposal, msg};
+use brickwork_jobs::ledger_file::JobLedger;
 use brickwork_protocol::PROTOCOL_VERSION;
 
 use super::*;
