@@ -360,6 +360,20 @@ class _Known(Traced[Any, Any]):
         return self._trace()
 
 
+@dataclass(frozen=True)
+class Work:
+    """A program with the inputs of this process, and with the texts behind their hashes.
+
+    Attributes:
+        bounds: the largest number of rows in the result.
+    """
+
+    program: Traced[Any, Any]
+    bounds: int
+    given: dict[int, Any]
+    readers: dict[int, _Reader]
+
+
 class Query:
     """A query that both parties agree on, with its program.
 
@@ -382,6 +396,7 @@ class Query:
         self.outputs: list[Output] = []
         self.having: Expression | None = None
         self.reveal: dict[str, str] = {}
+        self.bounds = 0
 
     def concluded(self, outputs: Sequence[Output], reveal: Mapping[str, str]) -> None:
         """Takes the columns of the result, and who learns each. Policies apply to them."""
@@ -507,6 +522,7 @@ class Query:
             bounds: the records of the result.
         """
 
+        self.bounds = bounds
         for side, policy in enumerate(self.policies):
             if policy.max_rows is not None and bounds > policy.max_rows:
                 raise UsageError(
@@ -567,28 +583,16 @@ class Query:
             raise UsageError(
                 f"simulate with {min(options)}", "a simulation has no protocol, and takes no options"
             )
-        rows: dict[int, list[int]] = {}
-        readers: dict[int, _Reader] = {}
-        for side in own:
-            table = self.tables[side]
-            assert isinstance(table, Table)
-            readers[side] = _Reader(table, side, self.salt)
-            rows[side] = self.rows(readers[side])
-        counts = [
-            self.bounded(side, len(rows[side])) if side in rows else self.bound(side) for side in range(2)
-        ]
-        program = self.compiled(counts)
-        given = {
-            side: np.array(self.padded(side, of, counts[side]), dtype=object) for side, of in rows.items()
-        }
+        if not own:
+            raise UsageError("both tables are of the peer", "give your own table as a frame or bw.Table")
+        work = self.prepared()
+        program, given, readers = work.program, work.given, work.readers
         learned: Any
         if len(own) == 2:
             if simulate:
                 run, learned = None, runs.simulate(program, given[0], given[1])
             else:
                 run = learned = runs.run(program, given[0], given[1], **options)
-        elif not own:
-            raise UsageError("both tables are of the peer", "give your own table as a frame or bw.Table")
         elif simulate:
             raise UsageError("simulate with one party's table", "give both tables")
         else:
@@ -607,6 +611,24 @@ class Query:
         answer = next((one for one in answers if one.columns is not None), answers[0])
         answer.parties = {ROLES[SIDES[side]]: one for side, one in zip(own, answers)}
         return answer
+
+    def prepared(self) -> Work:
+        """Computes what this process does alone, and returns the program with its inputs."""
+        rows: dict[int, list[int]] = {}
+        readers: dict[int, _Reader] = {}
+        for side in self._own():
+            table = self.tables[side]
+            assert isinstance(table, Table)
+            readers[side] = _Reader(table, side, self.salt)
+            rows[side] = self.rows(readers[side])
+        counts = [
+            self.bounded(side, len(rows[side])) if side in rows else self.bound(side) for side in range(2)
+        ]
+        given = {
+            side: np.array(self.padded(side, of, counts[side]), dtype=object) for side, of in rows.items()
+        }
+        program = self.compiled(counts)
+        return Work(program, self.bounds, given, readers)
 
     def rows(self, reader: _Reader) -> list[int]:
         """Returns the rows of a table as the program takes them, in order."""

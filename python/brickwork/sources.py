@@ -68,7 +68,9 @@ class Schema:
         try:
             columns = tuple((name, kind_of_json(kind)) for name, kind in found["columns"])
             rows, distinct = found["rows"], found["distinct"]
-            if not all(isinstance(name, str) for name, _ in columns) or {type(rows), type(distinct)} != {int}:
+            # A name may end up in a message on a terminal.
+            printable = all(isinstance(name, str) and name.isprintable() for name, _ in columns)
+            if not printable or {type(rows), type(distinct)} != {int}:
                 raise ValueError
             if len(dict(columns)) < len(columns):
                 raise ValueError

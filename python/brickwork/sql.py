@@ -13,7 +13,9 @@ from typing import Any
 
 from .conditions import AGGREGATES, Translator, refuse
 from .errors import UsageError, nearest, needed
-from .expressions import Expression, cell, logical, plain
+from .exchange import exchanged
+from .explanations import explained
+from .expressions import Expression, cell, logical, plain, rescaled
 from .kinds import Key, Kind
 from .queries import (
     SIDES,
@@ -773,29 +775,37 @@ def _union(reading: _Reading, of: Any, min_group: int, to: str, reveal: Mapping[
 
 def _as_joined(of: Expression, kind: Kind) -> Expression:
     """Returns a column of a half as the union's type counts it."""
-    from .expressions import rescaled
-
     return rescaled(of, kind.scale) if hasattr(kind, "scale") else of
 
 
 def sql(
     query: str,
-    garbler: Mapping[str, Any],
-    evaluator: Mapping[str, Any],
+    garbler: Mapping[str, Any] | None = None,
+    evaluator: Mapping[str, Any] | None = None,
     *,
+    mine: Mapping[str, Any] | None = None,
+    role: str | None = None,
     validate: str = "m:1",
     min_group: int = 1,
     to: str = "both",
     reveal: Mapping[str, str] | None = None,
     simulate: bool = False,
     **options: Any,
-) -> Answer:
+) -> Any:
     """Computes a query in SQL over a table of each party.
 
     Args:
-        query: a SELECT. It is public, and both parties give the same.
+        query: a SELECT. It is public, and both parties give the same. After `EXPLAIN` the result is an
+            `Explanation`, and nothing runs.
+
         garbler: the garbler's tables by name. A party alone gives the peer's `Schema`.
         evaluator: the evaluator's tables by name.
+
+        mine: the tables of this party, which is alone. The schemas, the query and the policies are first
+            exchanged with the peer, and compared. Schemas of the peer's tables in the place of `garbler` or
+            `evaluator` are then the expected ones.
+
+        role: the role of this party, `garbler` or `evaluator`, for `mine`.
 
         validate: the table in which each key occurs once: that of the evaluator (`m:1`), of the garbler
             (`1:m`), or both (`1:1`).
@@ -808,5 +818,23 @@ def sql(
         simulate: whether to compute in the clear, without a protocol.
         options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
     """
-    tables = [{name: as_table(one) for name, one in of.items()} for of in (garbler, evaluator)]
-    return prepare(query, tables, validate, min_group, to, reveal).run(simulate, options)
+    explain = re.match(r"\s*EXPLAIN\b", query, re.IGNORECASE)
+    text = query[explain.end() :] if explain else query
+    tables = [{name: as_table(one) for name, one in (of or {}).items()} for of in (garbler, evaluator)]
+    if mine is not None:
+        if role not in ("garbler", "evaluator"):
+            raise UsageError(f"mine with role={role!r}", "say role='garbler' or role='evaluator'")
+        own, peers = {name: as_table(one) for name, one in mine.items()}, [*reversed(tables)]
+        side = ("garbler", "evaluator").index(role)
+        expected = {name: _schema(one) for name, one in tables[1 - side].items()}
+        if tables[side] or any(isinstance(one, Table) for one in peers[side].values()):
+            raise UsageError("mine beside a table of one's own", "give own tables in mine alone")
+        asked = {"query": " ".join(text.split()), "validate": validate, "min_group": min_group, "to": to}
+        asked |= {"reveal": dict(reveal or {}), "explain": explain is not None}
+        schemas = {name: _schema(one) for name, one in own.items()}
+        theirs, options = exchanged(role, asked, schemas, expected, options)
+        tables[side], tables[1 - side] = own, dict(theirs)
+    elif garbler is None or evaluator is None:
+        raise UsageError("a query without tables", "give garbler={…} and evaluator={…}, or mine={…}")
+    found = prepare(text, tables, validate, min_group, to, reveal)
+    return explained(found.query, options) if explain else found.run(simulate, options)

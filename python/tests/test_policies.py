@@ -28,7 +28,8 @@ def table(policy: bw.Policy | None = None, rows: int | None = None, **columns: l
 
 def asked(query: str, a: bw.Table, b: bw.Table, **more: Any) -> bw.Answer:
     options: dict[str, Any] = {"simulate": True, **more}
-    return bw.sql(query, {"a": a}, {"b": b}, **options)
+    found: bw.Answer = bw.sql(query, {"a": a}, {"b": b}, **options)
+    return found
 
 
 def test_each_column_is_for_the_party_that_the_query_names() -> None:
