@@ -75,12 +75,8 @@ def exchanged(
     """Exchanges descriptions with the peer, compares them, and returns the peer's schemas, and the options
     for the run that follows.
 
-    Args:
-        role: the role of this party.
-        asked: the query and its arguments, which both parties must give alike.
-        own: the schemas of this party's tables.
-        expected: schemas that the peer's tables must have.
-        options: those of the run.
+    Both parties must give `asked` alike: the query and its arguments. `own` has the schemas of this party's
+    tables, and `expected` those that the peer's tables must have. The options are those of the run.
     """
     if options.get("over") is not None:
         raise UsageError("an exchange of schemas over a line of one run", "give the peer's bw.Schema")

@@ -135,7 +135,7 @@ fn errors_say_where_and_what_to_write() {
     let cases = [
         (".input garbler x r0\nadd r0, r0, r1\n.output both x r0", 2, "reads r1 before", "mov r1, 0"),
         (".input garbler x r0\nsel r1, r0, r0\n.output both x r1", 2, "reads r1 before", "mov r1, 0"),
-        (".input garbler x r0\nload r1, 3\n.output both x r1", 2, "m3 is read", "store REGISTER, 3"),
+        (".input garbler x r0\nload r1, 3\n.output both x r1", 2, "reads m3 before", "store REGISTER, 3"),
         (".input garbler x r0\nstore r0, 16\n.output both x r0", 2, "outside of the memory", "0 to 15"),
         (
             ".input garbler x r0\n.repeat 17 i\nstore r0, i\n.end\n.output both x r0",
@@ -160,7 +160,7 @@ fn errors_say_where_and_what_to_write() {
         (".input garbler x r0\ndiv r0, r0, 2", 2, "no instruction \"div\"", "mul"),
         (".input garbler x r8", 1, "neither registers", "r7"),
         (".input garbler x r7..m0", 1, "neither registers", "m15"),
-        (".input garbler x r0\n.input evaluator y r0", 2, "r0 already", "other registers"),
+        (".input garbler x r0\n.input evaluator y r0", 2, "already uses r0", "other registers"),
         (".input garbler x r0\n.input garbler x r1", 2, "two inputs", "rename"),
         (".input garbler x r0\nnop\n.input garbler y r1", 3, "after an instruction", "before the first"),
         (".input carol x r0", 1, "\"carol\" is not a party", "garbler"),

@@ -463,11 +463,11 @@ fn messages_say_what_is_wrong_and_where() {
     }
     for (from, to, expected) in [
         ("0 2 4 1000", "0 2 8 1000", "drives wire 8, but the component"),
-        ("0 2 4 1000", "0 5 4 1000", "wire 5 is read before"),
+        ("0 2 4 1000", "0 5 4 1000", "reads wire 5 before"),
         ("0 2 4 1000", "0 2 4 100", "four digits"),
         ("0 2 4 1000", "0 2 4", "must be a gate"),
         ("0 2 4 1000\n", "", "must be a gate"),
-        ("0 2 4 1000\n", "0 2 4 1000\n0 2 4 1000\n", "must end with --end FN 1-- after 4 gates"),
+        ("0 2 4 1000\n", "0 2 4 1000\n0 2 4 1000\n", "must end with --end FN 1-- after its 4 gates"),
         ("0 2 4 1000", "0 2 6 1000", "drives its output 0"),
         ("--end FN 1--", "--end FN 2--", "must end with --end"),
         ("FN 2\n", "FN 3\n", "beginning of main"),
