@@ -146,9 +146,9 @@ fn hints_of_the_parser() {
         ("output1 = x", "put `;` at the end"),
         ("output1 = x && y;", "there is no `&&`"),
         ("x **= y;", "these operators change the width"),
-        ("u4 z = x;", "nothing is converted by itself; `u4(…)` takes the lowest bits"),
-        ("u4 z; x = z;", "nothing is converted by itself; `u8(…)` widens the value"),
-        ("u4 z; x = x + z;", "nothing is converted by itself; `u8(…)` widens the narrow side"),
+        ("u4 z = x;", "types are never converted implicitly; `u4(…)` takes the lowest bits"),
+        ("u4 z; x = z;", "types are never converted implicitly; `u8(…)` widens the value"),
+        ("u4 z; x = x + z;", "types are never converted implicitly; `u8(…)` widens the narrow side"),
         ("output1 = x -- 1;", "`++` and `--` read as one token"),
         ("output1 = x#4;", "a width can follow only a literal"),
         ("if (1) ; ; else x = y;", "`else` follows its `if`"),
@@ -575,7 +575,7 @@ fn a_place_has_file_line_column_text_and_hint() {
         ("part.wir", 3, 10, 18)
     );
     assert_eq!(record.text, "  return a + 5##4;");
-    assert!(record.hint.starts_with("nothing is converted by itself"), "{record:?}");
+    assert!(record.hint.starts_with("types are never converted implicitly"), "{record:?}");
     assert!(errors.to_string().starts_with("part.wir:3:10: error:"), "{errors}");
     let shown = errors.render(false);
     assert!(shown.contains("part.wir") && shown.contains("return a + 5##4"), "{shown}");

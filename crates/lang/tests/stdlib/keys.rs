@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brickwork::circuit::Program;
-use brickwork::session::{Job, Unobserved};
+use brickwork::protocol::{AgreedJob, Unobserved};
 use brickwork::wire::memory_pair;
 
 use num_bigint::BigUint;
@@ -53,7 +53,7 @@ fn joined(n: usize, m: usize) -> String {
 
 /// Runs a program between two parties, and returns the garbler's output.
 fn between_two_parties(program: Program, [a, b]: [Vec<bool>; 2]) -> Vec<bool> {
-    let job = Job::new(Arc::new(program), 40, [[1; 32], [2; 32]]);
+    let job = AgreedJob::new(Arc::new(program), 40, [[1; 32], [2; 32]]);
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, &a, Unobserved));
