@@ -493,9 +493,9 @@ impl Inputs {
     /// # Errors
     /// An error of input if a port has no value, a value has no port, or a value does not fit its port.
     pub fn encode(&self, ports: &[Port]) -> Result<brickwork_kernels::SecretBlocks<bool>, Error> {
-        if let Some((extra, _)) = self.0.iter().find(|(name, _)| ports.iter().all(|port| port.name != *name))
-        {
-            let names: Vec<_> = ports.iter().map(|port| &*port.name).collect();
+        let given = || ports.iter().filter(|port| port.drawn.is_none());
+        if let Some((extra, _)) = self.0.iter().find(|(name, _)| given().all(|port| port.name != *name)) {
+            let names: Vec<_> = given().map(|port| &*port.name).collect();
             return Err(misfit(format!(
                 "the program has no input {extra:?} of this party; its inputs are: {}",
                 names.join(", ")
@@ -504,6 +504,10 @@ impl Inputs {
         let width: u64 = ports.iter().map(Port::width).sum();
         let mut bits = Vec::with_capacity(width as usize);
         for port in ports {
+            if let Some(drawn) = port.draw()? {
+                bits.extend(drawn);
+                continue;
+            }
             let value = self.0.iter().find(|(name, _)| *name == port.name);
             let (_, value) = value.ok_or_else(|| {
                 misfit(format!("the input {} ({}) is missing; give it a value", port.name, port.ty))

@@ -23,6 +23,7 @@
 use std::sync::Arc;
 
 use super::port::{MAX_TYPE_DEPTH, total_width};
+use super::value::write_bits;
 use super::{
     Circuit, Component, ComponentDigest, ComponentId, Gate, OutputPort, Party, Port, Program, ProgramBuilder,
     Recipient, RowOrder, Rule, Type, Wire,
@@ -146,6 +147,8 @@ impl Component {
 
 /// The tag of a rule with the first order of rows; the tags of types are smaller.
 const RULE: u8 = 6;
+/// The tag of an input that is drawn, after the tags of all rules.
+const DRAWN: u8 = RULE + RowOrder::ALL.len() as u8;
 
 const TRUNCATED: &str = "the file ends too early";
 
@@ -181,6 +184,12 @@ impl Writer {
                 let order = RowOrder::ALL.iter().position(|order| *order == rule.order).unwrap_or_default();
                 self.0.push(RULE + order as u8);
                 self.string(&rule.field);
+            }
+            if let Some(largest) = &port.drawn {
+                self.0.push(DRAWN);
+                let mut digits = String::new();
+                write_bits(largest, &mut digits);
+                self.string(&digits);
             }
             self.ty(&port.ty);
         }
@@ -324,7 +333,12 @@ impl<'b> Reader<'b> {
             self.byte()?;
             rules.push(Rule { field: self.string()?, order });
         }
-        Ok(Port { name, ty: self.ty(0)?, rules })
+        let mut drawn = None;
+        if self.bytes.first() == Some(&DRAWN) {
+            self.byte()?;
+            drawn = Some(self.string()?.chars().map(|digit| digit == '1').collect());
+        }
+        Ok(Port { name, ty: self.ty(0)?, rules, drawn })
     }
 
     fn ty(&mut self, depth: usize) -> Result<Type, Error> {

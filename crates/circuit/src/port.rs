@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use brickwork_base::Error;
+use brickwork_base::random::Rng;
+use zeroize::Zeroizing;
 
 /// The largest depth of nested arrays and structs; code that visits a type recurses at most this deep.
 pub const MAX_TYPE_DEPTH: usize = 64;
@@ -161,12 +163,16 @@ pub struct Port {
     /// The rules for the values of a party's input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// For an input that the party's own program draws at random: the bits of the largest value, or of the
+    /// largest part if several parts are drawn one after another. Users give no value for such a port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<Vec<bool>>,
 }
 
 impl Port {
     /// Makes a port of this name and type.
     pub fn new(name: impl Into<String>, ty: Type) -> Self {
-        Port { name: name.into(), ty, rules: Vec::new() }
+        Port { name: name.into(), ty, rules: Vec::new(), drawn: None }
     }
 
     /// Adds a rule for the values of an input.
@@ -174,6 +180,33 @@ impl Port {
     pub fn with_rule(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
+    }
+
+    /// Makes this an input that is drawn at random, up to the value with these bits.
+    #[must_use]
+    pub fn drawn_up_to(mut self, largest: Vec<bool>) -> Self {
+        self.drawn = Some(largest);
+        self
+    }
+
+    /// Returns random bits for an input that is drawn.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if the operating system gives no randomness.
+    pub fn draw(&self) -> Result<Option<Vec<bool>>, Error> {
+        let Some(largest) = &self.drawn else { return Ok(None) };
+        let mut rng = Rng::new("drawn inputs")?;
+        let mut bytes = Zeroizing::new(vec![0; largest.len().div_ceil(8)]);
+        let mut bits = Vec::with_capacity(self.width() as usize);
+        while (bits.len() as u64) < self.width() {
+            rng.fill(&mut bytes);
+            let start = bits.len();
+            bits.extend((0..largest.len()).map(|i| bytes[i / 8] >> (i % 8) & 1 == 1));
+            if bits[start..].iter().rev().gt(largest.iter().rev()) {
+                bits.truncate(start);
+            }
+        }
+        Ok(Some(bits))
     }
 
     /// Returns a port for one field of this struct, with the rules about that field.
@@ -199,7 +232,17 @@ impl Port {
             )),
         };
         let rules = || self.rules.iter().try_for_each(fits);
-        let problem = check_name(&self.name).and_then(|()| self.ty.check(0)).and_then(|()| rules());
+        // At least one of four values is accepted, so drawing ends soon.
+        let draws = |largest: &Vec<bool>| {
+            let large = largest.iter().rev().take(2).any(|bit| *bit);
+            large && self.width().is_multiple_of(largest.len() as u64)
+        };
+        let drawn = || match self.drawn.as_ref().is_none_or(draws) {
+            true => Ok(()),
+            false => Err("the largest value that is drawn does not fit its type".to_owned()),
+        };
+        let typed = check_name(&self.name).and_then(|()| self.ty.check(0));
+        let problem = typed.and_then(|()| rules()).and_then(|()| drawn());
         problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))
     }
 }

@@ -77,9 +77,11 @@ impl Program {
         let n = u64::from(count);
         let repeated =
             |port: &Port| Port { ty: Type::Array(Box::new(port.ty.clone()), count), ..port.clone() };
-        let inputs = |party: Party| match party == held {
-            true => self.input_ports(party).to_vec(),
-            false => self.input_ports(party).iter().map(repeated).collect(),
+        // Inputs that are drawn are never held, because each evaluation needs new ones.
+        let holds = |port: &Port, party: Party| party == held && port.drawn.is_none();
+        let inputs = |party: Party| {
+            let port = |port: &Port| if holds(port, party) { port.clone() } else { repeated(port) };
+            self.input_ports(party).iter().map(port).collect()
         };
         let mut program = ProgramBuilder::new(self.name(), inputs(Party::Garbler), inputs(Party::Evaluator))?;
         let ids =
@@ -90,9 +92,10 @@ impl Program {
         let mut first = 0;
         for party in [Party::Garbler, Party::Evaluator] {
             for port in self.input_ports(party) {
-                let (width, step) = (port.width(), if party == held { 0 } else { port.width() });
+                let held = holds(port, party);
+                let (width, step) = (port.width(), if held { 0 } else { port.width() });
                 places.extend((0..width).map(|wire| (first + wire, step)));
-                first += if party == held { width } else { n * width };
+                first += if held { width } else { n * width };
             }
         }
         let (inputs, inner) = (places.len() as u64, self.wires() as u64 - places.len() as u64);

@@ -15,6 +15,7 @@ use serde_json::{Map, Number, Value};
 use super::{Party, Port, Program, Recipient, Type};
 use brickwork_base::Error;
 use brickwork_base::stop::{look, looking};
+use zeroize::Zeroizing;
 
 /// Integers of at most this many bits are written as JSON numbers, which readers of JSON keep exactly.
 const NUMBER_BITS: usize = 53;
@@ -165,7 +166,9 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
         return Ok(Vec::new());
     }
     let mut bits = Vec::new();
+    let nothing = vec![Value::Null; executions];
     let values = match value {
+        Value::Null if ports.iter().all(|port| port.drawn.is_some()) => &nothing,
         Value::Array(values) if values.len() == executions => values,
         Value::String(text) if text.starts_with(BITS) && !ports.is_empty() => {
             let width = super::port::total_width(ports) * executions as u64;
@@ -315,14 +318,33 @@ fn encode_ports(
     bits: &mut Vec<bool>,
 ) -> Result<(), Error> {
     let top = Place::Top(execution);
-    match (ports, value) {
+    let given = ports.iter().filter(|port| port.drawn.is_none()).collect::<Vec<_>>();
+    match (&given[..], value) {
+        (_, Value::String(text)) if ports.len() > 1 && text.starts_with(BITS) => {
+            raw_bits(text, super::port::total_width(ports), None, &top, bits)
+        }
+        _ if given.len() < ports.len() => {
+            // The given values are encoded first, and then all values are put in the order of the ports.
+            let mut own = Zeroizing::new(Vec::new());
+            let given: Vec<Port> = given.into_iter().cloned().collect();
+            encode_ports(&given, value, execution, &mut own)?;
+            let mut rest = &own[..];
+            for port in ports {
+                match port.draw()? {
+                    Some(drawn) => bits.extend(drawn),
+                    None => {
+                        let (next, others) = rest.split_at(port.width() as usize);
+                        bits.extend_from_slice(next);
+                        rest = others;
+                    }
+                }
+            }
+            Ok(())
+        }
         ([], Value::Null) => Ok(()),
         ([], Value::Object(fields)) if fields.is_empty() => Ok(()),
         ([], _) => top.fail(None, "the program takes no input from this party; leave the input out"),
         ([port], _) => encode_type(&port.ty, value, &Place::Name(&top, &port.name), bits),
-        (_, Value::String(text)) if text.starts_with(BITS) => {
-            raw_bits(text, super::port::total_width(ports), None, &top, bits)
-        }
         (_, Value::Object(fields)) => {
             encode_fields(ports.iter().map(|p| (&*p.name, &p.ty)), fields, None, &top, bits)
         }

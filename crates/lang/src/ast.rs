@@ -338,6 +338,17 @@ pub struct FieldDecl {
     pub names: Vec<(Ident, Vec<Expr>)>,
 }
 
+/// The form of the shares of a value.
+#[derive(Clone, Debug)]
+pub enum ShareForm {
+    /// The XOR of the shares is the value.
+    Xor,
+    /// The sum of the shares is the value, modulo a power of two.
+    Sum,
+    /// The sum of the shares is the value, modulo this number.
+    Modulo(Box<Expr>),
+}
+
 /// An item at the top level of a source.
 #[derive(Clone, Debug)]
 pub enum Item {
@@ -359,6 +370,19 @@ pub enum Item {
         ty: TypeRef,
         /// The rules for the party's values, from pragmas, with their places.
         rules: Vec<(Rule, SourceSpan)>,
+        /// The place of the whole line.
+        span: SourceSpan,
+    },
+    /// `#shared input name T` or `#shared output name T`
+    Shared {
+        /// True for an input, false for an output.
+        input: bool,
+        /// The name of the value.
+        name: Ident,
+        /// The type of the value.
+        ty: TypeRef,
+        /// The form of the shares: XOR, or a sum.
+        form: ShareForm,
         /// The place of the whole line.
         span: SourceSpan,
     },

@@ -183,6 +183,14 @@ impl Expander<'_> {
                 self.io_type(&mut ty.name);
                 self.each(&mut ty.dims);
             }
+            Item::Shared { name, ty, form, .. } => {
+                self.ident(name);
+                self.io_type(&mut ty.name);
+                self.each(&mut ty.dims);
+                if let ShareForm::Modulo(modulus) = form {
+                    self.expr(modulus);
+                }
+            }
             Item::IntType { width, name, .. } => {
                 self.expr(width);
                 self.type_name(name);

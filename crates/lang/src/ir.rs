@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use brickwork_circuit::Rule;
+use brickwork_circuit::{Port, Rule};
 
 use crate::ast::{BinaryOp, FunctionPragma};
+use crate::graph::GraphBit;
 use crate::natural::Natural;
 use crate::source::SourceSpan;
 use crate::types::{ExprType, Types};
@@ -222,6 +223,52 @@ pub struct Io {
     pub var: u32,
 }
 
+/// A value that the parties hold as shares: an input, or an output that leaves as shares.
+#[derive(Debug)]
+pub struct Shared {
+    /// True for an input.
+    pub input: bool,
+    /// The name.
+    pub name: Rc<str>,
+    /// The type.
+    pub ty: ExprType,
+    /// The form of the shares.
+    pub sharing: Sharing,
+    /// The variable of `main` for it.
+    pub var: u32,
+}
+
+/// The form of shares.
+#[derive(Debug)]
+pub enum Sharing {
+    /// The XOR of the shares is the value.
+    Xor,
+    /// Their sum is the value, modulo a power of two.
+    Sum,
+    /// Their sum is the value, modulo the number with these bits, of which the highest is set.
+    Modulo(Vec<GraphBit>),
+}
+
+impl Shared {
+    /// Returns the port for a party's share of an input, or for its mask of an output.
+    pub fn input_port(&self, types: &Types) -> Port {
+        let port = Port::new(self.name.to_string(), types.port(&self.ty));
+        if self.input {
+            return port;
+        }
+        let width = types.width(&self.ty) as usize;
+        let largest = match &self.sharing {
+            Sharing::Xor | Sharing::Sum => vec![true; width],
+            // The modulus is odd or even, but never 0, so its bits below the lowest that is set become ones.
+            Sharing::Modulo(m) => {
+                let lowest = m.iter().take_while(|bit| **bit == GraphBit::ZERO).count();
+                (0..width).map(|i| i < lowest || i > lowest && m[i] == GraphBit::ONE).collect()
+            }
+        };
+        Port { name: format!("{}_mask", self.name), ..port }.drawn_up_to(largest)
+    }
+}
+
 /// A whole program.
 pub struct Module {
     /// The types.
@@ -234,4 +281,30 @@ pub struct Module {
     pub inputs: Vec<Io>,
     /// The outputs, by party.
     pub outputs: Vec<Io>,
+    /// The values that are shared between the parties.
+    pub shared: Vec<Shared>,
+}
+
+impl Module {
+    /// Returns the input ports of a party: its own input, and one port for each shared value.
+    pub fn input_ports(&self, party: u32) -> Vec<Port> {
+        let own = self.inputs.iter().filter(|io| io.party == party);
+        let own = own.map(|io| Port {
+            rules: io.rules.clone(),
+            ..Port::new(format!("input{party}"), self.types.port(&io.ty))
+        });
+        own.chain(self.shared.iter().map(|shared| shared.input_port(&self.types))).collect()
+    }
+
+    /// Returns the output ports of both parties, each with the party's number.
+    pub fn output_ports(&self) -> Vec<(u32, Port)> {
+        let of = |party| {
+            let own = self.outputs.iter().filter(move |io| io.party == party);
+            let own = own.map(move |io| (format!("output{party}"), &io.ty));
+            let shares = self.shared.iter().filter(|shared| !shared.input);
+            own.chain(shares.map(|shared| (shared.name.to_string(), &shared.ty)))
+                .map(move |(name, ty)| (party, Port::new(name, self.types.port(ty))))
+        };
+        [1, 2].into_iter().flat_map(of).collect()
+    }
 }

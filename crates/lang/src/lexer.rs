@@ -50,7 +50,7 @@ pub struct Lexed {
 
 const KEYWORDS: [&str; 9] =
     ["typedef", "struct_t", "int_t", "uint_t", "if", "else", "for", "return", "function"];
-const DIRECTIVES: [&str; 5] = ["#define", "#include", "#input", "#output", "#parties"];
+const DIRECTIVES: [&str; 6] = ["#define", "#include", "#input", "#output", "#parties", "#shared"];
 /// All symbols. Longer ones come first, so the first one that fits is the longest.
 const SYMBOLS: [&str; 55] = [
     "<<>=", ">>>=", "<<>", ">>>", "<<=", ">>=", "##", "**", "//", "%%", "<<", ">>", "++", "--", "<=", ">=",

@@ -41,7 +41,8 @@ struct Parser<'s> {
 const INTEGER_TYPE: &str =
     "write `typedef uint_t 32 NAME` for a number of 32 bits, or `int_t` for a signed one";
 
-const TOP: [&str; 7] = ["function", "typedef", "#define", "#include", "#input", "#output", "#parties"];
+const TOP: [&str; 8] =
+    ["function", "typedef", "#define", "#include", "#input", "#output", "#parties", "#shared"];
 
 impl Parser<'_> {
     fn peek(&self) -> &Tok {
@@ -281,10 +282,36 @@ impl Parser<'_> {
                 let span = start.to(self.last());
                 Ok(Item::Io { input: symbol == "#input", party, party_span, ty, rules, span })
             }
+            "#shared" => self.shared(),
             "typedef" => self.typedef(),
             "function" => self.function(),
             _ => self.no_item(),
         }
+    }
+
+    fn shared(&mut self) -> Parsed<Item> {
+        let form = "write `#shared input NAME TYPE` or `#shared output NAME TYPE`, and after it `sum` or \
+                    `modulo NUMBER` for shares that are added";
+        let start = self.bump().span;
+        let input = match self.peek() {
+            Tok::Ident(word) if matches!(&**word, "input" | "output") => &**word == "input",
+            _ => return self.unexpected("`input` or `output`", form),
+        };
+        self.bump();
+        let name = self.ident("the name of a value", form)?;
+        let ty = TypeRef { name: self.type_name(form)?, dims: self.dims()? };
+        let form = match self.peek() {
+            Tok::Ident(word) if &**word == "sum" => {
+                self.bump();
+                ShareForm::Sum
+            }
+            Tok::Ident(word) if &**word == "modulo" => {
+                self.bump();
+                ShareForm::Modulo(Box::new(self.primary()?))
+            }
+            _ => ShareForm::Xor,
+        };
+        Ok(Item::Shared { input, name, ty, form, span: start.to(self.last()) })
     }
 
     fn no_item<T>(&mut self) -> Parsed<T> {
@@ -292,8 +319,8 @@ impl Parser<'_> {
             Tok::Sym(";") => "remove it: neither directives nor a `typedef` or a function end with `;`",
             Tok::Sym("}") => "remove it: every block is closed already",
             Tok::Sym("#") => {
-                "directives are `#define`, `#include`, `#input`, `#output` and `#parties`; no space is \
-                 allowed after `#`"
+                "directives are `#define`, `#include`, `#input`, `#output`, `#shared` and `#parties`; no \
+                 space is allowed after `#`"
             }
             _ => "statements belong into a function; is the function before this closed too early?",
         };

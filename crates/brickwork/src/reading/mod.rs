@@ -192,7 +192,7 @@ fn input_bits(
 ) -> Result<SecretBlocks<bool>, Error> {
     let ports = program.input_ports(party);
     let role = role(party);
-    if value.is_null() && !ports.is_empty() {
+    if value.is_null() && ports.iter().any(|port| port.drawn.is_none()) {
         return Err(Error::usage(
             format!("the program needs an input of the {role}"),
             "give it inline, as @FILE, or on stdin as -; `brickwork info FILE` shows its type",

@@ -4,6 +4,7 @@ mod constant;
 mod div;
 mod mul;
 mod select;
+pub mod shares;
 #[cfg(test)]
 mod tests;
 

@@ -39,13 +39,7 @@ pub fn assemble(
     sink: &mut Sink,
 ) -> Result<Program, Error> {
     let module = cx.module;
-    let port =
-        |io: &crate::ir::Io, what: &str| Port::new(format!("{what}{}", io.party), module.types.port(&io.ty));
-    let inputs = |party| {
-        let own = module.inputs.iter().filter(|io| io.party == party);
-        own.map(|io| Port { rules: io.rules.clone(), ..port(io, "input") }).collect::<Vec<_>>()
-    };
-    let mut program = ProgramBuilder::new(name, inputs(1), inputs(2))?;
+    let mut program = ProgramBuilder::new(name, module.input_ports(1), module.input_ports(2))?;
     let graph = trace.graph.take().unwrap_or_else(|| Graph::new(0));
 
     let live = Liveness::of(&graph, &trace);
@@ -77,14 +71,14 @@ pub fn assemble(
     };
 
     let recipient = |party| if party == 1 { Recipient::Garbler } else { Recipient::Evaluator };
-    match (&module.outputs[..], &output_wires[..]) {
+    match (&module.output_ports()[..], &output_wires[..]) {
         // If both parties get the same value, it becomes one output for both.
-        ([a, b], [x, y]) if x == y && module.types.port(&a.ty) == module.types.port(&b.ty) => {
-            program.output(Port::new("output", module.types.port(&a.ty)), Recipient::Both, x.clone())?;
+        ([(_, a), (_, b)], [x, y]) if x == y && a.ty == b.ty => {
+            program.output(Port::new("output", a.ty.clone()), Recipient::Both, x.clone())?;
         }
         (outputs, wires) => {
-            for (io, wires) in outputs.iter().zip(wires) {
-                program.output(port(io, "output"), recipient(io.party), wires.clone())?;
+            for ((party, port), wires) in outputs.iter().zip(wires) {
+                program.output(port.clone(), recipient(*party), wires.clone())?;
             }
         }
     }
@@ -110,7 +104,6 @@ fn flat(
     trace: &Trace,
     program: &mut ProgramBuilder,
 ) -> Result<Vec<Vec<u32>>, Error> {
-    let types = &cx.module.types;
     let wiring = |b: &GraphBit| {
         (b.known().is_none() && b.node() <= trace.inputs && !b.inverted()).then(|| b.node() - 1)
     };
@@ -125,17 +118,21 @@ fn flat(
     let same = trace.outputs.len() == 2 && trace.outputs[0] == trace.outputs[1];
     let bits = if same { trace.outputs[0].clone() } else { trace.outputs.concat() };
     let template = graph.finish(trace.inputs, &bits);
-    let ports = |list: &[crate::ir::Io], what: &str| -> Vec<Port> {
-        list.iter().map(|io| Port::new(format!("{what}{}", io.party), types.port(&io.ty))).collect()
+    // Both parties may have ports of one name.
+    let named = |party: u32, port: Port| match port.name.ends_with(char::is_numeric) {
+        true => Port::new(port.name, port.ty),
+        false => Port::new(format!("{}.{party}", port.name), port.ty),
     };
-    let mut outputs = ports(&cx.module.outputs, "output");
+    let mut outputs: Vec<Port> =
+        cx.module.output_ports().into_iter().map(|(party, port)| named(party, port)).collect();
     if same {
         outputs.truncate(1);
     }
     let circuit = Arc::new(circuit(&template)?);
     drop(template);
-    let component =
-        Component { name: "main".into(), inputs: ports(&cx.module.inputs, "input"), outputs, circuit };
+    let of = |party| cx.module.input_ports(party).into_iter().map(move |port| named(party, port));
+    let inputs = [1, 2].into_iter().flat_map(of).collect();
+    let component = Component { name: "main".into(), inputs, outputs, circuit };
     let id = program.component(component)?;
     let inputs: Vec<u32> = (0..trace.inputs).collect();
     let first = program.slot(id, &inputs)?;

@@ -50,25 +50,26 @@ pub(super) struct Predeclared {
     pub(super) at: SourceSpan,
     /// True for an output, to which `main` should assign a value. An input should be read.
     pub(super) is_output: bool,
+    /// The party that gives or learns it, in words.
+    pub(super) whose: String,
 }
 
 impl Predeclared {
     /// Returns the warning about an input or output that `main` does not use.
     fn unused(&self) -> Diagnostic {
-        let name = &self.name;
-        let party = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let (name, whose) = (&self.name, &self.whose);
         if self.is_output {
             let message = format!("nothing is ever assigned to `{name}`");
             return Diagnostic::warning("output::unassigned", self.at, message)
-                .label(format!("party {party} learns zeros"))
+                .label(format!("{whose} learns zeros"))
                 .hint(format!(
-                    "assign its value in `main`, `{name} = …;`, or remove this line if party {party} is to \
-                     learn nothing"
+                    "assign its value in `main`, `{name} = …;`, or remove this line if {whose} is to learn \
+                     nothing"
                 ));
         }
         Diagnostic::warning("input::unused", self.at, format!("nothing depends on `{name}`"))
-            .label(format!("party {party} gives a value that is not read"))
-            .hint(format!("use it in `main`, or remove this line if party {party} is to give nothing"))
+            .label(format!("{whose} gives a value that is not read"))
+            .hint(format!("use it in `main`, or remove this line if {whose} is to give nothing"))
     }
 }
 

@@ -5,8 +5,11 @@ use std::rc::Rc;
 
 use brickwork_circuit::Rule;
 
-use crate::ast::{self, Item, TypeName, TypeRef};
+use super::body::Predeclared;
+use crate::ast::{self, ExprKind, Item, ShareForm, TypeName, TypeRef};
 use crate::diagnostic::{Diagnostic, Sink};
+use crate::graph::GraphBit;
+use crate::ir::{Shared, Sharing};
 use crate::parser::habits::type_of_c;
 use crate::source::{SourceMap, SourceSpan};
 use crate::types::{ArrayType, ExprType, IntType, MAX_WIDTH, StructField, StructType, Types};
@@ -393,6 +396,80 @@ impl Checker<'_> {
         inputs.sort_by_key(|p| p.party);
         outputs.sort_by_key(|p| p.party);
         (inputs, outputs)
+    }
+
+    /// Returns the values that the parties share, and declares their variables, from the number `first` on.
+    pub(super) fn shared(&mut self, list: Vec<Item>, first: u32, vars: &mut Vec<Predeclared>) -> Vec<Shared> {
+        let mut all: Vec<Shared> = Vec::new();
+        for item in list {
+            let Item::Shared { input, name, ty, form, span } = item else { continue };
+            let ty = self.type_ref(&ty);
+            let port = |what: &str| name.name.strip_prefix(what).is_some_and(|n| n.parse::<u32>().is_ok());
+            let masks = name.name.strip_suffix("_mask");
+            let taken = all.iter().any(|other| {
+                other.name == name.name || masks == Some(&*other.name) || {
+                    other.name.strip_suffix("_mask") == Some(&*name.name)
+                }
+            });
+            if taken || port("input") || port("output") {
+                self.sink.push(
+                    Diagnostic::error("io::twice", name.span, format!("`{}` names another value", name.name))
+                        .hint(
+                            "choose another name: shared values differ in their names, and none of them is \
+                             `input1` or has the name of another one with `_mask`",
+                        ),
+                );
+                continue;
+            }
+            let Some(sharing) = self.sharing(&form, &ty, span) else { continue };
+            vars.push(Predeclared {
+                name: Rc::clone(&name.name),
+                ty: ty.clone(),
+                at: span,
+                is_output: !input,
+                whose: "each party".into(),
+            });
+            all.push(Shared { input, name: name.name, ty, sharing, var: first + all.len() as u32 });
+        }
+        all
+    }
+
+    /// Returns the form of shares, if values of this type can have it.
+    fn sharing(&mut self, form: &ShareForm, ty: &ExprType, span: SourceSpan) -> Option<Sharing> {
+        if matches!(ty, ExprType::Broken | ExprType::Void) {
+            return None;
+        }
+        if matches!(form, ShareForm::Xor) {
+            return Some(Sharing::Xor);
+        }
+        let ExprType::Int(int) = ty else {
+            let found = self.types.show(ty);
+            self.sink.push(
+                Diagnostic::error("shared::type", span, "only numbers are sums of shares")
+                    .label(format!("this is {found}"))
+                    .hint("share its numbers one by one, or leave out `sum` or `modulo` for an XOR"),
+            );
+            return None;
+        };
+        let ShareForm::Modulo(modulus) = form else { return Some(Sharing::Sum) };
+        let mut inner = &**modulus;
+        while let ExprKind::Macro(body) = &inner.kind {
+            inner = body;
+        }
+        let value = match &inner.kind {
+            ExprKind::Number(value) | ExprKind::Literal { value, .. } => Some(value),
+            _ => None,
+        };
+        let Some(value) = value.filter(|value| value.bits() == int.width && int.width > 1 && !int.signed)
+        else {
+            self.sink.push(
+                Diagnostic::error("shared::modulus", modulus.span, "the modulus does not fit the type")
+                    .label("this must be a number that needs all bits of an unsigned type")
+                    .hint("give the type as many bits as the modulus has: `uint_t 4 modulo 13`"),
+            );
+            return None;
+        };
+        Some(Sharing::Modulo((0..int.width).map(|i| GraphBit::constant(value.bit(i))).collect()))
     }
 
     /// Returns the rule if values of this type have its field.

@@ -35,13 +35,14 @@ pub fn check(
     };
     cx.declare_types(&items, reverse_structs);
     let mut functions = Vec::new();
-    let (mut parties, mut io) = (None, Vec::new());
+    let (mut parties, mut io, mut shared) = (None, Vec::new(), Vec::new());
     for item in items {
         match item {
             Item::Function(f) if f.generics.is_empty() => functions.push(*f),
             Item::Function(f) => cx.generic(*f),
             Item::Parties(n, span) => parties = Some((n, span)),
             Item::Io { .. } => io.push(item),
+            Item::Shared { .. } => shared.push(item),
             Item::Vars(decl) => cx.sink.push(
                 Diagnostic::warning(
                     "variable::global",
@@ -65,12 +66,15 @@ pub fn check(
         list.into_iter()
             .map(|PortDirective { party, ty, rules, span }| {
                 let (name, is_output) = (format!("{what}{party}").into(), what == "output");
-                vars_of_main.push(body::Predeclared { name, ty: ty.clone(), at: span, is_output });
+                let whose = format!("party {party}");
+                vars_of_main.push(body::Predeclared { name, ty: ty.clone(), at: span, is_output, whose });
                 Io { party, ty, rules, var: vars_of_main.len() as u32 - 1 }
             })
             .collect()
     };
     let (inputs, outputs) = (ports(inputs, "input"), ports(outputs, "output"));
+    let first = vars_of_main.len() as u32;
+    let shared = cx.shared(shared, first, &mut vars_of_main);
     cx.made.extend(functions);
     let mut functions: Vec<Func> = Vec::new();
     // Checking a body may add instances of generic functions to the list.
@@ -80,7 +84,7 @@ pub fn check(
         functions.push(body::check(&mut cx, number, f, predeclared));
     }
     find_recursion(&functions, cx.sink);
-    Some(Module { types: cx.types, functions, main: main?, inputs, outputs })
+    Some(Module { types: cx.types, functions, main: main?, inputs, outputs, shared })
 }
 
 /// Reports functions that call themselves, directly or through others.

@@ -317,7 +317,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
     }
 
     /// Records that a statement begins.
-    fn mark(&mut self, f: &Frame<'_>) {
+    pub(super) fn mark(&mut self, f: &Frame<'_>) {
         if f.top {
             self.trace.marks.push(self.graph.len());
         }

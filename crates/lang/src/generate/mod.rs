@@ -17,6 +17,7 @@ pub use context::Placement;
 pub use trace::Trace;
 
 use crate::CompileOptions;
+use crate::arith::shares::{open, split};
 use crate::ast::FunctionPragma;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::graph::{Graph, GraphBit, Template};
@@ -98,17 +99,41 @@ pub fn main(cx: &ExecutionData<'_>, sink: &mut Sink) -> Option<Trace> {
     let mut exec = Exec::new(cx, sink);
     let mut frame = Frame::new(main, 0, true);
     frame.is_main = true;
-    for input in &cx.module.inputs {
-        frame.vars[input.var as usize].bits = exec.graph.leaves(cx.module.types.width(&input.ty));
+    // The wires of each party are its input, and then its share or its mask of each shared value.
+    let types = &cx.module.types;
+    let mut shares = [const { Vec::new() }; 2];
+    for (party, shares) in (1..).zip(&mut shares) {
+        for input in cx.module.inputs.iter().filter(|input| input.party == party) {
+            frame.vars[input.var as usize].bits = exec.graph.leaves(types.width(&input.ty));
+        }
+        let own = cx.module.shared.iter().map(|shared| exec.graph.leaves(types.width(&shared.ty)));
+        shares.extend(own);
+    }
+    exec.trace.inputs = exec.graph.len() - 1;
+    for (at, shared) in cx.module.shared.iter().enumerate() {
+        let (a, b) = (&shares[0][at], &shares[1][at]);
+        frame.vars[shared.var as usize].bits = match shared.input {
+            true => open(&mut exec.graph, &shared.sharing, a, b),
+            false => vec![GraphBit::ZERO; a.len()],
+        };
     }
     for output in &cx.module.outputs {
         frame.vars[output.var as usize].bits =
             vec![GraphBit::ZERO; cx.module.types.width(&output.ty) as usize];
     }
-    exec.trace.inputs = exec.graph.len() - 1;
     exec.statements(&mut frame, &main.body).ok()?;
-    let outputs =
-        cx.module.outputs.iter().map(|o| std::mem::take(&mut frame.vars[o.var as usize].bits)).collect();
+    exec.mark(&frame);
+    let mut outputs = Vec::new();
+    for party in 1..3 {
+        let own = cx.module.outputs.iter().filter(|output| output.party == party);
+        outputs.extend(own.map(|output| std::mem::take(&mut frame.vars[output.var as usize].bits)));
+        for (at, shared) in cx.module.shared.iter().enumerate().filter(|(_, shared)| !shared.input) {
+            let masks = [&shares[0][at][..], &shares[1][at]];
+            let value = &frame.vars[shared.var as usize].bits;
+            let [first, second] = split(&mut exec.graph, &shared.sharing, value, masks);
+            outputs.push(if party == 1 { first } else { second });
+        }
+    }
     let mut trace = std::mem::take(&mut exec.trace);
     trace.outputs = outputs;
     trace.graph = Some(exec.graph);
