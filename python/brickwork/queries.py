@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -40,7 +41,7 @@ from .policies import step_of
 from .relational import Accumulator, Grouping, Layout, Measured
 from .sources import Schema, Table
 from .traced import Traced
-from .types import ArrayType, IntegerType, Owned
+from .types import ArrayType, IntegerType, Owned, Type
 
 SIDES = ("left", "right")
 ROLES = {"left": "garbler", "right": "evaluator"}
@@ -239,6 +240,8 @@ class Answer:
         run: its `Run`; None for a simulation.
         collision_log2: the logarithm of the probability that two different text keys were taken for one;
             None if keys are compared exactly.
+        overflow_log2: the logarithm of the probability that a table's keys do not fit into the slots of the
+            circuit, so that the table is refused before the run; None if they always fit.
 
         parties: the result of each party that runs here, by `garbler` and `evaluator`.
     """
@@ -250,12 +253,14 @@ class Answer:
         program: Traced[Any, Any],
         run: runs.Run | None,
         collision: float | None,
+        overflow: float | None,
     ) -> None:
         self.columns = columns
         self._kinds = kinds
         self.program = program.as_program()
         self.run = run
         self.collision_log2 = collision
+        self.overflow_log2 = overflow
         self.parties: dict[str, Answer] = {}
 
     def __len__(self) -> int:
@@ -281,6 +286,8 @@ class Answer:
     def __repr__(self) -> str:
         size = "nothing learned" if self.columns is None else f"{len(self)} rows of {', '.join(self.columns)}"
         exact = "" if self.collision_log2 is None else f"; two keys collide with 2^{self.collision_log2:.1f}"
+        if self.overflow_log2 is not None:
+            exact += f"; a table's keys do not fit with 2^{self.overflow_log2:.1f}"
         return f"<brickwork.Answer: {size}; {self.program.and_gates:,} AND gates{exact}>"
 
 
@@ -366,12 +373,14 @@ class Work:
 
     Attributes:
         bounds: the largest number of rows in the result.
+        overflow: the logarithm of the probability that a table is refused for its keys alone, or None.
     """
 
     program: Traced[Any, Any]
     bounds: int
     given: dict[int, Any]
     readers: dict[int, _Reader]
+    overflow: float | None
 
 
 class Query:
@@ -512,13 +521,13 @@ class Query:
         ).encode()
 
     def program(
-        self, counts: Sequence[int], widths: Sequence[int], bounds: int, work: Callable[..., Any]
+        self, counts: Sequence[int], inputs: Sequence[Type], bounds: int, work: Callable[..., Any]
     ) -> Traced[Any, Any]:
         """Returns the program of this query.
 
         Args:
             counts: the rows of each table.
-            widths: the bits of a row of each table.
+            inputs: the type of each party's input.
             bounds: the records of the result.
         """
 
@@ -535,13 +544,12 @@ class Query:
         same = len(views) == 2 and views[0] == views[1]
 
         def query(left: Any, right: Any) -> Any:
-            records = work(list(left), list(right))
+            records = work(left, right)
             seen = [self.seen(records, view) for view in views[: 1 if same else 2]]
             return seen[0] if len(seen) == 1 else tuple(seen)
 
         agreed = self._agreed() + json.dumps([*counts, bounds]).encode()
         query.__name__ = f"query_{blake2b(agreed, digest_size=16).hexdigest()}"
-        inputs = [ArrayType(IntegerType(of), count) for of, count in zip(widths, counts)]
         cells = self.grouping_cells()
         outputs = []
         for side, view in zip(self.learners, views):
@@ -606,7 +614,7 @@ class Query:
                 bits = getattr(learned, ROLES[SIDES[side]])
                 found = self.decoded([int(one) for one in bits], readers[side])
                 found = _sorted_rows(found, [name for name in self.sorted_by() if name in found])
-            answers.append(Answer(found, kinds, program, run, self.collision))
+            answers.append(Answer(found, kinds, program, run, self.collision, work.overflow))
         # Where both parties are here and learn the same, one of the two is shown.
         answer = next((one for one in answers if one.columns is not None), answers[0])
         answer.parties = {ROLES[SIDES[side]]: one for side, one in zip(own, answers)}
@@ -624,19 +632,21 @@ class Query:
         counts = [
             self.bounded(side, len(rows[side])) if side in rows else self.bound(side) for side in range(2)
         ]
-        given = {
-            side: np.array(self.padded(side, of, counts[side]), dtype=object) for side, of in rows.items()
-        }
+        given = {side: _arrays(self.given(side, of, counts)) for side, of in rows.items()}
         program = self.compiled(counts)
-        return Work(program, self.bounds, given, readers)
+        return Work(program, self.bounds, given, readers, self.overflow(counts))
 
     def rows(self, reader: _Reader) -> list[int]:
         """Returns the rows of a table as the program takes them, in order."""
         raise NotImplementedError
 
-    def padded(self, side: int, rows: list[int], count: int) -> list[int]:
-        """Returns rows with absent ones behind them."""
+    def given(self, side: int, rows: list[int], counts: Sequence[int]) -> Any:
+        """Returns the input of a party, given its rows and the number of rows of each table."""
         raise NotImplementedError
+
+    def overflow(self, counts: Sequence[int]) -> float | None:
+        """Returns the logarithm of the probability that a table is refused for its keys alone."""
+        return None
 
     def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
         """Returns the program."""
@@ -782,6 +792,23 @@ def _blob(fields: Sequence[Field]) -> Layout:
     """Returns the bits of columns that come out as they are: a code and its validity each."""
     widths = [width for of in fields for width in (of.kind.width, 1)]
     return Layout(tuple((str(place), width) for place, width in enumerate(widths)))
+
+
+def _codes_of(fields: Sequence[Field]) -> Iterator[int]:
+    """Yields the bits of these columns for all values that they can have."""
+    each = [[*((code, 1) for code in range(_size(of.kind) - 1)), (0, 0)] for of in fields]
+    for values in product(*each):
+        yield _blob(fields).pack_all(part for pair in values for part in pair)
+
+
+def _rows_of(width: int, count: int) -> Type:
+    return ArrayType(IntegerType(width), count)
+
+
+def _arrays(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {name: _arrays(of) for name, of in given.items()}
+    return np.array(given, dtype=object)
 
 
 def _blobs(fields: Sequence[Field], reader: _Reader) -> list[int]:
@@ -1088,7 +1115,7 @@ class Join(Query):
             blobs,  # type: ignore[arg-type]
             measured,  # type: ignore[arg-type]
             self.counted,
-            self.has_agg and not self.once,
+            self.has_agg and not self.once and bool(counters or measured[0]),
             order,
             self.shows_key,
             Grouping(0, ()),
@@ -1200,10 +1227,40 @@ class Join(Query):
                 )
         return [key if key is not None and first[key] == row else None for row, key in enumerate(keys)]
 
-    def padded(self, side: int, rows: list[int], count: int) -> list[int]:
+    def few(self, counts: Sequence[int]) -> relational.Few | None:
+        """Returns the form of a query for sums of few groups that are known, or None for other queries."""
+        if not self.has_agg or self.shows_key or self.null_keys or self.how == "left" and self.many == 1:
+            return None
+        fields = [self.blobs[side] for side in self._sides()]
+        places = [prod(_size(of.kind) for of in own) for own in fields]
+        # A list whose rows are moved to their groups does not show how many keys are in a group.
+        if prod(places) > _FEW or fields[1] and self.min_group > 1:
+            return None
+        join = self.spec()
+        codes = [
+            join.group.pack_all([one, many, 0])
+            for one in _codes_of(fields[0])
+            for many in _codes_of(fields[1])
+        ]
+        both = [counts[side] for side in self._sides()]
+        return relational.Few.of(join, both, tuple(codes), places[1], self.once)
+
+    def overflow(self, counts: Sequence[int]) -> float | None:
+        few = self.few(counts)
+        return few.shape.overflow_log2 if few else None
+
+    def given(self, side: int, rows: list[int], counts: Sequence[int]) -> Any:
+        if few := self.few(counts):
+            found = few.given(int(side == self.many), rows, self.salt)
+            if found is None:
+                raise InvalidInput(
+                    f"{SIDES[side]} table: its keys are spread too unevenly",
+                    "agree on one row more with the peer, which changes the salt: bw.Table(frame, rows=…)",
+                )
+            return found
         join = self.spec()
         layout = join.many if side == self.many else join.one
-        return rows + [layout.pack({"absent": 1})] * (count - len(rows))
+        return rows + [layout.pack({"absent": 1})] * (counts[side] - len(rows))
 
     def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
         join = self.spec()
@@ -1212,6 +1269,16 @@ class Join(Query):
         by_key = not self.has_agg or self.shows_key
         sizes = [_size(of.kind) for of in (*self.blobs[0], *self.blobs[1])]
         most_groups = most if by_key else min(most, prod(sizes)) if self.names else 1
+        if few := self.few(counts):
+            bound = len(few.codes)
+
+            def sums(left: Any, right: Any) -> Any:
+                lists = left, right
+                found = few.sums(lists[1 - self.many], lists[self.many])
+                return self.finished(found, grouping, None if self.limit is None else bound)
+
+            inputs = [few.input(int(side == self.many)) for side in range(2)]
+            return self.program(counts, inputs, self.shown_rows(bound), sums)
 
         def work(left: Any, right: Any) -> Any:
             records = self.joined((left, right), join)
@@ -1222,16 +1289,16 @@ class Join(Query):
             rows = relational.front(records, most, alternate)
             return self.finished(relational.grouped(rows, grouping), grouping, most_groups)
 
-        return self.program(counts, self.widths(join), self.shown_rows(most_groups), work)
+        return self.program(counts, self.inputs(join, counts), self.shown_rows(most_groups), work)
 
-    def widths(self, join: relational.Join) -> list[int]:
-        """Returns the bits of a row of each table."""
-        found = [join.one.width, join.many.width]
-        return found if self.many == 1 else found[::-1]
+    def inputs(self, join: relational.Join, counts: Sequence[int]) -> list[Type]:
+        """Returns the types of both tables."""
+        widths = [join.one.width, join.many.width]
+        return list(map(_rows_of, widths if self.many == 1 else widths[::-1], counts))
 
-    def joined(self, lists: tuple[list[Integer], list[Integer]], join: relational.Join) -> list[Integer]:
+    def joined(self, lists: tuple[Any, Any], join: relational.Join) -> list[Integer]:
         """Returns the records of joined rows."""
-        once, many = lists[1 - self.many], lists[self.many]
+        once, many = list(lists[1 - self.many]), list(lists[self.many])
         if self.null_keys:
             # Keys of the right table are never null, so a null matches nothing.
             right, of = (many, join.many) if self.many == 1 else (once, join.one)
@@ -1448,7 +1515,7 @@ class Rows(Join):
             rows = relational.front(rows, most, alternate)
             return self.finished(relational.grouped(rows, grouping), grouping, most_groups)
 
-        return self.program(counts, self.widths(join), self.shown_rows(most_groups), work)
+        return self.program(counts, self.inputs(join, counts), self.shown_rows(most_groups), work)
 
 
 def join_counted(schemas: Sequence[Schema], how: str, many: int) -> int:
@@ -1604,8 +1671,8 @@ class Aggregate(Query):
     def bound(self, side: int) -> int:
         return self.places if self.dense else super().bound(side)
 
-    def padded(self, side: int, rows: list[int], count: int) -> list[int]:
-        return rows + [self.grouping.record.pack({"there": 1})] * (count - len(rows))
+    def given(self, side: int, rows: list[int], counts: Sequence[int]) -> Any:
+        return rows + [self.grouping.record.pack({"there": 1})] * (counts[side] - len(rows))
 
     def compiled(self, counts: Sequence[int]) -> Traced[Any, Any]:
         grouping = self.grouping
@@ -1618,7 +1685,8 @@ class Aggregate(Query):
             records = relational.by_group(left, right, grouping)
             return self.finished(records, grouping, most)
 
-        return self.program(counts, [grouping.record.width] * 2, self.shown_rows(most), work)
+        inputs = [_rows_of(grouping.record.width, count) for count in counts]
+        return self.program(counts, inputs, self.shown_rows(most), work)
 
     def known_at(self, place: int) -> dict[str, Any]:
         if not self.dense:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import tables
+from . import matching, tables
 from .arrays import array_of
-from .expressions import Cell, Cells, Expression, coded, fitted, joined_bits, nullable, secret
+from .expressions import Cell, Cells, Expression, coded, fitted, joined_bits, nullable, secret, wide_constant
 from .functions import sum as sum_of
 from .functions import where
 from .integers import Integer, constant
@@ -21,7 +21,7 @@ from .kinds import Kind
 from .tables import kept
 from .traced import component
 from .tracing import body
-from .types import IntegerType
+from .types import ArrayType, IntegerType, StructType, Type
 from .values import BIT, fold, here
 
 
@@ -648,6 +648,17 @@ class Join:
         return self._row(1, [*layout_of(sums), ("n", self.counted if self.repeats else 0)])
 
     @property
+    def own(self) -> Layout:
+        """The bits of a row of the other list beside its key and blob. Rows without a match may count."""
+        there = "there", int(self.how in ("anti", "many"))
+        return Layout((*(field for field in self.many.fields if field[0] not in _PLACES), there))
+
+    @property
+    def brought(self) -> int:
+        """The bits that a row of the list in which each key occurs once brings to those that match."""
+        return self.one.width - self.key - 1
+
+    @property
     def slot(self) -> Layout:
         """A merged row. The payload is all of a row but its key."""
         payload = max(self.one.width, self.many.width) - self.key - 1
@@ -656,13 +667,16 @@ class Join:
     @property
     def state(self) -> Layout:
         """The knowledge of a merged row about the rows before it."""
-        return Layout((("payload", self.one.width - self.key - 1), ("same", 1), ("matched", 1)))
+        return Layout((("payload", self.brought), ("same", 1), ("matched", 1)))
 
     @property
     def group(self) -> Layout:
         """The parts of a group. The blob of a missing row is 0."""
         key = self.key if self.shows_key else 0
         return Layout((("one", self.blobs[0]), ("many", self.blobs[1]), ("key", key)))
+
+
+_PLACES = ("blob", "key", "absent")
 
 
 def _slot(row: Integer, side: int, join: Join) -> Integer:
@@ -691,7 +705,7 @@ def followed(before: Any, learned: Any, slot: Any, join: Join) -> Any:
 
 @component
 def record_of(slot: Any, learned: Any, same_follows: Any, ordered: Any, join: Join) -> Any:
-    """Returns the record of a merged row. Its accumulators are 0 if it is not there."""
+    """Returns the record of a merged row."""
     layout, side = join.slot, join.slot.of(slot, "side")
     present = ~top(slot) & ordered
     matched = join.state.of(learned, "matched") & ordered
@@ -700,43 +714,72 @@ def record_of(slot: Any, learned: Any, same_follows: Any, ordered: Any, join: Jo
         there = matched | (alone if same_follows is None else alone & ~same_follows)
         of_one, of_many = there, matched
     else:
-        found = {"anti": ~matched, "many": BIT(1)}.get(join.how)
-        there = matched if found is None else present & side & found
+        there = _is_there(present & side, matched, join)
         of_one, of_many = matched, there
-
-    def of_first(name: str) -> Integer:
-        return join.state.of(learned, "payload").bits(*join.one.place(name))
-
-    def of_other(name: str) -> Integer:
-        return layout.of(slot, "payload").bits(*join.many.place(name))
-
+    first = join.state.of(learned, "payload") if join.state.has("payload") else None
+    other = layout.of(slot, "payload") if layout.has("payload") else None
     group: dict[str, Any] = {}
     if join.blobs[0]:
-        group["one"] = where(of_one, of_first("blob"), 0) if join.how == "many" else of_first("blob")
+        one = _part(first, join.one, "blob")
+        group["one"] = where(of_one, one, 0) if join.how == "many" else one
     if join.blobs[1]:
-        group["many"] = where(of_many, of_other("blob"), 0) if join.how == "one" else of_other("blob")
+        many = _part(other, join.many, "blob")
+        group["many"] = where(of_many, many, 0) if join.how == "one" else many
     if join.shows_key:
         group["key"] = layout.of(slot, "key")
-    parts: dict[str, Any] = {"there": there}
+    parts = _sums(there, matched, of_one, of_many, first, other, join)
     if join.group.width:
         parts["group"] = join.group.packed(group)
+    return join.grouping.record.packed(parts)
+
+
+def _is_there(present: Integer, matched: Integer, join: Join) -> Integer:
+    """Returns whether a row of the list in which keys may occur often is in the result."""
+    if join.how == "anti":
+        return present & ~matched
+    return present if join.how == "many" else matched
+
+
+def _part(payload: Integer | None, layout: Layout, name: str) -> Integer:
+    assert payload is not None
+    return payload.bits(*layout.place(name))
+
+
+def _sums(
+    there: Integer,
+    matched: Integer,
+    of_one: Integer,
+    of_many: Integer,
+    first: Integer | None,
+    other: Integer | None,
+    join: Join,
+) -> dict[str, Any]:
+    """Returns the accumulators of a row of the result. They are 0 if it is not there.
+
+    Args:
+        of_one: whether there is a row of the list in which each key occurs once.
+        of_many: whether there is a row of the other list.
+        first: the lowest bits of the former.
+        other: the lowest bits of the latter.
+    """
+    parts: dict[str, Any] = {"there": there}
     rows = there.astype(IntegerType(join.counted))
     if join.repeats:
-        rows = where(of_many, of_other("n"), rows)
+        rows = where(of_many, _part(other, join.many, "n"), rows)
     # Rows without a match may be made up, so they count as no key, and as no row of the other list.
     keys = there if join.how == "anti" else matched
     counts = {"rows": rows, "others": where(of_many, rows, 0), "keys": keys}
     parts |= {name: of for name, of in counts.items() if join.grouping.record.has(name)}
     for of in join.measured[1]:
         for one in of.accumulators(join.counted):
-            parts[one.name] = where(of_many, of_other(one.name), 0)
+            parts[one.name] = where(of_many, _part(other, join.many, one.name), 0)
     for of in join.measured[0]:
-        is_there = of_first(f"{of.name}.there") & of_one
+        is_there = _part(first, join.one, f"{of.name}.there") & of_one
         times = where(is_there, rows, 0) if join.repeats else is_there
         for one in of.accumulators(join.counted):
-            code = of_first(f"{of.name}.code") if of.width else times
+            code = _part(first, join.one, f"{of.name}.code") if of.width else times
             parts[one.name] = _repeated(one, of, code, is_there, times)
-    return join.grouping.record.packed(parts)
+    return parts
 
 
 def _repeated(one: Accumulator, of: Measured, code: Integer, is_there: Integer, times: Integer) -> Any:
@@ -856,3 +899,183 @@ def front(records: list[Integer], bound: int, alternate: bool = False) -> list[I
         alternate: whether no two neighbours are there.
     """
     return compacted(halved(records) if alternate else records, bound)
+
+
+@dataclass(frozen=True)
+class Few:
+    """A join whose keys occur once in either list, and whose groups are few and known.
+
+    Attributes:
+        shape: the slots of both lists.
+
+        moves: the networks that bring matches to rows in the order of their groups, or None if the rows have
+            no groups.
+
+        size: the rows of a block. With `moves`, they are of one group.
+        blocks: the number of blocks.
+        codes: the bits of each group.
+    """
+
+    join: Join
+    shape: matching.Shape
+    moves: matching.Moves | None
+    size: int
+    blocks: int
+    codes: tuple[int, ...]
+
+    @staticmethod
+    def of(join: Join, counts: Sequence[int], codes: tuple[int, ...], labels: int, once: bool) -> Few:
+        """Returns the cheapest form for so many rows of the two lists.
+
+        Args:
+            labels: the number of groups that only the other list knows.
+            once: whether a key occurs once in the other list, too.
+        """
+        shape = matching.shape_of(max(1, *counts), join.key, join.brought)
+        if not join.blobs[1]:
+            return Few(join, shape, None, shape.size, shape.blocks, codes)
+
+        def places(size: int) -> int:
+            return counts[1] + labels * (size - 1)
+
+        # Each row is added to a sum once, and each block to the sum of each group.
+        size = min(
+            (1 << level for level in range(7)), key=lambda size: places(size) * (1 + 2 * labels / size)
+        )
+        blocks = -(-places(size) // size)
+        whole = max(2, blocks * size, shape.slots)
+        moves = matching.Moves(1 << (whole - 1).bit_length(), not once)
+        return Few(join, shape, moves, size, blocks, codes)
+
+    def input(self, side: int) -> Type:
+        """Returns the type of the input with the list in which each key occurs once, or with the other."""
+        key = ArrayType(ArrayType(self.shape.key(1 - side), self.shape.size), self.shape.blocks)
+        if not side:
+            return key
+        fields: list[tuple[str, Type]] = [("keys", key)]
+        if width := self.join.own.width:
+            fields.append(("rows", ArrayType(ArrayType(IntegerType(width), self.size), self.blocks)))
+        if self.moves:
+            fields.append(("labels", ArrayType(IntegerType(self.join.blobs[1]), self.blocks)))
+            fields.append(("controls", self.moves.type))
+        return StructType("rows_of_groups", tuple(fields))
+
+    def given(self, side: int, rows: Sequence[int], salt: bytes) -> Any:
+        """Returns the input of a party, given its rows, or None if its keys do not fit into the slots."""
+        join, shape = self.join, self.shape
+        layout = join.many if side else join.one
+        base = layout.place("key")[0]
+        keys = sorted({row >> base for row in rows})
+        if shape.cells:
+            points = {key: shape.point(matching.spread(key, join.key, salt), join.key) for key in keys}
+        else:
+            points = {key: key for key in keys}
+        order = sorted(keys, key=points.__getitem__)
+        slots = shape.placed([points[key] for key in order])
+        if slots is None:
+            return None
+        place = dict(zip(order, slots))
+        taken = {slot: points[key] for key, slot in place.items()}
+        if not side:
+            brought = {place[row >> base]: row & (1 << join.brought) - 1 for row in rows}
+            return shape.keys(1, taken, brought)
+        found: dict[str, Any] = {"keys": shape.keys(0, taken, {})}
+        own = [join.own.pack({**_known(layout.unpack(row), join.own), **self._there}) for row in rows]
+        if self.moves is None:
+            places = [place[row >> base] for row in rows]
+        else:
+            labels = [layout.unpack(row)["blob"] for row in rows]
+            places, of_blocks = self._places(labels)
+            found["labels"] = of_blocks
+            sources = {at: place[row >> base] for at, row in zip(places, rows)}
+            found["controls"] = self.moves.controls(sources)
+        if join.own.width:
+            whole = [0] * (self.size * self.blocks)
+            for at, row in zip(places, own):
+                whole[at] = row
+            found["rows"] = [whole[at : at + self.size] for at in range(0, len(whole), self.size)]
+        return found
+
+    @property
+    def _there(self) -> dict[str, int]:
+        return {"there": 1} if self.join.own.has("there") else {}
+
+    def _places(self, labels: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Returns a place for each row, in blocks of one label, and the label of each block."""
+        places, of_blocks, free = [0] * len(labels), list[int](), 0
+        for row in sorted(range(len(labels)), key=labels.__getitem__):
+            if not free % self.size or of_blocks[-1] != labels[row]:
+                free = len(of_blocks) * self.size
+                of_blocks.append(labels[row])
+            places[row], free = free, free + 1
+        return places, of_blocks + [0] * (self.blocks - len(of_blocks))
+
+    def sums(self, one: Any, other: Any) -> list[Integer]:
+        """Returns a record for each group."""
+        found, _, ordered = matching.matches(other.keys, one, self.shape)
+        if self.moves:
+            count = self.moves.places // self.moves.block
+            found = matching.moved(
+                matching.reblocked(found, self.moves.block, count), other.controls, self.moves
+            )
+            found = matching.reblocked(found, self.size, self.blocks)
+        rows = other.rows if self.join.own.width else [None] * self.blocks
+        labels = other.labels if self.moves else [None] * self.blocks
+        each = [group_sums(*block, ordered, self.join, self.codes) for block in zip(found, rows, labels)]
+        plain = replace(self.join.grouping, group=0)
+        sums = fold(each, lambda a, b: added_groups(a, b, plain), None)
+        return [_labelled(one, code, self.join.grouping) for one, code in zip(sums, self.codes)]
+
+
+def _known(parts: dict[str, int], layout: Layout) -> dict[str, int]:
+    return {name: part for name, part in parts.items() if layout.has(name)}
+
+
+@component
+def group_sums(found: Any, rows: Any, label: Any, ordered: Any, join: Join, codes: tuple[int, ...]) -> Any:
+    """Returns the sums of each group over a block of rows of the list in which keys may occur often."""
+    grouping = replace(join.grouping, group=0)
+    layout, records, groups = grouping.record, [], []
+    for place, learned in enumerate(found):
+        own = None if rows is None else rows[place]
+        matched = ordered & top(learned)
+        first = learned.bits(0, join.brought) if join.brought else None
+        present = ordered & _part(own, join.own, "there") if join.own.has("there") else matched
+        there = _is_there(present, matched, join)
+        records.append(layout.packed(_sums(there, matched, matched, there, first, own, join)))
+        if join.blobs[0]:
+            one = _part(first, join.one, "blob")
+            one = where(matched, one, 0) if join.how == "many" else one
+            groups.append(one if label is None else joined_bits([one, label]))
+
+    def whole(chosen: Iterable[Integer]) -> Integer:
+        found: Integer = fold(chosen, lambda a, b: merged_sums(a, b, grouping), None)
+        return found
+
+    if not join.blobs[0]:
+        records, groups = [whole(records)], [label]
+    if not join.group.width:
+        return array_of(records)
+    return array_of(
+        [
+            whole(
+                where(group == wide_constant(code, group.type), of, 0) for group, of in zip(groups, records)
+            )
+            for code in codes
+        ]
+    )
+
+
+@component
+def added_groups(a: Any, b: Any, grouping: Grouping) -> Any:
+    """Returns the sums of each group of two blocks together."""
+    return array_of([merged_sums(x, y, grouping) for x, y in zip(a, b)])
+
+
+def _labelled(sums: Integer, code: int, grouping: Grouping) -> Integer:
+    """Returns the record of a group. Without groups, it is there even if it is of no row."""
+    layout = replace(grouping, group=0).record
+    parts: dict[str, Any] = {of.name: layout.of(sums, of.name) for of in grouping.accumulators}
+    if grouping.group:
+        parts["group"] = wide_constant(code, IntegerType(grouping.group))
+    return grouping.record.packed({**parts, "there": top(sums) if grouping.group else BIT(1)})

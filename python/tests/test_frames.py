@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +16,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from brickwork import kinds, queries, relational
+from brickwork import kinds, matching, queries, relational
+from brickwork.arrays import array_of
+from brickwork.tables import kept
+from brickwork.types import ArrayType, IntegerType, Owned, StructType
 from conftest import parties
 
 WORDS = [
@@ -444,7 +447,7 @@ def test_a_table_out_of_order_gives_nothing(agg: Any) -> None:
     both = bw.Table({"k": [1], "a": [1]}), bw.Table({"k": [1]})
     query = queries.Join(both, "k", "inner", "m:1", agg, "k" if agg else None, 1, "both")
     many, one = query.spec().many, query.spec().one
-    sums = {"v0.sum": 3, "v0.any": 1, "n": 1} if agg else {}
+    sums = {"v0.sum": 3, "v0.any": 1} if agg else {}
 
     def found(left: list[int], right: list[int]) -> int:
         rows = (
@@ -608,3 +611,200 @@ def test_made_up_rows_fill_no_group() -> None:
     }
     assert len(bw.private_join(one, many, **asked)) == 1
     assert len(bw.private_join(one, many, **asked, min_group=2)) == 0
+
+
+@pytest.fixture
+def many_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Makes blocks and networks so small that small tables have many of them."""
+    matching.shape_of.cache_clear()
+    for name, value in (("PLAIN", 2), ("SIZE", 4), ("OVERFLOW", 9), ("BLOCK", 4)):
+        monkeypatch.setattr(matching, name, value)
+    yield
+    matching.shape_of.cache_clear()
+
+
+SHAPES = [
+    matching.Shape(9, 1, 7, 3, 5, 0, 2),
+    matching.Shape(9, 1, 1, 0, 2, 0, 0),
+    matching.Shape(9, 5, 4, 2, 3, 17, 3),
+    matching.Shape(9, 3, 8, 2, 0, 21, 0),
+    matching.Shape(9, 3, 16, 3, 4, 41, 1),
+    matching.Shape(9, 7, 8, 2, 1, 51, 0),
+]
+
+
+def matched(shape: matching.Shape) -> Any:
+    """Returns the program of the matches of both lists."""
+
+    def query(first: Any, second: Any) -> Any:
+        *both, ordered = matching.matches(first, second, shape)
+        return array_of([array_of([kept(ordered, row) for row in block]) for block in sum(both, [])])
+
+    own = [ArrayType(ArrayType(shape.key(side), shape.size), shape.blocks) for side in range(2)]
+    found = ArrayType(ArrayType(shape.found, shape.size), 2 * shape.blocks)
+    query.__annotations__ = {
+        "first": Owned("garbler", own[0]),
+        "second": Owned("evaluator", own[1]),
+        "return": Owned("garbler", found),
+    }
+    return bw.program(query)
+
+
+def expected(shape: matching.Shape, lists: list[list[int]]) -> list[int]:
+    """Returns what the rows of two lists learn, whoever made these lists."""
+    points: list[list[int]] = []
+    for side, rows in enumerate(lists):
+        own = []
+        for slot, row in enumerate(rows):
+            point = row >> (shape.brought if side else 0) + 1
+            if shape.cells:
+                # Of all points with these bits, this is the one in the cells that the slot leaves open.
+                cell, open_cells = point >> shape.fraction, 1 << shape.depth
+                point += (slot - (slot - cell) % open_cells - cell) << shape.fraction
+            own.append(point)
+        points.append(own)
+    found = [0] * (2 * shape.slots)
+    if any(a >= b for own in points for a, b in zip(own, own[1:])):
+        return found
+    low = shape.brought
+    for slot, point in enumerate(points[0]):
+        if point in points[1]:
+            other = points[1].index(point)
+            if not (lists[0][slot] & 1 or lists[1][other] >> low & 1):
+                found[slot] = found[shape.slots + other] = 1 << low | lists[1][other] & (1 << low) - 1
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equal_points_are_found_in_any_lists(shape: matching.Shape) -> None:
+    """Also in lists of a cheater, who may give any bits."""
+    program, draw, nothing = matched(shape), random.Random(repr(shape)), 0
+    for turn in range(40):
+        lists: list[list[int]] = []
+        most = shape.cells << shape.fraction if shape.cells else 1 << shape.fraction - 1
+        pool = draw.sample(range(most), min(most, 2 * shape.slots))
+        for side in range(2):
+            own = [draw.randrange(1 << shape.key(side).width) for _ in range(shape.slots)]
+            if turn % 4:
+                points = honest(shape, pool, draw)
+                brought = {slot: draw.randrange(1 << shape.brought) for slot in points} if side else {}
+                lawful = [row for block in shape.keys(side, points, brought) for row in block]
+                spoilt = draw.sample(range(shape.slots), min(shape.slots, max(0, turn % 4 - 2)))
+                own = [own[slot] if slot in spoilt else row for slot, row in enumerate(lawful)]
+            lists.append(own)
+        given = [np.array(own, dtype=object).reshape(shape.blocks, shape.size) for own in lists]
+        found = np.array(bw.simulate(program, *given).garbler).reshape(-1).tolist()
+        assert found == expected(shape, lists), (turn, lists)
+        nothing += not any(found)
+    assert nothing < 40
+
+
+def honest(shape: matching.Shape, pool: list[int], draw: random.Random) -> dict[int, int]:
+    """Draws keys that fit, and returns their points by slots."""
+    while True:
+        points = sorted(draw.sample(pool, min(len(pool), draw.randrange(shape.slots + 1))))
+        slots = shape.placed(points)
+        if slots is not None and (not slots or slots[-1] < shape.slots):
+            return dict(zip(slots, points))
+
+
+@pytest.mark.parametrize("rows, cells, open_cells", [(12, 14, 4), (40, 60, 4), (100, 150, 8), (8, 10, 8)])
+def test_keys_fit_as_often_as_the_bound_says(rows: int, cells: int, open_cells: int) -> None:
+    draw = random.Random(rows)
+    shape = matching.Shape(9, 1, cells + open_cells, open_cells.bit_length() - 1, 6, cells)
+    for bits in (9, 20):
+        domain = min(cells << 6, 1 << bits)
+        failed = 0
+        for _ in range(2000):
+            points = sorted(shape.point(code, bits) for code in draw.sample(range(1 << bits), rows))
+            assert points[-1] < cells << 6 and domain
+            failed += shape.placed(points) is None
+        assert failed / 2000 <= 2 ** matching.failure(rows, cells, open_cells)
+
+
+def test_codes_are_spread_once_each() -> None:
+    for bits in (1, 2, 9, 10):
+        for salt in (b"a", b"b"):
+            found = [matching.spread(code, bits, salt) for code in range(1 << bits)]
+            assert sorted(found) == list(range(1 << bits))
+    assert found != [matching.spread(code, 10, b"a") for code in range(1 << 10)]
+
+
+@pytest.mark.parametrize(
+    "places, copies, width", [(2, False, 2), (8, True, 1), (32, False, 3), (64, True, 2)]
+)
+def test_networks_move_elements_as_asked(places: int, copies: bool, width: int, many_blocks: None) -> None:
+    moves = matching.Moves(places, copies)
+
+    def query(given: Any, nothing: Any) -> Any:
+        blocks = matching.reblocked([given.rows], moves.block, places // moves.block)
+        return array_of(matching.moved(blocks, given.controls, moves))
+
+    rows = ArrayType(IntegerType(width), places)
+    found = ArrayType(ArrayType(IntegerType(width), moves.block), places // moves.block)
+    query.__annotations__ = {
+        "given": Owned("garbler", StructType("given_rows", (("rows", rows), ("controls", moves.type)))),
+        "nothing": Owned("evaluator", IntegerType(1)),
+        "return": Owned("garbler", found),
+    }
+    program, draw = bw.program(query), random.Random(places)
+    for _ in range(10):
+        values = [draw.randrange(1 << width) for _ in range(places)]
+        targets = draw.sample(range(places), draw.randrange(places + 1))
+        of = draw.choices(range(places), k=places) if copies else draw.sample(range(places), places)
+        sources = dict(zip(targets, of))
+        controls = np.array(moves.controls(sources), dtype=object)
+        moved = bw.simulate(program, {"rows": values, "controls": controls}, 0).garbler
+        moved = np.array(moved).reshape(-1).tolist()
+        assert [moved[place] for place in sources] == [values[source] for source in sources.values()]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("validate", ["m:1", "1:m", "1:1"])
+def test_sums_over_many_blocks_are_those_of_pandas(how: str, validate: str, many_blocks: None) -> None:
+    agg = AGG if how in ("inner", "left") else {name: of for name, of in AGG.items() if name != "b"}
+    kinds = {"g": TYPES["g"], "w": bw.uint(2), "k": bw.uint(9), "a": bw.i16, "b": bw.u8}
+    groups = [[], ["g"], ["w"], ["g", "w"]] if len(agg) == 3 else [[], ["g"]]
+    for seed, by in enumerate(groups):
+        draw = random.Random(f"{seed} {how} {validate}")
+        left, right = tables(draw, validate)
+        names = {key: place * 36 for place, key in enumerate(draw.sample(range(14), 14))}
+        for one in (left, right):
+            one["k"] = one["k"].map(names).astype("Int64")
+        both = [bw.Table(one, types={name: kinds[name] for name in one}, rows=20) for one in (left, right)]
+        answer = bw.private_join(
+            *both, on="k", how=how, validate=validate, agg=agg, group_by=by, simulate=True
+        )
+        whole = aggregated(joined(left, right, how), by, agg)
+        assert plain(answer.to_pandas()) == plain(whole), (by, left, right)
+
+
+def test_a_skewed_table_of_many_rows() -> None:
+    """Half of the rows have one key, and the windows of slots are those of real use."""
+    draw = random.Random(5)
+    keys = draw.sample(range(2**32), 700)
+    left = pd.DataFrame(
+        {
+            "k": [keys[0]] * 300 + keys[:300],
+            "a": [draw.randrange(-9, 9) for _ in range(600)],
+            "g": draw.choices(["red", "green", "blue"], k=600),
+        }
+    )
+    right = pd.DataFrame({"k": keys[:1] + keys[150:550], "b": range(401)})
+    types = {"k": bw.u32, "a": bw.i16, "g": TYPES["g"], "b": bw.u16}
+    both = [bw.Table(one, types={name: types[name] for name in one}) for one in (left, right)]
+    assert matching.shape_of(600, 32).blocks > 3
+    for by in ([], ["g"]):
+        agg = {"a": ["sum", "max"], "b": ["sum", "count"]}
+        answer = bw.private_join(*both, on="k", agg=agg, group_by=by, simulate=True)
+        assert answer.overflow_log2 is not None and -50 < answer.overflow_log2 <= -40
+        assert f"2^{answer.overflow_log2:.1f}" in repr(answer)
+        assert plain(answer.to_pandas()) == plain(aggregated(left.merge(right, on="k"), by, agg))
+
+
+def test_keys_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "spread", lambda code, bits, salt: code)
+    both = [bw.Table({"k": list(range(first, first + 500))}, types={"k": bw.u32}) for first in (7, 0)]
+    with pytest.raises(bw.InvalidInput, match="left table: its keys are spread too unevenly") as refused:
+        bw.private_join(*both, on="k", agg={"n": ("*", "count")}, simulate=True)
+    assert "salt" in str(refused.value.hint)
