@@ -93,12 +93,12 @@ class Shape:
 
     @property
     def row(self) -> IntegerType:
-        """A row in the circuit: what it brings, whether it is absent, and its point."""
+        """A row in the circuit: the bits that it brings, a bit if it is absent, and its point."""
         return IntegerType(self.brought + 1 + self.width)
 
     @property
     def found(self) -> IntegerType:
-        """What a row learns: what the matching row brings, and whether there is one."""
+        """The bits that a row learns: those that the matching row brings, and a bit if there is one."""
         return IntegerType(self.brought + 1)
 
     def key(self, side: int) -> IntegerType:
