@@ -137,6 +137,7 @@ const FILES: &[StdFile] = &[
         "fixed",
         "Fixed-point numbers of any width: products, quotients, rounding; of 16 bits: sums of products, ReLU"
     ),
+    library!("float", "Floating-point numbers of IEEE 754 with 32 and 64 bits, rounded to the nearest"),
     program!("order", "The cost of an order, in fixed-point numbers, and a check against a budget"),
     program!(
         "neural",

@@ -6,6 +6,7 @@ mod business;
 mod ciphers;
 #[path = "../common/mod.rs"]
 mod common;
+mod floats;
 mod keys;
 mod numbers;
 
