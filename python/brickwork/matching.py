@@ -58,8 +58,10 @@ class Shape:
         rows: the largest number of keys in a list.
         blocks: the blocks of each list.
         size: the slots of a block.
+
         depth: the logarithm of the number of cells that a slot leaves open.
         fraction: the bits of a point within a cell.
+
         cells: the number of cells, or 0 if any points may be in any slots.
         brought: the bits that a row of the second list brings to the row of the first list that matches.
     """

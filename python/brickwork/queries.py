@@ -240,6 +240,7 @@ class Answer:
         run: its `Run`; None for a simulation.
         collision_log2: the logarithm of the probability that two different text keys were taken for one;
             None if keys are compared exactly.
+
         overflow_log2: the logarithm of the probability that a table's keys do not fit into the slots of the
             circuit, so that the table is refused before the run; None if they always fit.
 

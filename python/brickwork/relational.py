@@ -759,6 +759,7 @@ def _sums(
     Args:
         of_one: whether there is a row of the list in which each key occurs once.
         of_many: whether there is a row of the other list.
+
         first: the lowest bits of the former.
         other: the lowest bits of the latter.
     """
