@@ -7,8 +7,11 @@ agree on them stop before any input is used.
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,6 +19,7 @@ from fractions import Fraction
 from hashlib import blake2b
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -283,6 +287,27 @@ class Answer:
         """Returns the result as a `pyarrow.Table`."""
         pyarrow = needed("pyarrow", "to_arrow", "'brickwork[arrow]'")
         return pyarrow.table({name: _arrow(pyarrow, values) for name, values in self._known().items()})
+
+    def to_polars(self) -> Any:
+        """Returns the result as a `polars.DataFrame`."""
+        polars = needed("polars", "to_polars", "polars")
+        columns = self._known().items()
+        return polars.DataFrame([polars.Series(name, values, strict=False) for name, values in columns])
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Writes the result as CSV to a file, or returns it as a text. A null is an empty field."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self._known())
+        writer.writerows(zip(*self._known().values()))
+        if path is None:
+            return text.getvalue()
+        Path(path).write_text(text.getvalue(), encoding="utf-8")
+        return None
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the result to a Parquet file."""
+        needed("pyarrow.parquet", "to_parquet", "'brickwork[arrow]'").write_table(self.to_arrow(), path)
 
     def __repr__(self) -> str:
         size = "nothing learned" if self.columns is None else f"{len(self)} rows of {', '.join(self.columns)}"

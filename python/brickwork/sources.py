@@ -14,6 +14,7 @@ import numpy as np
 
 from .columns import are_columns, is_lazy, is_table
 from .errors import InvalidInput, UsageError, nearest, needed
+from .files import CSV, Columns, is_cursor, is_duckdb, of_cursor, of_duckdb, parsed, read_file
 from .kinds import Canonical, Key, Kind, Number, as_kind, kind_of_dtype, kind_of_json
 from .policies import FREE, Policy
 
@@ -83,7 +84,9 @@ class Table:
     """A party's table, with the types of its columns and the bounds that the peer learns.
 
     Args:
-        frame: a table of pandas, polars or Arrow, or a dict of columns.
+        frame: a table of pandas, polars (lazy, too), Arrow or DuckDB, a dict of columns, a cursor of a
+            database or a result of SQLAlchemy, or the path of a file: CSV, Parquet, Arrow or DuckDB.
+
         types: types of columns, where the table itself does not tell: `bw.u32`, `bw.decimal(9, 2)`,
             `bw.category([…])` and so on.
 
@@ -115,7 +118,10 @@ class Table:
         self.open = rows is None and distinct is None
         kinds, self.unknown = {}, {}
         for name, (values, dtype) in found.items():
-            kind = as_kind(types[name]) if types and name in types else kind_of_dtype(dtype, values)
+            given = as_kind(types[name]) if types and name in types else None
+            if dtype == CSV:
+                self.values[name], dtype = parsed(values, given, f"column {name}"), "object"
+            kind = given or kind_of_dtype(dtype, self.values[name])
             if isinstance(kind, str):
                 self.unknown[name] = kind
             else:
@@ -170,14 +176,25 @@ class Table:
 
 def _read(frame: Any) -> dict[str, tuple[list[Any], str]]:
     """Returns the values of each column, with None for a null, and the name of the column's type."""
+    if isinstance(frame, Columns):
+        return frame
+    if isinstance(frame, (str, os.PathLike)):
+        return _read(read_file(frame))
+    if is_duckdb(frame):
+        return of_duckdb(frame)
     if is_lazy(frame):
-        raise InvalidInput(f"a {type(frame).__name__}, whose rows are not computed yet", "give its collect()")
+        frame = frame.collect()
     if isinstance(frame, np.ndarray) and frame.dtype.names:
         frame = {name: frame[name] for name in frame.dtype.names}
     if isinstance(frame, Mapping) and are_columns(frame):
         return {str(name): _column(one) for name, one in frame.items()}
     if not is_table(frame):
-        raise InvalidInput(f"a {type(frame).__name__} is no table", "give a table of pandas, polars or Arrow")
+        if is_cursor(frame):
+            return of_cursor(frame)
+        raise InvalidInput(
+            f"a {type(frame).__name__} is no table",
+            "give a table of pandas, polars, Arrow or DuckDB, a cursor, or the path of a file",
+        )
     if hasattr(frame, "columns") and hasattr(frame, "to_numpy"):  # pandas, polars
         names = [str(name) for name in frame.columns]
         columns = (
