@@ -802,6 +802,25 @@ def test_a_skewed_table_of_many_rows() -> None:
         assert plain(answer.to_pandas()) == plain(aggregated(left.merge(right, on="k"), by, agg))
 
 
+def test_each_party_alone_gets_sums_of_few_groups(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    names = [f"user{number}@x.org" for number in range(500)]
+    left = {"name": draw.choices(names[:400], k=350), "x": [draw.randrange(100) for _ in range(350)]}
+    right = {"name": names[100:], "vip": [draw.random() < 0.5 for _ in range(400)]}
+    sales = bw.Table(left, types={"x": bw.u8}, rows=600, distinct=360)
+    people = bw.Table(right)
+    asked: dict[str, Any] = {"on": "name", "agg": {"x": "sum"}, "group_by": "vip"}
+    found = parties(
+        tmp_path,
+        lambda **how: bw.private_join(sales, people.schema, **asked, protocol="authenticated", **how),
+        lambda **how: bw.private_join(sales.schema, people, **asked, protocol="authenticated", **how),
+    )
+    whole = pd.DataFrame(left).merge(pd.DataFrame(right), on="name").groupby("vip")["x"].sum()
+    for one in found:
+        assert one.columns == {"vip": [False, True], "x": whole.tolist()}
+        assert one.overflow_log2 <= -40
+
+
 def test_keys_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "spread", lambda code, bits, salt: code)
     both = [bw.Table({"k": list(range(first, first + 500))}, types={"k": bw.u32}) for first in (7, 0)]
