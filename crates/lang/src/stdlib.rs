@@ -78,6 +78,7 @@ const FILES: &[StdFile] = &[
     library!("sha256", "SHA-256 (FIPS 180-4), with a component for each round"),
     library!("sha512", "SHA-512 (FIPS 180-4), with a component for each round"),
     library!("hmac", "HMAC, HKDF and PBKDF2 with SHA-256 and SHA-512 (RFC 2104, 5869, 8018)"),
+    library!("bip32", "Hardened keys of wallets: BIP 32 for secp256k1, SLIP-0010 for ed25519"),
     library!("sha3", "SHA3-256 (FIPS 202), with a component for each round"),
     library!("blake2s", "BLAKE2s (RFC 7693), with a component for each mixing"),
     library!("chacha20", "ChaCha20 (RFC 8439), with a component for each quarter round"),

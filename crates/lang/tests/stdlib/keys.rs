@@ -249,3 +249,40 @@ fn arithmetic_modulo_primes() {
         }
     }
 }
+
+/// The vectors are the first ones of BIP 32, and of SLIP-0010 for ed25519: the chain m/0' of one seed. The
+/// seed and the child are shared between the parties, and the shares are not all below the order.
+#[test]
+fn keys_of_wallets() {
+    let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+    let program = build(&format!(
+        "#parties 2 #include \"bip32.wir\" #shared input seed uint_t 8[16]
+        #shared output key uint_t 256 modulo 0x{order} #shared output chain uint_t 8[32]
+        function void main() {{
+            bip32_key child = bip32_child(bip32_master(seed), 0); key = child.key; chain = child.chain;
+        }}"
+    ))
+    .program;
+    assert_eq!(program.and_gates(), 351_006);
+    let seed: Vec<u8> = (0..16).collect();
+    let share: Vec<u8> = seed.iter().map(|byte| byte ^ 0x5a).collect();
+    let number = |hex: &str| BigUint::parse_bytes(hex.as_bytes(), 16).unwrap();
+    let own = |seed: &[u8], mask: u8| bits(&[seed, &[mask; 32], &[mask / 3; 32]].concat());
+    let [a, b] = simulate_bits(&program, &own(&share, 0xff), &own(&[0x5a; 16], 9));
+    let value = |bits: &[bool]| {
+        let set = (0..256).filter(|i| bits[*i as usize]).map(|i| BigUint::from(1u8) << i);
+        set.fold(BigUint::default(), |sum, bit| sum + bit)
+    };
+    let child = number("edb2e14f9ee77d26dd93b4ecede8d16ed408ce149b6cd80b0715a2d911a0afea");
+    assert_eq!((value(&a) + value(&b)) % number(order), child);
+    let chain: Vec<bool> = a[256..].iter().zip(&b[256..]).map(|(a, b)| a ^ b).collect();
+    let expected = "47fdacbd0f1097043b78c63c20c34ef4ed9a111d980047ad16282c7ae6236141";
+    assert_eq!(chain, bits(&bytes(expected)));
+    let key = "68e0fe46dfb67e368c75379acec591dad19df3cde26e63b93a8e704f1dade7a3\
+               8b59aa11380b624e81507a27fedda59fea6d0b779a778918a2fd3590e16e9c69";
+    let body = "bip32_key child = bip32_hash(slip10_master(all), 0);
+        uint_t 8 child_key[32] = bip32_bytes(child.key);
+        for (uint_t 8 i = 0; i < 32; i++) { out[i] = child_key[i]; out[32 + i] = child.chain[i]; }";
+    let body = format!("{} {body}", joined(8, 8));
+    expect("bip32", [&seed[..8], &seed[8..]], key, &body, 346_416);
+}
