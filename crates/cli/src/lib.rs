@@ -168,6 +168,7 @@ fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
         Command::Session(command) => commands::session::run(command, cli.quiet, trail),
         Command::Serve(command) => serve::run(command, cli.quiet, trail),
         Command::Request(command) => serve::request::run(command),
+        Command::Health(command) => serve::health::run(command),
         Command::Cluster(command) => commands::cluster::run(command, cli.quiet),
         Command::Started(process) => process.run(cli.quiet),
         Command::Stock(command) => commands::stock::run(command, trail),

@@ -108,6 +108,7 @@ pub enum Command {
     Session(session::SessionFlags),
     Serve(serve::ServeFlags),
     Request(serve::request::RequestFlags),
+    Health(serve::health::HealthFlags),
     Cluster(cluster::ClusterFlags),
     #[command(flatten)]
     Started(Started),

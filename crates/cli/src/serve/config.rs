@@ -1,7 +1,6 @@
 //! The configuration of a service: its key, its peer, the programs that it may run, and its limits.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,8 @@ use brickwork_kernels::{Erasing, SecretBlocks};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use super::budget::Budget;
+use super::place::HttpPlace;
 use crate::commands::{files, programs};
 use crate::render::failure::Failure;
 use crate::render::report::{bytes, hex, plural};
@@ -29,8 +30,10 @@ struct File {
     peer: String,
     listen: Option<String>,
     connect: Option<String>,
-    http: SocketAddr,
-    token: PathBuf,
+    http: String,
+    token: Option<PathBuf>,
+    #[serde(default)]
+    tokens: Vec<TokenEntry>,
     #[serde(default = "forty")]
     security: u32,
     threads: Option<usize>,
@@ -99,6 +102,16 @@ impl RequestLimits {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct TokenEntry {
+    name: String,
+    file: PathBuf,
+    programs: Option<Vec<String>>,
+    total: Option<u64>,
+    per_hour: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
     file: PathBuf,
@@ -110,6 +123,31 @@ struct Entry {
     high: u64,
     total: Option<u64>,
     per_hour: Option<u64>,
+}
+
+/// A token, which lets its holder request runs.
+pub struct Token {
+    pub name: String,
+    /// The hash of the token. Hashes are compared, so that the time reveals nothing about the token.
+    hash: blake3::Hash,
+    /// The names of the programs that the holder may request, if not all.
+    programs: Option<Vec<String>>,
+    /// The number of runs that the holder may request.
+    pub budget: Budget,
+}
+
+impl Token {
+    /// Makes a token without limits, for tests.
+    #[cfg(test)]
+    pub fn of(name: &str, text: &str) -> Arc<Self> {
+        let hash = blake3::hash(text.as_bytes());
+        Arc::new(Token { name: name.into(), hash, programs: None, budget: Budget::default() })
+    }
+
+    /// Returns whether the holder may request this program.
+    pub fn allows(&self, allowed: &Allowed) -> bool {
+        self.programs.as_ref().is_none_or(|programs| programs.contains(&allowed.name))
+    }
 }
 
 /// A program that may run.
@@ -124,9 +162,8 @@ pub struct Allowed {
     /// Stock is made when fewer executions than `low` are in stock, until there are `high`.
     pub low: u64,
     pub high: u64,
-    /// The largest number of runs in total; the next field is the limit for an hour.
-    pub total: Option<u64>,
-    pub per_hour: Option<u64>,
+    /// The number of runs with the peer.
+    pub budget: Budget,
 }
 
 impl Allowed {
@@ -149,7 +186,7 @@ pub struct Fixed {
     pub identity: PathBuf,
     pub peer: String,
     pub place: PeerRoute,
-    pub http: SocketAddr,
+    pub http: HttpPlace,
     pub security: u32,
     pub threads: Option<usize>,
 }
@@ -158,8 +195,8 @@ pub struct Fixed {
 pub struct Config {
     pub limits: RequestLimits,
     pub programs: BTreeMap<[u8; 32], Allowed>,
-    /// The token that each request must contain.
-    pub token: Zeroizing<String>,
+    /// The tokens. Each request for a run must contain one.
+    pub tokens: Vec<Arc<Token>>,
 }
 
 /// The largest time limit: a week.
@@ -187,13 +224,16 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         (None, Some(address)) => PeerRoute::Connect(address),
         _ => return Err(wrong("give listen with this party's address, or connect with the peer's".into())),
     };
-    if !file.http.ip().is_loopback() {
-        return Err(wrong(format!(
-            "http = {}: the service accepts requests only from this machine; use an address such as \
-             127.0.0.1:8080",
-            file.http
-        )));
-    }
+    let http = match file.http.parse().map_err(|why| wrong(format!("http: {why}")))? {
+        HttpPlace::Tcp(address) if !address.ip().is_loopback() => {
+            return Err(wrong(format!(
+                "http = {address}: the service accepts requests only from this machine; use an address such \
+                 as 127.0.0.1:8080"
+            )));
+        }
+        HttpPlace::Unix(path) => HttpPlace::Unix(folder.join(path)),
+        http => http,
+    };
     crate::flags::arguments::security(&file.security.to_string())
         .map_err(|why| wrong(format!("security: {why}")))?;
     let limits = file.limits;
@@ -223,6 +263,28 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
             return Err(wrong(format!("the program {} is listed twice, under two names", other.name)));
         }
     }
+    let only = file.token.map(|file| TokenEntry {
+        name: "token".into(),
+        file,
+        programs: None,
+        total: None,
+        per_hour: None,
+    });
+    let mut tokens: Vec<Arc<Token>> = Vec::new();
+    for TokenEntry { name, file, programs, total, per_hour } in only.into_iter().chain(file.tokens) {
+        let unknown = |name: &&String| !all.values().any(|allowed| allowed.name == **name);
+        if let Some(unknown) = programs.iter().flatten().find(unknown) {
+            return Err(wrong(format!("the token {name} is for {unknown}, which is no program here")));
+        }
+        let hash = blake3::hash(token(&folder.join(file))?.as_bytes());
+        if tokens.iter().any(|other| other.name == name || other.hash == hash) {
+            return Err(wrong(format!("the token {name} is there twice, by its name or its content")));
+        }
+        tokens.push(Arc::new(Token { name, hash, programs, budget: Budget { total, per_hour } }));
+    }
+    if tokens.is_empty() {
+        return Err(wrong("token, or a table [[tokens]], is needed".into()));
+    }
     let peer = match file.peer.strip_prefix('@') {
         Some(name) => format!("@{}", folder.join(name).display()),
         None => file.peer,
@@ -232,11 +294,11 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         identity: folder.join(file.identity),
         peer,
         place,
-        http: file.http,
+        http,
         security: file.security,
         threads: file.threads,
     };
-    Ok((fixed, Config { limits, programs: all, token: token(&folder.join(file.token))? }))
+    Ok((fixed, Config { limits, programs: all, tokens }))
 }
 
 /// Checks that a program's stock can be made in this much memory. At most `high` executions are made at a
@@ -309,8 +371,7 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
         name: entry.name,
         low: entry.low,
         high: entry.high,
-        total: entry.total,
-        per_hour: entry.per_hour,
+        budget: Budget { total: entry.total, per_hour: entry.per_hour },
         program,
     })
 }
@@ -335,6 +396,12 @@ pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
 }
 
 impl Config {
+    /// Returns the token with this text.
+    pub fn token(&self, text: &[u8]) -> Option<Arc<Token>> {
+        let hash = blake3::hash(text);
+        self.tokens.iter().find(|token| token.hash == hash).cloned()
+    }
+
     /// Returns the program of a request, given its name or at least eight digits of its digest.
     pub fn named(&self, name: &str) -> Option<&Allowed> {
         let by_name = self.programs.values().find(|allowed| allowed.name == name);

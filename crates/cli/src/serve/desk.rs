@@ -16,12 +16,12 @@ use brickwork::quota::Quota;
 use brickwork::stop::Stop;
 use brickwork_kernels::SecretBlocks;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::budget::{BudgetBook, BudgetSpent, HOUR, now};
-use super::config::{Allowed, Config};
-use super::figures::Figures;
+use super::budget::{Budget, BudgetBook, BudgetSpent, HOUR, Payer, now};
+use super::config::{Allowed, Config, Token};
+use super::figures::{Ended, Figures, Lacks};
 use super::results::{FoundRun, Results, Which};
 use crate::commands::files;
 use crate::render::failure::Failure;
@@ -68,8 +68,9 @@ impl From<BudgetSpent> for Why {
 }
 
 /// The reason why a request gets no outputs, for the user. It contains no value of a party.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RequestRefusal {
+    #[serde(skip)]
     pub status: u16,
     pub error: String,
     pub hint: String,
@@ -101,10 +102,6 @@ impl RequestRefusal {
                     empty; the status page shows the reason. wait_seconds in [limits] sets how long a \
                     request waits";
         RequestRefusal::new(504, "the run could not begin in time", hint).after(1)
-    }
-
-    pub fn json(&self) -> Value {
-        json!({ "error": self.error, "hint": self.hint, "retry_after": self.retry_after })
     }
 }
 
@@ -165,6 +162,7 @@ pub type DeskAnswer = Result<Value, RequestRefusal>;
 /// A request that waits.
 struct Queued {
     which: Which,
+    token: Arc<Token>,
     input: SecretBlocks<bool>,
     until: Instant,
     answer: oneshot::Sender<DeskAnswer>,
@@ -197,7 +195,7 @@ struct Queue {
 /// The time after which an announcement expires if the peer does not repeat it.
 const ANNOUNCED: Duration = Duration::from_secs(3);
 
-/// Lines of the log a minute about meetings with the peer.
+/// Lines of the log a minute about meetings with the peer, and about wrong tokens.
 const MEETINGS: u32 = 60;
 
 /// The time between two announcements of a waiting request.
@@ -221,6 +219,27 @@ fn room(ports: &[Port]) -> u64 {
 /// The largest number of announced runs of the peer.
 const MAX_ANNOUNCED: usize = 256;
 
+/// The kind of a reason for which a service is not ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    Stopping,
+    Peer,
+    Attempts,
+    Disk,
+    Stock,
+    Budget,
+}
+
+/// A reason for which a service is not ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    pub cause: Cause,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    pub text: String,
+}
+
 /// The shared state of a service.
 pub struct Desk {
     pub party: Party,
@@ -230,6 +249,8 @@ pub struct Desk {
     pub trail: Trail,
     /// Bounds the lines of the log about meetings, which a peer can cause without end.
     meetings: Mutex<Quota>,
+    /// Bounds the lines of the log about requests without a known token.
+    wrong_tokens: Mutex<Quota>,
     /// The burned epochs that are in the audit trail already.
     burned: Mutex<BTreeSet<EpochId>>,
     config: RwLock<Arc<Config>>,
@@ -266,10 +287,17 @@ pub struct Running<'a> {
     pub stop: Stop,
     /// This party's input: that of the request, or else the standing input.
     pub input: Option<SecretBlocks<bool>>,
-    /// True if a user's request belongs to the run. It is answered with the outputs, and does not expire
-    /// before.
-    pub asked: bool,
+    /// The token of the request that belongs to the run, if there is one. The request is answered with the
+    /// outputs, and does not expire before.
+    pub token: Option<Arc<Token>>,
     _one_at_a_time: MutexGuard<'a, ()>,
+}
+
+impl Running<'_> {
+    /// Returns whether a request of this party's users belongs to the run.
+    pub fn is_asked(&self) -> bool {
+        self.token.is_some()
+    }
 }
 
 impl Drop for Running<'_> {
@@ -294,6 +322,8 @@ impl Desk {
         results: Results,
         trail: Trail,
     ) -> Result<Self, brickwork::ProtocolError> {
+        let figures = Figures::new();
+        figures.begin(config.programs.values().map(|allowed| &*allowed.name));
         let burned = burned(&store)?.into_iter().map(|(id, _)| id).collect();
         let relation = Relation { role: party, identities: terms.identities };
         let account = Account { relation, protocol: "duplo".into(), security: terms.security };
@@ -301,9 +331,10 @@ impl Desk {
             party,
             store,
             terms,
-            figures: Figures::new(),
+            figures,
             trail,
             meetings: Mutex::new(Quota::new(MEETINGS, Duration::from_secs(60))),
+            wrong_tokens: Mutex::new(Quota::new(MEETINGS, Duration::from_secs(60))),
             burned: Mutex::new(burned),
             config: RwLock::new(Arc::new(config)),
             book: Mutex::new(book),
@@ -388,17 +419,54 @@ impl Desk {
         }
     }
 
-    /// Returns why requests would not be served, if they would not.
-    pub fn not_ready(&self) -> Option<&'static str> {
+    /// Returns the reasons for which requests would not be served. A program that lacks stock or budget is a
+    /// reason if no other program can run.
+    pub fn not_ready(&self) -> Vec<Reason> {
         let vain =
             "the service makes no more stock, because too many attempts failed: see `brickwork stock ls`";
         let peer = "the peer refuses to make more stock, because too many attempts failed";
-        match () {
-            () if self.is_stopping() => Some("the service is shutting down"),
-            () if !self.figures.is_connected() => Some("the peer is not connected"),
-            () if self.in_vain.load(Ordering::SeqCst) => Some(vain),
-            () if self.peer_in_vain.load(Ordering::SeqCst) => Some(peer),
-            () => None,
+        let reasons = [
+            (self.is_stopping(), Cause::Stopping, "the service is shutting down"),
+            (!self.figures.is_connected(), Cause::Peer, "the peer is not connected"),
+            (self.in_vain.load(Ordering::SeqCst), Cause::Attempts, vain),
+            (self.peer_in_vain.load(Ordering::SeqCst), Cause::Attempts, peer),
+            (!self.figures.has_room(), Cause::Disk, "the disk of the store has no room for a run"),
+        ];
+        let reasons = reasons.into_iter().filter(|(holds, ..)| *holds);
+        let mut reasons: Vec<Reason> =
+            reasons.map(|(_, cause, text)| Reason { cause, program: None, text: text.into() }).collect();
+        let config = self.config();
+        let lacking = |allowed: &Allowed| {
+            let (cause, lacks) = match self.figures.lacks(&allowed.name)? {
+                Lacks::Stock => (Cause::Stock, "there is no stock"),
+                Lacks::Budget => (Cause::Budget, "the budget is used up"),
+            };
+            let text = format!("{lacks} for {}", allowed.name);
+            Some(Reason { cause, program: Some(allowed.name.clone()), text })
+        };
+        let lacking: Option<Vec<Reason>> = config.programs.values().map(lacking).collect();
+        reasons.extend(lacking.into_iter().flatten());
+        reasons
+    }
+
+    /// Measures what the disk and the budgets still allow. It is called now and then, and may wait for the
+    /// disk.
+    pub fn measure(&self) {
+        self.figures.room(self.store.check_room(ROOM).is_ok());
+        let config = self.config();
+        let mut book = lock(&self.book);
+        for allowed in config.programs.values() {
+            let left = book.left(self.payer(allowed), &allowed.budget);
+            self.figures.program_left(&allowed.name, &left);
+        }
+        for token in &config.tokens {
+            self.figures.token_left(&token.name, &book.left(Payer::Token(&token.name), &token.budget));
+        }
+        drop(book);
+        match inventory::inventory::<Duplo>(&self.store) {
+            Ok(parts) => self.figures.stocked(&parts, now()),
+            // The connection that uses the store reports this error.
+            Err(why) => tracing::debug!("the stock is not measured: {why}"),
         }
     }
 
@@ -422,21 +490,39 @@ impl Desk {
         self.trail.burned(now.into_iter().filter(|(id, _)| known.insert(*id)));
     }
 
-    /// Writes a refused run into the audit trail.
+    /// Counts a refused run, and writes it into the audit trail. Without a token, the peer has asked for it.
     pub fn note_refusal(
         &self,
         program: Option<&Allowed>,
         run: Option<&str>,
-        by: Asker,
+        token: Option<&Token>,
         why: &RequestRefusal,
     ) {
+        if let Some(allowed) = program {
+            self.figures.ended(&allowed.name, Ended::Refused);
+        }
         self.trail.note(TrailEvent {
             program: program.map(Allowed::named),
             run: run.map(str::to_owned),
-            asked_by: Some(by),
+            asked_by: Some(if token.is_some() { Asker::Here } else { Asker::Peer }),
+            token: token.map(|token| token.name.clone()),
             reason: Some(why.error.clone()),
             ..TrailEvent::new(EventKind::Refusal, EventOutcome::Refused)
         });
+    }
+
+    /// Counts and reports a request whose token is not known.
+    pub fn note_wrong_token(&self) {
+        self.figures.wrong_token();
+        let now = Instant::now();
+        let mut quota = lock(&self.wrong_tokens);
+        if let Some(more) = quota.left_out(now) {
+            tracing::warn!("{more} more requests with a wrong token or none were refused within a minute");
+        }
+        if quota.takes(now) {
+            tracing::warn!("a request with a wrong token, or with none, was refused");
+        }
+        self.trail.note(TrailEvent::new(EventKind::Token, EventOutcome::Refused));
     }
 
     pub fn config(&self) -> Arc<Config> {
@@ -447,11 +533,17 @@ impl Desk {
     /// allow.
     pub fn reload(&self, config: Config) {
         let config = Arc::new(config);
+        self.figures.begin(config.programs.values().map(|allowed| &*allowed.name));
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
         let mut queue = lock(&self.queue);
         queue.announced.retain(|announced| config.programs.contains_key(&announced.which.digest));
-        let gone = |request: &Queued| !request.runs && !config.programs.contains_key(&request.which.digest);
-        queue.refuse(gone, &Why::NotAllowed.into());
+        // A token with another content is still the same token.
+        let stays = |request: &Queued| {
+            let allowed = config.programs.get(&request.which.digest);
+            let token = config.tokens.iter().find(|token| token.name == request.token.name);
+            allowed.zip(token).is_some_and(|(allowed, token)| token.allows(allowed))
+        };
+        queue.refuse(|request| !request.runs && !stays(request), &Why::NotAllowed.into());
         drop(queue);
         self.ring();
     }
@@ -543,18 +635,38 @@ impl Desk {
         }
         let mut queue = lock(&self.queue);
         queue.of(which).for_each(|request| request.runs = true);
-        let (input, asked) = (queue.input(which, allowed, self.party), queue.of(which).next().is_some());
-        Some(Running { desk: self, stop, input, asked, _one_at_a_time: one_at_a_time })
+        let input = queue.input(which, allowed, self.party);
+        let token = queue.of(which).next().map(|request| request.token.clone());
+        Some(Running { desk: self, stop, input, token, _one_at_a_time: one_at_a_time })
     }
 
-    /// Returns the number of waiting requests.
-    pub fn waiting(&self) -> usize {
-        lock(&self.queue).requests.len()
+    /// Returns the number of waiting requests: those of this party's users, and those of the peer.
+    pub fn waiting(&self) -> [usize; 2] {
+        let queue = lock(&self.queue);
+        [queue.requests.len(), queue.announced.len()]
     }
 
-    /// Returns the number of all runs of a program.
-    pub fn runs(&self, digest: &[u8; 32]) -> u64 {
-        lock(&self.book).runs(digest)
+    /// Returns the number of all runs of a program with the peer.
+    pub fn runs(&self, allowed: &Allowed) -> u64 {
+        lock(&self.book).runs(self.payer(allowed))
+    }
+
+    /// Returns the payer for the runs of a program.
+    fn payer<'a>(&'a self, allowed: &'a Allowed) -> Payer<'a> {
+        let peer = &self.terms.identities[1 - self.party as usize];
+        Payer::Program { peer, digest: &allowed.digest }
+    }
+
+    /// Returns the budget of a program, and its use so far.
+    pub fn policy(&self, allowed: &Allowed) -> Policy {
+        let mut book = lock(&self.book);
+        let (payer, budget) = (self.payer(allowed), allowed.budget);
+        let text = format!(
+            "{budget} of {} with this peer, because every output tells something about the inputs",
+            allowed.name
+        );
+        let (runs, left) = (book.runs(payer), book.left(payer, &budget));
+        Policy { program: allowed.name.clone(), runs, budget, left, text }
     }
 
     /// Returns the number of executions of a program that are in stock.
@@ -573,9 +685,14 @@ impl Desk {
         program: &str,
         id: Option<String>,
         input: &Value,
+        token: &Arc<Token>,
     ) -> Result<oneshot::Receiver<DeskAnswer>, RequestRefusal> {
         let config = self.config();
         let allowed = config.named(program).ok_or(Why::NotAllowed)?;
+        if !token.allows(allowed) {
+            let error = format!("the token {} is not for this program", token.name);
+            return Err(RequestRefusal { error, ..Why::NotAllowed.into() });
+        }
         let ports = allowed.program.input_ports(self.party);
         let input = match (ports.is_empty(), input.is_null(), &allowed.input) {
             (true, ..) => SecretBlocks::default(),
@@ -588,12 +705,14 @@ impl Desk {
         let mut queue = loop {
             let kept = self.kept.load(Ordering::SeqCst);
             if let Some(id) = &id
-                && let Some(found) = self.found(&Which { digest: allowed.digest, id: id.clone() }, &input)
+                && let Some(found) =
+                    self.found(&Which { digest: allowed.digest, id: id.clone() }, &input, token)
             {
                 drop(answer.send(found));
                 return Ok(answered);
             }
             self.may(allowed)?;
+            self.token_may(token)?;
             let queue = lock(&self.queue);
             // A run stores its result before its request leaves the queue. So this search can have missed the
             // result only if another result was stored in between.
@@ -618,6 +737,7 @@ impl Desk {
         }
         queue.requests.push(Queued {
             which,
+            token: token.clone(),
             input,
             until: now + config.limits.wait(),
             answer,
@@ -688,12 +808,22 @@ impl Desk {
     /// # Errors
     /// The part of the budget that is used up.
     pub fn may(&self, allowed: &Allowed) -> Result<(), Why> {
-        Ok(lock(&self.book).may(allowed)?)
+        Ok(lock(&self.book).may(self.payer(allowed), &allowed.budget)?)
+    }
+
+    /// Checks the budget of a token.
+    ///
+    /// # Errors
+    /// The part of the budget that is used up.
+    pub fn token_may(&self, token: &Token) -> Result<(), RequestRefusal> {
+        let spent = lock(&self.book).may(Payer::Token(&token.name), &token.budget);
+        let error = || format!("the budget of the token {} is used up: {}", token.name, token.budget);
+        spent.map_err(|spent| RequestRefusal { error: error(), ..Why::from(spent).into() })
     }
 
     /// Returns the answer to a request whose program has run before.
-    fn found(&self, which: &Which, input: &[bool]) -> Option<DeskAnswer> {
-        match lock(&self.results).find(which, input) {
+    fn found(&self, which: &Which, input: &[bool], token: &Token) -> Option<DeskAnswer> {
+        match lock(&self.results).find(which, input, &token.name) {
             Ok(FoundRun::Nothing) => None,
             Ok(FoundRun::Outputs(outputs)) => Some(Ok(outputs)),
             Ok(FoundRun::OtherInput) => {
@@ -735,15 +865,17 @@ impl Desk {
         })
     }
 
-    /// Checks a program's budget, and counts a run of it.
+    /// Checks a program's budget, and counts a run of it, also for the token of its request.
     ///
     /// # Errors
     /// The part of the budget that is used up. Also an error if the run cannot be recorded; then it must not
     /// begin.
-    pub fn charge(&self, allowed: &Allowed) -> Result<(), Why> {
+    pub fn charge(&self, allowed: &Allowed, token: Option<&Token>) -> Result<(), Why> {
         let mut book = lock(&self.book);
-        book.may(allowed)?;
-        book.charge(allowed).map_err(|why| {
+        let payer = self.payer(allowed);
+        book.may(payer, &allowed.budget)?;
+        let payers = [payer].into_iter().chain(token.map(|token| Payer::Token(&token.name)));
+        book.charge(payers).map_err(|why| {
             tracing::error!(%why, "the store could not record the run in the budget");
             self.figures.error(format!("the store could not record the run in the budget: {why}"));
             Why::Uncounted
@@ -799,15 +931,22 @@ impl Desk {
         queue.refuse(|request| request.which == *which, why);
     }
 
-    /// Ends a run with this input, and answers the user of this party who requested it. If the user gave an
-    /// id (`asked`), the outputs are stored first. An id that only the peer has sent stores no result. If no
-    /// user waits for the outputs, they are written to the configured file.
-    pub fn ended(&self, which: &Which, allowed: &Allowed, input: &[bool], asked: bool, answer: DeskAnswer) {
+    /// Ends a run with this input, and answers the user of this party who requested it with this token. If
+    /// the user gave an id, the outputs are stored first. An id that only the peer has sent stores no result.
+    /// If no user waits for the outputs, they are written to the configured file.
+    pub fn ended(
+        &self,
+        which: &Which,
+        allowed: &Allowed,
+        input: &[bool],
+        token: Option<&Token>,
+        answer: DeskAnswer,
+    ) {
         if let Ok(outputs) = &answer
-            && asked
+            && let Some(token) = token
             && which.id.starts_with('=')
         {
-            if let Err(why) = lock(&self.results).keep(which, input, outputs) {
+            if let Err(why) = lock(&self.results).keep(which, input, &token.name, outputs) {
                 tracing::error!(%why, "the store could not keep a result");
                 self.figures.error(format!("the store could not keep a result: {why}"));
             }
@@ -828,7 +967,7 @@ impl Desk {
             && let Some(path) = &allowed.outputs
         {
             let id = which.id.strip_prefix('=');
-            let line = json!({ "program": allowed.name, "id": id, "outputs": outputs });
+            let line = Learned { program: &allowed.name, id, outputs };
             if let Err(failure) = append(path, &line) {
                 let program = &allowed.name;
                 tracing::error!(program, "the outputs cannot be written: {}", failure.message());
@@ -842,10 +981,30 @@ impl Desk {
     }
 }
 
+/// The outputs of a run for which nobody waits.
+#[derive(Serialize)]
+struct Learned<'a> {
+    program: &'a str,
+    id: Option<&'a str>,
+    outputs: Value,
+}
+
+/// The budget of a program with the peer, and its use so far.
+#[derive(Serialize)]
+pub struct Policy {
+    program: String,
+    runs: u64,
+    budget: Budget,
+    left: Budget,
+    text: String,
+}
+
 /// Appends a line to a file that only its owner can read.
-fn append(path: &std::path::Path, line: &Value) -> Result<(), Failure> {
+fn append(path: &std::path::Path, line: &Learned) -> Result<(), Failure> {
     let mut file = files::append_private(path)?;
-    let written = file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data());
+    let mut line = serde_json::to_vec(line).map_err(|e| Failure::fault(e.to_string()))?;
+    line.push(b'\n');
+    let written = file.write_all(&line).and_then(|()| file.sync_data());
     written.map_err(|e| Failure::cannot_write(path, &e))
 }
 
@@ -883,6 +1042,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::http::Door;
     use super::*;
     use crate::render::appended::Rotation;
     use crate::serve::config::RequestLimits;
@@ -890,7 +1050,7 @@ mod tests {
     use brickwork::circuit::library;
     use brickwork::disk::StoreKey;
     use brickwork::protocol::TABLE_MEMORY;
-    use zeroize::Zeroizing;
+    use serde_json::json;
 
     fn desk(folder: &std::path::Path, input: Option<SecretBlocks<bool>>) -> Desk {
         let program = Arc::new(library::millionaires().expect("a program"));
@@ -903,13 +1063,12 @@ mod tests {
             outputs: None,
             low: 0,
             high: 0,
-            total: None,
-            per_hour: None,
+            budget: Budget::default(),
         };
         let config = Config {
             limits: RequestLimits::default(),
             programs: [(digest, allowed)].into(),
-            token: Zeroizing::new(String::new()),
+            tokens: vec![Token::of("app", "")],
         };
         let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
         let store = Store::open(&folder.join("store"), &key).expect("a store");
@@ -936,8 +1095,8 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             let desk = desk(folder.path(), standing.clone());
             let config = desk.config();
-            let allowed = config.named("richer").expect("it is allowed");
-            let ask = || desk.submit("richer", Some("=7".into()), &json!(5)).expect("it waits");
+            let (allowed, app) = (config.named("richer").expect("it is allowed"), config.tokens[0].clone());
+            let ask = || desk.submit("richer", Some("=7".into()), &json!(5), &app).expect("it waits");
             let which = Which { digest: allowed.digest, id: "=7".into() };
 
             let answer = ask();
@@ -945,20 +1104,21 @@ mod tests {
             drop(answer);
             desk.tick();
             let running = desk.begin(&which, allowed).expect("a run");
-            assert!(!running.asked && running.input.as_deref() == standing.as_deref());
+            assert!(!running.is_asked() && running.input.as_deref() == standing.as_deref());
             let mut late = ask();
-            desk.ended(&which, allowed, &running.input.clone().unwrap_or_default(), false, Ok(json!(1)));
+            desk.ended(&which, allowed, &running.input.clone().unwrap_or_default(), None, Ok(json!(1)));
             assert!(late.try_recv().is_err(), "this run is not the one that it asked for");
             drop(running);
 
             let running = desk.begin(&which, allowed).expect("a run");
             let five: Vec<bool> = (0..32).map(|bit| 5 >> bit & 1 == 1).collect();
-            assert!(running.asked && running.input.as_deref() == Some(&five));
-            desk.ended(&which, allowed, &five, true, Ok(json!(2)));
+            assert!(running.is_asked() && running.input.as_deref() == Some(&five));
+            desk.ended(&which, allowed, &five, Some(&app), Ok(json!(2)));
             assert_eq!(late.try_recv().expect("an answer"), Ok(json!(2)));
             // The same request gets the same answer again.
             assert_eq!(ask().try_recv().expect("an answer"), Ok(json!(2)));
-            let other = desk.submit("richer", Some("=7".into()), &json!(6)).expect("an answer").try_recv();
+            let other =
+                desk.submit("richer", Some("=7".into()), &json!(6), &app).expect("an answer").try_recv();
             assert_eq!(other.expect("an answer").map_err(|why| why.status), Err(409));
         }
     }
@@ -990,14 +1150,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let desk = desk(folder.path(), Some(SecretBlocks::new(vec![true; 32])));
         let config = desk.config();
-        let allowed = config.named("richer").expect("it is allowed");
+        let (allowed, app) = (config.named("richer").expect("it is allowed"), config.tokens[0].clone());
         let which = Which { digest: allowed.digest, id: "=7".into() };
         let run = |outputs: u32| {
             let running = desk.begin(&which, allowed).expect("a run");
             let input = running.input.clone().expect("an input");
-            desk.ended(&which, allowed, &input, running.asked, Ok(json!(outputs)));
+            desk.ended(&which, allowed, &input, running.token.as_deref(), Ok(json!(outputs)));
         };
-        let ask = || desk.submit("richer", Some("=7".into()), &json!(5)).expect("it waits");
+        let ask = || desk.submit("richer", Some("=7".into()), &json!(5), &app).expect("it waits");
         run(1);
         let mut asked = ask();
         assert!(asked.try_recv().is_err(), "the id is free");
@@ -1028,10 +1188,10 @@ mod tests {
             stream
         };
         std::thread::scope(|scope| {
-            let served = desk.clone();
+            let (served, door) = (desk.clone(), Door::Tcp(socket));
             scope.spawn(move || {
                 runtime.block_on(async {
-                    tokio::select! { () = super::super::http::serve(served, socket) => {}, _ = ends => {} }
+                    tokio::select! { () = super::super::http::serve(served, door) => {}, _ = ends => {} }
                 });
                 runtime.shutdown_background();
             });
@@ -1048,17 +1208,17 @@ mod tests {
                 asks.read_to_string(&mut answer).expect("an answer");
                 assert!(answer.starts_with("HTTP/1.1 "), "{page}: {answer}");
             }
-            assert_eq!(desk.waiting(), 0);
+            assert_eq!(desk.waiting()[0], 0);
             drop((results, book));
             let begun = Instant::now();
-            while desk.waiting() == 0 && begun.elapsed() < Duration::from_secs(30) {
+            while desk.waiting()[0] == 0 && begun.elapsed() < Duration::from_secs(30) {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            assert_eq!(desk.waiting(), 1);
+            assert_eq!(desk.waiting()[0], 1);
             desk.reload(Config {
                 limits: RequestLimits::default(),
                 programs: Default::default(),
-                token: Default::default(),
+                tokens: Vec::new(),
             });
             drop(over);
         });
@@ -1097,7 +1257,12 @@ mod tests {
             })
         };
         desk.figures.connected(true);
-        assert_eq!((desk.may_fill(), left(&desk), desk.not_ready()), (Ok(true), None, None));
+        let ready = |desk: &Desk| {
+            desk.figures.stock("richer", 1);
+            desk.measure();
+            desk.not_ready().into_iter().next().map(|reason| reason.text)
+        };
+        assert_eq!((desk.may_fill(), left(&desk), ready(&desk)), (Ok(true), None, None));
         step(most / 10);
         assert_eq!((desk.may_fill(), left(&desk)), (Ok(true), Some("9".into())));
         (0..7).for_each(|_| step(most / 10));
@@ -1105,19 +1270,19 @@ mod tests {
         drop(desk);
         let desk = open();
         desk.figures.connected(true);
-        assert_eq!((desk.may_fill(), left(&desk), desk.not_ready()), (Ok(false), Some("2".into()), None));
+        assert_eq!((desk.may_fill(), left(&desk), ready(&desk)), (Ok(false), Some("2".into()), None));
         desk.store.attempt(&desk.account, most / 5).expect("an attempt");
         assert_eq!((desk.may_fill(), left(&desk)), (Err(Why::Vain), Some("0".into())));
-        assert!(desk.not_ready().is_some_and(|why| why.contains("makes no more stock")));
+        assert!(ready(&desk).is_some_and(|why| why.contains("makes no more stock")));
         let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
         let view = Store::view(&folder.path().join("store"), &key).expect("a store");
         let asked = view.ask_to_forgive(std::slice::from_ref(&desk.account)).expect("it asks");
         desk.tick();
         assert!(asked.is_heard());
-        assert_eq!((desk.may_fill(), desk.not_ready()), (Ok(true), None));
+        assert_eq!((desk.may_fill(), ready(&desk)), (Ok(true), None));
         let trail = std::fs::read_to_string(folder.path().join("audit")).expect("a trail");
         assert!(trail.contains("\"event\":\"forgiveness\""), "{trail}");
         desk.peer_in_vain.store(true, Ordering::SeqCst);
-        assert!(desk.not_ready().is_some_and(|why| why.contains("the peer refuses to make more stock")));
+        assert!(ready(&desk).is_some_and(|why| why.contains("the peer refuses to make more stock")));
     }
 }

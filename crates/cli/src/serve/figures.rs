@@ -1,17 +1,23 @@
 //! The counters of a service, for `/metrics` and the status page. They contain no values of the parties.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use prometheus_client::encoding::EncodeLabelSet;
+use brickwork::protocol::stock::inventory::Inventory;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
+
+use super::budget::Budget;
+use crate::render::report::hex;
+use crate::render::versions::Versions;
 
 /// The number of latencies from which the page computes the median and the 99th percentile.
 const LATENCIES: usize = 1000;
@@ -27,7 +33,15 @@ struct OfProgram {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfRun {
     program: String,
-    outcome: &'static str,
+    outcome: Ended,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ended {
+    Done,
+    Failed,
+    Refused,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -40,19 +54,106 @@ struct OfProtocol {
     protocol: &'static str,
 }
 
+/// A limit of a budget.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBudget {
+    program: String,
+    window: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfToken {
+    token: String,
+    window: Window,
+}
+
+/// The time for which a budget holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Window {
+    Hour,
+    Total,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfItems {
+    name: String,
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfEpoch {
+    epoch: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBuild {
+    version: &'static str,
+    commit: &'static str,
+    protocol: u32,
+}
+
+impl EncodeLabelValue for Ended {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> Result<(), fmt::Error> {
+        let name = match self {
+            Ended::Done => "done",
+            Ended::Failed => "failed",
+            Ended::Refused => "refused",
+        };
+        name.encode(encoder)
+    }
+}
+
+impl EncodeLabelValue for Window {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> Result<(), fmt::Error> {
+        let name = match self {
+            Window::Hour => "hour",
+            Window::Total => "total",
+        };
+        name.encode(encoder)
+    }
+}
+
+/// Returns the limits of a budget that exist.
+fn windows(budget: &Budget) -> impl Iterator<Item = (Window, i64)> {
+    let windows = [(Window::Hour, budget.per_hour), (Window::Total, budget.total)];
+    windows.into_iter().filter_map(|(window, left)| Some((window, i64::try_from(left?).unwrap_or(i64::MAX))))
+}
+
+/// The thing that a program lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lacks {
+    Stock,
+    Budget,
+}
+
+type Count = Counter<u64, AtomicU64>;
+type Level = Gauge<i64, AtomicI64>;
+type Number = Gauge<f64, AtomicU64>;
+
 /// The counters.
 pub struct Figures {
     registry: Registry,
-    runs: Family<OfRun, Counter<u64, AtomicU64>>,
+    runs: Family<OfRun, Count>,
     seconds: Family<OfProgram, Histogram, fn() -> Histogram>,
-    made: Family<OfProgram, Counter<u64, AtomicU64>>,
-    stock: Family<OfProgram, Gauge<i64, AtomicI64>>,
-    answers: Family<OfStatus, Counter<u64, AtomicU64>>,
-    bytes: Counter<u64, AtomicU64>,
-    connected: Gauge<i64, AtomicI64>,
-    waiting: Gauge<i64, AtomicI64>,
+    made: Family<OfProgram, Count>,
+    stock: Family<OfProgram, Level>,
+    answers: Family<OfStatus, Count>,
+    bytes: Count,
+    connected: Level,
+    meetings: Count,
+    waiting: Level,
+    announced: Level,
+    wrong_tokens: Count,
     /// The peer's remaining attempts, after the first step of stock.
-    attempts: Family<OfProtocol, Gauge<i64, AtomicI64>>,
+    attempts: Family<OfProtocol, Level>,
+    budgets: Family<OfBudget, Level>,
+    tokens: Family<OfToken, Level>,
+    items: Family<OfItems, Level>,
+    item_bytes: Family<OfItems, Level>,
+    ages: Family<OfEpoch, Level>,
+    lives: Family<OfEpoch, Level>,
+    bounds: Family<OfEpoch, Number>,
+    room: Level,
     recent: Mutex<Recent>,
 }
 
@@ -67,50 +168,77 @@ fn latencies() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 18))
 }
 
+/// Adds a metric to the registry.
+fn put<M: Clone + Metric>(registry: &mut Registry, name: &str, help: &str, metric: &M) {
+    registry.register(name, help, metric.clone());
+}
+
 impl Figures {
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("brickwork");
-        let runs = Family::default();
-        let made = Family::default();
-        let stock = Family::default();
-        let answers = Family::default();
-        let (bytes, connected, waiting) = (Counter::default(), Gauge::default(), Gauge::default());
-        let seconds = Family::new_with_constructor(latencies as fn() -> Histogram);
-        registry.register("runs", "Programs run, by how they ended", runs.clone());
-        registry.register(
+        let figures = Figures {
+            registry: Registry::with_prefix("brickwork"),
+            runs: Family::default(),
+            seconds: Family::new_with_constructor(latencies as fn() -> Histogram),
+            made: Family::default(),
+            stock: Family::default(),
+            answers: Family::default(),
+            bytes: Counter::default(),
+            connected: Gauge::default(),
+            meetings: Counter::default(),
+            waiting: Gauge::default(),
+            announced: Gauge::default(),
+            wrong_tokens: Counter::default(),
+            attempts: Family::default(),
+            budgets: Family::default(),
+            tokens: Family::default(),
+            items: Family::default(),
+            item_bytes: Family::default(),
+            ages: Family::default(),
+            lives: Family::default(),
+            bounds: Family::default(),
+            room: Gauge::default(),
+            recent: Mutex::default(),
+        };
+        figures.room(true);
+        figures.registered()
+    }
+
+    /// Names and describes the metrics.
+    fn registered(mut self) -> Self {
+        let build = Family::<OfBuild, Level>::default();
+        let Versions { version, commit, protocol, .. } = Versions::HERE;
+        build.get_or_create(&OfBuild { version, commit: commit.unwrap_or_default(), protocol }).set(1);
+        let r = &mut self.registry;
+        put(r, "build_info", "The version and the commit of the program, and its protocol version", &build);
+        put(r, "runs", "Programs run, by how they ended", &self.runs);
+        put(
+            r,
             "run_seconds",
             "Seconds from the agreement to run until the outputs, by program",
-            seconds.clone(),
+            &self.seconds,
         );
-        registry.register("made", "Executions that were put into stock", made.clone());
-        registry.register("stock", "Executions in stock", stock.clone());
-        registry.register("answers", "HTTP answers, by status", answers.clone());
-        registry.register(
-            "line_bytes",
-            "Bytes over the connection that runs programs, both ways",
-            bytes.clone(),
-        );
-        registry.register("peer_connected", "1 if the peer is connected, 0 otherwise", connected.clone());
-        registry.register("waiting", "Requests that wait", waiting.clone());
-        let attempts = Family::default();
-        registry.register(
-            "attempts_left",
-            "Steps of stock that may still fail before the service makes no more stock with the peer",
-            attempts.clone(),
-        );
-        Figures {
-            registry,
-            runs,
-            seconds,
-            made,
-            stock,
-            answers,
-            bytes,
-            connected,
-            waiting,
-            attempts,
-            recent: Mutex::default(),
-        }
+        put(r, "made", "Executions that were put into stock", &self.made);
+        put(r, "stock", "Executions in stock", &self.stock);
+        put(r, "answers", "HTTP answers, by status", &self.answers);
+        put(r, "line_bytes", "Bytes over the connection that runs programs, both ways", &self.bytes);
+        put(r, "peer_connected", "1 if the peer is connected, 0 otherwise", &self.connected);
+        put(r, "meetings", "How often the peer was connected", &self.meetings);
+        put(r, "waiting", "Requests that wait", &self.waiting);
+        put(r, "announced", "Requests of the peer that wait", &self.announced);
+        put(r, "tokens_refused", "Requests with a wrong token, or with none", &self.wrong_tokens);
+        let attempts =
+            "Steps of stock that may still fail before the service makes no more stock with the peer";
+        put(r, "attempts_left", attempts, &self.attempts);
+        put(r, "budget_left", "Runs of a program that its budget still allows", &self.budgets);
+        put(r, "token_budget_left", "Runs that the budget of a token still allows", &self.tokens);
+        put(r, "stock_items", "Items in stock, by name and kind", &self.items);
+        put(r, "stock_bytes", "Bytes on disk of batches in stock, by name and kind", &self.item_bytes);
+        put(r, "epoch_age_seconds", "Age of a part of the stock that can be used", &self.ages);
+        put(r, "epoch_left_seconds", "Seconds until a part of the stock is erased", &self.lives);
+        let bound = "Base-2 logarithm of the bound on a cheater for all programs from a part of the stock";
+        put(r, "epoch_bound_log2", bound, &self.bounds);
+        put(r, "disk_has_room", "1 if the disk of the store has room for a run, 0 otherwise", &self.room);
+        self
     }
 
     fn recent(&self) -> std::sync::MutexGuard<'_, Recent> {
@@ -118,7 +246,7 @@ impl Figures {
     }
 
     pub fn ran(&self, program: &str, took: Duration, bytes: u64) {
-        self.runs.get_or_create(&OfRun { program: program.into(), outcome: "done" }).inc();
+        self.ended(program, Ended::Done);
         self.seconds.get_or_create(&OfProgram { program: program.into() }).observe(took.as_secs_f64());
         self.bytes.inc_by(bytes);
         let mut recent = self.recent();
@@ -128,8 +256,100 @@ impl Figures {
         recent.seconds.push_back(took.as_secs_f64());
     }
 
-    pub fn failed(&self, program: &str) {
-        self.runs.get_or_create(&OfRun { program: program.into(), outcome: "failed" }).inc();
+    /// Counts a run that has ended or was refused.
+    pub fn ended(&self, program: &str, outcome: Ended) {
+        self.runs.get_or_create(&OfRun { program: program.into(), outcome }).inc();
+    }
+
+    /// Makes the counters of these programs, so that they begin with 0.
+    pub fn begin<'p>(&self, programs: impl Iterator<Item = &'p str>) {
+        for program in programs {
+            for outcome in [Ended::Done, Ended::Failed, Ended::Refused] {
+                drop(self.runs.get_or_create(&OfRun { program: program.into(), outcome }));
+            }
+            let of = OfProgram { program: program.into() };
+            drop(self.seconds.get_or_create(&of));
+            drop(self.made.get_or_create(&of));
+        }
+        self.budgets.clear();
+        self.tokens.clear();
+    }
+
+    pub fn met(&self) {
+        self.meetings.inc();
+    }
+
+    pub fn wrong_token(&self) {
+        self.wrong_tokens.inc();
+    }
+
+    pub fn announced(&self, requests: usize) {
+        self.announced.set(requests as i64);
+    }
+
+    pub fn room(&self, has: bool) {
+        self.room.set(has.into());
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.room.get() == 1
+    }
+
+    /// Sets the budget that is left of a program.
+    pub fn program_left(&self, program: &str, left: &Budget) {
+        for (window, left) in windows(left) {
+            self.budgets.get_or_create(&OfBudget { program: program.into(), window }).set(left);
+        }
+    }
+
+    /// Sets the budget that is left of a token.
+    pub fn token_left(&self, token: &str, left: &Budget) {
+        for (window, left) in windows(left) {
+            self.tokens.get_or_create(&OfToken { token: token.into(), window }).set(left);
+        }
+    }
+
+    /// Returns the thing that a program lacks, if it cannot run now.
+    pub fn lacks(&self, program: &str) -> Option<Lacks> {
+        let spent = |window: Window| {
+            let of = OfBudget { program: program.into(), window };
+            self.budgets.get(&of).is_some_and(|left| left.get() == 0)
+        };
+        let stock = self.stock.get(&OfProgram { program: program.into() });
+        match () {
+            () if stock.is_none_or(|stock| stock.get() == 0) => Some(Lacks::Stock),
+            () if spent(Window::Hour) || spent(Window::Total) => Some(Lacks::Budget),
+            () => None,
+        }
+    }
+
+    /// Sets the stock by kind, and the age and the bound of its parts.
+    pub fn stocked(&self, parts: &[Inventory], now: u64) {
+        let mut all = BTreeMap::<(&str, &'static str), [u64; 2]>::new();
+        self.ages.clear();
+        self.lives.clear();
+        self.bounds.clear();
+        for part in parts.iter().filter(|part| !part.is_lost()) {
+            let of = OfEpoch { epoch: hex(&part.id[..4]) };
+            let age = now.saturating_sub(part.epoch.created);
+            self.ages.get_or_create(&of).set(age as i64);
+            self.lives.get_or_create(&of).set(part.epoch.max_age.saturating_sub(age) as i64);
+            if let Some(bound) = part.bound_log2 {
+                self.bounds.get_or_create(&of).set(bound);
+            }
+            for batch in &part.batches {
+                let [items, bytes] = all.entry((&batch.name, batch.kind)).or_default();
+                *items += batch.left;
+                *bytes += if batch.left > 0 { batch.bytes } else { 0 };
+            }
+        }
+        self.items.clear();
+        self.item_bytes.clear();
+        for ((name, kind), [items, bytes]) in all {
+            let of = OfItems { name: name.into(), kind };
+            self.items.get_or_create(&of).set(items as i64);
+            self.item_bytes.get_or_create(&of).set(bytes as i64);
+        }
     }
 
     pub fn made(&self, program: &str, executions: u64) {
@@ -192,7 +412,8 @@ impl Figures {
 
     /// Returns the number of runs, and the bytes over the connection.
     pub fn totals(&self, programs: impl Iterator<Item = String>) -> (u64, u64) {
-        let runs = programs.map(|program| self.runs.get_or_create(&OfRun { program, outcome: "done" }).get());
+        let runs =
+            programs.map(|program| self.runs.get_or_create(&OfRun { program, outcome: Ended::Done }).get());
         (runs.sum(), self.bytes.get())
     }
 

@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,17 +24,19 @@ use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use zeroize::Zeroizing;
 
-use super::desk::{Desk, DeskAnswer, RequestRefusal, Why};
+use super::config::Token;
+use super::desk::{Desk, DeskAnswer, Policy, Reason, RequestRefusal, Why};
 use super::lines::MAX_ID;
 use super::page;
 use super::rate::RateLimit;
-use crate::render::trail::Asker;
 
 /// The time in which a client must send its headers, and again its body.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -115,8 +118,28 @@ impl Drop for Listed {
     }
 }
 
+/// A listening socket for requests.
+pub enum Door {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A stream of either kind.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+impl Door {
+    async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+        Ok(match self {
+            Door::Tcp(listener) => Box::new(listener.accept().await?.0),
+            Door::Unix(listener) => Box::new(listener.accept().await?.0),
+        })
+    }
+}
+
 /// Serves requests at a socket as long as the process lives.
-pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
+pub async fn serve(desk: Arc<Desk>, door: Door) {
     let front = Arc::new(Front {
         desk,
         connections: Mutex::default(),
@@ -125,7 +148,7 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
         page: tokio::sync::Mutex::default(),
     });
     for number in 0.. {
-        let (stream, from): (_, SocketAddr) = match listener.accept().await {
+        let stream = match door.accept().await {
             Ok(accepted) => accepted,
             Err(e) => {
                 // The process has no free file descriptor now, but will have one again.
@@ -150,7 +173,7 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
             if let Err(e) = served {
-                tracing::debug!("a request from {from} failed: {e}");
+                tracing::debug!("a request failed: {e}");
             }
         });
         // The task has not begun yet: there is only one thread, and it has not awaited anything since.
@@ -165,8 +188,8 @@ type Reply = Response<Full<Bytes>>;
 
 async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -> Reply {
     let config = front.desk.config();
-    let token = has_token(&request, &config.token);
-    let rate = if token { &front.with_token } else { &front.without_token };
+    let token = config.token(given_token(&request));
+    let rate = if token.is_some() { &front.with_token } else { &front.without_token };
     // This path has no rate limit, because a supervisor restarts a process that does not answer here.
     let is_alive = request.uri().path() == "/health";
     let reply = if !is_alive && !rate.takes(config.limits.requests_per_second) {
@@ -175,20 +198,18 @@ async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -
     } else if let Err(why) = is_for_here(&request) {
         refused(&why)
     } else {
-        routed(front, stays, token, request).await
+        routed(front, stays, token.as_ref(), request).await
     };
     front.desk.figures.answered(reply.status().as_u16());
     reply
 }
 
-/// Returns whether the request contains the token.
-fn has_token(request: &Request<Incoming>, token: &str) -> bool {
+/// Returns the token that the request contains; an empty text if there is none.
+fn given_token(request: &Request<Incoming>) -> &[u8] {
     let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
     // The name of the scheme may have letters of either case (RFC 9110, section 11.1).
     let given = given.and_then(|given| given.split_at_checked(b"bearer ".len()));
-    let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).unwrap_or_default().1;
-    // Hashes are compared, so that the time reveals nothing about the token.
-    blake3::hash(given) == blake3::hash(token.as_bytes())
+    given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).unwrap_or_default().1
 }
 
 /// Refuses requests that a web page may have sent: from another origin, or with a host name that an attacker
@@ -219,27 +240,39 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), RequestRefusal> {
     }
 }
 
-async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request<Incoming>) -> Reply {
+async fn routed(
+    front: &Front,
+    stays: &AtomicBool,
+    token: Option<&Arc<Token>>,
+    request: Request<Incoming>,
+) -> Reply {
     let desk = &front.desk;
     // The answer to HEAD has the same headers, and the server leaves out the body.
     let get = matches!(*request.method(), Method::GET | Method::HEAD);
     match request.uri().path() {
         "/" if get => text("text/html; charset=utf-8", status_page(front).await),
         "/metrics" if get => {
-            desk.figures.waiting(desk.waiting());
+            let [waiting, announced] = desk.waiting();
+            desk.figures.waiting(waiting);
+            desk.figures.announced(announced);
             match knows_openmetrics(&request) {
                 true => text(OPENMETRICS, desk.figures.text()),
                 false => text(PROMETHEUS, prometheus(&desk.figures.text())),
             }
         }
         // The first path tells whether the process is alive, and the second whether it would serve a request.
-        "/health" if get => json_reply(200, &json!({ "status": "up" })),
+        "/health" if get => json_reply(200, &State { status: "up", reason: None, reasons: &[] }),
         "/ready" if get => match desk.not_ready() {
-            None => json_reply(200, &json!({ "status": "ready" })),
-            Some(why) => json_reply(503, &json!({ "status": "not ready", "reason": why })),
+            reasons if reasons.is_empty() => {
+                json_reply(200, &State { status: "ready", reason: None, reasons: &reasons })
+            }
+            reasons => {
+                let reason = reasons.first().map(|reason| &*reason.text);
+                json_reply(503, &State { status: "not ready", reason, reasons: &reasons })
+            }
         },
         "/run" if *request.method() == Method::POST => match asked(desk, stays, token, request).await {
-            Ok(value) => json_reply(200, &value),
+            Ok(answered) => json_reply(200, &answered),
             Err(why) => refused(&why),
         },
         "/run" => not_allowed("POST"),
@@ -250,6 +283,29 @@ async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request
             "use POST /run, or GET /, /metrics, /health or /ready",
         )),
     }
+}
+
+/// The state of the service.
+#[derive(Serialize)]
+struct State<'a> {
+    status: &'static str,
+    /// The first of the reasons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[Reason]>::is_empty")]
+    reasons: &'a [Reason],
+}
+
+/// The answer to a request whose program has run.
+#[derive(Serialize)]
+struct Answered {
+    program: String,
+    id: Option<String>,
+    outputs: Value,
+    seconds: f64,
+    /// The budget of the program with the peer. Absent if the program is not allowed any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<Policy>,
 }
 
 /// The content type of metrics in the OpenMetrics format.
@@ -306,16 +362,17 @@ async fn status_page(front: &Front) -> Bytes {
 async fn asked(
     desk: &Arc<Desk>,
     stays: &AtomicBool,
-    token: bool,
+    token: Option<&Arc<Token>>,
     request: Request<Incoming>,
-) -> Result<Value, RequestRefusal> {
-    if !token {
+) -> Result<Answered, RequestRefusal> {
+    let Some(token) = token else {
+        desk.note_wrong_token();
         return Err(RequestRefusal::new(
             401,
             "the token is missing or wrong",
             "send the header `Authorization: Bearer TOKEN` with the content of the token's file",
         ));
-    }
+    };
     let _stays = Stays::new(stays);
     let config = desk.config();
     let body = Limited::new(request.into_body(), config.limits.request_bytes).collect();
@@ -336,19 +393,26 @@ async fn asked(
     })?;
     let begun = Instant::now();
     let bytes = Zeroizing::new(body.to_bytes().to_vec());
-    let here = desk.clone();
+    let (here, holder) = (desk.clone(), token.clone());
     // This may wait for the disk, and must not block other requests.
-    let submitted = tokio::task::spawn_blocking(move || Submitted::of(&here, &bytes)).await;
+    let submitted = tokio::task::spawn_blocking(move || Submitted::of(&here, &bytes, &holder)).await;
     let Submitted { program, id, answered } = submitted.unwrap_or_else(|_| Err(broken()))?;
     // A client that closes the connection withdraws the request, unless it runs already.
     let answer = answered.await.unwrap_or_else(|_| Err(Why::Stopping.into()));
     if let Err(why) = &answer
         && !why.is_of_run()
     {
-        desk.note_refusal(config.named(&program), marked(&id).as_deref(), Asker::Here, why);
+        desk.note_refusal(config.named(&program), marked(&id).as_deref(), Some(token), why);
     }
-    let outputs = answer?;
-    Ok(json!({ "program": program, "id": id, "outputs": outputs, "seconds": begun.elapsed().as_secs_f64() }))
+    let (outputs, seconds) = (answer?, begun.elapsed().as_secs_f64());
+    let here = desk.clone();
+    // The budget is read under a lock that waits for the disk.
+    let policy = tokio::task::spawn_blocking(move || {
+        let budget = here.config().named(&program).map(|allowed| here.policy(allowed));
+        (program, budget)
+    });
+    let (program, budget) = policy.await.map_err(|_| broken())?;
+    Ok(Answered { program, id, outputs, seconds, budget })
 }
 
 fn broken() -> RequestRefusal {
@@ -368,7 +432,7 @@ struct Submitted {
 
 impl Submitted {
     /// Reads a request, and puts it into the queue.
-    fn of(desk: &Desk, bytes: &[u8]) -> Result<Self, RequestRefusal> {
+    fn of(desk: &Desk, bytes: &[u8], token: &Arc<Token>) -> Result<Self, RequestRefusal> {
         let _erasing = Erasing::begin();
         let hint = "send {\"program\": NAME, \"input\": VALUE} and, if you like, \"id\": TEXT";
         let wrong = |why: &str| RequestRefusal::new(400, why, hint);
@@ -394,8 +458,8 @@ impl Submitted {
             Some(_) => return Err(wrong("id must be a text of 1 to 64 printable characters without spaces")),
         };
         let input = fields.get("input").unwrap_or(&Value::Null);
-        let answered = desk.submit(program, marked(&id), input).inspect_err(|why| {
-            desk.note_refusal(desk.config().named(program), marked(&id).as_deref(), Asker::Here, why);
+        let answered = desk.submit(program, marked(&id), input, token).inspect_err(|why| {
+            desk.note_refusal(desk.config().named(program), marked(&id).as_deref(), Some(token), why);
         })?;
         Ok(Submitted { program: program.to_owned(), id, answered })
     }
@@ -412,12 +476,14 @@ fn text(kind: &'static str, text: impl Into<Bytes>) -> Reply {
     built(Response::builder().header(CONTENT_SECURITY_POLICY, policy), kind, text)
 }
 
-fn json_reply(status: u16, value: &Value) -> Reply {
-    built(Response::builder().status(status), "application/json", format!("{value}\n"))
+fn json_reply(status: u16, value: &impl Serialize) -> Reply {
+    // Values, names and numbers always have a JSON form.
+    let text = serde_json::to_string(value).unwrap_or_default();
+    built(Response::builder().status(status), "application/json", text + "\n")
 }
 
 fn refused(why: &RequestRefusal) -> Reply {
-    let mut reply = json_reply(why.status, &why.json());
+    let mut reply = json_reply(why.status, why);
     if let Some(seconds) = why.retry_after {
         reply.headers_mut().insert(RETRY_AFTER, seconds.into());
     }

@@ -29,6 +29,7 @@ use serde_json::Value;
 
 use super::config::{Allowed, PeerRoute};
 use super::desk::{AGAIN, Desk, DeskAnswer, RequestRefusal, Running, Why};
+use super::figures::Ended;
 use super::rate::RateLimit;
 use super::results::Which;
 use crate::render::report::hex;
@@ -405,6 +406,7 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(),
     };
     let (work, fill) = (open(work, &link.reached[0])?, open(fill, &link.reached[1])?);
     desk.figures.connected(true);
+    desk.figures.met();
     desk.trail.note(TrailEvent::new(EventKind::Meeting, EventOutcome::Begun));
     desk.note_burned();
     if desk.tells_of_meeting() {
@@ -499,12 +501,18 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
     }
     let Some(running) = desk.begin(which, allowed) else { return Ok(line) };
     // If the request was withdrawn in the meantime, its input is gone.
-    let Some(input) = running.input.as_ref().filter(|_| running.asked || !asked) else { return Ok(line) };
+    let Some(input) = running.input.as_ref().filter(|_| running.is_asked() || !asked) else {
+        return Ok(line);
+    };
     if let Err(why) = desk.can_keep(allowed) {
         desk.refuse(which, &why.into());
         return Ok(line);
     }
-    let say = Say::Run { digest: hex(&which.digest), id: which.id.clone(), theirs: !running.asked };
+    if let Some(Err(why)) = running.token.as_ref().map(|token| desk.token_may(token)) {
+        desk.refuse(which, &why);
+        return Ok(line);
+    }
+    let say = Say::Run { digest: hex(&which.digest), id: which.id.clone(), theirs: !running.is_asked() };
     let heard = running.stop.enter(|| {
         send(line.channel(), &say)?;
         receive(line.channel())
@@ -521,7 +529,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         }
         Hear::Count(_) => return Err(confused()),
     }
-    if let Err(why) = desk.charge(allowed) {
+    if let Err(why) = desk.charge(allowed, running.token.as_deref()) {
         desk.refuse(which, &why.into());
         return Err(Error::Resource("the store could not record the run in the budget".into()));
     }
@@ -546,7 +554,8 @@ fn run(
     let event = |outcome| TrailEvent {
         program: Some(allowed.named()),
         run: Some(which.id.clone()),
-        asked_by: Some(if running.asked { Asker::Here } else { Asker::Peer }),
+        token: running.token.as_ref().map(|token| token.name.clone()),
+        asked_by: Some(if running.is_asked() { Asker::Here } else { Asker::Peer }),
         milliseconds: Some(begun.elapsed().as_secs_f64() * 1e3),
         ..TrailEvent::new(EventKind::Run, outcome)
     };
@@ -559,11 +568,11 @@ fn run(
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: DeskAnswer = Ok(outputs);
-            desk.ended(which, allowed, input, running.asked, answer);
+            desk.ended(which, allowed, input, running.token.as_deref(), answer);
             Ok(line)
         }
         Err(why) => {
-            desk.figures.failed(&allowed.name);
+            desk.figures.ended(&allowed.name, Ended::Failed);
             let text = match running.stop.is_asked() {
                 true if desk.is_broken_off() => {
                     "the peer cheated on another connection, so the run was stopped".into()
@@ -574,7 +583,7 @@ fn run(
             let (reason, phase) = (Some(text.clone()), link.reached[0].take());
             desk.trail.note(TrailEvent { reason, phase, ..event(EventOutcome::Failed) });
             let refusal = RequestRefusal::new(502, text, "see the log and the status page of the service");
-            desk.ended(which, allowed, input, running.asked, Err(refusal));
+            desk.ended(which, allowed, input, running.token.as_deref(), Err(refusal));
             Err(why)
         }
     }
@@ -607,7 +616,7 @@ fn answer(
     let allowed = config.programs.get(&which.digest);
     let refused = |mut line: Stocked, why: Why| {
         if !why.passes() {
-            desk.note_refusal(allowed, Some(&which.id), Asker::Peer, &why.into());
+            desk.note_refusal(allowed, Some(&which.id), None, &why.into());
         }
         send(line.channel(), &Hear::No(why)).map(|()| line)
     };
@@ -616,12 +625,16 @@ fn answer(
     };
     let Some(running) = desk.begin(which, allowed) else { return refused(line, Why::Stopping) };
     // A run that no user requests any more does not use the standing input.
-    let input = running.input.as_ref().filter(|_| running.asked || !theirs);
+    let input = running.input.as_ref().filter(|_| running.is_asked() || !theirs);
     let Some(input) = input else { return refused(line, Why::NoInput) };
     if !line.has(&allowed.program)? {
         return refused(line, Why::NoStock);
     }
-    if let Err(why) = desk.can_keep(allowed).and_then(|()| desk.charge(allowed)) {
+    if let Some(Err(why)) = running.token.as_ref().map(|token| desk.token_may(token)) {
+        desk.refuse(which, &why);
+        return refused(line, Why::NoInput);
+    }
+    if let Err(why) = desk.can_keep(allowed).and_then(|()| desk.charge(allowed, running.token.as_deref())) {
         return refused(line, why);
     }
     send(line.channel(), &Hear::Yes)?;
@@ -716,7 +729,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         }
         let Some(digest) = digest else { continue };
         let Some(allowed) = config.programs.get(&digest) else {
-            desk.note_refusal(None, None, Asker::Peer, &Why::NotAllowed.into());
+            desk.note_refusal(None, None, None, &Why::NotAllowed.into());
             send(line.channel(), &Hear::No(Why::NotAllowed))?;
             continue;
         };
@@ -810,7 +823,7 @@ fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error>
             Some(allowed) => desk.may(allowed).and_then(|()| desk.note(which)),
         };
         if let Err(why) = noted {
-            desk.note_refusal(allowed, Some(&run), Asker::Peer, &why.into());
+            desk.note_refusal(allowed, Some(&run), None, &why.into());
         }
         send(&mut line, &noted.map_or_else(Hear::No, |()| Hear::Yes))?;
     }

@@ -5,13 +5,16 @@ mod budget;
 pub mod config;
 mod desk;
 mod figures;
+pub mod health;
 mod http;
 pub mod lines;
 mod page;
+mod place;
 mod rate;
 pub mod request;
 mod results;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,19 +24,20 @@ use brickwork::circuit::Party;
 use brickwork::protocol::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::files;
 use crate::flags::store::{KeyArguments, MaxAge};
 use crate::render::failure::Failure;
 use crate::render::log::reopen_log;
-use crate::render::report::Report;
+use crate::render::report::{Report, plural};
 use crate::render::terminal::say;
 use crate::render::trail::{PeerName, Trail};
 use budget::BudgetBook;
-use desk::Desk;
+use desk::{Desk, Policy};
 use lines::PeerRoutes;
+use place::HttpPlace;
 use results::Results;
 
 /// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this
@@ -55,6 +59,9 @@ pub struct ServeFlags {
 
 /// The interval at which expired requests are refused.
 const TICK: Duration = Duration::from_millis(50);
+
+/// The interval at which the stock, the budgets and the disk are measured.
+const MEASURED: Duration = Duration::from_secs(2);
 
 /// The times that an HTTP header can express, in seconds since 1970: the years 1970 to 9999.
 const HTTP_DATES: std::ops::Range<u64> = 0..253_402_300_800;
@@ -103,14 +110,12 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
             "check the limit of threads (`ulimit -u`)",
         )
     })?;
-    let socket = runtime.block_on(tokio::net::TcpListener::bind(fixed.http));
-    let socket = socket.map_err(|e| {
+    let (door, at) = runtime.block_on(fixed.http.listen()).map_err(|e| {
         Failure::other(
             format!("cannot listen at {}: {e}", fixed.http),
             "check that no other service uses this address; http in the configuration sets the address",
         )
     })?;
-    let at = socket.local_addr().map_err(|e| Failure::other(e.to_string(), "give http another address"))?;
 
     // This comes before the address is printed, because a reader of the address may send a signal at once.
     let signals = {
@@ -131,7 +136,7 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
             let meeting = PeerRoutes { place: &place, identity: &identity, peer };
             let kept = lines::keep(&desk, &meeting, |listener| {
                 let peer = listener.and_then(|listener| listener.local_addr().ok());
-                said(quiet, at, peer);
+                said(quiet, &at, peer);
             });
             if let Err(why) = kept {
                 let _ = failed.send(why);
@@ -147,7 +152,16 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
             }
         })
     };
-    for started in [line, clock] {
+    let gauges = {
+        let desk = desk.clone();
+        std::thread::Builder::new().name("gauges".into()).spawn(move || {
+            loop {
+                desk.measure();
+                std::thread::sleep(MEASURED);
+            }
+        })
+    };
+    for started in [line, clock, gauges] {
         started.map_err(|e| {
             Failure::other(
                 format!("the operating system started no thread: {e}"),
@@ -157,7 +171,7 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
     }
 
     let why = runtime.block_on(async {
-        tokio::spawn(http::serve(desk.clone(), socket));
+        tokio::spawn(http::serve(desk.clone(), door));
         loop {
             tokio::select! {
                 _ = term.recv() => return None,
@@ -186,20 +200,39 @@ pub fn run(arguments: &ServeFlags, quiet: bool, trail: &Trail) -> Result<Report,
         tokio::time::sleep(Duration::from_millis(100)).await;
     });
     runtime.shutdown_background();
+    if let HttpPlace::Unix(path) = &fixed.http {
+        let _ = std::fs::remove_file(path);
+    }
     match why {
         Some(failure) => Err(failure),
         None => {
             let programs =
                 desk.config().programs.values().map(|allowed| allowed.name.clone()).collect::<Vec<_>>();
             let (runs, bytes) = desk.figures.totals(programs.into_iter());
-            let json = json!({ "role": files::role(fixed.party), "runs": runs, "line_bytes": bytes });
-            Ok(Report::new(json, format!("ran {}\n", crate::render::report::plural(runs, "program"))))
+            let config = desk.config();
+            let budgets = config.programs.values().map(|allowed| desk.policy(allowed)).collect();
+            Report::of(&Ended { role: files::role(fixed.party), runs, line_bytes: bytes, budgets })
         }
     }
 }
 
+/// The report of a service that has ended.
+#[derive(Serialize)]
+struct Ended {
+    role: &'static str,
+    runs: u64,
+    line_bytes: u64,
+    budgets: Vec<Policy>,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "ran {}", plural(self.runs, "program"))
+    }
+}
+
 /// Prints the address of the service.
-fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAddr>) {
+fn said(quiet: bool, http: &HttpPlace, peer: Option<std::net::SocketAddr>) {
     tracing::info!("requests are taken at {http}");
     if quiet {
         return;

@@ -51,14 +51,11 @@ pub fn page(desk: &Desk) -> String {
          scope=\"col\">Digest</th></tr></thead><tbody>\n",
         thousands(runs),
         bytes(line),
-        desk.waiting(),
+        desk.waiting()[0],
     );
     for allowed in config.programs.values() {
         let there = desk.in_stock(allowed).map_or("cannot be read".to_owned(), thousands);
-        let total = allowed.total.map(|total| format!("{} ever", thousands(total)));
-        let hour = allowed.per_hour.map(|hour| format!("{} an hour", thousands(hour)));
-        let budget: Vec<String> = total.into_iter().chain(hour).collect();
-        let budget = if budget.is_empty() { "none".into() } else { budget.join(", ") };
+        let budget = allowed.budget;
         let _ = writeln!(
             html,
             "<tr><td>{}</td><td class=\"number\">{there}</td><td>{} to {}</td><td \
@@ -66,7 +63,7 @@ pub fn page(desk: &Desk) -> String {
             escaped(&allowed.name),
             thousands(allowed.low),
             thousands(allowed.high),
-            thousands(desk.runs(&allowed.digest)),
+            thousands(desk.runs(allowed)),
             &hex(&allowed.digest)[..16],
         );
     }

@@ -1,20 +1,21 @@
 //! `brickwork request`: sends a request to a service on this machine.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use brickwork_kernels::Erasing;
 use clap::Args;
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, HOST};
+use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::config;
+use super::place::HttpPlace;
 use crate::commands::files;
-use crate::render::failure::Failure;
+use crate::render::failure::{Failure, code};
 use crate::render::report::Report;
 use brickwork::system;
 
@@ -29,9 +30,9 @@ pub struct RequestFlags {
     /// Joins this request with the one of the same id at the peer's service
     #[arg(long, value_name = "TEXT")]
     id: Option<String>,
-    /// Where the service takes requests
+    /// Where the service takes requests: an address, or unix:PATH
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
-    at: SocketAddr,
+    at: HttpPlace,
     /// The file with the service's token
     #[arg(long, value_name = "FILE")]
     token: PathBuf,
@@ -43,33 +44,9 @@ pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
         Some(text) => value(text)?,
         None => Value::Null,
     };
-    let body = json!({ "program": arguments.program, "id": arguments.id, "input": input }).to_string();
-    let unreachable = |why: String| {
-        Failure::other(
-            format!("the service at {} does not answer: {}", arguments.at, system::translated(&why)),
-            "check that `brickwork serve` runs; --at must be the http of its configuration",
-        )
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| unreachable(e.to_string()))?;
-    let answered = runtime.block_on(async {
-        let stream = tokio::net::TcpStream::connect(arguments.at).await.map_err(|e| e.to_string())?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
-        tokio::spawn(connection);
-        let request = Request::post("/run")
-            .header(HOST, arguments.at.to_string())
-            .header(AUTHORIZATION, format!("Bearer {}", *token))
-            .body(Full::new(Bytes::from(body)))
-            .map_err(|e| e.to_string())?;
-        let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
-        let status = response.status().as_u16();
-        let bytes = response.into_body().collect().await.map_err(|e| e.to_string())?.to_bytes();
-        Ok((status, bytes))
-    });
-    let (status, bytes) = answered.map_err(unreachable)?;
-    let answer: Value = serde_json::from_slice(&bytes)
-        .map_err(|_| unreachable("the answer is not JSON; another service may use this address".into()))?;
+    let asked = Asked { program: &arguments.program, id: arguments.id.as_deref(), input };
+    let body = serde_json::to_string(&asked).map_err(|e| Failure::fault(e.to_string()))?;
+    let (status, answer) = ask(&arguments.at, Method::POST, "/run", Some(&token), body)?;
     if status == 200 {
         return Ok(Report::new(answer.clone(), format!("{}\n", answer["outputs"])));
     }
@@ -84,6 +61,56 @@ pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
         401 | 403 | 405 | 409 => Failure::usage(text("error"), hint),
         _ => Failure::other(text("error"), hint),
     })
+}
+
+/// A request for a run.
+#[derive(Serialize)]
+struct Asked<'a> {
+    program: &'a str,
+    id: Option<&'a str>,
+    input: Value,
+}
+
+/// Sends a request to the service at this place. Returns the status and the JSON of the answer.
+pub fn ask(
+    at: &HttpPlace,
+    method: Method,
+    path: &str,
+    token: Option<&str>,
+    body: String,
+) -> Result<(u16, Value), Failure> {
+    let unreachable = |why: String| {
+        Failure::new(
+            code::NETWORK,
+            format!("the service at {at} does not answer: {}", system::translated(&why)),
+            "check that `brickwork serve` runs; --at must be the http of its configuration",
+        )
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| unreachable(e.to_string()))?;
+    let host = match at {
+        HttpPlace::Tcp(address) => address.to_string(),
+        HttpPlace::Unix(_) => "localhost".into(),
+    };
+    let answered = runtime.block_on(async {
+        let stream = at.connect().await.map_err(|e| e.to_string())?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+        tokio::spawn(connection);
+        let mut request = Request::builder().method(method).uri(path).header(HOST, host);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(Bytes::from(body))).map_err(|e| e.to_string())?;
+        let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.map_err(|e| e.to_string())?.to_bytes();
+        Ok((status, bytes))
+    });
+    let (status, bytes) = answered.map_err(unreachable)?;
+    let answer = serde_json::from_slice(&bytes)
+        .map_err(|_| unreachable("the answer is not JSON; another service may use this address".into()))?;
+    Ok((status, answer))
 }
 
 /// Reads a value that is given inline, in a file or on stdin.

@@ -25,7 +25,7 @@ pub struct Which {
     pub id: String,
 }
 
-/// A result, with this party's input from which it was computed.
+/// A result, with a hash of this party's input from which it was computed and of the token.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     /// The result's number. The oldest result is removed first.
@@ -41,7 +41,7 @@ pub enum FoundRun {
     Nothing,
     /// The program ran with this input, and this is the result.
     Outputs(Value),
-    /// The program ran with another input.
+    /// The program ran with another input, or for the holder of another token.
     OtherInput,
 }
 
@@ -57,8 +57,11 @@ fn key(which: &Which) -> Vec<u8> {
     [KEY, &blake3::derive_key("brickwork 2026-11 serve result", &named)].concat()
 }
 
-fn hash(input: &[bool]) -> [u8; 32] {
-    let bytes = zeroize::Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect::<Vec<u8>>());
+/// Hashes an input together with the name of the token, because the holder of another token must not get the
+/// result.
+fn hash(input: &[bool], token: &str) -> [u8; 32] {
+    let bits = input.iter().map(|&bit| u8::from(bit)).chain([2]).chain(token.bytes());
+    let bytes = zeroize::Zeroizing::new(bits.collect::<Vec<u8>>());
     blake3::derive_key("brickwork 2026-11 serve input", &bytes)
 }
 
@@ -76,11 +79,11 @@ impl Results {
     ///
     /// # Errors
     /// As [`Results::open`].
-    pub fn find(&self, which: &Which, input: &[bool]) -> Result<FoundRun, ProtocolError> {
+    pub fn find(&self, which: &Which, input: &[bool], token: &str) -> Result<FoundRun, ProtocolError> {
         let damaged = |_| ProtocolError::Stock("the index contains an invalid result".into());
         match self.store.read_note::<Kept>(&key(which))? {
             None => Ok(FoundRun::Nothing),
-            Some(kept) if kept.input != hash(input) => Ok(FoundRun::OtherInput),
+            Some(kept) if kept.input != hash(input, token) => Ok(FoundRun::OtherInput),
             Some(kept) => serde_json::from_str(&kept.outputs).map(FoundRun::Outputs).map_err(damaged),
         }
     }
@@ -89,9 +92,15 @@ impl Results {
     ///
     /// # Errors
     /// [`ProtocolError::Stock`] if it cannot be written.
-    pub fn keep(&mut self, which: &Which, input: &[bool], outputs: &Value) -> Result<(), ProtocolError> {
+    pub fn keep(
+        &mut self,
+        which: &Which,
+        input: &[bool],
+        token: &str,
+        outputs: &Value,
+    ) -> Result<(), ProtocolError> {
         let (key, number) = (key(which), self.keys.last_key_value().map_or(0, |(last, _)| last + 1));
-        let kept = Kept { number, input: hash(input), outputs: outputs.to_string() };
+        let kept = Kept { number, input: hash(input, token), outputs: outputs.to_string() };
         let mut keys = self.keys.clone();
         keys.retain(|_, other| *other != key);
         let mut notes = vec![self.store.note(&key, &kept)?];
@@ -120,19 +129,21 @@ mod tests {
         let open = || Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         let which = |digest: u8, id: &str| Which { digest: [digest; 32], id: id.into() };
         let mut results = Results::open(&open()).unwrap();
-        results.keep(&which(1, "=a"), &[true], &json!(1)).unwrap();
-        results.keep(&which(1, "=a"), &[false], &json!(2)).unwrap();
-        results.keep(&which(2, "=a"), &[true], &json!({ "x": 3 })).unwrap();
+        results.keep(&which(1, "=a"), &[true], "t", &json!(1)).unwrap();
+        results.keep(&which(1, "=a"), &[false], "t", &json!(2)).unwrap();
+        results.keep(&which(2, "=a"), &[true], "t", &json!({ "x": 3 })).unwrap();
         drop(results);
         let mut results = Results::open(&open()).unwrap();
-        let find = |results: &Results, digest, id, input| results.find(&which(digest, id), &[input]).unwrap();
+        let find =
+            |results: &Results, digest, id, input| results.find(&which(digest, id), &[input], "t").unwrap();
         assert_eq!(find(&results, 1, "=a", true), FoundRun::OtherInput);
+        assert_eq!(results.find(&which(1, "=a"), &[false], "other").unwrap(), FoundRun::OtherInput);
         assert_eq!(find(&results, 1, "=a", false), FoundRun::Outputs(json!(2)));
         assert_eq!(find(&results, 2, "=a", true), FoundRun::Outputs(json!({ "x": 3 })));
         assert_eq!(find(&results, 2, "=b", true), FoundRun::Nothing);
         // The test adds keys as if there were many results.
         results.keys.extend((10..8 + KEPT as u64).map(|number| (number, number.to_le_bytes().to_vec())));
-        results.keep(&which(3, "=c"), &[true], &json!(4)).unwrap();
+        results.keep(&which(3, "=c"), &[true], "t", &json!(4)).unwrap();
         assert_eq!(results.keys.len(), KEPT);
         assert_eq!(find(&results, 1, "=a", false), FoundRun::Nothing, "it was the oldest");
         assert_eq!(find(&results, 2, "=a", true), FoundRun::Outputs(json!({ "x": 3 })));

@@ -130,7 +130,7 @@ fn every_command_prints_what_the_schema_says() {
     // The output of `demo-cheat` comes from another program, whose tests compare it with the schema.
     seen.borrow_mut().insert("demo-cheat".into());
     // Other tests compare these outputs with the schema.
-    seen.borrow_mut().extend(["serve", "request", "cluster", "worker", "maker"].map(str::to_owned));
+    seen.borrow_mut().extend(["serve", "request", "health", "cluster", "worker", "maker"].map(str::to_owned));
     one(&["plan", &example("millionaires.bwp")]);
     one(&["plan", &example("millionaires.bwp"), "--model", "semi-honest"]);
     one(&["plan", &example("millionaires.bwp"), "--workers", "1,16", "--rows", "4000", "--uplink", "1Gbit"]);

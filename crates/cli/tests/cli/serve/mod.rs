@@ -2,6 +2,7 @@
 
 mod audit;
 mod examples;
+mod health;
 mod hostile;
 mod limits;
 mod page;
@@ -10,6 +11,7 @@ mod results;
 #[cfg(unix)]
 mod secrets;
 mod strangers;
+mod tokens;
 
 use super::*;
 use serde_json::json;
@@ -47,6 +49,12 @@ struct Got {
 }
 
 impl Got {
+    /// Returns the value of a metric, if it is there.
+    fn metric(&self, name: &str) -> Option<f64> {
+        let value = self.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.map(|value| value.parse().expect(value))
+    }
+
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
     }
@@ -118,7 +126,7 @@ impl Pair {
         self.address = garbler.listening.clone();
         let evaluator = self.start(1);
         let both = [garbler, evaluator];
-        both.iter().for_each(|service| service.until("ready", |got| got.status == 200));
+        both.iter().for_each(Service::connected);
         both
     }
 
@@ -205,11 +213,13 @@ impl Service {
     }
 
     fn stocked(&self, program: &str, at_least: u64) {
-        let name = format!("brickwork_stock{{program=\"{program}\"}} ");
-        self.until("metrics", |got| {
-            let line = got.body.lines().find_map(|line| line.strip_prefix(&name));
-            line.is_some_and(|count| count.parse::<u64>().expect("a number") >= at_least)
-        });
+        let name = format!("brickwork_stock{{program=\"{program}\"}}");
+        self.until("metrics", |got| got.metric(&name).is_some_and(|count| count >= at_least as f64));
+    }
+
+    /// Waits until the peer is connected.
+    fn connected(&self) {
+        self.until("metrics", |got| got.metric("brickwork_peer_connected") == Some(1.0));
     }
 
     /// Returns the number of all runs of a program, as the page shows it.

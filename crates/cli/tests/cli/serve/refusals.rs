@@ -188,7 +188,7 @@ fn a_budget_for_each_hour() {
     until(&refused);
     evaluator.stop();
     let evaluator = pair.start(1);
-    evaluator.until("ready", |got| got.status == 200);
+    evaluator.connected();
     is(&evaluator.run(&body), 429, spent);
     is(&garbler.run(&body), 429, spent);
     evaluator.stop();

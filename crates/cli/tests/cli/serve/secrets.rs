@@ -28,7 +28,7 @@ fn no_page_and_no_log_repeats_a_file() {
         (good.replace("threads = 1", &format!("threads = \"{SECRET}\"")), "expected usize".into()),
         (
             good.replace("127.0.0.1:0\"\ntoken", &format!("{SECRET}\"\ntoken")),
-            "the value is malformed".into(),
+            "expected an address such as".into(),
         ),
         (good.replace("role = \"evaluator\"", &format!("role = \"{SECRET}\"")), "role must be".into()),
         (good.replace("\"token\"", "\"short\""), "does not contain a token".into()),
