@@ -1,4 +1,7 @@
-//! Tests the files in `examples/serve`: two configurations, a systemd unit, and a container file.
+//! Tests the files in `examples/serve`: configurations, a systemd unit, a container file, manifests for
+//! Kubernetes, alerts and a dashboard.
+
+use std::collections::BTreeSet;
 
 use super::*;
 
@@ -118,4 +121,83 @@ fn a_container_file() {
     assert_eq!(line("STOPSIGNAL "), "SIGTERM");
     // The port is the one in the example's configuration.
     assert!(read("garbler.toml").contains(&format!(":{}\"", line("EXPOSE "))));
+}
+
+/// Returns the metrics that a text names, without the suffixes of a histogram.
+fn metrics_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names = words.filter(|word| word.starts_with("brickwork_"));
+    names.map(|name| name.trim_end_matches("_bucket").to_owned()).collect()
+}
+
+/// The alerts and the dashboard use only metrics that the guide describes, and another test compares the
+/// guide with the service. The guide for operators explains every alert.
+#[test]
+fn alerts_and_a_dashboard() {
+    let page =
+        |name: &str| std::fs::read_to_string(example(&format!("../docs/guides/{name}"))).expect("a page");
+    let described = metrics_in(&page("serve.md"));
+    let (alerts, dashboard) = (read("alerts.yaml"), read("dashboard.json"));
+    for text in [&alerts, &dashboard] {
+        let unknown: Vec<_> = metrics_in(text).difference(&described).cloned().collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+    // Every metric is shown.
+    let missing: Vec<_> = described.difference(&metrics_in(&dashboard)).cloned().collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let dashboard: Value = serde_json::from_str(&dashboard).expect("JSON");
+    assert!(dashboard["panels"].as_array().is_some_and(|panels| panels.len() > 10));
+    let operations = page("operations.md");
+    let names: Vec<&str> = alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(operations.contains(&format!("`{name}`")), "docs/guides/operations.md lacks {name}");
+    }
+}
+
+/// The manifests run the image of the container file with known flags, ask for its health with known
+/// commands, and give a run enough time to end. If Python's YAML reader is installed, it can read them.
+#[test]
+fn kubernetes() {
+    let manifests = read("kubernetes.yaml");
+    let value = |key: &str| {
+        let found = manifests.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
+        found.unwrap_or_else(|| panic!("no {key}")).split(" #").next().unwrap_or_default().trim()
+    };
+    let list = |text: &str| -> Vec<String> {
+        let words = text.trim_matches(['[', ']', '}']).split(", ");
+        words.map(|word| word.trim_matches(['"', ']']).to_owned()).collect()
+    };
+    let container = read("Containerfile").replace("\\\n", " ");
+    let line = |key: &str| container.lines().find_map(|line| line.strip_prefix(key)).expect(key).trim();
+    let mut words: Vec<String> = serde_json::from_str(line("ENTRYPOINT ")).expect("a list");
+    let folder = TempDir::new().expect("a folder");
+    let audit = path(&folder.path().join("audit"));
+    let own = |word: String| if word.ends_with("/audit") { audit.clone() } else { word };
+    words.extend(list(value("args")).into_iter().map(own));
+    is_a_command(&words[1..].iter().map(String::as_str).collect::<Vec<_>>());
+    let probes: Vec<&str> =
+        manifests.lines().filter_map(|line| line.split("exec: {command: ").nth(1)).collect();
+    assert_eq!(probes.len(), 2);
+    for probe in probes {
+        let words = list(probe);
+        assert_eq!(words[0], "/brickwork");
+        let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        assert_eq!(run(&words).status.code(), Some(4), "{words:?}");
+    }
+    assert!(manifests.contains(&format!("runAsUser: {},", line("USER "))));
+    assert!(manifests.contains(&format!("containerPort: {},", line("EXPOSE "))));
+    assert_eq!(value("replicas"), "1");
+    assert!(value("terminationGracePeriodSeconds").parse::<u64>().expect("seconds") > 300);
+    for file in ["kubernetes.yaml", "alerts.yaml"] {
+        let script = "import sys, yaml; print(len([d for d in yaml.safe_load_all(open(sys.argv[1])) if d]))";
+        let file = example(&format!("serve/{file}"));
+        match Command::new("python3").args(["-c", script, &file]).output() {
+            Ok(output) if output.status.success() => assert_ne!(text(&output.stdout).trim(), "0"),
+            Ok(output) if !text(&output.stderr).contains("No module named") => {
+                panic!("{file}: {}", text(&output.stderr))
+            }
+            _ => eprintln!("{file} is not read by Python's YAML reader, which is not here"),
+        }
+    }
 }
