@@ -32,7 +32,7 @@ pub fn garbling(data: &[u8]) -> bool {
     .is_ok()
 }
 
-/// A file of this kind, counted from 0, as somebody writes it who knows the format.
+/// Returns a well-formed file with this body, as an attacker would write it. Kinds are counted from 0.
 fn file(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut file = [b"brickwg", &[kind + 1, 2][..], body].concat();
     let digest = Digest::of("brickwork garbling file 2").bytes(&file).done();

@@ -69,8 +69,8 @@ impl Security {
         (128.0 + self.log2()).exp2() as u128
     }
 
-    /// Returns the level in bits for codes and checks that cost almost nothing: the lowest level that fits
-    /// into this part. For a whole promise it is s itself.
+    /// Returns the level in bits for codes and checks that cost almost nothing: the smallest k such
+    /// that 2^-k is at most this part of the promise. For a whole promise it is s itself.
     pub fn level(self) -> u32 {
         if !self.is_share() {
             return self.bits;

@@ -22,7 +22,7 @@ pub(crate) const AHEAD: usize = 16;
 /// The number of additional rows after the slots.
 const BEHIND: usize = 2;
 
-/// The possible numbers of copies that are processed together with words of their gates.
+/// The possible numbers of copies that one call processes, if each AND gate has a word to add to its result.
 pub const WORD_LANES: [usize; 2] = [4, 16];
 
 /// The tables of each copy, and the words that are added to the results of its AND gates.

@@ -33,7 +33,7 @@ pub struct LeakyHash<'a> {
 /// the party keeps. `delta` ends in 1.
 ///
 /// # Panics
-/// If the lists differ in length.
+/// Panics if the lists differ in length.
 pub fn leaky_ciphertexts(
     kernel: Kernel,
     hash: LeakyHash<'_>,

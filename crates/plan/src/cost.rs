@@ -265,7 +265,7 @@ mod tests {
                 script.messages(Garbler, 1 << 20, 3);
                 script.work(Evaluator, &WORK, 200, 1);
             },
-            // Only one party sends, so it is ahead of the other.
+            // Only one party sends and never waits, so its clock runs ahead of the other.
             |script| {
                 script.phase("first");
                 script.work(Garbler, &WORK, 100, 1);

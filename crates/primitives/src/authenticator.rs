@@ -332,7 +332,8 @@ mod tests {
         }
     }
 
-    /// Row 29: a hash at the position of the other colour is refused, so a third label cannot be accepted.
+    /// Row 29 of the attacks: a hash at the position of the other colour is refused, so a third label cannot
+    /// be accepted.
     #[test]
     fn row_29_hash_at_the_wrong_colour() {
         let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain);

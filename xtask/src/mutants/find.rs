@@ -118,7 +118,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns a mutant for each check of the file, switched off.
+    /// Returns a mutant for each check of the file, in which this check is switched off.
     fn checks_off(&self) -> Vec<Mutant> {
         let mut checks = Checks { source: self, function: Vec::new(), found: Vec::new() };
         checks.visit_file(&self.syntax);

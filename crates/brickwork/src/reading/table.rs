@@ -276,7 +276,7 @@ impl Filler<'_> {
         self.reading.scales.iter().find(|scale| scale.is_for(place.names())).map(|scale| scale.digits)
     }
 
-    /// Returns the path of a table that a string in a value names; `-` is stdin.
+    /// Returns the path of a table. A string in a value names the table; `-` is stdin.
     fn table_path(&self, text: &str) -> Result<PathBuf, Error> {
         match text.strip_prefix(CSV) {
             Some("-") => Ok("-".into()),
@@ -1031,7 +1031,7 @@ mod tests {
         assert!(failure.message().contains("the column salary (uint8) is missing"), "{failure}");
     }
 
-    /// With one execution, a value may have brackets or not.
+    /// If there is only one execution, its value may stand with or without the brackets of a list.
     #[test]
     fn one_value_or_a_list_of_one() {
         let (row, table) = (array(uint(8), 1), structure(&[("rows", array(uint(8), 2)), ("count", uint(8))]));

@@ -293,7 +293,7 @@ impl CommitmentRow {
         CommitmentRow { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(places) }
     }
 
-    /// Appends the commitments of another gathered row.
+    /// Appends the commitments of another row, which must be [gathered](CommitmentRow::gathered), too.
     pub fn append(&mut self, others: &CommitmentRow) {
         let mut values = Labels::new(Vec::with_capacity(self.len() + others.len()));
         values.extend(self.held().iter().chain(others.held()));

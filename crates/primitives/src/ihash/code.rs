@@ -31,7 +31,8 @@ pub(super) fn multiply(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     }
 }
 
-/// A code with its field and points. Point `i` is the element `i` of the field.
+/// An error-correcting code: its field, and the points at which its polynomials are evaluated. Point `i` is
+/// the element `i` of the field.
 #[derive(Clone, Debug)]
 pub struct SymbolCode {
     field: Field,

@@ -33,7 +33,8 @@ pub struct Receiver {
     security: u32,
 }
 
-/// Hashes of words: the watched symbols of their codewords, `[word][watched symbol]`.
+/// Hashes of words. A hash has those symbols of the codeword that the receiver watches:
+/// `[word][watched symbol]`.
 #[derive(Clone)]
 pub struct Hashes(Words);
 

@@ -488,8 +488,8 @@ mod tests {
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "no key occurs twice");
     }
 
-    /// Row 16: a party without an entered range makes no OT and no key, and sends nothing. Each key has a
-    /// number of its own, so no key is used for two OTs.
+    /// Row 16 of the attacks: a party without an entered range makes no OT and no key, and sends nothing.
+    /// Each key has a number of its own, so no key is used for two OTs.
     #[test]
     fn row_16_nothing_is_made_behind_the_end_of_a_range() {
         let (mut sender, mut receiver, delta) = deal();

@@ -125,8 +125,8 @@ impl KeyHash {
     }
 }
 
-/// The data to recompute keys of OTs from other labels: a party that learns the offset computes the keys that
-/// it did not choose.
+/// The data from which keys of OTs are computed for given labels. A party that learns the offset so computes
+/// the keys that it did not choose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Zeroize)]
 pub struct KeysAgain {
     key: [u8; 32],

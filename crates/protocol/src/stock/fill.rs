@@ -57,8 +57,8 @@ impl<P: StockProtocol> Stocked<P> {
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             over(&held.store, &epoch, burn_if_cheated(&held.store, &epoch, made))?;
         }
-        // If no step was made, this entry would follow a program's and wrongly mean that the program has
-        // ended.
+        // The entry is written only after a step. After the entry of a program, it would mean that the
+        // program has ended.
         if resumed < of {
             let _ = held.store.append(&epoch, &EpochEntry::Confirmed)?;
         }
@@ -172,7 +172,8 @@ mod tests {
     use brickwork_base::Party;
     use brickwork_wire::memory_pair;
 
-    /// Row 19: a step begins only if both parties name the same. A refusal is told apart from another step.
+    /// Row 19 of the attacks: a step begins only if both parties name the same. A refusal is told apart from
+    /// another step.
     #[test]
     fn row_19_only_the_step_of_both_is_begun() {
         let (step, other) = ([1; 32], [2; 32]);

@@ -59,7 +59,8 @@ impl<'a> Fresh<'a> {
     }
 }
 
-/// A part of a lot between the openings of both parties. Lists have the order `[copy][gate]`.
+/// A part of a lot, after one party has opened its values and before the other has. Lists have the order
+/// `[copy][gate]`.
 pub(super) struct Half<'b> {
     part: &'b ComponentPart,
     ports: MaskShares,

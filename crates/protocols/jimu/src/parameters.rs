@@ -613,7 +613,7 @@ mod tests {
 
     const SLOTS: [&[u32]; 6] = [&[], &[1], &[6800], &[10_000, 1], &[700_000], &[160, 40, 3]];
 
-    /// Row 18: a program that is too large for one session is refused in every cut.
+    /// Row 18 of the attacks: a program that is too large for one session is refused in every cut.
     #[test]
     fn row_18_more_copies_than_a_session_makes_are_refused() {
         for unit in Unit::ALL {

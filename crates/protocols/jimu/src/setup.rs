@@ -23,7 +23,8 @@ use crate::ots::{self, AllSeeds, Counts};
 use crate::parameters::{COMPRESSED, HashLevel};
 use crate::report::Jimu;
 
-/// The points at which both parties evaluate words. No symbol is sent at these points.
+/// The points at which both parties evaluate words. They are not those of the code, so no symbol that is sent
+/// is a value at one of them.
 pub(super) struct Points {
     /// The seeds of the points of labels, and of those of permutation messages.
     pub seeds: [Seed; 2],

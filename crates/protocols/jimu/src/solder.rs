@@ -147,7 +147,7 @@ impl HashedSolder<'_> {
 }
 
 impl ListPart {
-    /// Adds the openings to combinations, with the hashes that they must match.
+    /// Adds each opening, with the hash that it must match, to the combinations that are checked later.
     pub fn check(&self, permutations: &mut OpenedCombinations, labels: &mut OpenedCombinations) {
         permutations.add(&self.permutations.0, &self.permutations.1);
         labels.add(&self.labels.0, &self.labels.1);

@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// Row 25: impossible sizes are refused, at each limit.
+    /// Row 25 of the attacks: impossible sizes are refused, at each limit.
     #[test]
     fn row_25_sizes_that_no_batch_has_are_refused() {
         let good = Bucketing { bucket: MOST_IN_BUCKET, slots: 7, opened: 0 };

@@ -293,7 +293,7 @@ impl TableSource for Received<'_> {
 mod tests {
     use super::*;
 
-    /// Row 16: the numbers of a component's copies end before one comes twice.
+    /// Row 16 of the attacks: the numbers of a component's copies end before one comes twice.
     #[test]
     fn row_16_no_number_of_a_copy_comes_twice() {
         let lanes = crate::layout::LANES;

@@ -72,7 +72,7 @@ impl MeasuredRow {
         self.split(|phase| 1e3 * phase.seconds)
     }
 
-    /// Returns the row for a table: that of the JSON, and the numbers that only a table has.
+    /// Returns the row for a printed table: the fields of the JSON, and numbers that only tables show.
     pub fn shown(&self) -> Value {
         let MeasuredRow { row, measured } = self;
         let mut shown = self.json();

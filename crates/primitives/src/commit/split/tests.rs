@@ -85,8 +85,8 @@ fn row_03_answers_are_checked_on_every_coordinate_and_value() {
     }
 }
 
-/// Row 27: a proof masks all information about hidden values. Two proofs over the same commitments give
-/// unrelated answers, and neither is the unmasked combination.
+/// Row 27 of the attacks: a proof masks all information about hidden values. Two proofs over the same
+/// commitments give unrelated answers, and neither is the unmasked combination.
 #[test]
 fn row_27_hidden_values_are_combined_under_fresh_masks() {
     let (mut sender, mut receiver) = deal(40);
@@ -502,8 +502,8 @@ fn nothing_is_proven_from_lost_values() {
     }
 }
 
-/// Row 16: a party without a range, or with a used one, commits to nothing and sends nothing. Both parties
-/// reach the end of a range at the same time.
+/// Row 16 of the attacks: a party without a range, or with a used one, commits to nothing and sends nothing.
+/// Both parties reach the end of a range at the same time.
 #[test]
 fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     let (mut sender, mut receiver) = deal(40);

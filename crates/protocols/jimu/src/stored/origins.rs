@@ -219,7 +219,7 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
-    /// Row 25: a batch of another version, or with a cut that nobody would choose, is refused.
+    /// Row 25 of the attacks: a batch of another version, or with a cut that nobody would choose, is refused.
     #[test]
     fn row_25_a_header_of_another_version_or_cut_is_refused() {
         let header = Header::new(40, Some(Bucketing { slots: 8, bucket: 3, opened: 4 }), 5);

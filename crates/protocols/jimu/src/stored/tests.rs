@@ -453,7 +453,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     }
 }
 
-/// Row 19: a request for nothing, and inputs of another length, are refused.
+/// Row 19 of the attacks: a request for nothing, and inputs of another length, are refused.
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -463,8 +463,8 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
-/// Row 21: an interrupted filling continues. Items of a completed step are not made again. Items of an
-/// interrupted step are never used, but its risk counts.
+/// Row 21 of the attacks: an interrupted filling continues. Items of a completed step are not made again.
+/// Items of an interrupted step are never used, but its risk counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     Unit::ALL.into_iter().for_each(interrupted_filling_goes_on);
@@ -532,8 +532,8 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
     }
 }
 
-/// Rows 16, 20 and 21: a party may die at any point. Then the program's items are gone at both parties, no
-/// two programs have an input label in common, and the next programs are right.
+/// Rows 16, 20 and 21 of the attacks: a party may die at any point. Then the program's items are gone at both
+/// parties, no two programs have an input label in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     Unit::ALL.into_iter().for_each(nothing_is_used_twice);
@@ -585,7 +585,8 @@ enum How {
     Sends(Tag, usize),
 }
 
-/// Row 16: a failed check burns the epoch, whichever party's check fails, and however many items are left.
+/// Row 16 of the attacks: a failed check burns the epoch, whichever party's check fails, and however many
+/// items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     use How::{Sends, State};
@@ -705,8 +706,8 @@ fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     })
 }
 
-/// Row 5: one good gate or copy is enough, at any position of any bucket. The first one may be bad, although
-/// the program and all others are soldered to it.
+/// Row 5 of the attacks: one good gate or copy is enough, at any position of any bucket. The first one may be
+/// bad, although the program and all others are soldered to it.
 #[test]
 fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     for unit in Unit::ALL {

@@ -36,7 +36,7 @@ fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     }
 }
 
-/// Row 19: an input of another length is refused before anything is sent.
+/// Row 19 of the attacks: an input of another length is refused before anything is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
     let program = Arc::new(random_program(&mut Rng::replayable("test inputs")));

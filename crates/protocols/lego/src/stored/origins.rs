@@ -217,7 +217,7 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
-    /// Row 25: a batch of another version, or with a cut that nobody would choose, is refused.
+    /// Row 25 of the attacks: a batch of another version, or with a cut that nobody would choose, is refused.
     #[test]
     fn row_25_a_header_of_another_version_or_cut_is_refused() {
         let of = |bucket| {

@@ -257,7 +257,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(why.contains("use too many batches"), "{why}");
 }
 
-/// Row 19: a request for nothing, inputs of another length, and programs that are too long are refused.
+/// Row 19 of the attacks: a request for nothing, inputs of another length, and programs that are too long are
+/// refused.
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -320,8 +321,8 @@ fn a_built_program_takes_the_inputs_alone() {
     assert_eq!(made, [Some(of(&program.repeat(3).unwrap())); 2]);
 }
 
-/// Row 21: an interrupted filling continues. Items of a completed step are not made again. Items of an
-/// interrupted step are never used, but its risk counts.
+/// Row 21 of the attacks: an interrupted filling continues. Items of a completed step are not made again.
+/// Items of an interrupted step are never used, but its risk counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let program = toy();
@@ -381,8 +382,8 @@ fn challenges_that_are_given_up_close_an_epoch() {
     }
 }
 
-/// Rows 16, 20 and 21: a party may die at any point. Then the program's items are gone at both parties, no
-/// two programs have an OT or an input label in common, and the next programs are right.
+/// Rows 16, 20 and 21 of the attacks: a party may die at any point. Then the program's items are gone at both
+/// parties, no two programs have an OT or an input label in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = toy();
@@ -454,7 +455,8 @@ fn row_21_what_is_half_built_is_gone() {
     }
 }
 
-/// Row 16: a failed check burns the epoch, whichever party's check fails, and however many items are left.
+/// Row 16 of the attacks: a failed check burns the epoch, whichever party's check fails, and however many
+/// items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     let program = toy();
@@ -575,7 +577,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// Row 24: stores that do not belong together are refused, and do not change.
+/// Row 24 of the attacks: stores that do not belong together are refused, and do not change.
 #[test]
 fn row_24_a_foreign_store_is_refused() {
     let program = toy();

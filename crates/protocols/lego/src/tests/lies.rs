@@ -316,7 +316,8 @@ fn messages_of_another_length_are_refused() {
     }
 }
 
-/// Row 19: only a garbler's greeting for a run names parameters, and they are the proposed ones.
+/// Row 19 of the attacks: only a garbler's greeting for a run names parameters, and they are the proposed
+/// ones.
 #[test]
 fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     let malformed =

@@ -192,7 +192,8 @@ fn row_23_a_program_skips_what_is_damaged() {
     assert_eq!(folders.left(), [0]);
 }
 
-/// Row 21: a large filling is split into steps. After an interruption, completed steps are not repeated.
+/// Row 21 of the attacks: a large filling is split into steps. After an interruption, completed steps are not
+/// repeated.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     for party in BOTH {
@@ -209,8 +210,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21: a party may die at any point. Then the program's OTs are gone at both parties, no two
-/// programs have an OT in common, and the next programs are right.
+/// Rows 16, 20 and 21 of the attacks: a party may die at any point. Then the program's OTs are gone at both
+/// parties, no two programs have an OT in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -247,7 +248,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Row 16: a message of a wrong length is refused, and the epoch is burned.
+/// Row 16 of the attacks: a message of a wrong length is refused, and the epoch is burned.
 #[test]
 fn row_16_a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
