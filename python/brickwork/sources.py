@@ -84,8 +84,8 @@ class Table:
     """A party's table, with the types of its columns and the bounds that the peer learns.
 
     Args:
-        frame: a table of pandas, polars (lazy, too), Arrow or DuckDB, a dict of columns, a cursor of a
-            database or a result of SQLAlchemy, or the path of a file: CSV, Parquet, Arrow or DuckDB.
+        frame: a table of pandas, polars (lazy, too), Arrow or DuckDB, or a dict of columns. A cursor of a
+            database, a result of SQLAlchemy, and the path of a CSV, Parquet, Arrow or DuckDB file, too.
 
         types: types of columns, where the table itself does not tell: `bw.u32`, `bw.decimal(9, 2)`,
             `bw.category([…])` and so on.

@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
     changed.loc[2, "price.net"] = 31337
     assert "price.net, row 2: the value does not fit into int12" in refused(changed)
     changed = frame(COLUMNS).astype({"id": float})
-    assert "id: whole numbers of type float64" in refused(changed)
+    assert "id: the column has whole numbers of type float64" in refused(changed)
     changed.loc[1, "id"] = float("nan")
     assert "id, row 1: the value is empty" in refused(changed)
     assert "id, row 1: the value is empty" in refused(

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::checker::Checker;
+use super::checker::{Checker, Predeclared};
 use super::depends::mark_open_shifts;
 use crate::ast::{self, Init, Stmt};
 use crate::diagnostic::Diagnostic;
@@ -40,37 +40,6 @@ pub(super) struct Body<'c, 's> {
     /// True if the body contains a `return`.
     returns: bool,
     made_for: Option<(SourceSpan, String)>,
-}
-
-/// An input or output, which is a variable of `main`.
-pub(super) struct Predeclared {
-    pub(super) name: Rc<str>,
-    pub(super) ty: ExprType,
-    /// The place of the declaration.
-    pub(super) at: SourceSpan,
-    /// True for an output, to which `main` should assign a value. An input should be read.
-    pub(super) is_output: bool,
-    /// The party that gives or learns it, in words.
-    pub(super) whose: String,
-}
-
-impl Predeclared {
-    /// Returns the warning about an input or output that `main` does not use.
-    fn unused(&self) -> Diagnostic {
-        let (name, whose) = (&self.name, &self.whose);
-        if self.is_output {
-            let message = format!("nothing is ever assigned to `{name}`");
-            return Diagnostic::warning("output::unassigned", self.at, message)
-                .label(format!("{whose} learns zeros"))
-                .hint(format!(
-                    "assign its value in `main`, `{name} = …;`, or remove this line if {whose} is to learn \
-                     nothing"
-                ));
-        }
-        Diagnostic::warning("input::unused", self.at, format!("nothing depends on `{name}`"))
-            .label(format!("{whose} gives a value that is not read"))
-            .hint(format!("use it in `main`, or remove this line if {whose} is to give nothing"))
-    }
 }
 
 /// Checks the body of function `number`. `predeclared` are the inputs and outputs, for `main`.

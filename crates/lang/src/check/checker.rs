@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use brickwork_circuit::Rule;
 
-use super::body::Predeclared;
 use crate::ast::{self, ExprKind, Item, ShareForm, TypeName, TypeRef};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::graph::GraphBit;
@@ -548,5 +547,36 @@ impl Checker<'_> {
             );
         }
         Some(main)
+    }
+}
+
+/// An input or output, which is a variable of `main`.
+pub(super) struct Predeclared {
+    pub(super) name: Rc<str>,
+    pub(super) ty: ExprType,
+    /// The place of the declaration.
+    pub(super) at: SourceSpan,
+    /// True for an output, to which `main` should assign a value. An input should be read.
+    pub(super) is_output: bool,
+    /// The party that gives or learns it, in words.
+    pub(super) whose: String,
+}
+
+impl Predeclared {
+    /// Returns the warning about an input or output that `main` does not use.
+    pub(super) fn unused(&self) -> Diagnostic {
+        let (name, whose) = (&self.name, &self.whose);
+        if self.is_output {
+            let message = format!("nothing is ever assigned to `{name}`");
+            return Diagnostic::warning("output::unassigned", self.at, message)
+                .label(format!("{whose} learns zeros"))
+                .hint(format!(
+                    "assign its value in `main`, `{name} = …;`, or remove this line if {whose} is to learn \
+                     nothing"
+                ));
+        }
+        Diagnostic::warning("input::unused", self.at, format!("nothing depends on `{name}`"))
+            .label(format!("{whose} gives a value that is not read"))
+            .hint(format!("use it in `main`, or remove this line if {whose} is to give nothing"))
     }
 }

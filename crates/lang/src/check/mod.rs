@@ -61,13 +61,13 @@ pub fn check(
     let (inputs, outputs) = cx.io(io, parties);
     functions.iter().for_each(|f| cx.signature(f));
     let main = cx.main(root);
-    let mut vars_of_main: Vec<body::Predeclared> = Vec::new();
+    let mut vars_of_main: Vec<checker::Predeclared> = Vec::new();
     let mut ports = |list: Vec<PortDirective>, what: &str| -> Vec<Io> {
         list.into_iter()
             .map(|PortDirective { party, ty, rules, span }| {
                 let (name, is_output) = (format!("{what}{party}").into(), what == "output");
                 let whose = format!("party {party}");
-                vars_of_main.push(body::Predeclared { name, ty: ty.clone(), at: span, is_output, whose });
+                vars_of_main.push(checker::Predeclared { name, ty: ty.clone(), at: span, is_output, whose });
                 Io { party, ty, rules, var: vars_of_main.len() as u32 - 1 }
             })
             .collect()

@@ -269,8 +269,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21 of the attacks: wherever a party dies, both parties lose the items that the program
-/// took, no two programs share a copy or an OT, and later programs give the right outputs.
+/// Rows 16, 20 and 21 of the attacks. Wherever a party dies, both parties lose the items that the program
+/// took. No two programs share a copy or an OT, and later programs give the right outputs.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();

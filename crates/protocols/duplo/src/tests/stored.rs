@@ -390,7 +390,7 @@ fn rows_18_and_24_lies_about_a_log() {
     }
 }
 
-/// Row 24 of the attacks: a party with a different log is refused at each comparison: after the greeting,
+/// Row 24 of the attacks. A party with a different log is refused at each comparison: after the greeting,
 /// with a new epoch, after a step is begun, written and made, and with the items of a program.
 #[test]
 fn row_24_who_stands_elsewhere_is_refused_at_every_meeting() {
