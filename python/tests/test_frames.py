@@ -699,6 +699,25 @@ def test_equal_points_are_found_in_any_lists(shape: matching.Shape) -> None:
     assert nothing < 40
 
 
+@pytest.mark.parametrize("shape", [one for one in SHAPES if one.cells])
+@pytest.mark.parametrize("side", [0, 1])
+def test_order_is_checked_where_blocks_meet(shape: matching.Shape, side: int) -> None:
+    program, low = matched(shape), shape.brought if side else 0
+
+    def found(lists: list[list[int]]) -> list[int]:
+        given = [np.array(own, dtype=object).reshape(shape.blocks, shape.size) for own in lists]
+        return np.array(bw.simulate(program, *given).garbler).reshape(-1).tolist()
+
+    same = {0: 0, shape.cells - 1: shape.cells - 1 << shape.fraction}
+    lawful = [sum(shape.keys(one, same, {}), []) for one in range(2)]
+    assert sum(map(bool, found(lawful))) == 4
+    for slot in range(1, shape.slots - shape.size):
+        lists = [list(own) for own in lawful]
+        # The row of this slot repeats the point of the one before.
+        lists[side][slot] = (shape.absent(slot - 1) & (1 << shape.given) - 1) << low + 1
+        assert not any(found(lists)), slot
+
+
 def honest(shape: matching.Shape, pool: list[int], draw: random.Random) -> dict[int, int]:
     """Draws keys that fit, and returns their points by slots."""
     while True:
