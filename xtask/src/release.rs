@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::foreign::{has_target, needs};
 use crate::test::cargo_with;
@@ -53,6 +53,9 @@ const OWN: [&str; 5] =
 const SHELLS: [(&str, &str); 3] =
     [("bash", "brickwork.bash"), ("zsh", "_brickwork"), ("fish", "brickwork.fish")];
 
+/// The file with the list of all packages in the program.
+const PARTS: &str = "sbom.cdx.json";
+
 pub const USAGE: &str = "release [TARGET …]";
 
 /// Runs `cargo xtask release [TARGET …]`: builds the archives of these targets, or of all, into
@@ -70,9 +73,10 @@ pub fn run(root: &Path, names: &[&str]) -> Result<(), String> {
     }
     for target in TARGETS.iter().filter(|target| names.is_empty() || names.contains(&target.name)) {
         let program = target.build(root, commit.as_deref())?;
-        let licences = licences(root, target.name)?;
+        let packages = packages(root, target.name)?;
+        let (licences, parts) = (licences(&packages)?, parts_list(&packages)?);
         let archive = Archive { root, folder: &folder, name: format!("brickwork-{VERSION}-{}", target.name) };
-        let path = archive.make(&program, &|program| target.command(program), &licences)?;
+        let path = archive.make(&program, &|program| target.command(program), (&licences, &parts))?;
         println!("{} ({} bytes)", path.display(), read(&path)?.len());
     }
     println!("{}", sums(&folder)?.display());
@@ -96,7 +100,7 @@ impl Target {
         }
         let upper = self.name.to_uppercase().replace('-', "_");
         let lower = self.name.replace('-', "_");
-        let mut environment = environment(&cargo_home()?, commit);
+        let mut environment = environment(&cargo_home()?, root, commit);
         // A musl compiler knows the headers of its C library; another C compiler gets musl's headers by
         // flags.
         let own = format!("{}-linux-musl-gcc", self.architecture);
@@ -123,7 +127,10 @@ impl Target {
         let build = ["build", "--release", "--locked", "--target", self.name, "-p", "brickwork-cli"];
         cargo_with(root, &build, &environment)?;
         let program = root.join("target").join(self.name).join("release/brickwork");
-        is_static(&read(&program)?, self.machine).map_err(|why| format!("{}: {why}", program.display()))?;
+        let bytes = read(&program)?;
+        let home = cargo_home()?;
+        let checked = is_static(&bytes, self.machine).and_then(|()| names_no_folder(&bytes, &[&home, root]));
+        checked.map_err(|why| format!("{}: {why}", program.display()))?;
         let version = said(self.command(&program).arg("--version"))?;
         if version != format!("brickwork {VERSION}\n") {
             return Err(format!("{} calls itself {version:?}", program.display()));
@@ -147,9 +154,10 @@ impl Target {
 }
 
 /// Returns the environment in which every target is built from this commit.
-fn environment(cargo_home: &Path, commit: Option<&str>) -> Vec<(String, String)> {
-    // The program does not tell where registries are kept on this machine.
-    let hidden = format!("--remap-path-prefix={}=", cargo_home.display());
+fn environment(cargo_home: &Path, root: &Path, commit: Option<&str>) -> Vec<(String, String)> {
+    // The program does not tell where registries and the source are kept on this machine.
+    let hidden = [cargo_home, root].map(|folder| format!("--remap-path-prefix={}=", folder.display()));
+    let hidden = hidden.join(" ");
     let all =
         [("RUSTFLAGS", &hidden[..]), ("CARGO_PROFILE_RELEASE_STRIP", "symbols"), ("CARGO_INCREMENTAL", "0")];
     let named = commit.map(|commit| (COMMIT, commit));
@@ -175,6 +183,18 @@ fn cargo_home() -> Result<PathBuf, String> {
     let home = |name| std::env::var_os(name).map(PathBuf::from);
     let found = home("CARGO_HOME").or_else(|| home("HOME").map(|home| home.join(".cargo")));
     found.ok_or_else(|| "neither CARGO_HOME nor HOME is set".into())
+}
+
+/// Refuses a program that contains the name of one of these folders of this machine.
+fn names_no_folder(program: &[u8], folders: &[&Path]) -> Result<(), String> {
+    // A name of one part, such as /src, may be there by accident.
+    for folder in folders.iter().filter(|folder| folder.components().count() > 2) {
+        let name = folder.as_os_str().as_encoded_bytes();
+        if program.windows(name.len()).any(|window| window == name) {
+            return Err(format!("it names the folder {}", folder.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether an ELF program of this machine needs no other file to run.
@@ -212,7 +232,7 @@ impl Archive<'_> {
         &self,
         program: &Path,
         command: &dyn Fn(&Path) -> Command,
-        licences: &[(String, PathBuf)],
+        (licences, parts): (&[(String, PathBuf)], &[u8]),
     ) -> Result<PathBuf, String> {
         needs("tar", "install it")?;
         let inside = self.folder.join(&self.name);
@@ -228,6 +248,7 @@ impl Archive<'_> {
         for (name, file) in licences {
             copy(file, &format!("licences/{name}"))?;
         }
+        write(&inside.join(PARTS), parts)?;
         said(command(program).args(["man", "-o"]).arg(inside.join("man/man1")))?;
         for (shell, file) in SHELLS {
             let script = said(command(program).args(["completions", shell]))?;
@@ -251,8 +272,13 @@ impl Archive<'_> {
     }
 }
 
-/// Returns the licence files of all packages in the command: the name in the archive, and the file.
-fn licences(root: &Path, target: &str) -> Result<Vec<(String, PathBuf)>, String> {
+/// Returns a text of a package's description.
+fn text_of<'p>(package: &'p Value, field: &str) -> &'p str {
+    package[field].as_str().unwrap_or_default()
+}
+
+/// Returns all packages in the command, as Cargo describes them.
+fn packages(root: &Path, target: &str) -> Result<Vec<Value>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = said(Command::new(&cargo).current_dir(root).args([
         "tree",
@@ -276,16 +302,50 @@ fn licences(root: &Path, target: &str) -> Result<Vec<(String, PathBuf)>, String>
         "--filter-platform",
         target,
     ]))?;
-    let metadata: Value = serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
-    let mut found = Vec::new();
-    for package in metadata["packages"].as_array().ok_or("cargo metadata names no packages")? {
-        let text = |field: &str| package[field].as_str().unwrap_or_default();
-        let name = format!("{} v{}", text("name"), text("version"));
-        let part = tree.lines().any(|line| line == name || line.starts_with(&format!("{name} ")));
+    let mut metadata: Value = serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
+    let all = metadata["packages"].as_array_mut().map(std::mem::take);
+    let is_part = |package: &Value| {
+        let name = format!("{} v{}", text_of(package, "name"), text_of(package, "version"));
+        tree.lines().any(|line| line == name || line.starts_with(&format!("{name} ")))
+    };
+    Ok(all.ok_or("cargo metadata names no packages")?.into_iter().filter(is_part).collect())
+}
+
+/// Returns the list of all packages in the command, in the format of CycloneDX 1.5.
+fn parts_list(packages: &[Value]) -> Result<Vec<u8>, String> {
+    let component = |package: &Value| {
+        let [name, version, licence] = ["name", "version", "license"].map(|field| text_of(package, field));
+        let mut component = json!({
+            "type": "library",
+            "name": name,
+            "version": version,
+            "licenses": [{ "expression": licence.replace('/', " OR ") }],
+        });
         // A package without a source is the project's own.
-        if !part || package["source"].is_null() {
-            continue;
+        if !package["source"].is_null() {
+            component["purl"] = format!("pkg:cargo/{name}@{version}").into();
         }
+        component
+    };
+    let mut components: Vec<Value> = packages.iter().map(component).collect();
+    components.sort_by_key(|component| component["name"].to_string() + &component["version"].to_string());
+    let command = json!({ "type": "application", "name": "brickwork", "version": VERSION });
+    let list = json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": { "component": command },
+        "components": components,
+    });
+    serde_json::to_vec_pretty(&list).map_err(|e| format!("the list of parts: {e}"))
+}
+
+/// Returns the licence files of these packages: the name in the archive, and the file.
+fn licences(packages: &[Value]) -> Result<Vec<(String, PathBuf)>, String> {
+    let mut found = Vec::new();
+    // A package without a source is the project's own.
+    for package in packages.iter().filter(|package| !package["source"].is_null()) {
+        let text = |field: &str| text_of(package, field);
         let folder = Path::new(text("manifest_path")).parent().ok_or("a manifest without a folder")?;
         let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let before = found.len();
@@ -370,7 +430,7 @@ mod tests {
         executable(&program).unwrap();
         let archive = Archive { root: crate::root(), folder: &folder, name: "brickwork-1-here".into() };
         let licences = [("some-1.0/LICENSE".to_owned(), crate::root().join("LICENSE-MIT"))];
-        let make = || archive.make(&program, &|program| Command::new(program), &licences).unwrap();
+        let make = || archive.make(&program, &|program| Command::new(program), (&licences, b"{}")).unwrap();
         let (path, first) = (make(), read(&make()).unwrap());
         assert_eq!(read(&make()).unwrap(), first);
 
@@ -379,7 +439,8 @@ mod tests {
         let inside = |name: &str| format!("brickwork-1-here/{name}");
         let mut expected: Vec<_> = OWN.iter().map(|name| inside(name)).collect();
         expected.extend(SHELLS.iter().map(|(_, file)| inside(&format!("completions/{file}"))));
-        expected.extend(["brickwork", "licences/some-1.0/LICENSE", "man/man1/brickwork.1"].map(inside));
+        expected
+            .extend(["brickwork", PARTS, "licences/some-1.0/LICENSE", "man/man1/brickwork.1"].map(inside));
         files.sort_unstable();
         expected.sort_unstable();
         assert_eq!(files, expected);
@@ -416,8 +477,11 @@ mod tests {
         fs::write(folder.path().join("changed"), "").unwrap();
         assert_eq!(commit(folder.path()), None);
 
-        let set =
-            |commit| environment(Path::new("/home"), commit).into_iter().find(|(name, _)| name == COMMIT);
+        let set = |commit| {
+            environment(Path::new("/home"), Path::new("/src"), commit)
+                .into_iter()
+                .find(|(name, _)| name == COMMIT)
+        };
         assert_eq!(set(Some("abc")), Some((COMMIT.into(), "abc".into())));
         assert_eq!(set(None), None);
         let named = |versions| named_commit(versions).unwrap();
@@ -442,11 +506,36 @@ mod tests {
 
     #[test]
     fn every_crate_of_the_command_has_a_licence() {
-        let all = licences(crate::root(), TARGETS[0].name).unwrap();
+        let packages = packages(crate::root(), TARGETS[0].name).unwrap();
+        let all = licences(&packages).unwrap();
         for name in ["rustls-0", "clap-4", "redb-4", "aws-lc-sys-0"] {
             assert!(all.iter().any(|(file, _)| file.starts_with(name)), "{name}: {all:?}");
         }
         assert!(!all.iter().any(|(file, _)| file.starts_with("loom") || file.starts_with("brickwork")));
+        // The list of parts has all packages with their licences, and is the same again.
+        let list = parts_list(&packages).unwrap();
+        assert_eq!(list, parts_list(&packages).unwrap());
+        let list: Value = serde_json::from_slice(&list).unwrap();
+        let parts = list["components"].as_array().unwrap();
+        assert_eq!(parts.len(), packages.len());
+        let part = |name: &str| parts.iter().find(|part| part["name"] == name).expect(name);
+        assert!(part("rustls")["purl"].as_str().is_some_and(|purl| purl.starts_with("pkg:cargo/rustls@0.")));
+        assert!(part("brickwork-cli")["purl"].is_null());
+        let has_licence =
+            |part: &Value| part["licenses"][0]["expression"].as_str().is_some_and(|l| !l.is_empty());
+        assert!(parts.iter().all(has_licence), "{parts:?}");
+    }
+
+    #[test]
+    fn a_program_that_names_a_folder_is_refused() {
+        let folders = [Path::new("/home/me/.cargo"), Path::new("/home/me/src"), Path::new("/src")];
+        assert_eq!(names_no_folder(b"code of registry/src/a.rs", &folders), Ok(()));
+        for folder in ["/home/me/.cargo", "/home/me/src"] {
+            let why = names_no_folder(format!("in {folder}/a.rs").as_bytes(), &folders).unwrap_err();
+            assert_eq!(why, format!("it names the folder {folder}"));
+        }
+        let variable = environment(folders[0], folders[2], None).swap_remove(0).1;
+        assert_eq!(variable, "--remap-path-prefix=/home/me/.cargo= --remap-path-prefix=/src=");
     }
 
     /// The container's compiler is new enough.
