@@ -8,6 +8,7 @@ other things to the two sides is noticed before any input is used.
 from __future__ import annotations
 
 import json
+import secrets
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -71,9 +72,9 @@ def exchanged(
     own: Mapping[str, Schema],
     expected: Mapping[str, Schema],
     options: Mapping[str, Any],
-) -> tuple[dict[str, Schema], dict[str, Any]]:
-    """Exchanges descriptions with the peer, compares them, and returns the peer's schemas, and the options
-    for the run that follows.
+) -> tuple[dict[str, Schema], dict[str, Any], str]:
+    """Exchanges descriptions with the peer, compares them, and returns the peer's schemas, the options for
+    the run that follows, and a salt for its hashes.
 
     Both parties must give `asked` alike: the query and its arguments. `own` has the schemas of this party's
     tables, and `expected` those that the peer's tables must have. The options are those of the run.
@@ -87,7 +88,14 @@ def exchanged(
         if (told := options.get("listening")) is not None:
             told(address)
 
-    description = {"asked": dict(asked), "tables": _json(own), "expected": _json(expected)}
+    # Both parties choose the salt of hashes, so nobody can search for colliding texts before.
+    own_salt = secrets.token_hex(16)
+    description = {
+        "asked": dict(asked),
+        "tables": _json(own),
+        "expected": _json(expected),
+        "salt": {role: own_salt},
+    }
     party: Callable[..., runs.Run] = runs.garbler if role == "garbler" else runs.evaluator
     first = {name: one for name, one in options.items() if name not in ("store", "store_key", "audit")}
     found = party(descriptions, _packed(description), **{**first, "listening": listening})
@@ -98,6 +106,9 @@ def exchanged(
         for key in ("tables", "expected")
     )
     _compare(asked, _fields(peers, "asked"))
+    salts = {role: own_salt, **_fields(peers, "salt")}
+    if salts.get(role) != own_salt:
+        raise _malformed()
     for name, schema in expected.items():
         _compare_schemas(f"the peer's table {name}", schema, theirs.get(name))
     for name, schema in agreed.items():
@@ -106,7 +117,7 @@ def exchanged(
     if addresses:
         # The peer connects again to the same address.
         rest["listen"] = addresses[0]
-    return theirs, rest
+    return theirs, rest, json.dumps(salts, sort_keys=True)
 
 
 def _json(of: Mapping[str, Schema]) -> dict[str, Any]:

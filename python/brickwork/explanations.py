@@ -66,7 +66,7 @@ class Explanation:
             "bytes": self.bytes,
             "seconds": self.seconds,
             "collision_log2": self.collision_log2,
-            "promise": dict(self.promise),
+            "promise": self.plan.record()["promise"],
         }
 
     def __str__(self) -> str:

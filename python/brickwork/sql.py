@@ -453,8 +453,9 @@ def prepare(
     min_group: int = 1,
     to: str = "both",
     reveal: Mapping[str, str] | None = None,
+    salt: str = "",
 ) -> Prepared:
-    """Reads a query, and applies what each party computes alone."""
+    """Reads a query, and applies what each party computes alone. The salt changes the hashes of texts."""
     query, named = revealed(query)
     if named is not None and (reveal or to != "both"):
         raise UsageError("REVEAL beside the argument reveal or to", "leave one of them out")
@@ -468,7 +469,7 @@ def prepare(
     if isinstance(first, exp.Subquery):
         if joins:
             raise refuse(joins[0])
-        return _union(reading, first, min_group, to, reveal)
+        return _union(reading, first, min_group, to, reveal, salt)
     if len(joins) != 1:
         raise refuse(
             "a query without one JOIN" if not joins else "more than one JOIN",
@@ -541,7 +542,7 @@ def prepare(
     if groups is None:
         plain_parts += values
     simple = condition is None and all(one.op == "cell" for one in plain_parts)
-    text, names_of = reading.query.sql(), source.tables
+    text, names_of = f"{reading.query.sql()} {salt}", source.tables
     if simple and not any(function == "distinct" for function, _ in asked):
 
         def sum_of(function: str, of: Expression | None) -> Expression:
@@ -630,7 +631,9 @@ def _field(of: Expression) -> Field:
     return Field(SIDES.index(side), name, of.kind)
 
 
-def _union(reading: _Reading, of: Any, min_group: int, to: str, reveal: Mapping[str, str]) -> Prepared:
+def _union(
+    reading: _Reading, of: Any, min_group: int, to: str, reveal: Mapping[str, str], salt: str
+) -> Prepared:
     """Reads a query over the rows of both tables together. Each party computes all columns of its rows."""
     exp, union = reading.exp, of.this
     if not isinstance(union, exp.Union) or union.args.get("distinct"):
@@ -765,7 +768,7 @@ def _union(reading: _Reading, of: Any, min_group: int, to: str, reveal: Mapping[
         min_group,
         to,
         None if having is None else found.value(having),
-        reading.query.sql(),
+        f"{reading.query.sql()} {salt}",
         limit,
         [found.output(one) for one in shown],
         reveal,
@@ -819,7 +822,7 @@ def sql(
         options: those of `bw.run`, or of `bw.garbler` and `bw.evaluator` for a party alone.
     """
     explain = re.match(r"\s*EXPLAIN\b", query, re.IGNORECASE)
-    text = query[explain.end() :] if explain else query
+    text, salt = query[explain.end() :] if explain else query, ""
     tables = [{name: as_table(one) for name, one in (of or {}).items()} for of in (garbler, evaluator)]
     if mine is not None:
         if role not in ("garbler", "evaluator"):
@@ -832,9 +835,9 @@ def sql(
         asked = {"query": " ".join(text.split()), "validate": validate, "min_group": min_group, "to": to}
         asked |= {"reveal": dict(reveal or {}), "explain": explain is not None}
         schemas = {name: _schema(one) for name, one in own.items()}
-        theirs, options = exchanged(role, asked, schemas, expected, options)
+        theirs, options, salt = exchanged(role, asked, schemas, expected, options)
         tables[side], tables[1 - side] = own, dict(theirs)
     elif garbler is None or evaluator is None:
         raise UsageError("a query without tables", "give garbler={…} and evaluator={…}, or mine={…}")
-    found = prepare(text, tables, validate, min_group, to, reveal)
+    found = prepare(text, tables, validate, min_group, to, reveal, salt)
     return explained(found.query, options) if explain else found.run(simulate, options)

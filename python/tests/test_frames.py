@@ -846,3 +846,18 @@ def test_keys_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(bw.InvalidInput, match="left table: its keys are spread too unevenly") as refused:
         bw.private_join(*both, on="k", agg={"n": ("*", "count")}, simulate=True)
     assert "salt" in str(refused.value.hint)
+
+
+def test_the_canonical_form_has_its_properties() -> None:
+    draw = random.Random("canonical")
+    # Letters with marks, of several scripts and cases, ligatures, and forms of one letter.
+    pool = "aAäÄßẞſIİıΣσςéE\u0301\u0327ﬁǆǅÅ\u212b가각\u1100\u1161日本語 \u00a0\t-'0٣"
+    for _ in range(3000):
+        text = "".join(draw.choices(pool, k=draw.randint(0, 6)))
+        found = kinds.canonical(text)
+        assert kinds.canonical(found) == found, ascii(text)
+        assert unicodedata.is_normalized("NFC", found) and found == found.strip()
+        for form in ("NFC", "NFD"):
+            assert kinds.canonical(unicodedata.normalize(form, text)) == found, ascii(text)
+        assert kinds.canonical(f" \t{text}\n") == found
+        assert kinds.canonical(text.casefold()) == found, ascii(text)
