@@ -175,6 +175,7 @@ fn execute(cli: &Cli, trail: &Trail) -> Result<Report, Failure> {
         Command::DemoCheat(command) => Err(commands::demo_cheat::run(command, cli.json)),
         Command::Doctor(command) => commands::doctor::run(command, cli.quiet),
         Command::Plan(command) => commands::plan::run(command, cli.quiet),
+        Command::Sql(command) => Err(commands::sql::run(command, cli.flags())),
         Command::Bench(command) => Err(commands::bench::run(command, cli.flags())),
         Command::Garble(command) => command.run(),
         Command::GarbledInputs(command) => command.run(),

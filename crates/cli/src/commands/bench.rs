@@ -3,15 +3,14 @@
 
 use std::ffi::OsString;
 
-use crate::commands::beside::Companion;
+use crate::commands::beside::{Companion, Origin};
 use crate::render::failure::Failure;
 
 /// The program that measures.
 const PROGRAM: Companion = Companion {
     name: "brickwork-bench",
     does: "measures",
-    folder: "tools/bench",
-    package: "brickwork-bench",
+    from: Origin::Crate { folder: "tools/bench", package: "brickwork-bench" },
 };
 
 /// Measure protocols, stock and inner loops on this machine, and reproduce the tables of papers

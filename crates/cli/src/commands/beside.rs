@@ -7,15 +7,37 @@ use std::process::Command;
 
 use crate::render::failure::Failure;
 
-/// A program of the project that is built and installed by itself.
+/// A program of the project that is installed by itself.
 pub struct Companion {
     pub name: &'static str,
     /// Says what it does, after "which".
     pub does: &'static str,
-    /// The folder of its crate.
-    pub folder: &'static str,
-    /// The name of its crate.
-    pub package: &'static str,
+    pub from: Origin,
+}
+
+/// The origin of a program.
+pub enum Origin {
+    /// A crate of this folder and name.
+    Crate { folder: &'static str, package: &'static str },
+    /// The Python package, with these of its extras.
+    Python { extras: &'static str },
+}
+
+impl Origin {
+    /// Returns how to install the program.
+    fn advice(&self, name: &str) -> String {
+        match self {
+            Origin::Crate { folder, package } => format!(
+                "in the project's folder, run `cargo install --locked --path {folder} --bin {name}` to \
+                 install it, or `cargo build --release -p {package}` to build it beside \
+                 target/release/brickwork"
+            ),
+            Origin::Python { extras } => format!(
+                "in the project's folder, run `pip install '.[{extras}]'`; then the folder of {name} must be \
+                 in PATH, as in an active environment of Python"
+            ),
+        }
+    }
 }
 
 impl Companion {
@@ -26,15 +48,11 @@ impl Companion {
         // If it is not beside this program, the system searches for it in PATH.
         let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| self.name.into());
         let why = Command::new(program).args(arguments).exec();
-        let Companion { name, does, folder, package } = self;
+        let Companion { name, does, from } = self;
         match why.kind() {
             std::io::ErrorKind::NotFound => Failure::usage(
                 format!("the program {name}, which {does}, is not installed"),
-                format!(
-                    "in the project's folder, run `cargo install --locked --path {folder} --bin {name}` to \
-                     install it, or `cargo build --release -p {package}` to build it beside \
-                     target/release/brickwork"
-                ),
+                from.advice(name),
             ),
             _ => Failure::cannot_start(name, &why),
         }

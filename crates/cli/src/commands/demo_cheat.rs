@@ -1,15 +1,14 @@
 //! `brickwork demo-cheat`: starts the program that demonstrates attacks. It is a separate program, because
 //! `brickwork` is built without hooks for a cheater.
 
-use crate::commands::beside::Companion;
+use crate::commands::beside::{Companion, Origin};
 use crate::render::failure::Failure;
 
 /// The program that demonstrates attacks.
 const PROGRAM: Companion = Companion {
     name: "brickwork-demo-cheat",
     does: "plays the attacks",
-    folder: "crates/adversary",
-    package: "brickwork-adversary",
+    from: Origin::Crate { folder: "crates/adversary", package: "brickwork-adversary" },
 };
 
 /// Watch a cheater: list the attacks on the protocol, or run one many times and see how it ends

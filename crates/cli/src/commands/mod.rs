@@ -22,6 +22,7 @@ pub mod programs;
 pub mod run;
 pub mod session;
 pub mod simulate;
+pub mod sql;
 pub mod stock;
 pub mod worker;
 
@@ -118,6 +119,7 @@ pub enum Command {
     DemoCheat(demo_cheat::DemoCheatFlags),
     Doctor(doctor::DoctorFlags),
     Plan(plan::PlanFlags),
+    Sql(sql::SqlFlags),
     Bench(bench::BenchFlags),
     Garble(garble::GarbleCommand),
     GarbledInputs(garble::TokensCommand),

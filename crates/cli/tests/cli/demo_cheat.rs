@@ -116,3 +116,35 @@ fn another_program_measures() {
     let stdout = text(&bench(&flags).stdout);
     assert_eq!(stdout, "beside: --json --quiet --log bench --log-format=json garbling -h\n");
 }
+
+/// `sql` passes its arguments, also `--help`, to the program of the Python package. If that program is
+/// missing, the error says how to install it.
+#[test]
+fn another_program_computes_queries() {
+    let folder = TempDir::new().expect("a folder");
+    let sql = |arguments: &[&str]| {
+        let mut command = alone(folder.path());
+        command.args(arguments).current_dir(folder.path()).output().expect("the command starts")
+    };
+    for missing in [&["sql", "SELECT 1", "--explain"][..], &["sql"], &["sql", "--help"]] {
+        let refused = sql(missing);
+        assert_eq!(refused.status.code(), Some(2), "{missing:?}");
+        let stderr = text(&refused.stderr);
+        assert!(
+            stderr.contains(
+                "error: the program brickwork-sql, which computes queries in SQL, is not installed\n"
+            ),
+            "{stderr}"
+        );
+        assert!(stderr.contains("`pip install '.[sql]'`"), "{stderr}");
+    }
+    is_error(&sql(&["--json", "sql", "SELECT 1"]), 2, "is not installed");
+
+    pretend(&folder.path().join("path"), "brickwork-sql", "in PATH");
+    let told = sql(&["sql", "SELECT 1", "--garbler-table=a=a.csv", "--json"]);
+    assert_eq!(
+        (told.status.code(), text(&told.stdout)),
+        (Some(9), "in PATH: SELECT 1 --garbler-table=a=a.csv --json\n".into())
+    );
+    assert_eq!(text(&sql(&["--quiet", "sql", "--help"]).stdout), "in PATH: --quiet --help\n");
+}
