@@ -23,14 +23,14 @@ const KEY: &[u8] = b"serve runs ";
 
 /// A number of runs that are allowed. Without a limit, any number is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Budget {
+pub struct RunBudget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_hour: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
 }
 
-impl fmt::Display for Budget {
+impl fmt::Display for RunBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hour = self.per_hour.map(|hour| format!("{} in any hour", plural(hour, "run")));
         let total = self.total.map(|total| format!("{} in all", plural(total, "run")));
@@ -119,11 +119,11 @@ impl BudgetBook {
     ///
     /// # Errors
     /// The part of the budget that is used up.
-    pub fn may(&mut self, payer: Payer, budget: &Budget) -> Result<(), BudgetSpent> {
+    pub fn may(&mut self, payer: Payer, budget: &RunBudget) -> Result<(), BudgetSpent> {
         self.may_at(payer, budget, now())
     }
 
-    fn may_at(&mut self, payer: Payer, budget: &Budget, now: u64) -> Result<(), BudgetSpent> {
+    fn may_at(&mut self, payer: Payer, budget: &RunBudget, now: u64) -> Result<(), BudgetSpent> {
         let runs = self.runs.entry(payer.key()).or_default();
         if budget.total.is_some_and(|total| runs.all >= total) {
             return Err(BudgetSpent::Total);
@@ -182,11 +182,11 @@ impl BudgetBook {
     }
 
     /// Returns the numbers of runs that are left now: in this hour, and in all.
-    pub fn left(&mut self, payer: Payer, budget: &Budget) -> Budget {
+    pub fn left(&mut self, payer: Payer, budget: &RunBudget) -> RunBudget {
         let runs = self.runs.entry(payer.key()).or_default();
         runs.forget_before(now());
         let recent: u64 = runs.recent.values().sum();
-        Budget {
+        RunBudget {
             per_hour: budget.per_hour.map(|most| most.saturating_sub(recent)),
             total: budget.total.map(|most| most.saturating_sub(runs.all)),
         }
@@ -230,8 +230,8 @@ mod tests {
     const PEER: [u8; 32] = [1; 32];
     const PROGRAM: Payer = Payer::Program { peer: &PEER, digest: &[9; 32] };
 
-    fn budget(total: Option<u64>, per_hour: Option<u64>) -> Budget {
-        Budget { total, per_hour }
+    fn budget(total: Option<u64>, per_hour: Option<u64>) -> RunBudget {
+        RunBudget { total, per_hour }
     }
 
     fn open(folder: &Path) -> BudgetBook {

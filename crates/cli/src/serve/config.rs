@@ -13,7 +13,7 @@ use brickwork_kernels::{Erasing, SecretBlocks};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::budget::Budget;
+use super::budget::RunBudget;
 use super::place::HttpPlace;
 use crate::commands::{files, programs};
 use crate::render::failure::Failure;
@@ -126,22 +126,22 @@ struct Entry {
 }
 
 /// A token, which lets its holder request runs.
-pub struct Token {
+pub struct NamedToken {
     pub name: String,
     /// The hash of the token. Hashes are compared, so that the time reveals nothing about the token.
     hash: blake3::Hash,
     /// The names of the programs that the holder may request, if not all.
     programs: Option<Vec<String>>,
     /// The number of runs that the holder may request.
-    pub budget: Budget,
+    pub budget: RunBudget,
 }
 
-impl Token {
+impl NamedToken {
     /// Makes a token without limits, for tests.
     #[cfg(test)]
     pub fn of(name: &str, text: &str) -> Arc<Self> {
         let hash = blake3::hash(text.as_bytes());
-        Arc::new(Token { name: name.into(), hash, programs: None, budget: Budget::default() })
+        Arc::new(NamedToken { name: name.into(), hash, programs: None, budget: RunBudget::default() })
     }
 
     /// Returns whether the holder may request this program.
@@ -163,7 +163,7 @@ pub struct Allowed {
     pub low: u64,
     pub high: u64,
     /// The number of runs with the peer.
-    pub budget: Budget,
+    pub budget: RunBudget,
 }
 
 impl Allowed {
@@ -196,7 +196,7 @@ pub struct Config {
     pub limits: RequestLimits,
     pub programs: BTreeMap<[u8; 32], Allowed>,
     /// The tokens. Each request for a run must contain one.
-    pub tokens: Vec<Arc<Token>>,
+    pub tokens: Vec<Arc<NamedToken>>,
 }
 
 /// The largest time limit: a week.
@@ -270,7 +270,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         total: None,
         per_hour: None,
     });
-    let mut tokens: Vec<Arc<Token>> = Vec::new();
+    let mut tokens: Vec<Arc<NamedToken>> = Vec::new();
     for TokenEntry { name, file, programs, total, per_hour } in only.into_iter().chain(file.tokens) {
         let unknown = |name: &&String| !all.values().any(|allowed| allowed.name == **name);
         if let Some(unknown) = programs.iter().flatten().find(unknown) {
@@ -280,7 +280,7 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         if tokens.iter().any(|other| other.name == name || other.hash == hash) {
             return Err(wrong(format!("the token {name} is there twice, by its name or its content")));
         }
-        tokens.push(Arc::new(Token { name, hash, programs, budget: Budget { total, per_hour } }));
+        tokens.push(Arc::new(NamedToken { name, hash, programs, budget: RunBudget { total, per_hour } }));
     }
     if tokens.is_empty() {
         return Err(wrong("token, or a table [[tokens]], is needed".into()));
@@ -371,7 +371,7 @@ fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure
         name: entry.name,
         low: entry.low,
         high: entry.high,
-        budget: Budget { total: entry.total, per_hour: entry.per_hour },
+        budget: RunBudget { total: entry.total, per_hour: entry.per_hour },
         program,
     })
 }
@@ -397,7 +397,7 @@ pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
 
 impl Config {
     /// Returns the token with this text.
-    pub fn token(&self, text: &[u8]) -> Option<Arc<Token>> {
+    pub fn token(&self, text: &[u8]) -> Option<Arc<NamedToken>> {
         let hash = blake3::hash(text);
         self.tokens.iter().find(|token| token.hash == hash).cloned()
     }

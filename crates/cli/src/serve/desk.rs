@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::budget::{Budget, BudgetBook, BudgetSpent, HOUR, Payer, now};
-use super::config::{Allowed, Config, Token};
-use super::figures::{Ended, Figures, Lacks};
+use super::budget::{BudgetBook, BudgetSpent, HOUR, Payer, RunBudget, now};
+use super::config::{Allowed, Config, NamedToken};
+use super::figures::{Figures, Lacks, RunEnding};
 use super::results::{FoundRun, Results, Which};
 use crate::commands::files;
 use crate::render::failure::Failure;
@@ -162,7 +162,7 @@ pub type DeskAnswer = Result<Value, RequestRefusal>;
 /// A request that waits.
 struct Queued {
     which: Which,
-    token: Arc<Token>,
+    token: Arc<NamedToken>,
     input: SecretBlocks<bool>,
     until: Instant,
     answer: oneshot::Sender<DeskAnswer>,
@@ -289,7 +289,7 @@ pub struct Running<'a> {
     pub input: Option<SecretBlocks<bool>>,
     /// The token of the request that belongs to the run, if there is one. The request is answered with the
     /// outputs, and does not expire before.
-    pub token: Option<Arc<Token>>,
+    pub token: Option<Arc<NamedToken>>,
     _one_at_a_time: MutexGuard<'a, ()>,
 }
 
@@ -495,11 +495,11 @@ impl Desk {
         &self,
         program: Option<&Allowed>,
         run: Option<&str>,
-        token: Option<&Token>,
+        token: Option<&NamedToken>,
         why: &RequestRefusal,
     ) {
         if let Some(allowed) = program {
-            self.figures.ended(&allowed.name, Ended::Refused);
+            self.figures.ended(&allowed.name, RunEnding::Refused);
         }
         self.trail.note(TrailEvent {
             program: program.map(Allowed::named),
@@ -685,7 +685,7 @@ impl Desk {
         program: &str,
         id: Option<String>,
         input: &Value,
-        token: &Arc<Token>,
+        token: &Arc<NamedToken>,
     ) -> Result<oneshot::Receiver<DeskAnswer>, RequestRefusal> {
         let config = self.config();
         let allowed = config.named(program).ok_or(Why::NotAllowed)?;
@@ -815,14 +815,14 @@ impl Desk {
     ///
     /// # Errors
     /// The part of the budget that is used up.
-    pub fn token_may(&self, token: &Token) -> Result<(), RequestRefusal> {
+    pub fn token_may(&self, token: &NamedToken) -> Result<(), RequestRefusal> {
         let spent = lock(&self.book).may(Payer::Token(&token.name), &token.budget);
         let error = || format!("the budget of the token {} is used up: {}", token.name, token.budget);
         spent.map_err(|spent| RequestRefusal { error: error(), ..Why::from(spent).into() })
     }
 
     /// Returns the answer to a request whose program has run before.
-    fn found(&self, which: &Which, input: &[bool], token: &Token) -> Option<DeskAnswer> {
+    fn found(&self, which: &Which, input: &[bool], token: &NamedToken) -> Option<DeskAnswer> {
         match lock(&self.results).find(which, input, &token.name) {
             Ok(FoundRun::Nothing) => None,
             Ok(FoundRun::Outputs(outputs)) => Some(Ok(outputs)),
@@ -870,7 +870,7 @@ impl Desk {
     /// # Errors
     /// The part of the budget that is used up. Also an error if the run cannot be recorded; then it must not
     /// begin.
-    pub fn charge(&self, allowed: &Allowed, token: Option<&Token>) -> Result<(), Why> {
+    pub fn charge(&self, allowed: &Allowed, token: Option<&NamedToken>) -> Result<(), Why> {
         let mut book = lock(&self.book);
         let payer = self.payer(allowed);
         book.may(payer, &allowed.budget)?;
@@ -939,7 +939,7 @@ impl Desk {
         which: &Which,
         allowed: &Allowed,
         input: &[bool],
-        token: Option<&Token>,
+        token: Option<&NamedToken>,
         answer: DeskAnswer,
     ) {
         if let Ok(outputs) = &answer
@@ -994,8 +994,8 @@ struct Learned<'a> {
 pub struct Policy {
     program: String,
     runs: u64,
-    budget: Budget,
-    left: Budget,
+    budget: RunBudget,
+    left: RunBudget,
     text: String,
 }
 
@@ -1042,7 +1042,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::http::Door;
+    use super::super::place::Door;
     use super::*;
     use crate::render::appended::Rotation;
     use crate::serve::config::RequestLimits;
@@ -1063,12 +1063,12 @@ mod tests {
             outputs: None,
             low: 0,
             high: 0,
-            budget: Budget::default(),
+            budget: RunBudget::default(),
         };
         let config = Config {
             limits: RequestLimits::default(),
             programs: [(digest, allowed)].into(),
-            tokens: vec![Token::of("app", "")],
+            tokens: vec![NamedToken::of("app", "")],
         };
         let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
         let store = Store::open(&folder.join("store"), &key).expect("a store");

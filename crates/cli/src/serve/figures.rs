@@ -15,7 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry};
 
-use super::budget::Budget;
+use super::budget::RunBudget;
 use crate::render::report::hex;
 use crate::render::versions::Versions;
 
@@ -33,12 +33,12 @@ struct OfProgram {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfRun {
     program: String,
-    outcome: Ended,
+    outcome: RunEnding,
 }
 
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ended {
+pub enum RunEnding {
     Done,
     Failed,
     Refused,
@@ -92,12 +92,12 @@ struct OfBuild {
     protocol: u32,
 }
 
-impl EncodeLabelValue for Ended {
+impl EncodeLabelValue for RunEnding {
     fn encode(&self, encoder: &mut LabelValueEncoder) -> Result<(), fmt::Error> {
         let name = match self {
-            Ended::Done => "done",
-            Ended::Failed => "failed",
-            Ended::Refused => "refused",
+            RunEnding::Done => "done",
+            RunEnding::Failed => "failed",
+            RunEnding::Refused => "refused",
         };
         name.encode(encoder)
     }
@@ -114,7 +114,7 @@ impl EncodeLabelValue for Window {
 }
 
 /// Returns the limits of a budget that exist.
-fn windows(budget: &Budget) -> impl Iterator<Item = (Window, i64)> {
+fn windows(budget: &RunBudget) -> impl Iterator<Item = (Window, i64)> {
     let windows = [(Window::Hour, budget.per_hour), (Window::Total, budget.total)];
     windows.into_iter().filter_map(|(window, left)| Some((window, i64::try_from(left?).unwrap_or(i64::MAX))))
 }
@@ -246,7 +246,7 @@ impl Figures {
     }
 
     pub fn ran(&self, program: &str, took: Duration, bytes: u64) {
-        self.ended(program, Ended::Done);
+        self.ended(program, RunEnding::Done);
         self.seconds.get_or_create(&OfProgram { program: program.into() }).observe(took.as_secs_f64());
         self.bytes.inc_by(bytes);
         let mut recent = self.recent();
@@ -257,14 +257,14 @@ impl Figures {
     }
 
     /// Counts a run that has ended or was refused.
-    pub fn ended(&self, program: &str, outcome: Ended) {
+    pub fn ended(&self, program: &str, outcome: RunEnding) {
         self.runs.get_or_create(&OfRun { program: program.into(), outcome }).inc();
     }
 
     /// Makes the counters of these programs, so that they begin with 0.
     pub fn begin<'p>(&self, programs: impl Iterator<Item = &'p str>) {
         for program in programs {
-            for outcome in [Ended::Done, Ended::Failed, Ended::Refused] {
+            for outcome in [RunEnding::Done, RunEnding::Failed, RunEnding::Refused] {
                 drop(self.runs.get_or_create(&OfRun { program: program.into(), outcome }));
             }
             let of = OfProgram { program: program.into() };
@@ -296,14 +296,14 @@ impl Figures {
     }
 
     /// Sets the budget that is left of a program.
-    pub fn program_left(&self, program: &str, left: &Budget) {
+    pub fn program_left(&self, program: &str, left: &RunBudget) {
         for (window, left) in windows(left) {
             self.budgets.get_or_create(&OfBudget { program: program.into(), window }).set(left);
         }
     }
 
     /// Sets the budget that is left of a token.
-    pub fn token_left(&self, token: &str, left: &Budget) {
+    pub fn token_left(&self, token: &str, left: &RunBudget) {
         for (window, left) in windows(left) {
             self.tokens.get_or_create(&OfToken { token: token.into(), window }).set(left);
         }
@@ -412,8 +412,8 @@ impl Figures {
 
     /// Returns the number of runs, and the bytes over the connection.
     pub fn totals(&self, programs: impl Iterator<Item = String>) -> (u64, u64) {
-        let runs =
-            programs.map(|program| self.runs.get_or_create(&OfRun { program, outcome: Ended::Done }).get());
+        let runs = programs
+            .map(|program| self.runs.get_or_create(&OfRun { program, outcome: RunEnding::Done }).get());
         (runs.sum(), self.bytes.get())
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io;
+
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,16 +26,15 @@ use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use zeroize::Zeroizing;
 
-use super::config::Token;
+use super::config::NamedToken;
 use super::desk::{Desk, DeskAnswer, Policy, Reason, RequestRefusal, Why};
 use super::lines::MAX_ID;
 use super::page;
+use super::place::Door;
 use super::rate::RateLimit;
 
 /// The time in which a client must send its headers, and again its body.
@@ -115,26 +114,6 @@ struct Listed {
 impl Drop for Listed {
     fn drop(&mut self) {
         self.front.connections().retain(|connection| connection.number != self.number);
-    }
-}
-
-/// A listening socket for requests.
-pub enum Door {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
-
-/// A stream of either kind.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
-
-impl Door {
-    async fn accept(&self) -> io::Result<Box<dyn Stream>> {
-        Ok(match self {
-            Door::Tcp(listener) => Box::new(listener.accept().await?.0),
-            Door::Unix(listener) => Box::new(listener.accept().await?.0),
-        })
     }
 }
 
@@ -243,7 +222,7 @@ fn is_for_here(request: &Request<Incoming>) -> Result<(), RequestRefusal> {
 async fn routed(
     front: &Front,
     stays: &AtomicBool,
-    token: Option<&Arc<Token>>,
+    token: Option<&Arc<NamedToken>>,
     request: Request<Incoming>,
 ) -> Reply {
     let desk = &front.desk;
@@ -362,7 +341,7 @@ async fn status_page(front: &Front) -> Bytes {
 async fn asked(
     desk: &Arc<Desk>,
     stays: &AtomicBool,
-    token: Option<&Arc<Token>>,
+    token: Option<&Arc<NamedToken>>,
     request: Request<Incoming>,
 ) -> Result<Answered, RequestRefusal> {
     let Some(token) = token else {
@@ -432,7 +411,7 @@ struct Submitted {
 
 impl Submitted {
     /// Reads a request, and puts it into the queue.
-    fn of(desk: &Desk, bytes: &[u8], token: &Arc<Token>) -> Result<Self, RequestRefusal> {
+    fn of(desk: &Desk, bytes: &[u8], token: &Arc<NamedToken>) -> Result<Self, RequestRefusal> {
         let _erasing = Erasing::begin();
         let hint = "send {\"program\": NAME, \"input\": VALUE} and, if you like, \"id\": TEXT";
         let wrong = |why: &str| RequestRefusal::new(400, why, hint);

@@ -29,7 +29,7 @@ use serde_json::Value;
 
 use super::config::{Allowed, PeerRoute};
 use super::desk::{AGAIN, Desk, DeskAnswer, RequestRefusal, Running, Why};
-use super::figures::Ended;
+use super::figures::RunEnding;
 use super::rate::RateLimit;
 use super::results::Which;
 use crate::render::report::hex;
@@ -572,7 +572,7 @@ fn run(
             Ok(line)
         }
         Err(why) => {
-            desk.figures.ended(&allowed.name, Ended::Failed);
+            desk.figures.ended(&allowed.name, RunEnding::Failed);
             let text = match running.stop.is_asked() {
                 true if desk.is_broken_off() => {
                     "the peer cheated on another connection, so the run was stopped".into()

@@ -7,9 +7,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-
-use super::http::{Door, Stream};
 
 /// A TCP address, or `unix:` and the path of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl HttpPlace {
     ///
     /// # Errors
     /// If nobody listens there.
-    pub async fn connect(&self) -> io::Result<Box<dyn Stream>> {
+    pub async fn connect(&self) -> io::Result<Box<dyn HttpStream>> {
         Ok(match self {
             HttpPlace::Tcp(address) => Box::new(TcpStream::connect(address).await?),
             HttpPlace::Unix(path) => Box::new(UnixStream::connect(path).await?),
@@ -82,4 +81,24 @@ fn is_left(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket());
     let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
     is_socket && std::os::unix::net::UnixStream::connect(path).err().as_ref().is_some_and(refused)
+}
+
+/// A listening socket for requests.
+pub enum Door {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A stream of either kind.
+pub trait HttpStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> HttpStream for S {}
+
+impl Door {
+    pub async fn accept(&self) -> io::Result<Box<dyn HttpStream>> {
+        Ok(match self {
+            Door::Tcp(listener) => Box::new(listener.accept().await?.0),
+            Door::Unix(listener) => Box::new(listener.accept().await?.0),
+        })
+    }
 }
