@@ -399,7 +399,7 @@ def test_what_is_returned_too_wide_or_too_narrow_is_told() -> None:
 
     with pytest.raises(bw.SecretUsed, match=r"\.astype\(bw\.u16\) behind this value"):
         narrow.source
-    with pytest.raises(bw.SecretUsed, match=r"take bw\.u16 for both, or \.truncate"):
+    with pytest.raises(bw.SecretUsed, match=r"use bw\.u16 for both, or keep its low bits with \.truncate"):
         wide.source
 
 
@@ -600,10 +600,10 @@ def test_plain_numbers_become_fixed_point_ones_exactly_or_not_at_all() -> None:
     for wrong, why in [
         (0.1, "cannot hold"),
         (2.0**23, "cannot hold"),
-        (float("nan"), "no number"),
-        (float("inf"), "no number"),
-        ("2.5", "no number"),
-        ([1.0, None], "no number"),
+        (float("nan"), "not a finite number"),
+        (float("inf"), "not a finite number"),
+        ("2.5", "not a finite number"),
+        ([1.0, None], "not a finite number"),
     ]:
         with pytest.raises(bw.InvalidInput, match=why) as error:
             money.encode(wrong)
