@@ -668,7 +668,7 @@ class Halves(bw.Struct):
 
 
 def des_box(numbers: list[int], x: list[Any]) -> Any:
-    """Returns an S-box with six input bits: for each value of the two outer bits, polynomials in the others."""
+    """Returns an S-box with six input bits: for each outer pair, polynomials in the rest."""
     product = [bw.u1(1)]
     for inner in (x[4], x[3], x[2], x[1]):
         product += [one & inner for one in product]
