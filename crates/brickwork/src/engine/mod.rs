@@ -3,7 +3,7 @@
 //!
 //! A [`request::RunRequest`] names the protocol and the resources of a run. [`work::PartyWork`] is a party's
 //! part in the run, with its program. The protocol, found in [`protocols`], makes a party
-//! [ready](protocols::Ready). The parties compare their [`meeting::Sheet`]s, and the run gives a
+//! [ready](protocols::PreparedRun). The parties compare their [`meeting::Sheet`]s, and the run gives a
 //! [`protocols::RunResult`].
 
 pub mod both;
