@@ -338,6 +338,12 @@ fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(
 
 fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure> {
     let program = programs::circuit(&folder.join(&entry.file), &Default::default())?;
+    if program.draws() {
+        return Err(Failure::input(
+            format!("{}: the program has shared outputs, whose masks must be new in each run", entry.name),
+            "a service keeps its inputs; run the program with `brickwork garbler` and `brickwork evaluator`",
+        ));
+    }
     if entry.low > entry.high {
         return Err(Failure::input(
             format!(

@@ -109,6 +109,15 @@ fn address(child: &mut Child) -> String {
     }
 }
 
+/// A program whose output leaves as two shares.
+const SHARED: &str = "#parties 2
+typedef uint_t 8 u8
+#input 1 u8
+#input 2 u8
+#shared output child u8
+function void main() { child = input1 + input2; }
+";
+
 /// Reads a line byte by byte, so that the rest stays in the pipe. Returns the message of a line of JSON.
 fn line(pipe: &mut impl Read) -> String {
     let (mut line, mut byte) = (Vec::new(), [0]);

@@ -256,6 +256,19 @@ fn what_comes_next_is_compared_as_bits() {
     }
 }
 
+/// A step's input may serve several runs, so a program that draws masks is no step.
+#[test]
+fn a_step_has_no_shared_outputs() {
+    let keys = Keys::new();
+    let program = keys.write("shared.wir", SHARED.as_bytes());
+    let steps = format!("[[step]]\nname = \"first\"\nprogram = {program:?}\n");
+    let file = keys.write("session.toml", steps.as_bytes());
+    let own = ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
+    let command =
+        [&["session", &file], &own[..], &["--peer", &keys.evaluator, "--input", "first=1"]].concat();
+    bad(&command, 3, "step first: a program with shared outputs cannot be a step");
+}
+
 /// A wrong input does not end a session that has begun. If another error ends it, the results so far are
 /// still printed.
 #[test]

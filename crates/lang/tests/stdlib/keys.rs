@@ -206,6 +206,12 @@ fn aes_of_256_bits_and_modes() {
     let body = "aes_block k; k.bytes = a; out = key_wrap(aes_expand(k), b);";
     let wrapped = "1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5";
     expect("aes_modes", [&key[..16], &block], wrapped, body, keys + 12 * rounds);
+    // A key that does not consist of units of 8 bytes would leave with its rest in the clear.
+    super::common::refuse(
+        "#parties 2 #include \"aes_modes.wir\"
+        #input 1 aes_block #input 2 uint_t 8[12] #output 1 uint_t 8[20]
+        function void main() { output1 = key_wrap(aes_expand(input1), input2); }",
+    );
 }
 
 /// Sums, differences and products at the ends of the range and of random numbers, modulo four primes.

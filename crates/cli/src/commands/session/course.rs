@@ -96,8 +96,13 @@ pub fn read(path: &Path) -> Result<Vec<PlannedStep>, Failure> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut steps = Vec::new();
     for entry in entries {
-        let program = programs::circuit(&folder.join(&entry.program), &Default::default())?.apart()?;
+        let program = programs::circuit(&folder.join(&entry.program), &Default::default())?;
         let of_step = |why: String| wrong(format!("step {}: {why}", entry.name));
+        // A step's input may serve several runs, but each run needs masks of its own.
+        if program.draws() {
+            return Err(of_step("a program with shared outputs cannot be a step; run it alone".into()));
+        }
+        let program = program.apart()?;
         let carried = entry.carry.iter().map(|(port, kept)| {
             let (party, port) = port_of(&program, port).map_err(of_step)?;
             Ok((party, port, kept.clone()))

@@ -377,6 +377,11 @@ fn a_configuration_that_is_wrong() {
         assert_ne!(output.status.code(), Some(0), "{to}");
         assert!(text(&output.stderr).contains(words), "{to}: {}", text(&output.stderr));
     }
+    // The masks of shared outputs must be new in each run, and a service keeps its inputs.
+    let shared = pair.keys.write("shared.wir", SHARED.as_bytes());
+    let program = entry("child", "shared.wir", "").replace(&example("shared.wir"), &shared);
+    let file = pair.keys.write("wrong.toml", (good.clone() + &program).as_bytes());
+    bad(&["serve", "--config", &file, "--store", &store, "--store-key", &key], 3, "shared outputs");
     // If `high` needs more memory than allowed, the hint has a number that fits.
     let serve = |high: u32| {
         let program = entry("richer", "millionaires.bwp", "").replace("high = 6", &format!("high = {high}"));
