@@ -195,7 +195,7 @@ impl Port {
     /// [`Error::Resource`] if the operating system gives no randomness.
     pub fn draw(&self) -> Result<Option<Vec<bool>>, Error> {
         let Some(largest) = &self.drawn else { return Ok(None) };
-        let mut rng = Rng::new("drawn inputs")?;
+        let mut rng = Rng::new("brickwork drawn inputs")?;
         let mut bytes = Zeroizing::new(vec![0; largest.len().div_ceil(8)]);
         let mut bits = Vec::with_capacity(self.width() as usize);
         while (bits.len() as u64) < self.width() {

@@ -1,7 +1,7 @@
 //! The `.wir` compiler: source text becomes a [`brickwork_circuit::Program`] of components.
 //!
 //! ```
-//! use brickwork_lang::{NoFiles, Options, compile};
+//! use brickwork_lang::{NoFiles, CompileOptions, compile};
 //!
 //! let source = "
 //!     #parties 2
@@ -12,7 +12,7 @@
 //!     function byte larger(byte a, byte b) { byte m = a; if (a < b) m = b; return m; }
 //!     function void main() { output1 = larger(input1, input2); }
 //! ";
-//! let compiled = compile("larger.wir", source, &NoFiles, &Options::default())?;
+//! let compiled = compile("larger.wir", source, &NoFiles, &CompileOptions::default())?;
 //! assert_eq!(compiled.program.components()[0].name, "larger");
 //! assert_eq!(compiled.program.and_gates(), 16);
 //! # Ok::<(), brickwork_lang::Diagnostics>(())
