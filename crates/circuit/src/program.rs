@@ -158,7 +158,8 @@ impl Program {
         &self.components[id.0 as usize]
     }
 
-    /// Returns whether an input of a party is drawn at random in each run, such as the mask of a shared output.
+    /// Returns whether an input of a party is drawn at random in each run, such as the mask of a shared
+    /// output.
     pub fn draws(&self) -> bool {
         self.garbler_inputs.iter().chain(&self.evaluator_inputs).any(|port| port.drawn.is_some())
     }
