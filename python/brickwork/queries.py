@@ -755,10 +755,7 @@ class Query:
             return found
         layout = relational.output_layout(self.shown, dict(cells))
         orders = tuple(self._order(layout, *one) for one in self.limit.order)
-        # The order of rows that are equal in it must not tell anything either.
-        order = self.in_order_of()
-        ties = order is None or not set(order) <= {of.value for of in self.shown}
-        return relational.first(found, orders, self.limit.count, layout, ties)
+        return relational.first(found, orders, self.limit.count, layout)
 
     def _order(self, layout: Layout, name: str, descending: bool) -> relational.Order:
         of = next(one for one in self.outputs if one.name == name)
@@ -1071,7 +1068,9 @@ class Join(Query):
         return self.shows_key
 
     def in_order_of(self) -> list[str] | None:
-        return [f"column {name}" for name, _ in self.names] if self.has_agg or self.shows_key else None
+        # Rows of one key come out of the merge in an order that depends on the peer's other keys.
+        decided = self.spec().order == "key" if self.shows_key else self.has_agg
+        return [f"column {name}" for name, _ in self.names] if decided else None
 
     def _outputs(self) -> list[Output]:
         """Returns the columns of the result in the order of their names."""

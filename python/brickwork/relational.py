@@ -569,17 +569,15 @@ def ranked(record: Any, orders: tuple[Order, ...], layout: Layout) -> Any:
     return joined_bits([*parts, ~top(record)])
 
 
-def first(
-    records: list[Integer], orders: tuple[Order, ...], count: int, layout: Layout, ties: bool
-) -> list[Integer]:
+def first(records: list[Integer], orders: tuple[Order, ...], count: int, layout: Layout) -> list[Integer]:
     """Returns the first records in an order, and zeros behind them if fewer are there.
 
-    Args:
-        ties: whether all of a record decides its place among those that are equal in the order.
+    All of a record decides its place among those that are equal in the order. So neither the choice nor the
+    order of these tells anything about records beyond the first.
     """
     width = records[0].type.width
     rows = [ranked(record, orders, layout) for record in records]
-    place = (0, rows[0].type.width, False) if ties else (width, rows[0].type.width - width, False)
+    place = (0, rows[0].type.width, False)
     if count * 4 < len(rows).bit_length() ** 2:
         found = []
         for _ in range(min(count, len(rows))):

@@ -62,6 +62,16 @@ def test_the_order_of_rows_does_not_tell_hidden_columns(query: str) -> None:
     assert outputs[0] == outputs[1]
 
 
+def test_the_order_of_one_keys_rows_does_not_tell_the_peers_other_keys() -> None:
+    left = table(k=[5, 5, 5, 5], x=[0, 1, 2, 3])
+    outputs = []
+    for keys in ([5, 6, 7], [3, 5, 7], [3, 4, 5]):
+        found = bw.private_join(left, table(k=keys, y=[9, 9, 9]), on="k", simulate=False)
+        assert found.run is not None
+        outputs.append([int(row) for row in found.run.garbler])
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
 def test_a_hidden_group_does_not_show_by_its_place() -> None:
     query = "SELECT SUM(x) AS s FROM (SELECT x, g FROM a UNION ALL SELECT x, g FROM b) GROUP BY g"
     outputs = []
