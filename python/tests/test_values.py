@@ -781,3 +781,19 @@ def test_columns_of_nothing_and_of_wide_integers() -> None:
     for number in (2**53 + 1, -(2**60)):
         with pytest.raises(bw.InvalidInput, match="key, row 0: a list mixes decimals"):
             bw.simulate(table, {"key": [number, 1.0, 2.0], "amount": [1, 2, 3]}, scale={"key": 0})
+
+
+def test_shares_need_no_mask(tmp_path: Path) -> None:
+    source = tmp_path / "shared.wir"
+    source.write_text(
+        "#parties 2\n#input 1 uint_t 8[2]\n#input 2 uint_t 8\n#shared output child uint_t 8\n"
+        "function void main() { child = input1[0] + input1[1] + input2; }\n"
+    )
+    program = bw.compile(source)
+    shares = set()
+    for given in ([3, 4], np.array([3, 4], np.uint8)):
+        for _ in range(8):
+            done = bw.simulate(program, given, 5)
+            assert int(done.garbler) ^ int(done.evaluator) == 12
+            shares.add(int(done.garbler))
+    assert len(shares) > 1

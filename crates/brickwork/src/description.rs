@@ -57,12 +57,12 @@ impl Program {
         Ok(Description { info, wires: false })
     }
 
-    /// Returns the inputs and outputs with their types.
+    /// Returns the inputs that the parties give, and the outputs, with their types.
     #[doc(hidden)]
     pub fn ports(&self) -> Ports<'_> {
         let given = self.given();
         let inputs = [Party::Garbler, Party::Evaluator].into_iter().flat_map(|party| {
-            let ports = given.input_ports(party).iter();
+            let ports = given.input_ports(party).iter().filter(|port| port.drawn.is_none());
             ports.map(move |port| TypedPort { name: &port.name, party, ty: &port.ty })
         });
         let outputs = given.outputs().iter().map(|output| TypedPort {

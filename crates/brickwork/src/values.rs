@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use brickwork_circuit::{Port, Type};
+use brickwork_circuit::{Port, Type, value};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::failure::Error;
@@ -493,30 +493,26 @@ impl Inputs {
     /// # Errors
     /// An error of input if a port has no value, a value has no port, or a value does not fit its port.
     pub fn encode(&self, ports: &[Port]) -> Result<brickwork_kernels::SecretBlocks<bool>, Error> {
-        let given = || ports.iter().filter(|port| port.drawn.is_none());
-        if let Some((extra, _)) = self.0.iter().find(|(name, _)| given().all(|port| port.name != *name)) {
-            let names: Vec<_> = given().map(|port| &*port.name).collect();
+        let given = value::given(ports);
+        if let Some((extra, _)) = self.0.iter().find(|(name, _)| given.iter().all(|port| port.name != *name))
+        {
+            let names: Vec<_> = given.iter().map(|port| &*port.name).collect();
             return Err(misfit(format!(
                 "the program has no input {extra:?} of this party; its inputs are: {}",
                 names.join(", ")
             )));
         }
-        let width: u64 = ports.iter().map(Port::width).sum();
+        let width: u64 = given.iter().map(Port::width).sum();
         let mut bits = Vec::with_capacity(width as usize);
-        for port in ports {
-            if let Some(drawn) = port.draw()? {
-                bits.extend(drawn);
-                continue;
-            }
+        for port in &given {
             let value = self.0.iter().find(|(name, _)| *name == port.name);
             let (_, value) = value.ok_or_else(|| {
                 misfit(format!("the input {} ({}) is missing; give it a value", port.name, port.ty))
             })?;
             value.write(&port.ty, &port.name, &mut bits)?;
         }
-        let bits = brickwork_kernels::SecretBlocks::new(bits);
-        brickwork_circuit::value::check_rules(ports, &bits)?;
-        Ok(bits)
+        value::check_rules(&given, &bits)?;
+        Ok(brickwork_kernels::SecretBlocks::new(value::with_drawn(ports, bits, 1)?))
     }
 }
 

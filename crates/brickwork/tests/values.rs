@@ -143,3 +143,32 @@ fn every_form_of_a_value_keeps_the_rules_of_its_port() {
     let read = reading::bits(GivenValue::Bits(&twice), program.given(), Party::Garbler, Some(2), &reading);
     assert!(read.is_err(), "the second execution");
 }
+
+/// The mask of a shared output is drawn in every form of a value, and no form can give it.
+#[test]
+fn nobody_gives_a_mask() {
+    let program = Program::from_source(
+        "shared.wir",
+        "#parties 2\ntypedef struct_t pair { uint_t 8 x; }\n#input 1 pair\n#input 2 pair\n\
+         #shared output child uint_t 8\n\
+         function void main() { child = input1.x + input2.x; }",
+    )
+    .unwrap();
+    let (garbler, reading) = (Party::Garbler, ReadingOptions::default());
+    let five: Vec<bool> = (0..8).map(|bit| 5 >> bit & 1 == 1).collect();
+    for given in [GivenValue::Text("{\"x\": 5}"), GivenValue::Bits(&five), GivenValue::Text("bits:10100000")]
+    {
+        let read = || reading::bits(given, program.given(), garbler, None, &reading).unwrap().to_vec();
+        let reads: Vec<Vec<bool>> = (0..40).map(|_| read()).collect();
+        assert!(reads.iter().all(|bits| bits.len() == 16 && bits[..8] == five));
+        assert!(reads.iter().any(|bits| bits[8..] != reads[0][8..]));
+    }
+    let (zeros, text) = ([false; 16], format!("bits:{}", "0".repeat(16)));
+    for given in [GivenValue::Bits(&zeros), GivenValue::Text(&text)] {
+        assert!(reading::bits(given, program.given(), garbler, None, &reading).is_err());
+    }
+    let ports = serde_json::to_string(&program.ports()).unwrap();
+    assert!(ports.contains("input1") && !ports.contains("mask"), "{ports}");
+    let apart = program.given().apart().unwrap();
+    assert!(apart.draws() && apart.input_ports(garbler).len() == 2);
+}

@@ -193,11 +193,12 @@ impl Port {
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
-    pub fn draw(&self) -> Result<Option<Vec<bool>>, Error> {
+    pub fn draw(&self) -> Result<Option<Zeroizing<Vec<bool>>>, Error> {
         let Some(largest) = &self.drawn else { return Ok(None) };
         let mut rng = Rng::new("brickwork drawn inputs")?;
         let mut bytes = Zeroizing::new(vec![0; largest.len().div_ceil(8)]);
-        let mut bits = Vec::with_capacity(self.width() as usize);
+        // The list never grows, so no copy of a mask stays behind.
+        let mut bits = Zeroizing::new(Vec::with_capacity(self.width() as usize + largest.len()));
         while (bits.len() as u64) < self.width() {
             rng.fill(&mut bytes);
             let start = bits.len();

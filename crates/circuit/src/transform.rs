@@ -258,7 +258,10 @@ impl Program {
     /// [`Error::Input`] if outputs of one party then share a name.
     pub fn apart(&self) -> Result<Program, Error> {
         let fields = |port: &Port| match &port.ty {
-            Type::Struct(fields) => fields.iter().map(|(name, ty)| port.of_field(name, ty)).collect(),
+            // A mask is drawn as a whole.
+            Type::Struct(fields) if port.drawn.is_none() => {
+                fields.iter().map(|(name, ty)| port.of_field(name, ty)).collect()
+            }
             _ => vec![port.clone()],
         };
         let inputs = |party| match self.input_ports(party) {

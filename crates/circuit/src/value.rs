@@ -132,9 +132,42 @@ impl<'de> Visitor<'de> for Reader {
 /// [`Error::Input`] if the value does not fit the ports, or breaks a [rule](super::Rule) of one; the message
 /// names the position and the expected value.
 pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
-    let mut bits = Vec::new();
-    encode_ports(ports, value, None, &mut bits)?;
-    check_rules(ports, &bits)?;
+    let (own, mut bits) = (given(ports), Vec::new());
+    encode_ports(&own, value, None, &mut bits)?;
+    check_rules(&own, &bits)?;
+    with_drawn(ports, bits, 1)
+}
+
+/// Returns the ports whose values a party gives: all but those that are drawn.
+pub fn given(ports: &[Port]) -> Vec<Port> {
+    ports.iter().filter(|port| port.drawn.is_none()).cloned().collect()
+}
+
+/// Returns the bits of all ports, for some executions: those of the given ports, and new random bits for each
+/// port that is drawn, in each execution.
+///
+/// # Errors
+/// [`Error::Resource`] if the operating system gives no randomness.
+///
+/// # Panics
+/// Panics if the bits are fewer than those of the given ports.
+pub fn with_drawn(ports: &[Port], own: Vec<bool>, executions: usize) -> Result<Vec<bool>, Error> {
+    if ports.iter().all(|port| port.drawn.is_none()) {
+        return Ok(own);
+    }
+    let own = Zeroizing::new(own);
+    let mut rest = &own[..];
+    let mut bits = Vec::with_capacity(super::port::total_width(ports) as usize * executions);
+    for port in looking((0..executions).flat_map(|_| ports)) {
+        match port.draw()? {
+            Some(drawn) => bits.extend_from_slice(&drawn),
+            None => {
+                let (next, others) = rest.split_at(port.width() as usize);
+                bits.extend_from_slice(next);
+                rest = others;
+            }
+        }
+    }
     Ok(bits)
 }
 
@@ -162,19 +195,17 @@ pub fn check_rules(ports: &[Port], bits: &[bool]) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.
 pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Result<Vec<bool>, Error> {
-    if ports.is_empty() && value.is_null() {
-        return Ok(Vec::new());
+    let (own, mut bits) = (given(ports), Vec::new());
+    if own.is_empty() && value.is_null() {
+        return with_drawn(ports, bits, executions);
     }
-    let mut bits = Vec::new();
-    let nothing = vec![Value::Null; executions];
     let values = match value {
-        Value::Null if ports.iter().all(|port| port.drawn.is_some()) => &nothing,
         Value::Array(values) if values.len() == executions => values,
-        Value::String(text) if text.starts_with(BITS) && !ports.is_empty() => {
-            let width = super::port::total_width(ports) * executions as u64;
+        Value::String(text) if text.starts_with(BITS) && !own.is_empty() => {
+            let width = super::port::total_width(&own) * executions as u64;
             raw_bits(text, width, None, &Place::Top(None), &mut bits)?;
-            check_rules(ports, &bits)?;
-            return Ok(bits);
+            check_rules(&own, &bits)?;
+            return with_drawn(ports, bits, executions);
         }
         Value::Array(values) => {
             return Err(Error::Input(format!(
@@ -190,10 +221,10 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
         }
     };
     for (index, value) in looking(values.iter().enumerate()) {
-        encode_ports(ports, value, Some(index), &mut bits)?;
+        encode_ports(&own, value, Some(index), &mut bits)?;
     }
-    check_rules(ports, &bits)?;
-    Ok(bits)
+    check_rules(&own, &bits)?;
+    with_drawn(ports, bits, executions)
 }
 
 /// Appends wire bits to a text as digits, wire 0 first: the text after `bits:` in a value.
@@ -318,28 +349,9 @@ fn encode_ports(
     bits: &mut Vec<bool>,
 ) -> Result<(), Error> {
     let top = Place::Top(execution);
-    let given = ports.iter().filter(|port| port.drawn.is_none()).collect::<Vec<_>>();
-    match (&given[..], value) {
+    match (ports, value) {
         (_, Value::String(text)) if ports.len() > 1 && text.starts_with(BITS) => {
             raw_bits(text, super::port::total_width(ports), None, &top, bits)
-        }
-        _ if given.len() < ports.len() => {
-            // The given values are encoded first, and then all values are put in the order of the ports.
-            let mut own = Zeroizing::new(Vec::new());
-            let given: Vec<Port> = given.into_iter().cloned().collect();
-            encode_ports(&given, value, execution, &mut own)?;
-            let mut rest = &own[..];
-            for port in ports {
-                match port.draw()? {
-                    Some(drawn) => bits.extend(drawn),
-                    None => {
-                        let (next, others) = rest.split_at(port.width() as usize);
-                        bits.extend_from_slice(next);
-                        rest = others;
-                    }
-                }
-            }
-            Ok(())
         }
         ([], Value::Null) => Ok(()),
         ([], Value::Object(fields)) if fields.is_empty() => Ok(()),

@@ -105,6 +105,13 @@ fn masks_are_drawn() {
     assert!(seen[..13].iter().all(|n| (10..120).contains(n)) && seen[13..] == [0; 3], "{seen:?}");
     let given = value::encode(ports, &json!({"x": 5, "y_mask": 1}));
     assert!(given.unwrap_err().to_string().contains("expected"), "a mask is not given");
+    // Bits are those of the other inputs, too.
+    let bits = value::encode(ports, &json!("bits:1010")).unwrap();
+    assert!(number(&bits[..4]) == 5 && bits.len() == 8);
+    assert!(value::encode(ports, &json!("bits:10100000")).is_err(), "a mask is not given");
+    let twice = value::encode_executions(ports, 2, &json!("bits:10101010")).unwrap();
+    assert!(twice.len() == 16 && twice.chunks(8).all(|one| number(&one[..4]) == 5));
+    assert!(value::encode_executions(ports, 2, &json!("bits:1010000010100000")).is_err());
     let many = value::encode_executions(ports, 40, &json!(vec![5; 40])).unwrap();
     assert!(many.chunks(8).any(|one| one[4..] != many[4..8]), "each evaluation has its own mask");
     // A party that holds its input draws new masks all the same.

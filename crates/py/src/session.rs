@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brickwork::circuit::{Party, Program as Circuit, Recipient};
+use brickwork::circuit::{Party, Program as Circuit, Recipient, value};
 use brickwork::control::Control;
 use brickwork::engine::stocked::{FromStock, Requested, StockedProgram};
 use brickwork::options::{RunOptions, from_json};
@@ -295,11 +295,10 @@ fn given(wish: &KeptWish, step: &Step, program: &Circuit, party: Party) -> Resul
     let ports = step.input_ports(party);
     let reading = ReadingOptions::default();
     match (&wish.input, wish.executions) {
-        (HeldInput::Nothing, _) if !ports.is_empty() => {
+        (HeldInput::Nothing, _) if !value::given(&ports).is_empty() => {
             Err(Error::usage("the step needs an input", "`Program.inputs` shows the inputs of a program"))
         }
-        (HeldInput::Nothing, _) => Ok(SecretBlocks::default()),
-        (_, None) if ports.is_empty() => Ok(SecretBlocks::default()),
+        (HeldInput::Nothing, _) | (_, None) if ports.is_empty() => Ok(SecretBlocks::default()),
         (input, None) => reading::step_bits(input.given(), &ports, party, &reading),
         (input, executions) => reading::bits(input.given(), program, party, executions, &reading),
     }

@@ -63,7 +63,7 @@ pub fn step_bits(
     let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
     let _erasing = Erasing::begin();
     let (mut value, folder) = parse(text, reading.private).map_err(within)?;
-    table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
+    table::fill(&mut value, &value::given(ports), None, folder, reading).map_err(within)?;
     value::encode(ports, &value).map(SecretBlocks::new).map_err(|e| within(Error::from(e)))
 }
 
@@ -106,20 +106,23 @@ fn read_bits(
     input_bits(program, party, executions, &value)
 }
 
-/// Copies the bits of wires of these ports, which must keep the ports' rules as every other form of a value.
+/// Returns the bits of all ports, from those of the given ports. These must keep the ports' rules, as every
+/// other form of a value.
 fn checked(
     bits: &[bool],
     ports: &[Port],
     party: Party,
     executions: u32,
 ) -> Result<SecretBlocks<bool>, Error> {
-    let width = ports.iter().map(|port| port.ty.width()).fold(0, u64::saturating_add);
+    let own = value::given(ports);
+    let width = own.iter().map(|port| port.ty.width()).fold(0, u64::saturating_add);
     if width.checked_mul(executions.into()) != Some(bits.len() as u64) {
         return Err(Error::fault(format!("these {} input bits belong to another program", bits.len())));
     }
     let within = |error| Error::from(error).within(&format!("input of the {}", role(party)));
-    value::check_rules(ports, bits).map_err(within)?;
-    Ok(SecretBlocks::new(bits.to_vec()))
+    value::check_rules(&own, bits).map_err(within)?;
+    let all = value::with_drawn(ports, bits.to_vec(), executions as usize);
+    all.map(SecretBlocks::new).map_err(within)
 }
 
 /// Reads a value; a missing value is [`Value::Null`].
@@ -133,15 +136,15 @@ fn read_value(
     let Some(text) = text else { return Ok(Value::Null) };
     let within = |failure: Error| failure.within(&format!("input of the {}", role(party)));
     let (mut value, folder) = parse(text, reading.private).map_err(within)?;
-    let ports = program.input_ports(party);
+    let ports = value::given(program.input_ports(party));
     if ports.is_empty() {
         return Ok(value);
     }
-    if executions == Some(1) && !table::is_list(&value, &table::type_of(ports)) {
+    if executions == Some(1) && !table::is_list(&value, &table::type_of(&ports)) {
         // A single value may be given without brackets.
         value = Value::Array(vec![value]);
     }
-    table::fill(&mut value, ports, executions, folder, reading).map_err(within)?;
+    table::fill(&mut value, &ports, executions, folder, reading).map_err(within)?;
     Ok(value)
 }
 
