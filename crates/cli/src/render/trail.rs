@@ -334,11 +334,14 @@ impl Trail {
     }
 }
 
+/// The reason in the trail if an input was refused. Its message may tell something about the input.
+pub const UNREADABLE: &str = "an input, a program, a key or a list cannot be read";
+
 /// Returns the reason for a failure. A message about a malformed input may repeat a part of it, so the trail
 /// only tells its kind.
 fn reason(kind: ErrorKind, message: &str) -> String {
     match kind {
-        ErrorKind::Input => "an input, a program, a key or a list cannot be read".into(),
+        ErrorKind::Input => UNREADABLE.into(),
         _ => message.to_owned(),
     }
 }
@@ -509,5 +512,12 @@ mod tests {
         let refusals = lines.iter().filter(|line| line["event"] == "refusal").count();
         assert!(refusals <= 2 * LINES as usize, "{refusals}");
         assert_eq!(lines.len(), refusals + 2);
+    }
+
+    /// The reason of a failure repeats no message about an input, and every other message.
+    #[test]
+    fn reasons_repeat_no_input() {
+        assert_eq!(reason(ErrorKind::Input, "rows 5 and 7 have the same key"), UNREADABLE);
+        assert_eq!(reason(ErrorKind::Usage, "no such flag"), "no such flag");
     }
 }

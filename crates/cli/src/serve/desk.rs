@@ -25,7 +25,7 @@ use super::figures::{Figures, Lacks, RunEnding};
 use super::results::{FoundRun, Results, Which};
 use crate::commands::files;
 use crate::render::failure::Failure;
-use crate::render::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent, burned};
+use crate::render::trail::{Asker, EventKind, EventOutcome, Trail, TrailEvent, UNREADABLE, burned};
 
 /// The reason why a party does not run a requested program, or does not run it yet. Parties send each other
 /// only these reasons, and no text that a user would see.
@@ -85,6 +85,12 @@ impl RequestRefusal {
 
     pub fn after(self, seconds: u64) -> Self {
         RequestRefusal { retry_after: Some(seconds), ..self }
+    }
+
+    /// Returns the reason for the audit trail. A message about an input may name rows that are alike, or a
+    /// length, so the trail only tells that there was one.
+    fn audited(&self) -> String {
+        if self.status == 400 { UNREADABLE.into() } else { self.error.clone() }
     }
 
     /// Returns the refusal as the user sees it when the peer has refused.
@@ -506,7 +512,7 @@ impl Desk {
             run: run.map(str::to_owned),
             asked_by: Some(if token.is_some() { Asker::Here } else { Asker::Peer }),
             token: token.map(|token| token.name.clone()),
-            reason: Some(why.error.clone()),
+            reason: Some(why.audited()),
             ..TrailEvent::new(EventKind::Refusal, EventOutcome::Refused)
         });
     }

@@ -13,6 +13,7 @@ fn a_trail_of_what_happened() {
     let ask = |id: &str| garbler.run(&json!({ "program": "richer", "input": 271828, "id": id })).status;
     assert_eq!([ask("first"), ask("second"), ask("third")], [200, 200, 429]);
     assert_eq!(garbler.run(&json!({ "program": "none", "input": 271828 })).status, 403);
+    assert_eq!(garbler.run(&json!({ "program": "richer", "input": [271828] })).status, 400);
     // The evaluator may record its run after the garbler has answered, so this waits.
     let runs = |role: usize| -> Vec<Value> {
         let mut lines = pair.audited(role);
@@ -39,10 +40,11 @@ fn a_trail_of_what_happened() {
     }
     let refusals: Vec<Value> =
         pair.audited(0).into_iter().filter(|line| line["event"] == "refusal").collect();
-    assert_eq!(refusals.len(), 2, "{refusals:?}");
+    assert_eq!(refusals.len(), 3, "{refusals:?}");
     assert_eq!((&refusals[0]["run"], &refusals[0]["program"]["name"]), (&json!("=third"), &json!("richer")));
     assert_eq!(refusals[0]["reason"], "the program's budget is used up");
     assert_eq!(refusals[1]["reason"], "the program is not allowed");
+    assert_eq!(refusals[2]["reason"], "an input, a program, a key or a list cannot be read");
 
     // SIGHUP opens new files.
     let [old, log] = ["audit", "log"].map(|kind| pair.keys.file(&format!("garbler.{kind}.1")));
