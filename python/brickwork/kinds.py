@@ -194,8 +194,9 @@ class Category(Kind):
         except ValueError:
             raise Unfit("is none of the agreed values", "add it to bw.category([…]) on both sides") from None
 
-    def value(self, code: int) -> str:
-        return self.values[code]
+    def value(self, code: int) -> str | None:
+        # Only a cheater gives a code without a value.
+        return self.values[code] if code < len(self.values) else None
 
     @property
     def has_order(self) -> bool:

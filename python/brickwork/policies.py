@@ -37,8 +37,13 @@ class Policy:
                 step = Decimal(str(self.round_to))
             except ArithmeticError:
                 step = Decimal(0)
-            if not step.is_finite() or step <= 0:
-                raise UsageError(f"round_to={self.round_to!r}", "give a positive number, such as 100")
+            # A peer's number with a huge exponent would fill the memory.
+            if (
+                not step.is_finite()
+                or step <= 0
+                or max(map(abs, step.as_tuple()[2:] + (step.adjusted(),))) > 40
+            ):
+                raise UsageError("this round_to", "give a positive number of at most 40 digits, such as 100")
             object.__setattr__(self, "round_to", str(step.normalize()))
 
     @property

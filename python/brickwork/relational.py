@@ -831,7 +831,7 @@ def is_small(row: Any, grouping: Grouping) -> Any:
 @component
 def united(a: Any, b: Any, small: Any, grouping: Grouping, always: bool) -> Any:
     """Returns the sums of both parties in a group that is known to be the same. It is there `always`, or if
-    there are rows in it."""
+    a party has rows in it: with the sum of both counts, a cheater's count could make the group vanish."""
     layout = grouping.record
     parts: dict[str, Any] = {
         one.name: one.combined(layout.of(a, one.name), layout.of(b, one.name))
@@ -839,7 +839,7 @@ def united(a: Any, b: Any, small: Any, grouping: Grouping, always: bool) -> Any:
     }
     there = BIT(1) if small is None else ~small
     if not always:
-        there = there & (parts["rows"] != 0)
+        there = there & ((layout.of(a, "rows") != 0) | (layout.of(b, "rows") != 0))
     return where(there, layout.packed({**parts, "there": there}), 0)
 
 

@@ -324,6 +324,14 @@ class Prepared:
 
     def run(self, simulate: bool, options: dict[str, Any]) -> Answer:
         """Computes the query, and returns its result in order."""
+        learned = [
+            [one.name for one in self.query.outputs if self.query.learns(one, side)] for side in (0, 1)
+        ]
+        for name, _ in self.orders:
+            if any(names and name not in names for names in learned):
+                raise UsageError(
+                    f"ORDER BY {name}, which a party does not learn", "reveal it, or leave it out"
+                )
         answer = self.query.run(simulate, options)
         for one in answer.parties.values():
             self.sort(one)
@@ -335,11 +343,7 @@ class Prepared:
             return
         order = list(range(len(answer)))
         for name, descending in reversed(self.orders):
-            values = answer.columns.get(name)
-            if values is None:
-                raise UsageError(
-                    f"ORDER BY {name}, which a party does not learn", "reveal it, or leave it out"
-                )
+            values = answer.columns[name]
             known = [row for row in order if values[row] is not None]
             known.sort(key=values.__getitem__, reverse=descending)
             order = known + [row for row in order if values[row] is None]

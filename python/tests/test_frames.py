@@ -477,6 +477,18 @@ def test_sums_out_of_order_give_nothing() -> None:
         assert not any(raw(sums_of, rows, [rows[place] for place in wrong]))
 
 
+def test_a_cheaters_count_removes_no_group() -> None:
+    """A count that makes the sum of both counts 0 would tell how many rows the peer has in a group."""
+    own = bw.Table({"g": ["red"], "a": [1]}, types={"g": bw.category(["red", "blue"])})
+    query = queries.Aggregate([own] * 2, {"a": "sum"}, "g", 1, "both")
+    assert query.dense
+    row = query.grouping.record.pack
+    honest = [row({"rows": rows, "v0.sum": 1, "v0.any": 1}) for rows in (3, 2, 1)]
+    wrapped = [row({"rows": (1 << query.counted) - rows}) for rows in (3, 2, 1)]
+    assert all(raw(query, honest, wrapped)) and all(raw(query, wrapped, honest))
+    assert not any(raw(query, [0] * 3, [0] * 3))
+
+
 def test_the_places_of_a_result_tell_nothing() -> None:
     """The rows of a result have the same places, whatever lies between them in the peer's table."""
     found = set()

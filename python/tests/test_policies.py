@@ -210,3 +210,22 @@ def test_the_peer_cannot_leave_a_policy_out(tmp_path: Path, policy: dict[str, An
 def test_a_policy_without_a_meaning_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(bw.UsageError):
         bw.Policy(**wrong)
+
+
+def test_the_order_is_checked_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brickwork.queries.Query.run", lambda *_: pytest.fail("it runs"))
+    query = f"SELECT g, COUNT(*) AS n {JOINED} GROUP BY g ORDER BY n REVEAL n TO garbler"
+    with pytest.raises(bw.UsageError, match="ORDER BY n, which a party does not learn"):
+        asked(query, table(k=[1, 2], g=["red", "blue"]), table(k=[1, 2]))
+
+
+@pytest.mark.parametrize("step", ["1E+999999999", "1E-999999999", "-1", "NaN", "x"])
+def test_a_step_has_a_size_that_fits_into_memory(step: str) -> None:
+    with pytest.raises(bw.UsageError):
+        bw.Policy(round_to=step)
+    assert bw.Policy(round_to="0.50").round_to == "0.5"
+
+
+def test_a_cheaters_category_is_a_null() -> None:
+    kind = bw.category(["red", "blue"])
+    assert [kind.value(code) for code in range(4)] == ["red", "blue", None, None]
