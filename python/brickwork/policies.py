@@ -38,12 +38,9 @@ class Policy:
             except ArithmeticError:
                 step = Decimal(0)
             # A peer's number with a huge exponent would fill the memory.
-            if (
-                not step.is_finite()
-                or step <= 0
-                or max(map(abs, step.as_tuple()[2:] + (step.adjusted(),))) > 40
-            ):
-                raise UsageError("this round_to", "give a positive number of at most 40 digits, such as 100")
+            is_small = len(step.as_tuple().digits) <= 28 and -28 <= step.adjusted() <= 28
+            if not step.is_finite() or step <= 0 or not is_small:
+                raise UsageError("this round_to", "give a positive number of at most 28 digits, such as 100")
             object.__setattr__(self, "round_to", str(step.normalize()))
 
     @property
