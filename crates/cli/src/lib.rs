@@ -21,7 +21,7 @@ use commands::{Cli, Command};
 use render::failure::Failure;
 use render::log::start_log;
 use render::report::Report;
-use render::terminal::print;
+use render::terminal::{print, print_json};
 use render::trail::Trail;
 use render::versions::Versions;
 
@@ -65,7 +65,7 @@ pub fn execute_with<C: Subcommand>(
     let (cli, name) = match parse(command) {
         Ok(parsed) => parsed,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && json_is_asked() => {
-            let printed = print(&format!("{}\n", serde_json::json!(Versions::HERE)));
+            let printed = print_json(&Versions::HERE);
             return printed.map_or_else(|failure| fail(failure.into(), true), |()| ExitCode::SUCCESS);
         }
         Err(e) if !e.use_stderr() => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use brickwork_circuit::{ComponentId, Error, Party, Port, Program, ProgramBuilder, Type, Wire};
 
-use crate::instruction::{Instruction, MEMORY, Operand, Operation, REGISTERS, WORD};
+use crate::instruction::{FIELDS, Instruction, MEMORY, Operand, Operation, REGISTERS, WORD};
 use crate::library::{CONSTANTS, STEP, component};
 use crate::problem::Problem;
 use crate::source::{Assembly, Cells};
@@ -72,15 +72,15 @@ impl Assembly {
         })
     }
 
-    /// Returns the holder's program as an input of [`Assembly::secret`]: the value of the port `program`.
+    /// Returns the holder's program as an input of [`Assembly::secret`]: the bits of the port `program`.
     ///
     /// # Errors
     /// As [`Assembly::secret`].
-    pub fn program_input(&self) -> Result<serde_json::Value, Problem> {
+    pub fn program_input(&self) -> Result<Vec<bool>, Problem> {
         let steps = self.steps_of_secret()? as usize;
         let nothing = std::iter::repeat(Instruction::NOP);
         let all = self.instructions.iter().map(|(instruction, _)| *instruction).chain(nothing);
-        Ok(all.take(steps).map(Instruction::value).collect())
+        Ok(all.take(steps).flat_map(Instruction::bits).collect())
     }
 
     fn steps_of_secret(&self) -> Result<u32, Problem> {
@@ -158,8 +158,7 @@ fn width(ports: &[Port]) -> Wire {
 
 /// The fields of an instruction, as `isa.wir` has them.
 fn instruction_type() -> Type {
-    let fields = [("operation", 4), ("target", 3), ("first", 3), ("immediate", 1), ("second", WORD as u32)];
-    Type::Struct(fields.map(|(name, width)| (name.to_owned(), Type::Uint(width))).into())
+    Type::Struct(FIELDS.map(|(name, width)| (name.to_owned(), Type::Uint(width))).into())
 }
 
 /// A program in the making: the wires of each register and each word of memory.

@@ -1,7 +1,5 @@
 //! Instructions, and a machine that executes them in the clear.
 
-use serde_json::{Value, json};
-
 /// Number of registers.
 pub const REGISTERS: usize = 8;
 
@@ -89,24 +87,24 @@ pub struct Instruction {
     pub second: Operand,
 }
 
+/// The fields of an instruction in a secret program's input, and their widths in bits.
+pub(crate) const FIELDS: [(&str, u32); 5] =
+    [("operation", 4), ("target", 3), ("first", 3), ("immediate", 1), ("second", WORD as u32)];
+
 impl Instruction {
     /// The instruction that does nothing.
     pub const NOP: Instruction =
         Instruction { operation: Operation::Nop, target: 0, first: 0, second: Operand::Value(0) };
 
-    /// Returns the instruction as a part of a secret program's input.
-    pub(crate) fn value(self) -> Value {
+    /// Returns the bits of the instruction in a secret program's input: [`FIELDS`], least significant first.
+    pub(crate) fn bits(self) -> impl Iterator<Item = bool> {
         let (immediate, second) = match self.second {
             Operand::Register(register) => (0, u32::from(register)),
             Operand::Value(value) => (1, value),
         };
-        json!({
-            "operation": self.operation as u8,
-            "target": self.target,
-            "first": self.first,
-            "immediate": immediate,
-            "second": second,
-        })
+        let values = [self.operation as u32, self.target.into(), self.first.into(), immediate, second];
+        let fields = FIELDS.into_iter().zip(values);
+        fields.flat_map(|((_, width), value)| (0..width).map(move |bit| value >> bit & 1 == 1))
     }
 }
 

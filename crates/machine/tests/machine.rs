@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brickwork_circuit::{Party, Program, value};
+use brickwork_circuit::{Party, Program};
 use brickwork_machine::{Assembly, library};
 use proptest::prelude::*;
 
@@ -31,8 +31,7 @@ fn agree(source: &str, garbler: &[u32], evaluator: &[u32]) -> Vec<Vec<u32>> {
     assert_eq!(simulate(&public, &words[0], &words[1]), expected, "public:\n{source}");
     for holder in [Party::Garbler, Party::Evaluator] {
         let secret = assembly.secret(holder).expect("a program");
-        let port = &secret.input_ports(holder)[..1];
-        let program = value::encode(port, &assembly.program_input().expect("an input")).expect("a value");
+        let program = assembly.program_input().expect("an input");
         let inputs = [(Party::Garbler, &words[0]), (Party::Evaluator, &words[1])].map(|(party, words)| {
             if party == holder { [&program[..], words].concat() } else { words.clone() }
         });

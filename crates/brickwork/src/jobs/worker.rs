@@ -17,7 +17,6 @@ use brickwork_jobs::terms::JobId;
 use brickwork_protocol::{PhaseReport, Promise, SessionProtocol as _, TABLE_MEMORY, Unobserved};
 use brickwork_store::Store;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::request::{Agreed, JobRequest, Listens, PeerAddress};
 use crate::engine::Observe;
@@ -349,7 +348,7 @@ fn folder_bytes(folder: &Path) -> u64 {
 }
 
 /// Writes a partition's outputs to their file on disk, completely or not at all.
-fn keep(path: &Path, outputs: &Value) -> Result<(), Error> {
+fn keep(path: &Path, outputs: &impl Serialize) -> Result<(), Error> {
     let write = || -> std::io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(folder)?;

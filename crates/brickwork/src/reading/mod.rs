@@ -12,7 +12,9 @@ use std::path::Path;
 
 use brickwork_circuit::{Party, Port, Program, value};
 use brickwork_kernels::{Erasing, SecretBlocks};
+use serde::Serialize;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
 use crate::engine::role;
 use crate::failure::Error;
@@ -246,6 +248,20 @@ pub fn rows(path: &Path) -> Result<u32, Error> {
         },
     };
     u32::try_from(rows).map_err(|_| bad("there are too many rows; make more partitions"))
+}
+
+/// Returns the JSON of a party's value for these ports.
+pub fn input_text(ports: &[Port], bits: &[bool]) -> Zeroizing<String> {
+    Zeroizing::new(value::decode(ports, bits).to_string())
+}
+
+/// Returns the bits of a public value for a port.
+///
+/// # Errors
+/// The value does not fit the port's type.
+pub fn constant_bits(value: &impl Serialize, port: &Port) -> Result<Vec<bool>, Error> {
+    let value = serde_json::to_value(value).map_err(|e| Error::fault(e.to_string()))?;
+    Ok(value::encode(std::slice::from_ref(port), &value)?)
 }
 
 /// Returns the values of a party's output bits.

@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::info::Info;
-use brickwork::circuit::{Party, value};
+use brickwork::circuit::{Party, Program};
 use brickwork::reading;
 use brickwork_kernels::Erasing;
 use brickwork_machine::{Assembly, Problem, library};
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use zeroize::Zeroizing;
 
 use crate::commands::files;
 use crate::flags::arguments::RoleFlag;
@@ -56,8 +56,9 @@ pub fn run(arguments: &AssembleFlags) -> Result<Report, Failure> {
                 Some(holder) => {
                     let program = assembly.secret(holder).map_err(problem)?;
                     if let Some(path) = &arguments.program_input {
-                        let input = holders_input(&assembly, holder, arguments.input.as_deref(), file)?;
-                        files::write_secret(path, &format!("{input}\n"))?;
+                        let other = arguments.input.as_deref();
+                        let input = holders_input((&assembly, holder), &program, other, file)?;
+                        files::write_secret(path, &format!("{}\n", *input))?;
                     }
                     program
                 }
@@ -103,40 +104,34 @@ fn of_source(file: &Path, problem: Problem) -> Failure {
     Failure::input(format!("{}:{}: {}", file.display(), problem.line, problem.message), problem.hint)
 }
 
-/// Returns the whole input of the party that has the secret instructions.
+/// Returns the whole input of the party that has the secret instructions, as JSON.
 fn holders_input(
-    assembly: &Assembly,
-    holder: Party,
+    (assembly, holder): (&Assembly, Party),
+    program: &Program,
     other: Option<&str>,
     file: &Path,
-) -> Result<Value, Failure> {
-    let program = assembly.program_input().map_err(|problem| of_source(file, problem))?;
+) -> Result<Zeroizing<String>, Failure> {
+    let mut bits = assembly.program_input().map_err(|problem| of_source(file, problem))?;
     let ports = assembly.ports(holder);
-    let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
-    let other = match (other, &ports[..]) {
-        (None, []) => return Ok(program),
-        (None, _) => {
+    match other {
+        None if ports.is_empty() => {}
+        None => {
+            let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
             return Err(Failure::usage(
                 format!("the {} has more inputs than its program: {}", files::role(holder), names.join(", ")),
                 "give them with --input, as to `brickwork simulate`",
             ));
         }
-        (Some(_), []) => {
+        Some(_) if ports.is_empty() => {
             return Err(Failure::usage(
                 format!("the {} has no input except its program", files::role(holder)),
                 "leave --input out",
             ));
         }
-        (Some(text), _) => {
-            reading::step_bits(reading::GivenValue::Text(text), &ports, holder, &Default::default())?
+        Some(text) => {
+            let given = reading::GivenValue::Text(text);
+            bits.extend_from_slice(&reading::step_bits(given, &ports, holder, &Default::default())?);
         }
-    };
-    let other = value::decode(&ports, &other);
-    let mut all = match (other, &names[..]) {
-        (other, [name]) => Map::from_iter([((*name).to_owned(), other)]),
-        (Value::Object(all), _) => all,
-        _ => return Err(Failure::fault("several inputs must be given as an object")),
-    };
-    all.insert("program".into(), program);
-    Ok(Value::Object(all))
+    }
+    Ok(reading::input_text(program.input_ports(holder), &bits))
 }

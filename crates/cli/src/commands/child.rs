@@ -13,14 +13,13 @@ use brickwork::engine::run::PartyRun;
 use brickwork::engine::task::{Host, PartyTask};
 use brickwork::wire::tls::Identity;
 use brickwork_kernels::{Erasing, SecretBlocks};
-use serde_json::json;
 use zeroize::Zeroizing;
 
 use crate::commands::party::ChildLine;
 use crate::render::failure::{Failure, code};
 use crate::render::progress::watch;
 use crate::render::report::Report;
-use crate::render::terminal::print;
+use crate::render::terminal::print_json;
 
 /// The name of the command for a child.
 pub const COMMAND: &str = "child";
@@ -76,10 +75,7 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
     let input = SecretBlocks::new(input);
     let (program, identity) = (Program::from_bytes(program)?, Identity::from_pem(pem)?);
     drop((bytes, erasing));
-    let mut listens = |address: SocketAddr| {
-        let said = json!(ChildLine::Listening(address.to_string()));
-        print(&format!("{said}\n"))
-    };
+    let mut listens = |address: SocketAddr| print_json(&ChildLine::Listening(address.to_string()));
     let mut host = Host { listens: &mut listens, watch: &watch(quiet), line: None, warns: true };
     let PartyRun { outputs, report, .. } = task.run(&program, (&identity, &input), &mut host)?;
     let said = ChildLine::Done {
@@ -87,5 +83,5 @@ pub fn run(quiet: bool) -> Result<Report, Failure> {
         outputs: pack(outputs.iter().map(|bit| u8::from(*bit))),
         report: Box::new(report),
     };
-    Ok(Report::new(json!(said), String::new()))
+    Report::new(&said, String::new())
 }

@@ -8,17 +8,16 @@ use std::path::{Path, PathBuf};
 use brickwork::circuit::{Party, Program};
 use brickwork::justgarble::files::{self as formats, Mark, ProgramDigest};
 use brickwork::justgarble::{Cipher, Doubling, GarbledResult, Method, NormalCircuit, Scheme, garble};
-use brickwork::reading;
 use brickwork_kernels::Erasing;
 use clap::{ArgGroup, Args, ValueEnum};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::commands::files::{MAX_VALUE_BYTES, private_bytes, read_all};
 use crate::commands::programs;
 use crate::commands::simulate::BothInputs;
 use crate::flags::arguments::{Map, ProgramArguments};
 use crate::render::failure::{Failure, code};
-use crate::render::outcome::outputs_text;
+use crate::render::outcome::ShownValues;
 use crate::render::report::{Report, bit_string, bytes, hex, plural};
 use brickwork::program::MAX_PROGRAM_BYTES;
 
@@ -169,17 +168,16 @@ impl GarbleCommand {
         if let Some(path) = &self.checking {
             written.private(path, &formats::write_checking(&mark, &digest, &checking))?;
         }
-        let names = written.keep();
-        let json = json!({
-            "garbling": hex(mark.garbling()),
-            "gates": circuit.gates().len(),
-            "xor_gates": circuit.xor_gates(),
-            "rows": garbled.rows().len(),
-            "token_bytes": scheme.cipher().length().bytes(),
-            "garbled_bytes": f.len(),
-            "private": mark.is_private(),
-            "written": names,
-        });
+        let fields = GarbleFields {
+            garbling: hex(mark.garbling()),
+            gates: circuit.gates().len(),
+            xor_gates: circuit.xor_gates(),
+            rows: garbled.rows().len(),
+            token_bytes: scheme.cipher().length().bytes(),
+            garbled_bytes: f.len(),
+            private: mark.is_private(),
+            written: written.keep(),
+        };
         let human = format!(
             "{}, {} of them XORs, in {}, {} in all\nOnly for research: this garbling does not hold against \
              a cheater. Keep {} and the file of --checking from the evaluator.\n{}",
@@ -190,8 +188,21 @@ impl GarbleCommand {
             self.tokens.display(),
             privacy(&mark),
         );
-        Ok(Report::new(json, human))
+        Report::new(&fields, human)
     }
+}
+
+/// The JSON fields of `brickwork garble`.
+#[derive(Serialize)]
+struct GarbleFields {
+    garbling: String,
+    gates: usize,
+    xor_gates: usize,
+    rows: usize,
+    token_bytes: usize,
+    garbled_bytes: usize,
+    private: bool,
+    written: Vec<String>,
 }
 
 /// The warning if nothing is hidden.
@@ -242,7 +253,7 @@ impl TokensCommand {
         let tokens = encoding.encode(&all).map_err(|e| Failure::from(e).advise(HINT))?;
         let mut written = Written::default();
         written.private(&self.output, &formats::write_inputs(&mark, &tokens))?;
-        Ok(tokens_report("input", &mark, tokens.len(), written))
+        tokens_report("input", &mark, tokens.len(), written)
     }
 }
 
@@ -271,7 +282,7 @@ impl EvaluateCommand {
         let outputs = garbled.evaluate(&inputs).map_err(|e| Failure::from(e).advise(HINT))?;
         let mut written = Written::default();
         written.private(&self.output, &formats::write_outputs(&mark, &outputs))?;
-        Ok(tokens_report("output", &mark, outputs.len(), written))
+        tokens_report("output", &mark, outputs.len(), written)
     }
 }
 
@@ -336,18 +347,25 @@ impl Decode {
         };
         let human = match &values {
             None => format!("{}\n", bit_string(&bits)),
-            Some([garbler, evaluator]) => outputs_text(&[("garbler", garbler), ("evaluator", evaluator)]),
+            Some(values) => values.to_string(),
         };
-        let outputs =
-            values.map(|[garbler, evaluator]| json!({ "garbler": garbler, "evaluator": evaluator }));
-        let json = json!({
-            "garbling": hex(mark.garbling()),
-            "bits": bit_string(&bits),
-            "checked": self.checking.is_some(),
-            "outputs": outputs,
-        });
-        Ok(Report::new(json, human))
+        let fields = DecodedFields {
+            garbling: hex(mark.garbling()),
+            bits: bit_string(&bits),
+            checked: self.checking.is_some(),
+            outputs: values,
+        };
+        Report::new(&fields, human)
     }
+}
+
+/// The JSON fields of the decoded outputs.
+#[derive(Serialize)]
+struct DecodedFields {
+    garbling: String,
+    bits: String,
+    checked: bool,
+    outputs: Option<ShownValues>,
 }
 
 /// Refuses a program other than the garbled one, even if it has the same widths.
@@ -362,7 +380,7 @@ fn is_of(program: &Program, garbled: &ProgramDigest, path: &Path) -> Result<(), 
 }
 
 /// Returns the values of each party's outputs.
-fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
+fn typed(program: &Program, bits: &[bool]) -> Result<ShownValues, Failure> {
     let widths: Vec<usize> = program.outputs().iter().map(|output| output.wires.len()).collect();
     if widths.iter().sum::<usize>() != bits.len() {
         return Err(Failure::input(
@@ -382,8 +400,10 @@ fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
             own.to_vec()
         })
         .collect();
-    Ok([Party::Garbler, Party::Evaluator]
-        .map(|party| reading::output_value(program, party, None, &program.output_bits(party, &outputs))))
+    let [garbler, evaluator] =
+        [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &outputs));
+    let bits = [(Party::Garbler, &garbler[..]), (Party::Evaluator, &evaluator[..])];
+    Ok(ShownValues::of(program, None, &bits))
 }
 
 const HINT: &str = "check that this is the right file, and that it is complete";
@@ -418,17 +438,21 @@ fn private<T>(
     read_with(path, private_bytes(path, MAX_VALUE_BYTES)?, reader)
 }
 
-fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Report {
+/// The JSON fields of a file of tokens that was written.
+#[derive(Serialize)]
+struct TokensFields {
+    garbling: String,
+    tokens: usize,
+    private: bool,
+    written: Vec<String>,
+}
+
+fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Result<Report, Failure> {
     let names = written.keep();
     let what = plural(tokens as u64, &format!("garbled {what}"));
     let human = format!("{what} in {}\n{}", names.join(", "), privacy(mark));
-    let json = json!({
-        "garbling": hex(mark.garbling()),
-        "tokens": tokens,
-        "private": mark.is_private(),
-        "written": names,
-    });
-    Report::new(json, human)
+    let (garbling, private) = (hex(mark.garbling()), mark.is_private());
+    Report::new(&TokensFields { garbling, tokens, private, written: names }, human)
 }
 
 /// The files that were created. They are removed again unless all of them are complete.

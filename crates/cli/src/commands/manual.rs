@@ -1,13 +1,13 @@
 //! `brickwork completions` and `brickwork man`: shell completions and manual pages, from the same source as
 //! `--help`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
-use serde_json::json;
 
 use crate::render::failure::Failure;
 use crate::render::report::Report;
@@ -38,8 +38,8 @@ pub fn completions(arguments: &Completions, mut command: clap::Command) -> Resul
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
     let script = text(script)?;
-    let shell = arguments.shell.to_possible_value().map(|shell| shell.get_name().to_owned());
-    Ok(Report::new(json!({ "shell": shell, "script": script }), script))
+    let fields = BTreeMap::from([("shell", arguments.shell.to_string()), ("script", script.clone())]);
+    Report::new(&fields, script)
 }
 
 pub fn manual(arguments: &Manual, command: clap::Command) -> Result<Report, Failure> {
@@ -47,7 +47,7 @@ pub fn manual(arguments: &Manual, command: clap::Command) -> Result<Report, Fail
     command.build();
     let Some(folder) = &arguments.output else {
         let page = text(page(command)?.1)?;
-        return Ok(Report::new(json!({ "page": page }), page));
+        return Report::new(&BTreeMap::from([("page", &page)]), page.clone());
     };
     fs::create_dir_all(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
     let mut written = Vec::new();
@@ -58,7 +58,7 @@ pub fn manual(arguments: &Manual, command: clap::Command) -> Result<Report, Fail
         written.push(path.display().to_string());
     }
     let human = written.iter().map(|path| format!("{path}\n")).collect();
-    Ok(Report::new(json!({ "written": written }), human))
+    Report::new(&BTreeMap::from([("written", written)]), human)
 }
 
 const NAME: &str = "brickwork";

@@ -124,7 +124,7 @@ pub fn run(
     once.ended(TrailEvent::run_of(&program), &ran, |ran, event| trail.reported(&ran.report, event));
     let ran = ran?;
     let executions = arguments.parameters.executions.executions;
-    let mut report = of_run((&program, executions), &[(party, &ran.outputs[..])], &ran.report, quiet);
+    let mut report = of_run((&program, executions), &[(party, &ran.outputs[..])], &ran.report, quiet)?;
     report.json["role"] = role(party).into();
     if let Some(page) = page {
         page.write(&report.json, Some(&program));

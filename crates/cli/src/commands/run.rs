@@ -82,7 +82,7 @@ pub fn run(arguments: &RunFlags, quiet: bool, trail: &Trail) -> Result<Report, F
     let [garbler, evaluator] = ran?;
     let outputs = [(Party::Garbler, &garbler.outputs[..]), (Party::Evaluator, &evaluator.outputs[..])];
     let merged = merged(&garbler.report, &evaluator.report, reason);
-    let report = of_run((&program, executions), &outputs, &merged, quiet);
+    let report = of_run((&program, executions), &outputs, &merged, quiet)?;
     if let Some(page) = page {
         page.write(&report.json, Some(&program));
     }

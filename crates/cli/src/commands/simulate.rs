@@ -6,14 +6,14 @@ use brickwork::circuit::{Party, Program};
 use brickwork::program::repeated;
 use brickwork::reading;
 use brickwork_kernels::SecretBlocks;
-use serde_json::{Value, json};
+use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::commands::programs;
 use crate::flags::arguments::{ExecutionsFlag, ProgramArguments, ReadingFlags, secret};
 use crate::render::failure::Failure;
-use crate::render::outcome::outputs_text;
-use crate::render::report::{Report, bit_string};
+use crate::render::outcome::ShownOutputs;
+use crate::render::report::Report;
 
 /// Evaluate a program without any protocol.
 #[derive(clap::Args)]
@@ -53,22 +53,17 @@ impl BothInputs {
 }
 
 pub fn run(arguments: &SimulateFlags) -> Result<Report, Failure> {
-    let Simulated { program, bits, and_gates } = simulated(arguments)?;
-    let executions = arguments.executions.executions;
-    let [garbler, evaluator] = [(Party::Garbler, &bits[0]), (Party::Evaluator, &bits[1])]
-        .map(|(party, bits)| reading::output_value(&program, party, executions, bits));
-    let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
-    let mut json = bits_json(&bits, and_gates);
-    // The values are moved and not copied, because one may have a million rows.
-    (json["outputs"]["garbler"], json["outputs"]["evaluator"]) = (garbler, evaluator);
-    Ok(Report::new(json, human))
-}
-
-fn bits_json(bits: &[Vec<bool>; 2], and_gates: u64) -> Value {
-    json!({
-        "output_bits": { "garbler": bit_string(&bits[0]), "evaluator": bit_string(&bits[1]) },
-        "and_gates": and_gates,
-    })
+    #[derive(Serialize)]
+    struct SimulatedFields {
+        #[serde(flatten)]
+        outputs: ShownOutputs,
+        and_gates: u64,
+    }
+    let Simulated { program, bits: [garbler, evaluator], and_gates } = simulated(arguments)?;
+    let bits = [(Party::Garbler, &garbler[..]), (Party::Evaluator, &evaluator[..])];
+    let outputs = ShownOutputs::of(&program, arguments.executions.executions, &bits);
+    let human = outputs.to_string();
+    Report::new(&SimulatedFields { outputs, and_gates }, human)
 }
 
 /// The outputs of both parties, and the program.

@@ -1,5 +1,6 @@
 //! `brickwork stock`: the contents of a store.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brickwork::StoreRequest;
@@ -8,7 +9,6 @@ use brickwork::inventory::StoreContents;
 use brickwork::upkeep::{BurnedEpochs, ForgivenAttempts};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use crate::commands::{files, programs};
 use crate::flags::arguments::Map;
@@ -152,10 +152,10 @@ pub fn run(arguments: &StockFlags, trail: &Trail) -> Result<Report, Failure> {
         Command::ExportReport(ExportReport { place, output }) => {
             let Report { json, .. } = Report::of(&StoreContents::report(&place.request())?)?;
             let text = format!("{json:#}");
-            let Some(path) = output else { return Ok(Report::new(json, text + "\n")) };
+            let Some(path) = output else { return Report::new(&json, text + "\n") };
             files::write_whole(path, text.as_bytes())?;
             let name = path.display().to_string();
-            Ok(Report::new(json!({ "report": name }), format!("The report is in {name}.\n")))
+            Report::new(&BTreeMap::from([("report", &name)]), format!("The report is in {name}.\n"))
         }
     }
 }

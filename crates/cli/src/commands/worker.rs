@@ -5,11 +5,10 @@ use std::io::{BufReader, stdin};
 
 use brickwork::jobs::worker::{WorkerEvent, serve};
 use clap::Args;
-use serde_json::json;
 
-use crate::print;
 use crate::render::failure::Failure;
 use crate::render::report::Report;
+use crate::render::terminal::print_json;
 
 /// Run one lane of a job, with messages on stdin: `brickwork cluster` starts it
 ///
@@ -31,7 +30,6 @@ pub struct WorkerFlags {}
 
 /// Runs a worker to its end.
 pub fn run() -> Result<Report, Failure> {
-    let mut says = |event: &WorkerEvent| print(&format!("{}\n", json!(event)));
-    let report = serve(BufReader::new(stdin()), &mut says)?;
-    Ok(Report::new(json!(report), String::new()))
+    let mut says = |event: &WorkerEvent| print_json(event);
+    Report::new(&serve(BufReader::new(stdin()), &mut says)?, String::new())
 }

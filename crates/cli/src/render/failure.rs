@@ -8,6 +8,7 @@ use brickwork::damage::Verified;
 use brickwork::stop::Stopped;
 use brickwork::{Error, ErrorKind, ProtocolError};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapError};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The error of a command: an error of the library, or of the command itself.
@@ -94,20 +95,14 @@ impl Failure {
     }
 
     /// Adds a longer text for people, and further fields for the JSON form.
-    pub fn with_details(mut self, human: String, fields: Value) -> Self {
-        self.details = Some(Box::new((human, fields)));
+    pub fn with_details(mut self, human: String, fields: &impl Serialize) -> Self {
+        self.details = Some(Box::new((human, json!(fields))));
         self
     }
 
     /// Returns the error of the library, without further fields.
     pub fn into_error(self) -> Error {
         self.error
-    }
-
-    /// Adds further fields for the JSON form.
-    pub fn with_fields(self, fields: Value) -> Self {
-        let human = self.human();
-        self.with_details(human, fields)
     }
 
     pub fn kind(&self) -> ErrorKind {

@@ -1,25 +1,74 @@
 //! The texts and the JSON that commands print about a run.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use brickwork::cut::Cut;
 use brickwork::engine::request::Protocol;
 use brickwork::protocol::Promise;
 use brickwork::reading;
 use brickwork::{Program, Report as RunReport};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
+use crate::render::failure::Failure;
 use crate::render::report::{Report, bit_string};
-use brickwork::circuit::Party;
+use brickwork::circuit::{self, Party};
 use brickwork::engine::role;
 
 pub use brickwork::engine::report::phases_text;
 
-/// Returns a line for each party's output.
-pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
-    let line = |(role, value): &(&str, &Value)| match value {
-        Value::Null => format!("The {role} learns nothing.\n"),
-        value => format!("The {role} learns {value}\n"),
-    };
-    outputs.iter().map(line).collect()
+/// The outputs of one party or of both, as bits and as values, by the role of the party that learns them.
+#[derive(Serialize)]
+pub struct ShownOutputs {
+    output_bits: BTreeMap<&'static str, String>,
+    outputs: ShownValues,
+}
+
+/// The outputs of one party or of both, as values by the role of the party that learns them.
+pub struct ShownValues(Vec<(&'static str, Value)>);
+
+impl Serialize for ShownValues {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl ShownValues {
+    /// Reads the output bits of these parties as the types of the program say.
+    pub fn of(program: &circuit::Program, executions: Option<u32>, bits: &[(Party, &[bool])]) -> Self {
+        let value = |(party, bits): &(Party, &[bool])| {
+            (role(*party), reading::output_value(program, *party, executions, bits))
+        };
+        ShownValues(bits.iter().map(value).collect())
+    }
+}
+
+impl ShownOutputs {
+    /// Reads the output bits of these parties as the types of the program say.
+    pub fn of(program: &circuit::Program, executions: Option<u32>, bits: &[(Party, &[bool])]) -> Self {
+        ShownOutputs {
+            output_bits: bits.iter().map(|(party, bits)| (role(*party), bit_string(bits))).collect(),
+            outputs: ShownValues::of(program, executions, bits),
+        }
+    }
+}
+
+/// A line for each party.
+impl fmt::Display for ShownOutputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.outputs.fmt(f)
+    }
+}
+
+/// A line for each party.
+impl fmt::Display for ShownValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(role, value)| match value {
+            Value::Null => writeln!(f, "The {role} learns nothing."),
+            value => writeln!(f, "The {role} learns {value}"),
+        })
+    }
 }
 
 /// Returns the report of a run, with the outputs of one party or of both, as bits and as values.
@@ -28,23 +77,21 @@ pub fn of_run(
     outputs: &[(Party, &[bool])],
     report: &RunReport,
     quiet: bool,
-) -> Report {
-    let mut json = json!(report);
-    let value =
-        |(party, bits): &(Party, &[bool])| reading::output_value(program.given(), *party, executions, bits);
-    let shown: Vec<Value> = outputs.iter().map(value).collect();
-    let named: Vec<_> = outputs.iter().zip(&shown).map(|((party, _), value)| (role(*party), value)).collect();
-    let human = outputs_text(&named)
+) -> Result<Report, Failure> {
+    #[derive(Serialize)]
+    struct RunFields<'r> {
+        #[serde(flatten)]
+        report: &'r RunReport,
+        #[serde(flatten)]
+        outputs: ShownOutputs,
+    }
+    let outputs = ShownOutputs::of(program.given(), executions, outputs);
+    let human = outputs.to_string()
         + &phases_text(&report.phases, report.predicted.as_ref().map_or(&[], |cost| &cost.phases), quiet)
         + &cut_text(&report.cut)
         + &protocol_text(report.protocol, report.protocol_reason.as_deref())
         + &promise_text(&report.promise, report.post_quantum);
-    let roles = outputs.iter().map(|(party, _)| role(*party).to_owned());
-    let bits = outputs.iter().map(|(_, bits)| Value::from(bit_string(bits)));
-    json["output_bits"] = roles.clone().zip(bits).collect::<Map<_, _>>().into();
-    // Moved, because a value may have a million rows.
-    json["outputs"] = roles.zip(shown).collect::<Map<_, _>>().into();
-    Report::new(json, human)
+    Report::new(&RunFields { report, outputs }, human)
 }
 
 /// Returns a text about the cut of a run, if it differs from the file's cut.

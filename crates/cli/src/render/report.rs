@@ -19,15 +19,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// Makes the report of a success.
-    pub fn new(json: Value, human: String) -> Self {
-        Report { json, human, exit: ExitCode::SUCCESS }
+    /// Makes the report of a success from its fields and its text for people.
+    pub fn new(fields: &impl Serialize, human: String) -> Result<Self, Failure> {
+        let json = serde_json::to_value(fields).map_err(|e| Failure::fault(format!("no JSON: {e}")))?;
+        Ok(Report { json, human, exit: ExitCode::SUCCESS })
     }
 
     /// Makes the report of a result that the library gave.
     pub fn of(result: &(impl Serialize + Display)) -> Result<Self, Failure> {
-        let json = serde_json::to_value(result).map_err(|e| Failure::fault(format!("no JSON: {e}")))?;
-        Ok(Report::new(json, result.to_string()))
+        Report::new(result, result.to_string())
     }
 
     /// Returns the text for stdout.

@@ -94,6 +94,11 @@ pub fn announce(address: SocketAddr, quiet: bool) {
     }
 }
 
+/// Writes a value to stdout as one line of JSON.
+pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
+    print(&(serde_json::to_string(value).map_err(|e| Error::fault(format!("no JSON: {e}")))? + "\n"))
+}
+
 /// Prints a result.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut stdout = std::io::stdout().lock();

@@ -48,7 +48,7 @@ pub fn run(arguments: &RequestFlags) -> Result<Report, Failure> {
     let body = serde_json::to_string(&asked).map_err(|e| Failure::fault(e.to_string()))?;
     let (status, answer) = ask(&arguments.at, Method::POST, "/run", Some(&token), body)?;
     if status == 200 {
-        return Ok(Report::new(answer.clone(), format!("{}\n", answer["outputs"])));
+        return Report::new(&answer, format!("{}\n", answer["outputs"]));
     }
     let text = |key: &str| answer[key].as_str().unwrap_or("the service gave no reason").to_owned();
     let mut hint = text("hint");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brickwork::circuit::{OutputPort, Party, Port, Program, Recipient, Type, value};
+use brickwork::circuit::{OutputPort, Party, Port, Program, Recipient, Type};
 use brickwork::engine::sessions::SessionNeeds;
 use brickwork::protocol::steps::{Secret, Step};
+use brickwork::reading;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::commands::{files, programs};
 use crate::flags::arguments::Protocol;
@@ -148,9 +148,8 @@ impl NextStep {
             ));
         };
         // A value can be written in several ways, but its bits are unique.
-        let is = serde_json::to_value(is).map_err(|e| e.to_string());
-        let is = is.and_then(|is| value::encode(std::slice::from_ref(port), &is).map_err(|e| e.to_string()));
-        let is = is.map_err(|why| format!("the value of `is` does not fit output {output}: {why}"))?;
+        let is = reading::constant_bits(is, port)
+            .map_err(|why| format!("the value of `is` does not fit output {output}: {why}"))?;
         Ok(Way { when: Some((output.clone(), is)), to })
     }
 }
@@ -258,16 +257,10 @@ pub fn digest(steps: &[PlannedStep], protocol: Protocol, security: u32) -> [u8; 
         add(entry.name.as_bytes());
         add(&program.digest());
         add(&entry.at_most.to_le_bytes());
-        // Strings, numbers and lists always have a JSON form.
-        let parts = json!([
-            carried
-                .iter()
-                .map(|(party, port, kept)| json!([files::role(*party), port, kept]))
-                .collect::<Vec<_>>(),
-            entry.keep,
-            next.iter().map(|Way { when, to }| json!([when, to])).collect::<Vec<_>>(),
-        ]);
-        add(parts.to_string().as_bytes());
+        let carried: Vec<_> =
+            carried.iter().map(|(party, port, kept)| (files::role(*party), port, kept)).collect();
+        let next: Vec<_> = next.iter().map(|Way { when, to }| (when, to)).collect();
+        add(&postcard::to_stdvec(&(carried, &entry.keep, next)).expect("lists of names and numbers"));
     }
     *hasher.finalize().as_bytes()
 }

@@ -9,7 +9,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 
 use brickwork::Session;
-use brickwork::circuit::{Party, Port, Program, Recipient, value};
+use brickwork::circuit::{Party, Port, Program, Recipient};
 use brickwork::engine::protocols::sessions;
 use brickwork::engine::request::RunRequest;
 use brickwork::engine::sessions::SessionNeeds;
@@ -22,13 +22,13 @@ use brickwork::resources;
 use brickwork_kernels::{Erasing, SecretBlocks};
 use clap::Args;
 use course::{PlannedStep, Way};
-use serde_json::{Value, json};
+use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::commands::files;
 use crate::flags::arguments::{Address, AgreedParameters, Protocol, ResourceFlags, RoleFlag, security};
 use crate::render::failure::Failure;
-use crate::render::outcome::{outputs_text, phases_text};
+use crate::render::outcome::{ShownValues, phases_text};
 use crate::render::progress::watch;
 use crate::render::report::{Report, hex, plural};
 use crate::render::terminal::{announce, say};
@@ -210,19 +210,38 @@ pub fn run(arguments: &SessionFlags, quiet: bool, trail: &Trail) -> Result<Repor
         Err(failure) => return Err(told.with(failure)),
     };
     let Told { log, mut human, promise, .. } = told;
-    let json = json!({
-        "role": files::role(party),
-        "steps": log,
-        "phases": phases,
-        "protocol": protocol.name(),
-        "cpu_seconds": resources::cpu_seconds(),
-        "peak_rss_bytes": resources::peak_rss_bytes(),
-    });
     human += &phases_text(&phases, &[], quiet);
     if let Some(promise) = promise {
         human += &promise.to_string();
     }
-    Ok(Report::new(json, human))
+    let fields = SessionFields {
+        role: files::role(party),
+        steps: &log,
+        phases: &phases,
+        protocol: protocol.name(),
+        cpu_seconds: resources::cpu_seconds(),
+        peak_rss_bytes: resources::peak_rss_bytes(),
+    };
+    Report::new(&fields, human)
+}
+
+/// The JSON fields of a session that has ended.
+#[derive(Serialize)]
+struct SessionFields<'s> {
+    role: &'static str,
+    steps: &'s [EndedStep],
+    phases: &'s [PhaseReport],
+    protocol: &'static str,
+    cpu_seconds: f64,
+    peak_rss_bytes: Option<u64>,
+}
+
+/// A step that has ended.
+#[derive(Serialize)]
+struct EndedStep {
+    step: String,
+    outputs: ShownValues,
+    promise: Promise,
 }
 
 /// The results of the steps that have ended.
@@ -231,7 +250,7 @@ struct Told<'t> {
     trail: &'t Trail,
     /// True if the results are shown as soon as a step ends.
     interactive: bool,
-    log: Vec<Value>,
+    log: Vec<EndedStep>,
     human: String,
     /// The weakest promise, which holds for the whole session.
     promise: Option<Promise>,
@@ -276,8 +295,8 @@ impl Told<'_> {
             let given = given?;
             let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
             kept.extend(names.map(|output| output.port.name.clone()).zip(given.kept));
-            let value = value::decode(&step.program().output_ports(party), &given.outputs);
-            self.add(name, &value, given.promise);
+            let outputs = ShownValues::of(step.program(), None, &[(party, &given.outputs)]);
+            self.add(EndedStep { step: name.clone(), outputs, promise: given.promise });
             let shared = shared(step.program(), party, &given.outputs);
             let fits = |when: &Option<(String, Vec<bool>)>| {
                 when.as_ref().is_none_or(|(name, is)| shared.get(name.as_str()) == Some(&is.as_slice()))
@@ -292,17 +311,16 @@ impl Told<'_> {
         Ok(session.close()?)
     }
 
-    fn add(&mut self, step: &str, value: &Value, promise: Promise) {
-        let role = files::role(self.party);
-        let said = format!("{step}: {}", outputs_text(&[(role, value)]));
+    fn add(&mut self, ended: EndedStep) {
+        let said = format!("{}: {}", ended.step, ended.outputs);
         if self.interactive {
             say(&said);
         }
         self.human += &said;
-        self.log.push(json!({ "step": step, "outputs": { role: value }, "promise": promise }));
-        if self.promise.as_ref().is_none_or(|before| before.bound_log2 < promise.bound_log2) {
-            self.promise = Some(promise);
+        if self.promise.as_ref().is_none_or(|before| before.bound_log2 < ended.promise.bound_log2) {
+            self.promise = Some(ended.promise.clone());
         }
+        self.log.push(ended);
     }
 
     /// Adds the results so far to a failure, because computing them again would need new stock.
@@ -312,7 +330,7 @@ impl Told<'_> {
         }
         let seen = if self.interactive { String::new() } else { self.human };
         let human = seen + &failure.human();
-        failure.with_details(human, json!({ "steps": self.log }))
+        failure.with_details(human, &BTreeMap::from([("steps", &self.log)]))
     }
 }
 
