@@ -81,7 +81,7 @@ pub fn run(arguments: &BenchClusterFlags, quiet: bool) -> Result<Report, Failure
         "security": arguments.security.unwrap_or(SECURITY),
     });
     let human = rounds.iter().map(|round| line(round) + "\n").collect();
-    Ok(Report::new(json, human))
+    Report::new(&json, human)
 }
 
 /// Both parties' files of one job.

@@ -120,7 +120,7 @@ pub fn run(arguments: &BenchCompareFlags, quiet: bool) -> Result<Report, Failure
         plural(arguments.rounds.into(), "round"),
         plural(threads as u64, "thread"),
     );
-    Ok(Report::new(json, head + &text(&rows)))
+    Report::new(&json, head + &text(&rows))
 }
 
 /// Returns the cost of the phases from one on.

@@ -108,7 +108,7 @@ pub fn run(arguments: &BenchCutsFlags, quiet: bool) -> Result<Report, Failure> {
     let json = json!({
         "kernel": kernel, "constants": constants, "rounds": rounds, "rows": rows, "skipped": left_out,
     });
-    Ok(Report::new(json, human))
+    Report::new(&json, human)
 }
 
 fn stem(file: &Path) -> String {

@@ -194,7 +194,7 @@ pub fn run(arguments: &BenchGarblingFlags) -> Result<Report, Failure> {
         "rounds": arguments.rounds,
         "seconds": start.elapsed().as_secs_f64(),
     });
-    Ok(Report::new(json, human))
+    Report::new(&json, human)
 }
 
 const COLUMNS: [TableColumn; 4] = [

@@ -195,7 +195,7 @@ pub fn run(arguments: &BenchJimuFlags, quiet: bool) -> Result<Report, Failure> {
         human += &table(&COLUMNS, &done);
     }
     human += &skipped(&left_out);
-    Ok(Report::new(json!({ "tasks": tasks, "rows": done, "skipped": left_out }), human))
+    Report::new(&json!({ "tasks": tasks, "rows": done, "skipped": left_out }), human)
 }
 
 impl Row {

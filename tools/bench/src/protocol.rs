@@ -8,7 +8,6 @@ use brickwork_cli::parts::{
 };
 use brickwork_report::words::{bytes, plural, thousands};
 use clap::Args;
-use serde_json::json;
 
 use crate::runs::{MeasuredRuns, measure};
 
@@ -46,7 +45,7 @@ pub fn run(arguments: &BenchProtocolFlags, quiet: bool) -> Result<Report, Failur
     let (request, _) = fastest(&request, &program, None)?;
     let measured = measure(&Both::of(&program, &request), arguments.rounds, quiet)?;
     let promise = promise_text(&measured.promise, request.parameters.post_quantum);
-    Ok(Report::new(json!(measured), text(program.name(), &measured) + &promise))
+    Report::new(&measured, text(program.name(), &measured) + &promise)
 }
 
 fn text(program: &str, measured: &MeasuredRuns) -> String {

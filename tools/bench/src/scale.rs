@@ -60,7 +60,7 @@ pub fn run(arguments: &BenchScaleFlags) -> Result<Report, Failure> {
     );
     let json = json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link,
         "machine": machine });
-    Ok(Report::new(json, human))
+    Report::new(&json, human)
 }
 
 /// Components of several sizes, all with 256 inputs and 128 outputs.

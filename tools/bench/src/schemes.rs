@@ -148,7 +148,7 @@ pub fn run(arguments: &BenchGarblingFlags) -> Result<Report, Failure> {
         "schemes": taken,
         "seconds": start.elapsed().as_secs_f64(),
     });
-    Ok(Report::new(json, human))
+    Report::new(&json, human)
 }
 
 /// Returns the circuit to measure, with its name: a program as one circuit, or one of the paper.

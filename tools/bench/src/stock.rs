@@ -269,7 +269,7 @@ pub fn run(arguments: &BenchStockFlags) -> Result<Report, Failure> {
         "disk_bytes": sizes,
         "verify_bytes_per_second": rate,
     });
-    Ok(Report::new(json, human))
+    Report::new(&json, human)
 }
 
 /// Makes stock in memory, and runs the program in steps of that session. Returns the time of the steps at the

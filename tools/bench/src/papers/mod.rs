@@ -155,7 +155,7 @@ pub fn run(arguments: &BenchPapersFlags, quiet: bool) -> Result<Report, Failure>
     }
     human += &skipped(&left_out);
     let rows: Vec<_> = done.iter().map(MeasuredRow::json).collect();
-    Ok(Report::new(json!({ "rows": rows, "bytes": bytes, "skipped": left_out }), human))
+    Report::new(&json!({ "rows": rows, "bytes": bytes, "skipped": left_out }), human)
 }
 
 /// Returns a row's measurement, or the reason why it is skipped.
