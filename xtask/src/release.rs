@@ -132,7 +132,7 @@ impl Target {
         let checked = is_static(&bytes, self.machine).and_then(|()| names_no_folder(&bytes, &[&home, root]));
         checked.map_err(|why| format!("{}: {why}", program.display()))?;
         let version = said(self.command(&program).arg("--version"))?;
-        if version != format!("brickwork {VERSION}\n") {
+        if !version.starts_with(&format!("brickwork {VERSION} (")) {
             return Err(format!("{} calls itself {version:?}", program.display()));
         }
         let named = named_commit(&said(self.command(&program).args(["--version", "--json"]))?)?;

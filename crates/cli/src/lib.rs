@@ -64,12 +64,13 @@ pub fn execute_with<C: Subcommand>(
     brickwork_kernels::keep_freed();
     let (cli, name) = match parse(command) {
         Ok(parsed) => parsed,
-        Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && json_is_asked() => {
-            let printed = print_json(&Versions::HERE);
-            return printed.map_or_else(|failure| fail(failure.into(), true), |()| ExitCode::SUCCESS);
+        Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion => {
+            let (here, json) = (Versions::HERE, json_is_asked());
+            let printed = if json { print_json(&here) } else { print(&format!("{here}\n")) };
+            return printed.map_or_else(|failure| fail(failure.into(), json), |()| ExitCode::SUCCESS);
         }
         Err(e) if !e.use_stderr() => {
-            // This prints the text of --help and --version.
+            // This prints the text of --help.
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Err(e) => {

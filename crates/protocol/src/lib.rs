@@ -100,6 +100,8 @@ pub struct Terms {
 
 /// Receives the progress of a run.
 pub trait Observer: Send {
+    /// Reports the session's identifier, as soon as both parties know it.
+    fn met(&mut self, _: &SessionId) {}
     /// Reports that a phase begins, or continues after messages of other phases.
     fn phase(&mut self, name: &'static str);
     /// Reports that `done` of `total` bytes of all tables have passed; both only grow during a run. `total`
@@ -110,6 +112,10 @@ pub trait Observer: Send {
 }
 
 impl Observer for Box<dyn Observer> {
+    fn met(&mut self, session: &SessionId) {
+        (**self).met(session);
+    }
+
     fn phase(&mut self, name: &'static str) {
         (**self).phase(name);
     }

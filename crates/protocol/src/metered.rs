@@ -6,6 +6,7 @@ use brickwork_base::{Error, Party};
 use brickwork_wire::{Channel, Departures};
 
 use crate::Observer;
+use crate::greeting::{Answer, Greeting};
 use crate::protocol::{Flight, PhaseReport, PhaseSpan, SessionProtocol};
 
 /// The largest number of spans and flights that are kept for one session, all phases together.
@@ -66,6 +67,16 @@ impl Metered {
             expected: 0,
             before_exposing: None,
         }
+    }
+
+    /// Receives the peer's answer to a greeting, and reports the session's identifier.
+    ///
+    /// # Errors
+    /// As [`Greeting::answered`].
+    pub fn answer(&mut self, greeting: Greeting) -> Result<Answer, Error> {
+        let answer = greeting.answered(&mut self.channel)?;
+        self.observer.met(&answer.session);
+        Ok(answer)
     }
 
     /// Sets the action before each message that the peer can use to cheat; `None` for no action.

@@ -35,7 +35,6 @@ use crate::render::appended::Rotation;
 use crate::render::failure::{self, Failure};
 use crate::render::log::LogFormat;
 use crate::render::report::Report;
-use crate::render::versions::VERSION;
 use crate::serve;
 
 /// Secure two-party computation from garbled components.
@@ -45,7 +44,7 @@ use crate::serve;
 #[derive(Parser)]
 #[command(
     name = "brickwork",
-    version = VERSION,
+    version,
     max_term_width = 100,
     after_long_help = failure::codes_text()
 )]

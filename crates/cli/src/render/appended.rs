@@ -3,13 +3,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use brickwork::engine::request::size;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
+use crate::commands::files;
 use crate::render::failure::Failure;
 use crate::render::terminal::now;
 
@@ -46,10 +49,35 @@ impl FromStr for Rotation {
     }
 }
 
+/// The hint for a file that another user may have replaced.
+const ONLY_HERE: &str = "remove it, and let only the user of this command write to the folder";
+
+/// Opens a file to append to it. A new file can be read only by its owner.
+fn opened(path: &Path, linked: bool, private: bool) -> Result<File, Failure> {
+    let mut options = brickwork::private::options();
+    if !linked {
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    }
+    let file = options.create(true).append(true).open(path).map_err(|e| match Errno::from_io_error(&e) {
+        Some(Errno::LOOP) => {
+            Failure::input(format!("{}: a symbolic link has replaced this file", path.display()), ONLY_HERE)
+        }
+        _ => Failure::cannot_write(path, &e),
+    })?;
+    if private {
+        files::check_private(&file, path)?;
+    }
+    Ok(file)
+}
+
 /// A file of lines that is open.
 pub struct Appended {
     path: PathBuf,
     file: File,
+    /// True if the user named a symbolic link, such as /dev/stderr. Only then are links followed.
+    linked: bool,
+    /// True if other users must not be able to read the file.
+    private: bool,
     /// The time when this process opened the file, for file systems that do not tell a file's age.
     opened: SystemTime,
     rotation: Rotation,
@@ -59,19 +87,32 @@ impl Appended {
     /// Opens a file. If there is none, it creates one that only its owner can read.
     ///
     /// # Errors
-    /// If this process cannot append to the file.
-    pub fn open(path: &Path, rotation: Rotation) -> Result<Self, Failure> {
-        let file = brickwork::private::options().create(true).append(true).open(path);
-        let file = file.map_err(|e| Failure::cannot_write(path, &e))?;
-        Ok(Appended { path: path.to_owned(), file, opened: SystemTime::now(), rotation })
+    /// If this process cannot append to the file, or the file must be private and is not.
+    pub fn open(path: &Path, rotation: Rotation, private: bool) -> Result<Self, Failure> {
+        let linked = fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
+        let file = opened(path, linked, private)?;
+        Ok(Appended { path: path.to_owned(), file, linked, private, opened: SystemTime::now(), rotation })
     }
 
-    /// Opens the file again, because another program may have renamed it.
+    /// Opens the file again, because another program may have renamed it. Another user who can write to the
+    /// folder may have put a link or an own file there, which is refused.
     ///
     /// # Errors
-    /// As [`Appended::open`]. After an error the old file stays in use.
+    /// If this process cannot append to the file, or it is not a file of the same owner. After an error the
+    /// old file stays in use.
     pub fn reopen(&mut self) -> Result<(), Failure> {
-        *self = Appended::open(&self.path, self.rotation)?;
+        let file = opened(&self.path, self.linked, self.private)?;
+        let [old, new] = [&self.file, &file].map(File::metadata);
+        let [old, new] = [old, new].map(|data| data.map_err(|e| Failure::cannot_write(&self.path, &e)));
+        let (old, new) = (old?, new?);
+        let owners = [old.uid(), rustix::process::geteuid().as_raw()];
+        if !self.linked && (!owners.contains(&new.uid()) || new.nlink() != 1) {
+            return Err(Failure::input(
+                format!("{}: this file belongs to another user, or has a second name", self.path.display()),
+                ONLY_HERE,
+            ));
+        }
+        (self.file, self.opened) = (file, SystemTime::now());
         Ok(())
     }
 
@@ -94,7 +135,7 @@ impl Appended {
         let is_own = |there: &fs::Metadata| {
             self.file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
         };
-        if fs::metadata(&self.path).is_ok_and(|there| is_own(&there)) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|there| is_own(&there)) {
             let mut old = self.path.clone().into_os_string();
             old.push(format!(".{}", now().replace(':', "-")));
             if Path::new(&old).exists() {
@@ -141,7 +182,7 @@ mod tests {
     fn a_full_file_is_set_aside() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("audit");
-        let open = |limit: &str| Appended::open(&path, limit.parse().expect("a limit"));
+        let open = |limit: &str| Appended::open(&path, limit.parse().expect("a limit"), true);
         let open = |limit: &str| open(limit).unwrap_or_else(|_| panic!("a file"));
         let mut both = [open("100B"), open("100B")];
         for line in 0..100 {
@@ -162,13 +203,45 @@ mod tests {
     fn an_old_file_is_set_aside() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
-        let open =
-            || Appended::open(&path, "1s".parse().expect("an age")).unwrap_or_else(|_| panic!("a file"));
+        let open = || {
+            Appended::open(&path, "1s".parse().expect("an age"), false).unwrap_or_else(|_| panic!("a file"))
+        };
         let mut file = open();
         file.write_all(b"first\n").expect("it is written");
         std::thread::sleep(Duration::from_millis(1100));
         file.write_all(b"second\n").expect("it is written");
         assert_eq!(fs::read_to_string(&path).expect("a text"), "second\n");
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2);
+    }
+
+    /// Another user of the folder cannot lead lines into another file, neither by a link at rotation nor by
+    /// one before a signal. A link that the user has named is followed.
+    #[test]
+    fn links_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, victim, link] = ["audit", "victim", "link"].map(|name| folder.path().join(name));
+        let open = |path: &Path, limit: &str| {
+            let file = Appended::open(path, limit.parse().expect("a limit"), true);
+            file.unwrap_or_else(|_| panic!("a file"))
+        };
+        fs::write(&victim, "").expect("a file");
+        fs::set_permissions(&victim, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("a mode");
+        let mut file = open(&path, "1B");
+        let planted: [&dyn Fn(); 2] =
+            [&|| std::os::unix::fs::symlink(&victim, &path).expect("a link"), &|| {
+                fs::hard_link(&victim, &path).expect("a second name")
+            }];
+        for plant in planted {
+            fs::remove_file(&path).expect("it is removed");
+            plant();
+            file.write_all(b"line\n").expect("it is written to the old file");
+            assert!(file.reopen().is_err());
+        }
+        assert_eq!(fs::read(&victim).expect("a file"), b"");
+        std::os::unix::fs::symlink(&victim, &link).expect("a link");
+        let mut file = open(&link, "1B");
+        file.write_all(b"line\n").and_then(|()| file.write_all(b"line\n")).expect("it is written");
+        assert!(file.reopen().is_ok());
+        assert_eq!(fs::read(&victim).expect("a file"), b"line\nline\n");
     }
 }

@@ -65,7 +65,7 @@ pub fn start_log(
     let (lowest, colours, writer) = match file {
         None => (level, std::io::stderr().is_terminal(), BoxMakeWriter::new(stderr)),
         Some(path) => {
-            let file = Mutex::new(Appended::open(path, rotation)?);
+            let file = Mutex::new(Appended::open(path, rotation, false)?);
             let _ = LOG.set(file);
             (Level::INFO, false, BoxMakeWriter::new(stderr.and(|| Log)))
         }

@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 use brickwork::circuit::Party;
 use brickwork::disk::{EpochId, Store};
 use brickwork::engine::role;
-use brickwork::protocol::{Observer, PhaseReport};
+use brickwork::protocol::{Observer, PhaseReport, SessionId};
 use brickwork::quota::Quota;
 use brickwork::wire::tls::PublicKey;
 use brickwork::{Error, ErrorKind, Program, ProtocolError, Report};
 use serde::Serialize;
 
-use crate::commands::files;
 use crate::render::appended::{Appended, Rotation};
 use crate::render::failure::Failure;
 use crate::render::report::hex;
@@ -244,10 +243,9 @@ impl Trail {
     /// # Errors
     /// If this process cannot append to the file, or other users can read or change it.
     pub fn open(path: &Path, rotation: Rotation, command: &str) -> Result<Self, Failure> {
-        files::append_private(path)?;
         let quota = || Quota::new(LINES, MINUTE);
         let (meetings, refusals, tokens) = (quota(), quota(), quota());
-        let file = Appended::open(path, rotation)?;
+        let file = Appended::open(path, rotation, true)?;
         let state = State { file, parties: Parties::default(), meetings, refusals, tokens };
         Ok(Trail(Some(Arc::new(Kept { command: command.to_owned(), state: Mutex::new(state) }))))
     }
@@ -257,10 +255,7 @@ impl Trail {
     /// # Errors
     /// As [`Trail::open`]. After an error the old file stays in use.
     pub fn reopen(&self) -> Result<(), Failure> {
-        let Some(kept) = &self.0 else { return Ok(()) };
-        let file = &mut kept.state().file;
-        files::append_private(file.path())?;
-        file.reopen()
+        self.0.as_ref().map_or(Ok(()), |kept| kept.state().file.reopen())
     }
 
     /// Changes what following lines say about the parties.
@@ -377,47 +372,60 @@ impl Observer for Reached {
     fn progress(&mut self, _: u64, _: u64) {}
 }
 
-/// An observer that also notes the phase.
-struct Both(Box<dyn Observer>, Reached);
+/// An observer that also notes the meeting and the phase.
+struct Noting {
+    shown: Box<dyn Observer>,
+    trail: Trail,
+    met: Arc<AtomicBool>,
+    reached: Reached,
+}
 
-impl Observer for Both {
+impl Observer for Noting {
+    fn met(&mut self, session: &SessionId) {
+        if !self.met.swap(true, Ordering::SeqCst) {
+            self.trail.enter(Some(&hex(&session[..SESSION_BYTES])));
+            self.trail.note(TrailEvent::new(EventKind::Meeting, EventOutcome::Begun));
+        }
+    }
+
     fn phase(&mut self, name: &'static str) {
-        self.0.phase(name);
-        self.1.phase(name);
+        self.shown.phase(name);
+        self.reached.phase(name);
     }
 
     fn progress(&mut self, done: u64, total: u64) {
-        self.0.progress(done, total);
+        self.shown.progress(done, total);
     }
 
     fn finished(&mut self) {
-        self.0.finished();
+        self.shown.finished();
     }
 }
+
+/// The bytes of a session's identifier that the trail shows.
+const SESSION_BYTES: usize = 16;
 
 /// The meeting of a command that meets its peer once.
 pub struct Once<'t> {
     trail: &'t Trail,
     begun: Instant,
-    met: AtomicBool,
+    met: Arc<AtomicBool>,
     reached: Reached,
 }
 
 impl<'t> Once<'t> {
     pub fn new(trail: &'t Trail) -> Self {
-        Once { trail, begun: Instant::now(), met: AtomicBool::new(false), reached: Reached::default() }
+        Once { trail, begun: Instant::now(), met: Arc::default(), reached: Reached::default() }
     }
 
-    /// Returns a function that makes observers. It is called when the parties have met.
+    /// Returns a function that makes observers.
     pub fn watch<W>(&self, watch: W) -> impl Fn(&'static [&'static str]) -> Box<dyn Observer>
     where
         W: Fn(&'static [&'static str]) -> Box<dyn Observer>,
     {
         move |phases| {
-            if !self.met.swap(true, Ordering::SeqCst) {
-                self.trail.note(TrailEvent::new(EventKind::Meeting, EventOutcome::Begun));
-            }
-            Box::new(Both(watch(phases), self.reached.clone()))
+            let (trail, met, reached) = (self.trail.clone(), self.met.clone(), self.reached.clone());
+            Box::new(Noting { shown: watch(phases), trail, met, reached })
         }
     }
 

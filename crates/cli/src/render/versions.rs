@@ -1,13 +1,8 @@
 //! The versions of this build, of its protocols and of its files.
 
-use serde::Serialize;
+use std::fmt;
 
-/// The text of `--version`. If Cargo builds this program together with the adversary's, it also compiles the
-/// hooks for a cheater into this one.
-pub const VERSION: &str = match brickwork::HAS_HOOKS {
-    false => env!("CARGO_PKG_VERSION"),
-    true => concat!(env!("CARGO_PKG_VERSION"), ", with hooks for a cheater: for tests alone"),
-};
+use serde::Serialize;
 
 /// The versions that `--version --json` prints. Two parties whose numbers differ may refuse each other.
 #[derive(Serialize)]
@@ -46,4 +41,13 @@ impl Versions {
             ledger: brickwork::jobs::ledger_file::FILE_VERSION,
         },
     };
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let commit = self.commit.map_or_else(|| "commit unknown".into(), |commit| format!("commit {commit}"));
+        write!(f, "brickwork {} ({commit}, protocol {})", self.version, self.protocol)?;
+        // If Cargo builds this program together with the adversary's, this one has the hooks, too.
+        f.write_str(if self.hooks { ", with hooks for a cheater: for tests alone" } else { "" })
+    }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use rustix::fs::Mode;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
@@ -68,7 +69,11 @@ impl HttpPlace {
                 if is_left(path) {
                     std::fs::remove_file(path)?;
                 }
-                let listener = UnixListener::bind(path)?;
+                // With this mask nobody else can connect before the socket has its mode.
+                let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+                let listener = UnixListener::bind(path);
+                rustix::process::umask(mask);
+                let listener = listener?;
                 std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
                 Ok((Door::Unix(listener), self.clone()))
             }
@@ -100,5 +105,37 @@ impl Door {
             Door::Tcp(listener) => Box::new(listener.accept().await?.0),
             Door::Unix(listener) => Box::new(listener.accept().await?.0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// At no time can another user connect to the socket.
+    #[test]
+    fn a_socket_is_private_from_the_beginning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("http");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                let mut seen = 0;
+                while !over.load(Ordering::SeqCst) {
+                    if let Ok(there) = std::fs::symlink_metadata(&path) {
+                        seen |= there.permissions().mode() & 0o077;
+                    }
+                }
+                seen
+            });
+            for _ in 0..300 {
+                drop(runtime.block_on(HttpPlace::Unix(path.clone()).listen()).expect("it listens"));
+            }
+            over.store(true, Ordering::SeqCst);
+            assert_eq!(looks.join().expect("it looks"), 0);
+        });
     }
 }

@@ -9,9 +9,11 @@ use super::*;
 fn the_command_has_no_hooks() {
     let hint =
         "`cargo test -p brickwork-cli` builds the command as it is shipped; `cargo xtask test` does that";
-    let version = format!("brickwork {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(text(&run(&["--version"]).stdout), version, "{hint}");
     let printed = object(&run(&["--version", "--json"]));
+    let commit = printed["commit"].as_str().unwrap_or("unknown");
+    let protocol = brickwork::protocol::PROTOCOL_VERSION;
+    let version = format!("brickwork {} (commit {commit}, protocol {protocol})\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(text(&run(&["--version"]).stdout), version, "{hint}");
     schema::holds_for("--version", &printed);
     assert_eq!(printed["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(printed["protocol"], brickwork::protocol::PROTOCOL_VERSION);

@@ -26,6 +26,8 @@ fn a_run_is_audited() {
     let (listening, address) = garbler.listen(&["--json", "--timeout", "60", "--audit", &mine]);
     let connected = evaluator.connect(&address, &["--json", "--timeout", "60", "--audit", &theirs]);
     let digest = good(&["info", &example("millionaires.bwp")]).1["digest"].clone();
+    let session = lines(&mine)[2]["session"].clone();
+    assert!(session.as_str().is_some_and(|name| name.len() == 32), "{session}");
     for (output, path, role, peer) in [
         (finish(listening), &mine, "garbler", &keys.evaluator),
         (connected, &theirs, "evaluator", &keys.garbler),
@@ -35,6 +37,7 @@ fn a_run_is_audited() {
         let expected = [["process", "begun"], ["meeting", "begun"], ["run", "done"], ["process", "done"]];
         assert_eq!(events(&lines), expected);
         let run = &lines[2];
+        assert_eq!((&lines[1]["session"], &run["session"]), (&session, &session), "{lines:?}");
         assert_eq!(run["program"], json!({ "name": "millionaires", "digest": digest }));
         assert_eq!(
             (&run["role"], &run["peer"]["key"], &run["command"]),

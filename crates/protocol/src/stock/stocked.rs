@@ -69,7 +69,7 @@ impl<P: StockProtocol> Stocked<P> {
         let terms = &P::terms(terms);
         let digests = Digests { stock: true, program: blake3::derive_key(context, &[]), parameters: [0; 32] };
         let greeting = Greeting::send::<P>(&mut run.channel, run.role, terms, &digests)?;
-        let answer = greeting.answered(&mut run.channel)?;
+        let answer = run.answer(greeting)?;
         answer.proposes_nothing()?;
         Self::open(run, carried, store, terms, &answer.session)
     }

@@ -109,7 +109,7 @@ impl<P: StockProtocol> Greeted<P> {
     /// Receives the peer's greeting, and the number of the worker.
     pub fn answered(self) -> Result<(u32, WorkerEnd<P>), Error> {
         let Greeted { mut number, greeting, mut run, carried } = self;
-        let answer = greeting.answered(&mut run.channel)?;
+        let answer = run.answer(greeting)?;
         answer.proposes_nothing()?;
         if run.role == Party::Evaluator {
             let bytes = run.channel.receive(msg::WORKER, size_of::<u32>())?;

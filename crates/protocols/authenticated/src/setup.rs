@@ -122,7 +122,7 @@ fn base_ots(
     let greeting = Greeting::send::<Authenticated>(&mut run.channel, role, terms, digests)?;
     if let Some(keys) = hooks.dealt(role, choices) {
         run.channel.flush()?;
-        return Ok((keys, greeting.answered(&mut run.channel)?.session));
+        return Ok((keys, run.answer(greeting)?.session));
     }
     let digest = greeting.digest();
     let begun = base::BegunSeries::send(
@@ -133,7 +133,7 @@ fn base_ots(
         terms.post_quantum,
         terms.threads,
     )?;
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     Ok((keys, answer.session))
 }

@@ -76,7 +76,7 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
         terms.threads,
     )?;
     let schedules = layout.map(schedules).unwrap_or_default();
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
     let series = Series::new(&answer.session, side);
     let cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
@@ -102,7 +102,7 @@ pub(super) fn evaluator(
         terms.threads,
     )?;
     let schedules = layout.map(schedules).unwrap_or_default();
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let cot = extension::Receiver::set_up(&mut run.channel, &series, &keys.sent)?;

@@ -166,7 +166,7 @@ pub(super) fn garbler<C: commit::CommitmentScheme>(
         proposal.send(&mut run.channel)?;
     }
     let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, 0, &choices)?;
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     answer.proposes_nothing()?;
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let session = answer.session;
@@ -313,7 +313,7 @@ pub(super) fn evaluator<C: commit::CommitmentScheme, P>(
     let greeting =
         Greeting::send::<Duplo>(&mut run.channel, Party::Evaluator, request.terms, &request.digests)?;
     let base_ots = BaseOts::begin(&mut run, request, &hooks, &greeting, BASE_OTS, &[])?;
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     let agreed = accept(&mut run, &hooks, &answer)?;
     let keys = base_ots.finish(&mut run, &answer, BASE_OTS)?;
     let session = answer.session;

@@ -166,7 +166,7 @@ fn base_ots(
     };
     if let Some(keys) = hooks.dealt(role, offered, choices) {
         run.channel.flush()?;
-        return Ok((keys, greeting.answered(&mut run.channel)?.session));
+        return Ok((keys, run.answer(greeting)?.session));
     }
     let begun = base::BegunSeries::send(
         &mut run.channel,
@@ -176,7 +176,7 @@ fn base_ots(
         terms.post_quantum,
         terms.threads,
     )?;
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, offered)?;
     Ok((keys, answer.session))
 }

@@ -155,7 +155,7 @@ pub(super) fn garbler<C: commit::CommitmentScheme>(
         run.channel.send(msg::PROPOSAL, &parameters.proposal())?;
     }
     let base_ots = BaseOts::begin(&mut run, terms, &hooks, &greeting, (0, &choices))?;
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     answer.proposes_nothing()?;
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
@@ -210,7 +210,7 @@ pub(super) fn evaluator<C: commit::CommitmentScheme>(
     let mut rng = Rng::new("brickwork lego evaluator")?;
     let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Evaluator, terms, &purpose.digests())?;
     let base_ots = BaseOts::begin(&mut run, terms, &hooks, &greeting, (BASE_OTS, &[]))?;
-    let answer = greeting.answered(&mut run.channel)?;
+    let answer = run.answer(greeting)?;
     let security = terms.security.whole()?;
     let (count, binding, proposed) = match purpose {
         For::Run(layout, _) => {

@@ -176,7 +176,7 @@ impl Stocked {
         if run.role == Party::Garbler {
             cut.send(&mut run.channel)?;
         }
-        let answer = greeting.answered(&mut run.channel)?;
+        let answer = run.answer(greeting)?;
         answer.proposes_nothing()?;
         let cut =
             if run.role == Party::Garbler { cut.clone() } else { CutMessage::receive(&mut run.channel)? };
