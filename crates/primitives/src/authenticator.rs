@@ -1,10 +1,10 @@
 //! Key authenticators: an authenticator accepts the two valid labels of a wire and refuses everything else.
-//! An authenticator does not reveal which bit a label stands for (Kolesnikov et al. 2017, section 5.1 and
-//! appendix A, GenKeyAuth).
+//! So the evaluator can check a label without learning which bit the label stands for (Kolesnikov et al.
+//! 2017, section 5.1 and appendix A, GenKeyAuth).
 //!
 //! A *plain* authenticator belongs to a wire whose offset is the session's Δ_ka. An *input* authenticator has
 //! its own offset Δ, and its false label is H(Δ). So a party that learns both labels of a wire, and thereby
-//! every offset, can tell which input bit the garbler's label stands for (section 5.2).
+//! every offset, can read the garbler's input bit from its label (section 5.2).
 //!
 //! DEVIATION: the pair of hashes is ordered by colour instead of unordered. A label is accepted only by the
 //! hash of its own colour, so two different accepted labels differ in colour. The order reveals nothing,
@@ -43,7 +43,7 @@ pub enum AuthenticatorKind {
     Input = 1,
 }
 
-/// The kind of value that a hash is of: a label, or an offset.
+/// The kind of the hashed value: a label or an offset.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Purpose {
@@ -73,13 +73,13 @@ impl Hasher {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// Returns the hasher for authenticators that follow `made` earlier ones of the session. Indices continue
-    /// from there, so that no two authenticators of a session share a hash.
+    /// Returns the hasher for further authenticators, if the session has already made `made` of them. The
+    /// indices continue at `made`, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
 
-    /// Returns the number of earlier authenticators of the session.
+    /// Returns the number of authenticators that the session made before.
     pub fn made(&self) -> u64 {
         self.first
     }
@@ -117,7 +117,7 @@ impl Hasher {
     }
 
     /// Makes `count` authenticators. `authenticator` returns the index, the label of colour 0 and the offset
-    /// of each.
+    /// of each authenticator.
     pub fn authenticators(
         &self,
         count: usize,
@@ -194,22 +194,22 @@ impl Hasher {
     }
 }
 
-/// A reason why an evaluator cannot continue at a wire.
+/// The reason why an evaluator has no usable label for a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLabel {
-    /// No label is accepted.
+    /// The authenticators accept no label.
     None,
-    /// Three different labels are accepted, or two of one colour.
+    /// The authenticators accept three different labels, or two different labels of one colour.
     Third,
 }
 
-/// Performs EvKAs of the paper on the labels that a bucket's copies gave for one wire, each with the result
-/// of the authenticators. Returns an accepted label, and the offset if two labels are accepted, or zero. All
-/// labels are tested, even equal ones. No branch depends on which labels are equal, only on whether the
-/// evaluator can continue.
+/// Performs EvKAs of the paper: takes the labels that the copies of a bucket gave for one wire, each with the
+/// answer of the authenticators. Returns an accepted label, and the offset if two labels are accepted, or
+/// zero. The function examines all labels, even equal ones. No branch depends on which labels are equal, only
+/// on whether there is a usable label.
 ///
 /// # Errors
-/// If the evaluator cannot continue.
+/// If there is no usable label.
 pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), NoLabel> {
     let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
     for (label, valid) in asked {
@@ -225,8 +225,8 @@ pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, 
     if any == 0 {
         return Err(NoLabel::None);
     }
-    // Two accepted labels of one colour, like a third accepted label, are a collision of the hash, which
-    // nobody can find.
+    // Two accepted labels of one colour need a collision of the hash, and so does a third accepted label.
+    // Nobody can find one.
     if third == 1 || two != sum.colour() {
         return Err(NoLabel::Third);
     }
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// The hashes of authenticators are part of the protocol, so they must not change.
+    /// The hashes of authenticators are part of the protocol, so their values must not change.
     #[test]
     fn hashes_are_those_of_blake3_for_any_number_of_authenticators() {
         let session = [3; 32];
@@ -332,8 +332,8 @@ mod tests {
         }
     }
 
-    /// Row 29 of the attacks: a hash at the position of the other colour is refused, so a third label cannot
-    /// be accepted.
+    /// Row 29 of the table of attacks: a hash at the position of the other colour is refused, so a third
+    /// label cannot be accepted.
     #[test]
     fn row_29_hash_at_the_wrong_colour() {
         let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain);

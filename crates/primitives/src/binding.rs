@@ -1,13 +1,13 @@
 //! Binding of OTs to commitments: proves that the OTs' sender committed to the labels and the offset of these
 //! OTs.
 //!
-//! The receiver draws, after the commitments, random sets of the OTs. To each set it adds one more OT, which
+//! After the commitments, the receiver draws random sets of the OTs. To each set it adds one more OT, which
 //! is in no other set and masks the set's choice bit. The sender reveals the sum of the set's labels and the
 //! sum of its choice bits. The sender claims that the sum of the commitments to the labels, plus the bit
-//! times the commitment to the offset, opens to the revealed label. An OT that does not match its commitment
-//! makes each sum wrong with probability 1/2, and so does a different offset. So the receiver's decision does
-//! not depend on its choices (docs/concepts/security.md, section 7). The sender checks the labels of all sums
-//! before it opens any, because a receiver that names the other bit would learn the offset.
+//! times the commitment to the offset, opens to the revealed label. If an OT does not match its commitment,
+//! each sum is wrong with probability 1/2. The same holds for another offset. So the receiver decides
+//! independently of its choices (docs/concepts/security.md, section 7). The sender checks the labels of all
+//! sums before it opens any commitment, because a receiver that names the other label would learn the offset.
 
 use std::ops::Range;
 use zeroize::Zeroize;
@@ -25,9 +25,10 @@ const OTS_A_TASK: usize = 4096;
 /// The number of OTs whose commitments are converted to columns at a time.
 const OTS_IN_HAND: usize = 64 * OTS_A_TASK;
 
-/// Random combinations of OTs: bit k of an OT's word says whether combination k contains the OT.
+/// Random combinations of OTs: each OT has a word, and bit k of the word says whether combination k contains
+/// the OT.
 pub struct Combinations {
-    /// The words of the OTs. Each of the last OTs masks one combination.
+    /// The words of the OTs. Each of the last OTs is in one combination only, as its mask.
     words: Vec<u128>,
     count: usize,
 }
@@ -38,7 +39,7 @@ impl Combinations {
     /// # Panics
     /// If there are more than 128 combinations.
     pub fn expand(seed: &Seed, count: usize, masks: usize) -> Self {
-        assert!(masks <= 128, "a word has a bit for each of at most 128 combinations");
+        assert!(masks <= 128, "at most 128 combinations fit into a word");
         let mut words = vec![0u128; count + masks];
         let (of_inputs, of_masks) = words.split_at_mut(count);
         Rng::expand(seed, "brickwork combinations of OTs").fill(bytemuck::cast_slice_mut(of_inputs));
@@ -48,8 +49,8 @@ impl Combinations {
         Combinations { words, count: masks }
     }
 
-    /// Returns the sum of each combination. For each OT of a combination, `add` gets its number, counted from
-    /// the first OT of the part, and the sum.
+    /// Returns the sum of each combination. `add` adds an OT of a combination to the sum. It gets the OT's
+    /// number within the range, and the sum.
     fn sums<T: Copy + Send + Sync + Zeroize>(
         &self,
         members: Range<usize>,
@@ -97,7 +98,7 @@ impl Combinations {
         total
     }
 
-    /// Returns the sum of the secret bits of each combination.
+    /// Returns the sum of the choice bits of each combination.
     pub fn bits(&self, bits: &[u8]) -> Vec<u8> {
         let sum = self
             .words
@@ -108,7 +109,7 @@ impl Combinations {
     }
 }
 
-/// The revealed combinations: the sums of `C_R ⊕ b·D_ot`, at either party.
+/// The revealed combinations, as either party keeps them: the sums of `C_R ⊕ b·D_ot`.
 pub struct RevealedCombinations {
     sums: Vec<Column>,
     bits: Vec<u8>,
@@ -116,8 +117,8 @@ pub struct RevealedCombinations {
 }
 
 impl RevealedCombinations {
-    /// Returns the number of bytes of the message that reveals `masks` combinations: a seed, labels, choice
-    /// bits.
+    /// Returns the number of bytes of the message that reveals `masks` combinations: a seed, the labels and
+    /// the choice bits.
     pub fn bytes(masks: usize) -> usize {
         SEED_BYTES + masks * (LABEL_BYTES + 1)
     }
@@ -141,8 +142,8 @@ impl RevealedCombinations {
     }
 
     /// Reads the message of [`RevealedCombinations::reveal`], as the sender of OTs with this offset and these
-    /// labels for choice 0. Returns `None` if the receiver names a label that it did not get from the OTs.
-    /// Then the sender must open nothing.
+    /// labels for choice 0. Returns `None` if the receiver names a label that it did not get from the OTs;
+    /// then the sender must open nothing.
     ///
     /// # Panics
     /// If the message does not have [`bytes`](RevealedCombinations::bytes) bytes.
@@ -203,8 +204,8 @@ mod tests {
         (0..count).map(|_| rng.label()).collect()
     }
 
-    /// Returns whether, for this seed, all claims would hold although the garbler's commitments differ by the
-    /// words `wrong`.
+    /// Returns whether the check would miss this cheat: with this seed, all claims hold although the
+    /// garbler's commitments differ from the OTs by `wrong`.
     fn unseen(seed: &Seed, choices: &[u8], wrong: &[Label], offset: Label) -> bool {
         let combinations = Combinations::expand(seed, choices.len() - MASKS, MASKS);
         let bits = combinations.bits(choices);
@@ -212,8 +213,8 @@ mod tests {
         (0..MASKS).all(|k| sums[k] ^ if bits[k] == 1 { offset } else { Label::ZERO } == Label::ZERO)
     }
 
-    /// The sum of labels R ⊕ b·Δ is the sum of R plus the sum of b times Δ, for numbers of OTs around the
-    /// size of a task.
+    /// The sum of the labels R ⊕ b·Δ equals the sum of R plus Δ times the sum of b, also for numbers of OTs
+    /// around the size of a task.
     #[test]
     fn sums_are_linear() {
         let mut rng = Rng::replayable("test combinations");
@@ -238,7 +239,8 @@ mod tests {
         }
     }
 
-    /// Sums of shares agree with sums of labels, for more OTs than are converted to columns at a time.
+    /// Sums of shares agree with sums of labels, even if there are more OTs than are converted to columns at
+    /// a time.
     #[test]
     fn shares_are_summed_up_like_labels() {
         let mut rng = Rng::replayable("test combinations");
@@ -254,8 +256,8 @@ mod tests {
         }
     }
 
-    /// All of these lies are detected: one wrong OT, two that cancel, another offset, and a wrong OT together
-    /// with guessed choices.
+    /// The check detects each of these lies: one wrong OT, two that cancel, another offset, and a wrong OT
+    /// together with guessed choices.
     #[test]
     fn row_12_no_lie_about_ots_goes_unseen() {
         let mut rng = Rng::replayable("test combinations");

@@ -3,13 +3,14 @@
 use brickwork_base::Error;
 use brickwork_store::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
 
-/// The counter of a session's authenticators. Authenticators of one kind have different indices.
+/// The counter of a session's authenticators: no two authenticators of one kind may have the same index.
 const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
 
 /// The counters of a session besides the blocks of its streams. Both parties count in the same way.
 pub struct Counters {
     authenticators: Numbers,
-    /// The serials of cut-and-chooses. In a store, a batch has the serial of its first one.
+    /// The serials of the cut-and-choose batches. If several of them make one batch of a store, this batch
+    /// has the serial of the first.
     serials: Numbers,
 }
 

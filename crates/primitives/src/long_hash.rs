@@ -1,7 +1,7 @@
 //! BLAKE3 of long inputs that are given in pieces. [`blake3::Hasher`] gives the same result, but is fast only
-//! if pieces begin and end at multiples of large powers of two. A short prefix shifts every later piece away
-//! from such a multiple, and then the crate hashes much of it one or a few chunks at a time. In this module,
-//! bytes wait until a whole section has arrived.
+//! if the pieces begin and end at multiples of large powers of two. A short prefix shifts every later piece
+//! away from such a multiple, and then the crate hashes much of it one or a few chunks at a time. This module
+//! therefore keeps bytes until a whole section has arrived.
 
 use blake3::Hasher;
 use brickwork_kernels::SecretBlocks;
@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 /// Bytes of a section: as many chunks as the widest registers process side by side.
 const SECTION: usize = 16 << 10;
 
-/// Most hashed inputs have at most this many bytes, and need no buffer for a section.
+/// Inputs of at most this many bytes, as most are, need no buffer for a section.
 const FEW: usize = 512;
 
 /// A hash in progress, erased when dropped because the input may be secret.

@@ -1,4 +1,4 @@
-//! Receiving of labels and other plain values, whose number is known.
+//! Receives labels and other plain values. The caller knows their number.
 
 use bytemuck::Pod;
 
@@ -9,7 +9,7 @@ use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_wire::{Channel, Tag};
 
-/// Receives `count` labels, 16 bytes each.
+/// Receives `count` labels of 16 bytes.
 ///
 /// # Errors
 /// As [`Channel::receive_into`].
@@ -40,7 +40,7 @@ pub fn values<T: Pod>(
     spill.fill(count, |values| channel.receive_into(tag, bytemuck::cast_slice_mut(values)))
 }
 
-/// Receives `count` solderings into a spill. Returns also, for each, whether it flips.
+/// Receives `count` solderings into a spill. Returns also, for each soldering, its flip bit s.
 ///
 /// # Errors
 /// As [`values`].

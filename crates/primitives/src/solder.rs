@@ -2,14 +2,14 @@
 //! module only computes; the protocol checks the garbler.
 //!
 //! `base_w` is the label of wire w with colour 0, `σ_w` its indicator bit: the colour of the false label. One
-//! value contains both: `C_w` is `base_w` with its lowest bit replaced by `σ_w`.
+//! committed value contains both: `C_w` is `base_w` with its lowest bit replaced by `σ_w`.
 //!
 //! To solder i to j the garbler sends `V = base_i ⊕ base_j ⊕ s·Δ_j` with `s = σ_i ⊕ σ_j`, whose lowest bit is
 //! s (the paper's s^σ and S^K in one value). A party with a label of wire i, V and `Δ_i ⊕ Δ_j` can compute
-//! the label of wire j for the same bit, and nothing else. If all wires have one offset, V alone is
-//! sufficient: the difference of the two false labels.
+//! the label of wire j for the same bit, and nothing else. If all wires have the same offset, V is the
+//! difference of the two false labels, and is sufficient alone.
 //!
-//! **A pair of wires must be soldered only once**: V for the other s would reveal Δ_j.
+//! **A pair of wires must be soldered only once**: a V with the other s would reveal Δ_j.
 
 use brickwork_base::label::{Delta, Label};
 
@@ -73,7 +73,7 @@ impl Soldering {
         Soldering(from ^ to)
     }
 
-    /// Returns s: whether the indicator bits of the two wires differ.
+    /// Returns s, which is 1 if the indicator bits of the two wires differ.
     pub fn flip(self) -> u8 {
         self.0.colour()
     }

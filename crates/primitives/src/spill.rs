@@ -1,6 +1,6 @@
-//! Temporary files without a name, for data that does not fit into a party's share of memory. The system
-//! deletes them when the process ends in any way. The contents of the files are public, or encrypted before
-//! they are written.
+//! Temporary files without a name, for data that exceeds a party's share of memory. The system deletes them
+//! when the process ends, even after a crash. The contents of the files are public, or encrypted before they
+//! are written.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -63,7 +63,7 @@ impl Drop for SpillFile {
     fn drop(&mut self) {
         if self.file().metadata().is_ok_and(|file| file.len() > AT_ONCE) {
             let file = self.0.take();
-            // If no thread can be started, the file is closed here.
+            // If no thread can be started, the file is closed on this thread.
             let _ = std::thread::Builder::new().name("brickwork-close".into()).spawn(|| drop(file));
         }
     }
@@ -71,16 +71,15 @@ impl Drop for SpillFile {
 
 #[cfg(test)]
 impl SpillFile {
-    /// Truncates the file, for tests of read errors.
+    /// Truncates the file. Tests use it to cause read errors.
     pub fn lose(&self) {
         self.file().set_len(0).unwrap();
     }
 }
 
-/// Refuses to begin if the system reports less free space than `bytes` for temporary files.
+/// Returns an error if the system reports less than `bytes` of free space for temporary files.
 ///
 /// # Errors
-/// [`Error::Resource`] if the free space is too small.
 pub fn check_room(bytes: u64) -> Result<(), Error> {
     let place = std::env::temp_dir();
     match brickwork_store::free_bytes(&place) {
@@ -104,7 +103,7 @@ fn no_room(error: &std::io::Error) -> Error {
     ))
 }
 
-/// A number of bytes of memory that several users share. Data beyond it goes to files.
+/// A budget of memory in bytes that several users share. Data that exceeds it goes to files.
 #[derive(Clone)]
 pub struct MemoryBudget(Arc<AtomicU64>);
 
@@ -133,8 +132,8 @@ impl Drop for HeldBudget {
     }
 }
 
-/// Records a read error in code that cannot return one. The value that was not read is wrong, so a later
-/// proof fails although the peer is honest; the party checks the fault first.
+/// Records a read error in code that cannot return one. After a read error, the missing value is replaced by
+/// a wrong one. So a later proof fails although the peer is honest; the party checks the fault first.
 #[derive(Default)]
 pub struct Fault(Mutex<Option<Error>>);
 
@@ -189,7 +188,8 @@ impl Spill {
         }))))
     }
 
-    /// Returns another spill of the same kind. Its file is freed as soon as its own values are dropped.
+    /// Returns another spill of the same kind. The new spill has a file of its own, which is freed as soon as
+    /// the values in it are dropped.
     ///
     /// # Errors
     /// As [`Spill::file`].
@@ -226,7 +226,7 @@ impl Spill {
         }
     }
 
-    /// Stores these values.
+    /// Stores the given values.
     ///
     /// # Errors
     /// [`Error::Resource`] if the disk is full.
@@ -252,7 +252,7 @@ impl Spill {
             let values = from.read(0..from.len())?;
             return Ok(SpilledVec::of(order.iter().map(|&k| values[k as usize]).collect()));
         }
-        // The row is read from front to back, and its values are distributed to bins. A bin covers a range of
+        // The row is read from front to back, and its values are sorted into bins. A bin covers a range of
         // the result's places, and fits into memory.
         let mut places = vec![NOWHERE; from.len()];
         order.iter().zip(0..).for_each(|(&k, place)| places[k as usize] = place);
@@ -280,17 +280,17 @@ impl Spill {
     }
 }
 
-/// The number of places of a bin, and the number of values that a bin collects before it writes them.
+/// The number of places in a bin; it is also the number of values that a bin collects before it writes them.
 const BIN: usize = 1 << 18;
 const BIN_IN_HAND: usize = 1 << 11;
 
 /// The number of values that are read from a file at a time.
 const PART: usize = 1 << 16;
 
-/// Marks a value that is not wanted.
+/// Marks a value that is not gathered.
 const NOWHERE: u32 = u32::MAX;
 
-/// Values on the way to their places. The file has a row of places and a row of values.
+/// Values that wait to be put into their places. The file has a row of places and a row of values.
 struct Bins<T> {
     file: SpillFile,
     len: usize,
@@ -424,7 +424,8 @@ impl<T: Pod> SpilledVec<T> {
         })
     }
 
-    /// Passes all values to `show` from front to back, in parts, each with the place of its first value.
+    /// Passes all values to `show` from front to back, in parts. `show` also gets the place of the first
+    /// value of each part.
     ///
     /// # Errors
     /// [`Error::Resource`] if the values cannot be read.
@@ -490,7 +491,7 @@ impl<T: Pod> SpilledVec<T> {
 
 #[cfg(test)]
 impl<T> SpilledVec<T> {
-    /// Truncates the file, for tests of read errors. Returns false for values in memory.
+    /// Truncates the file. Tests use it to cause read errors. Returns false for values in memory.
     pub fn lose(&self) -> bool {
         match &self.storage {
             Storage::Memory(_) => false,
@@ -557,13 +558,13 @@ mod tests {
         }
     }
 
-    /// Values are gathered in the requested order, across bins and for any number of waiting values.
+    /// Gathered values are in the requested order, even across bins and for any number of waiting values.
     #[test]
     fn what_is_gathered_stands_in_the_order_that_was_asked_for() {
         for (spill, _) in spills() {
             for len in [0, 1, BIN_IN_HAND + 1, BIN, 2 * BIN + 77] {
-                // The row has a third more values than are requested. The step has no common factor with any
-                // of the lengths.
+                // The row has a third more values than the test gathers. The step has no common factor with
+                // any of the lengths.
                 let all = len + len / 3;
                 let order: Vec<u32> = (0..len).map(|k| (k * 7 % len + len / 3) as u32).collect();
                 let row = spill.put((0..all as u64).map(|k| k * k).collect()).unwrap();

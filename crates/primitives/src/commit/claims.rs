@@ -11,18 +11,18 @@ use super::rows::{BLOCK, Column, DIMENSION};
 use super::shares::Shares;
 use brickwork_base::label::Label;
 
-/// Adds the shares of claim number `index` to a sum, and returns the claimed value. The receiver returns the
-/// value that the sender opened to it (in [`Claims::bits`], only its lowest bit matters). The sender returns
-/// the committed value if the receiver does not know it, and an arbitrary value otherwise.
+/// Adds the shares of all commitments in claim `index` to a sum, and returns the claimed value. The receiver
+/// returns the value that the sender opened (in [`Claims::bits`], only the lowest bit matters). The sender
+/// returns the committed value if the receiver does not know it, and an arbitrary value otherwise.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
-/// Writes the values of the claims about some wires of an item.
+/// Writes the claimed values about some wires of an item.
 type Values<'a> = Box<dyn Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a>;
 
 /// Returns the coefficient, 0 or 1, of a commitment in the claim about this item and wire.
 pub(super) type Coefficient<'a> = Box<dyn Fn(usize, usize) -> u8 + Sync + 'a>;
 
-/// Claims in the order of a row of commitments: one for each wire of each item, `[item][wire]`. A commitment
+/// One claim for each wire of each item, in the order of a row of commitments: `[item][wire]`. A commitment
 /// may be part of the claim with the same number. So a proof can process the commitments in the order in
 /// which they were made.
 pub struct EachClaim<'a> {
@@ -39,14 +39,14 @@ impl<'a> EachClaim<'a> {
         EachClaim { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// Sets the values of the sums. `values` gets an item, a range of its wires, and zeros to overwrite with
-    /// the values.
+    /// Sets the claimed values of the sums. `values` gets an item, a range of its wires, and a buffer of
+    /// zeros that it overwrites with the values.
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
     }
 
-    /// Adds the commitment with the same number to each claim, where `coefficient` returns 1.
+    /// Adds each commitment for which `coefficient` returns 1 to the claim with the same number.
     ///
     /// # Panics
     /// If the number of commitments differs from the number of claims.
@@ -56,7 +56,8 @@ impl<'a> EachClaim<'a> {
         self
     }
 
-    /// Adds the first of these commitments to each claim where `coefficient` returns 1.
+    /// Does the same as [`EachClaim::with`] with the first of these commitments in place of the one with the
+    /// claim's number.
     pub fn with_one(
         mut self,
         shares: &'a Shares,
@@ -71,7 +72,7 @@ impl<'a> EachClaim<'a> {
         self.items * self.wires
     }
 
-    /// Adds the commitments of claim `k`, except the weighted ones, to a sum, and returns the claimed value.
+    /// Adds the commitments of claim `k` to a sum, without the weighted ones, and returns the claimed value.
     fn claim(&self, k: usize, sum: &mut Column) -> Label {
         self.places(k..k + 1).next().map_or(Label::ZERO, |(item, wire)| {
             self.terms
@@ -109,7 +110,7 @@ impl<'a> EachClaim<'a> {
     }
 }
 
-/// Claims of the kind "this sum of commitments is this value".
+/// Claims that a sum of commitments has a certain value.
 pub(super) enum KnownSums<'a> {
     Sums(usize, Claim<'a>),
     Each(EachClaim<'a>),
@@ -124,12 +125,11 @@ impl KnownSums<'_> {
     }
 }
 
-/// Adds the weights of all claims that contain a commitment to the sum at its index. The first sum belongs to
-/// commitment number `index`.
+/// For each commitment from number `index` on, adds up the weights of all claims that contain it. The first
+/// of the sums belongs to commitment `index`.
 type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
 
-/// Writes a range of values that starts at number `index`, and the weights of the claims that these values
-/// belong to.
+/// Writes claimed values from number `index` on, and the weights of their claims.
 type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
 
 /// Statements about commitments that one proof verifies. Both parties list the same statements in the same
@@ -146,17 +146,17 @@ pub struct Claims<'a> {
     pub(super) bits: Vec<(usize, Claim<'a>)>,
     pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
     pub(super) values: Vec<(usize, GiveValues<'a>)>,
-    /// The names of the openings that depend on the claims.
+    /// The names of the openings that these claims prove.
     pub(super) about: Vec<UnverifiedName>,
 }
 
-/// The claims that one call has added.
+/// The claims that one call has added to the list.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimGroup(usize);
 
 /// The weights of a proof, by which it multiplies the claimed values. The weight of claim k of a group is
 /// `x^(k mod 128)` times an element of GF(2^128), which is drawn for each 128 claims. The weights follow from
-/// the proof's seed and are public.
+/// the seed of the proof, so both parties know them.
 pub struct Weights(Vec<Vec<u128>>);
 
 /// The reduction of x^128 in GF(2^128).
@@ -194,13 +194,13 @@ impl<'a> Claims<'a> {
         Claims::default()
     }
 
-    /// Lists claims on which the opened value depends: a proof of these claims proves the opening.
+    /// Registers claims on which an opened value depends: the proof of these claims proves the opening.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name());
         state(claimed.received(), self);
     }
 
-    /// Adds `count` claims: this sum of commitments has this value.
+    /// Adds `count` claims, each of which says that a sum of commitments has a certain value.
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.known.push(KnownSums::Sums(count, Box::new(claim)));
     }
@@ -241,16 +241,16 @@ impl<'a> Claims<'a> {
         self.bits.push((count, Box::new(claim)));
     }
 
-    /// Returns the names of the openings that depend on these claims, for the [`Proof`](super::Proof) that
+    /// Returns the names of the openings that these claims prove, for the [`Proof`](super::Proof) that
     /// verifies them.
     pub fn names(&self) -> &[UnverifiedName] {
         &self.about
     }
 
-    /// Checks each claim by itself, for tests in which the shares are the committed values. A scheme proves
-    /// the same facts without revealing the values. `value_of` reads the value of a sum. Returns the kind of
-    /// the first wrong claim. If a value and a bit are wrong, it returns the value, because one lie often
-    /// makes both wrong.
+    /// Checks each claim by itself. It is for tests in which the shares are the committed values. A real
+    /// scheme proves the same claims without revealing the values. `value_of` reads the value of a sum.
+    /// Returns the kind of lie in the first wrong claim. If a value and a bit are wrong, the kind is that of
+    /// the value, because one lie often makes both wrong.
     pub fn wrong(&self, value_of: impl Fn(&Column) -> u128) -> Option<Cheat> {
         let wrong_bit = self.bits.iter().any(|(count, claim)| {
             (0..*count).any(|i| {

@@ -1,4 +1,5 @@
-//! The binary linear codes of the commitments: systematic, dimension 128, minimum distance at least s + 2.
+//! The binary linear codes of the commitments: they are systematic, with dimension 128 and minimum distance
+//! at least s + 2.
 //!
 //! All of them come from extended BCH codes. For s = 64 and 80 one code of length 512 is shortened; for s =
 //! 40 Construction X3 glues tails to a chain of three codes of length 256, which saves traffic: 147 parity
@@ -14,7 +15,7 @@ pub use super::rows::DIMENSION;
 #[derive(Debug)]
 pub struct BinaryCode {
     distance: u32,
-    /// For each parity bit, the message bits of which it is the sum.
+    /// For each parity bit, the message bits that it adds up.
     parity: Vec<u128>,
 }
 
@@ -74,12 +75,12 @@ fn multiply(a: &[bool], b: &[bool]) -> Word {
     product
 }
 
-/// The powers of a primitive element of GF(2^m), by exponent.
+/// The powers of a primitive element of GF(2^m), in the order of their exponents.
 fn powers(m: u32) -> Vec<u32> {
     let primitive = match m {
         8 => 0b1_0001_1101,
         9 => 0b10_0001_0001,
-        _ => unreachable!("only the fields of the codes in this file are used"),
+        _ => unreachable!("the codes in this file use no other fields"),
     };
     let mut element = 1u32;
     (0..(1 << m) - 1)
@@ -94,7 +95,8 @@ fn powers(m: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Exponents of the roots of the narrow-sense BCH code that corrects `t` errors: the conjugates of 1 to 2t.
+/// The exponents of the roots of the narrow-sense BCH code that corrects `t` errors: 1 to 2t and their
+/// conjugates.
 fn roots(m: u32, t: usize) -> Vec<bool> {
     let n = (1usize << m) - 1;
     let mut root = vec![false; n];
@@ -177,7 +179,7 @@ fn construction_x3() -> BinaryCode {
     systematic(rows, 42)
 }
 
-/// Row `i` of the generator matrix of the `[9, 8, 2]` code: the bit and its parity.
+/// Row `i` of the generator matrix of the `[9, 8, 2]` code: bit `i` and its parity.
 fn parity_tail(i: usize) -> Word {
     (0..9).map(|j| j == i || j == 8).collect()
 }
@@ -206,7 +208,7 @@ fn systematic(mut rows: Vec<Word>, distance: u32) -> BinaryCode {
         }
         pivots.push(column);
     }
-    assert_eq!(pivots.len(), rows.len(), "the rows of the generator are linearly independent");
+    assert_eq!(pivots.len(), rows.len(), "the rows of a generator matrix are linearly independent");
     let parity = (0..length)
         .filter(|column| !pivots.contains(column))
         .map(|column| (0..DIMENSION).fold(0u128, |mask, row| mask | (u128::from(rows[row][column]) << row)))
@@ -264,8 +266,7 @@ mod tests {
         }
     }
 
-    /// Each row is a word of even weight and length 2^m, and without its last bit a multiple of the
-    /// generator.
+    /// Each row has even weight and length 2^m. Without its last bit, it is a multiple of the generator.
     #[test]
     fn rows_are_words_of_the_extended_code() {
         for (m, t) in [(8, 18), (8, 19), (8, 21), (9, 36), (9, 41)] {
@@ -339,13 +340,13 @@ mod tests {
         let bch = |t: usize, count: usize| extended_rows(9, &generator(9, t), count);
         for (s, n, mut rows) in [(40, 255, x3.concat()), (64, 511, bch(36, 241)), (80, 511, bch(41, 211))] {
             let code = BinaryCode::for_security(s).unwrap();
-            // Each row ends at another position before its overall parity bit. So eliminating from the end
-            // reduces a word of the code to zero.
+            // Each row ends at a different position if its overall parity bit is left out. So elimination
+            // from the end reduces a word of the code to zero.
             let end = |row: &Word| row[..n].iter().rposition(|bit| *bit).unwrap();
             rows.sort_by_key(|row| std::cmp::Reverse(end(row)));
             assert!(rows.windows(2).all(|pair| end(&pair[0]) > end(&pair[1])));
             for k in 0..DIMENSION {
-                // The pivots are at the front, one for each row.
+                // The pivot columns are at the front, one for each row.
                 let mut word: Word = (0..rows.len()).map(|column| column == k).collect();
                 word.extend(code.parity.iter().map(|mask| mask >> k & 1 == 1));
                 assert_eq!(word.len(), rows[0].len());

@@ -1,4 +1,4 @@
-//! Random combinations of claims and of new commitments. Both parties of a proof compute them in the same
+//! Random combinations of claims and of new commitments, for a proof. Both parties compute them in the same
 //! way, each from its own shares.
 
 use brickwork_kernels as kernels;
@@ -12,8 +12,8 @@ use super::shares::Shares;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
 
-/// 128 random combinations of claims: one block for each coordinate of the shares, and one for each bit of
-/// the values.
+/// The sums of 128 random combinations of claims: one block for each coordinate of the shares, and one for
+/// each bit of the values.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct Sums {
     pub shares: Vec<u128>,
@@ -21,7 +21,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds masking commitment j to combination j, for all 128.
+    /// Adds masking commitment j to combination j, for all 128 combinations.
     pub fn add_mask(&mut self, mask: &Shares, values: Option<&[Label]>) {
         let mut rows = vec![0u128; self.shares.len()];
         let (words, columns) = mask.columns();
@@ -64,11 +64,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Unreduced products that one thread adds up.
+/// The products that one thread adds up, before their reduction in GF(2^128).
 struct Accumulator {
     shares: Vec<[u128; 2]>,
     values: Vec<[u128; 2]>,
-    /// The weight of the single commitment that many claims of a group contain.
+    /// The weight of the one commitment that many claims of a group share.
     one: [[u128; 2]; 1],
     columns: Vec<Column>,
     labels: Vec<Label>,
@@ -79,10 +79,10 @@ struct Accumulator {
 /// The number of blocks of claims whose random elements are computed in one call.
 pub(super) const COMBINE_BLOCKS: usize = 64;
 
-/// The part number of the known claims in a proof.
+/// The number of the known claims among the parts of a proof.
 const KNOWN: usize = 2;
 
-/// Combines the known claims and the commitments that are weighted for them.
+/// Combines the known claims, with the commitments that have weights in them.
 pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
@@ -90,8 +90,7 @@ pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Cl
     sums
 }
 
-/// Adds the commitments that are weighted for the known claims, and the values that were listed for these
-/// claims.
+/// Adds the commitments that have weights in the known claims, and the listed values of these claims.
 fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums) {
     let weights = &draw_weights(seed, claims.known.iter().map(KnownSums::count));
     let lists: Vec<_> = claims
@@ -109,8 +108,7 @@ fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums)
 }
 
 /// Returns the sum of values, each multiplied by a weight in GF(2^128). Bit `m` of result `i` is bit `i` of
-/// the sum for bit `m` of the weights. `give` writes a range of values that starts at this number, and their
-/// weights.
+/// the sum for bit `m` of the weights. `give` writes the values from the given number on, and their weights.
 fn weighted_values(
     count: usize,
     give: impl Fn(usize, &mut [Label], &mut [u128]) + Sync,
@@ -140,7 +138,7 @@ fn weighted_values(
     rows
 }
 
-/// Draws the weights of the groups of known claims, whose numbers of claims are `counts`.
+/// Draws the weights for the groups of known claims; `counts` has the number of claims of each group.
 fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
     let (key, mut first) = (Aes128::new(seed), (KNOWN as u128) << 64);
     let of_group = |count: usize| {
@@ -197,7 +195,7 @@ pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, grou
 }
 
 impl Accumulator {
-    /// Adds the blocks of a task, each multiplied by its element.
+    /// Adds the blocks of a task, each multiplied by its random element.
     fn add(&mut self, group: &Group, task: usize, elements: &[u128]) {
         let start = task * COMBINE_BLOCKS * BLOCK;
         match group {
@@ -324,8 +322,8 @@ impl Accumulator {
 
 impl Drop for Accumulator {
     fn drop(&mut self) {
-        // The sums are secret: the combination of a single commitment, such as an offset, without its mask
-        // would reveal the value.
+        // The sums are secret: without a mask, the combination of a single commitment would reveal its value,
+        // such as an offset.
         kernels::erase(&mut self.shares);
         kernels::erase(&mut self.values);
         kernels::erase(&mut self.columns);
@@ -334,7 +332,7 @@ impl Drop for Accumulator {
     }
 }
 
-/// Packs the coefficients of claims into blocks, one bit for each claim. The first claim begins a block.
+/// Packs the coefficients of claims into blocks, one bit for each claim. The first claim begins a new block.
 fn pack(
     coefficient: &Coefficient,
     places: impl Iterator<Item = (usize, usize)>,

@@ -1,6 +1,6 @@
 //! The ideal functionality, only for tests: values travel in the clear, a share is the value itself, and each
-//! claim is compared. This scheme uses only the interface that every scheme has, so tests of other crates can
-//! include this file.
+//! claim is compared with it. This scheme uses only the interface that every scheme has, so tests of other
+//! crates can include this file.
 
 use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl CommitmentScheme for Ideal {
     }
 }
 
-/// The state that a stock keeps: the values that this party chose, with their places in the stream. Random
+/// The sender's state in a stock: the values that this party chose, with their places in the stream. Random
 /// values follow from the seed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SenderState {
@@ -103,7 +103,7 @@ impl Sender {
         }
     }
 
-    /// Sends values, and gives them the next places of the stream.
+    /// Sends values, and assigns them the next places of the stream.
     fn send(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error> {
         send(channel, self.next.draw(values.len() as u64)?, values)?;
         Ok(Committed { values: values.to_vec(), shares: shares(values) })
@@ -120,7 +120,7 @@ fn send(channel: &mut Channel, first: u64, values: &[Label]) -> Result<(), Error
     channel.send(VALUES, &[&first.to_le_bytes()[..], bytemuck::cast_slice(values)].concat())
 }
 
-/// Values of a row that begins at this place of the stream.
+/// The values of a row that begins at this place of the stream.
 pub struct Committing {
     first: u64,
     count: usize,

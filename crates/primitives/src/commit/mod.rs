@@ -1,18 +1,18 @@
 //! XOR-homomorphic commitments: the garbler commits, and the evaluator checks later openings against the
 //! commitments.
 //!
-//! A [`CommitmentScheme`] promises the following, whatever its construction. [`Split`](split::Split) is the
-//! scheme that `duplo` uses.
+//! Every [`CommitmentScheme`] promises the following. [`Split`](split::Split) is the scheme that `duplo`
+//! uses.
 //!
 //! * [`Sender::commit_random`] commits to random values, [`Sender::commit`] to values of the sender's choice.
 //!   The receiver learns nothing about the values.
-//! * Anything F_2-linear in committed values can be *claimed*: "these commitments add up to this value", or
-//!   "the lowest bit of this sum is this". Claims themselves send nothing. [`Sender::prove`] and
-//!   [`Receiver::verify`] verify any number of claims at once, by random combinations whose seed the receiver
-//!   draws after all values are fixed.
+//! * The sender can *claim* any linear statement over F_2 about committed values: "these commitments add up
+//!   to this value", or "the lowest bit of this sum is this". A claim alone sends no message.
+//!   [`Sender::prove`] and [`Receiver::verify`] verify any number of claims at once, by random combinations
+//!   whose seed the receiver draws after all values are fixed.
 //! * A receiver may read shares that are not proven yet. A [`Pending`] becomes [`Shares`] only with the
-//!   [`Proof`] of a successful verification that included it. An opened value is [`Claimed`] until its claims
-//!   are proven. A proof names everything that it covers, and is valid for nothing else.
+//!   [`Proof`] of a successful verification that included it. An opened value has the type [`Claimed`] until
+//!   its claims are proven. A proof lists everything that it covers, and is valid for nothing else.
 
 mod claims;
 pub mod code;
@@ -42,7 +42,7 @@ pub use shares::{FEW_COLUMNS, Selection, Shares, keep_columns};
 cheats! {
     /// The ways to cheat with commitments.
     pub enum Cheat of "commitments" {
-        /// A new commitment is no codeword (FJNT16).
+        /// A new commitment is not a codeword (FJNT16).
         Commitment = "commitments: a new commitment is not a codeword",
         /// An opened value is not the committed value (Open in appendix A).
         Opening = "commitments: an opened value is not the committed one",
@@ -51,7 +51,7 @@ cheats! {
     }
 }
 
-/// The rule for the lowest bit of a random committed value.
+/// The rule for the lowest bit of a committed random value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lsb {
     /// The lowest bit is random, like the other bits.
@@ -59,13 +59,13 @@ pub enum Lsb {
     /// The lowest bit is 0, for masks. Only the shares of the lowest coordinate enforce this, so a sender
     /// that guesses one watch bit can break it. This does no harm (docs/concepts/security.md).
     Zero,
-    /// The lowest bit is 1, for offsets. The bit is enforced like `Zero`; if it must be bound, the protocol
-    /// claims it.
+    /// The lowest bit is 1, for offsets. The sender is bound to this bit no more than for `Zero`; a protocol
+    /// that needs more must claim the bit.
     One,
 }
 
-/// Returns the bytes of committed values that a garbler keeps in memory if its evaluator keeps `table_memory`
-/// bytes of tables. The garbler recomputes all other values when it needs them.
+/// Returns the bytes of committed values that a garbler keeps in memory, if its evaluator keeps
+/// `table_memory` bytes of tables there. The garbler recomputes all other values when it needs them.
 pub fn values_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(2)
 }

@@ -1,19 +1,20 @@
-//! The results of a verification: tokens that only a receiver can make.
+//! The results of a verification. Only a receiver can make these tokens.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shares::Shares;
 
-/// A name for something that one receiver has not yet verified. The name is unique in the process.
+/// A name for commitments or an opening that one receiver has not yet verified. The name is unique in the
+/// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnverifiedName {
     receiver: u64,
     number: u64,
 }
 
-/// The names that one receiver assigns. Only the receiver can use them, because the names decide what it
-/// accepts as proven. No message influences a name, or the choice of a proof for a claim. So a mismatch is an
-/// error of this program that no peer can cause.
+/// The names that one receiver assigns. A receiver keeps its names to itself, because they decide which
+/// openings it accepts as proven. No message influences a name, or decides which proof covers a claim. So a
+/// wrong name is an error of this program, which no peer can cause.
 #[derive(Debug)]
 pub struct Names(UnverifiedName);
 
@@ -30,7 +31,7 @@ impl Names {
         self.0
     }
 
-    /// Names commitments that have arrived.
+    /// Gives a name to commitments that have arrived.
     pub fn pending(&mut self, shares: Shares) -> Pending {
         Pending { name: self.draw(), shares }
     }
@@ -76,12 +77,12 @@ impl Pending {
         self.name
     }
 
-    /// Returns the shares, for use in claims that the same proof settles.
+    /// Returns the shares, for claims that are verified together with the commitments.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }
 
-    /// Returns the shares after they are proven.
+    /// Returns the shares, which the proof has shown to be valid.
     ///
     /// # Panics
     /// If the proof covers other commitments.
@@ -91,7 +92,7 @@ impl Pending {
     }
 }
 
-/// A value that a sender opened to a receiver, before its claims are verified. The value may be read.
+/// A value that a sender opened to a receiver, before its claims are verified. The value may be read at once.
 /// [`Claimed::proven`] returns it for the proof of the claims that were [stated about
 /// it](super::Claims::about), and for no other proof.
 ///
@@ -124,13 +125,12 @@ impl<T> Claimed<T> {
         &self.received
     }
 
-    /// Extends the opening by further values that depend on the same claims, or on claims to be stated about
-    /// it.
+    /// Adds further values that depend on the same claims, or on claims that are stated later.
     pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
         Claimed { name: self.name, received: more(self.received) }
     }
 
-    /// Returns the opening after the claims about it are proven.
+    /// Returns the opened value, which the proof has shown to be right.
     ///
     /// # Panics
     /// If the proof covers other claims, or belongs to another receiver.

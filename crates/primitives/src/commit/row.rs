@@ -1,5 +1,5 @@
-//! Rows of many commitments, at the sender. The values of a row are kept in memory while there is room, and
-//! recomputed when they are needed otherwise.
+//! Rows of many commitments, at the sender. The values of a row are kept in memory while there is room.
+//! Otherwise they are recomputed whenever they are needed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Committed {
     pub shares: Shares,
 }
 
-/// Commitments that are not proven to be valid yet, with the values that their sender knows.
+/// New commitments that are not proven to be valid yet, with their values. Only the sender has the values.
 pub struct New<'a> {
     pub(super) shares: &'a Shares,
     pub(super) values: NewValues<'a>,
@@ -54,7 +54,8 @@ impl Committed {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// Returns, for each list, the commitments at its places, in its order. No place may occur twice.
+    /// Returns, for each list, the commitments at the places in the list, in the order of the list. No place
+    /// may occur twice.
     pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Committed> {
         let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
         values
@@ -64,7 +65,7 @@ impl Committed {
     }
 }
 
-/// A row of commitments, or a selection of one. A row keeps little or nothing of each commitment.
+/// A long row of commitments, or a selection from one. It needs little or no memory for each commitment.
 pub struct CommitmentRow {
     values: Storage,
     shares: Shares,
@@ -77,10 +78,10 @@ enum Storage {
     Picked(Arc<dyn ValueRows>, Arc<Selection>),
 }
 
-/// Values in memory, with the part of the memory budget that they take.
+/// Values in memory, with their share of the memory budget.
 struct Memory(
     Labels,
-    #[expect(dead_code, reason = "the memory returns to the budget with the values")] Option<HeldBudget>,
+    #[expect(dead_code, reason = "the values hold their part of the budget")] Option<HeldBudget>,
 );
 
 impl Default for CommitmentRow {
@@ -106,7 +107,8 @@ impl<'a> From<&'a CommitmentRow> for New<'a> {
 }
 
 impl CommitmentRow {
-    /// Returns a row with all values in memory. `budget` is their part of the memory budget.
+    /// Returns a row with all values in memory. `budget` is the share of the memory budget that the values
+    /// take.
     pub(super) fn held_in(budget: Option<HeldBudget>, mut committed: Committed) -> Self {
         let (values, shares) = (std::mem::take(&mut committed.values), std::mem::take(&mut committed.shares));
         CommitmentRow { values: Storage::Held(Memory(values.into(), budget)), shares }
@@ -150,8 +152,7 @@ impl CommitmentRow {
         self.shares
     }
 
-    /// Writes the values at the places from `first` on. Recomputing is cheapest for places that follow each
-    /// other in the row.
+    /// Writes the values at the places from `first` on. Recomputing is cheapest for consecutive places.
     ///
     /// # Errors
     /// [`Error::Resource`] if a file with corrections cannot be read.
@@ -200,8 +201,8 @@ impl CommitmentRow {
         Ok(values)
     }
 
-    /// Writes the values of selected items, of `each` commitments. `place` returns the place of an item among
-    /// `wanted`.
+    /// Writes the values of selected items, which have `each` commitments. `place` returns the position of an
+    /// item among the selected ones.
     ///
     /// # Errors
     /// As [`CommitmentRow::fill`].
@@ -235,7 +236,7 @@ impl CommitmentRow {
         Ok(())
     }
 
-    /// Returns a selection of this row. Values that are not in memory stay to be recomputed.
+    /// Returns the commitments of some items of this row. Values that are not in memory will be recomputed.
     pub fn pick(&self, selection: &Arc<Selection>) -> CommitmentRow {
         let values = match &self.values {
             Storage::Again(origin) => Storage::Picked(origin.clone(), selection.clone()),
@@ -284,8 +285,8 @@ impl CommitmentRow {
         }
     }
 
-    /// Returns the commitments of a gathered row that belong to a range of items. The row has the same number
-    /// of commitments for each of `all` items.
+    /// Returns the commitments of a range of items, from a gathered row. The row has the same number of
+    /// commitments for each of `all` items.
     pub fn of_items(&self, all: usize, items: Range<usize>) -> CommitmentRow {
         let each = self.len().checked_div(all).unwrap_or(0);
         let places = items.start * each..items.end * each;
@@ -318,7 +319,7 @@ pub(super) fn each_chunk(
     let chunks = 0..origin.count().div_ceil(CHUNK);
     let chunks: Vec<usize> = chunks.filter(|&chunk| wanted(places(chunk))).collect();
     match chunks.len() {
-        // A single chunk is not worth starting tasks in the pool.
+        // For a single chunk, starting a task in the pool costs more than it saves.
         ..=1 => each_chunk_in_turn(origin, &chunks, with),
         _ => pool::compute(|| each_chunk_in_turn(origin, &chunks, with)),
     }

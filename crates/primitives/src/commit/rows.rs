@@ -16,7 +16,7 @@ use brickwork_base::pool;
 /// The number of bits of a committed value.
 pub const DIMENSION: usize = 128;
 
-/// The number of words of a [`Column`]. The longest code needs seven; eight fill a cache line.
+/// The largest number of words of a [`Column`]. The longest code needs seven; eight fill a cache line.
 pub const COLUMN_WORDS: usize = 8;
 
 /// A party's share of one commitment, or a sum of shares: bit i belongs to coordinate i.
@@ -45,7 +45,7 @@ pub(super) trait RowShares: Send + Sync {
     /// Adds the column of one commitment to a sum, masked by `mask`.
     fn add(&self, index: usize, mask: u64, sum: &mut Column);
 
-    /// Truncates the file of corrections, for tests of read errors.
+    /// Truncates the file of corrections. Tests use it to cause read errors.
     #[cfg(test)]
     fn lose_file(&self);
 
@@ -57,13 +57,13 @@ pub(super) trait RowShares: Send + Sync {
         blocks(self.count(), chunk)
     }
 
-    /// Does the same as [`RowShares::rows`], and clears the bits after the last commitment.
+    /// Does the same as [`RowShares::rows`], and also clears the bits after the last commitment.
     fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
         self.rows(chunk, rows);
         clear_behind_the_last(self.count(), chunk, rows);
     }
 
-    /// Computes the columns of consecutive chunks from `first` on, until `columns` is full.
+    /// Computes the columns of the chunks from `first` on, until `columns` is full.
     fn columns(&self, first: usize, columns: &mut [u64]) {
         let words = self.words();
         let make = |rows: &mut Vec<u128>, c: usize, columns: &mut [u64]| {
@@ -80,7 +80,7 @@ pub(super) trait ValueRows: Send + Sync {
     /// Returns the number of commitments.
     fn count(&self) -> usize;
 
-    /// Computes the rows of value bits of some blocks of a chunk, in `room.message`.
+    /// Computes the rows of value bits for some blocks of a chunk, in `room.message`.
     ///
     /// # Errors
     /// [`Error::Resource`] if a file with corrections cannot be read.
@@ -123,14 +123,14 @@ pub(super) trait ValueRows: Send + Sync {
     }
 }
 
-/// Buffers for rows and values, erased at the end.
+/// Buffers for rows and values, erased when they are dropped.
 #[derive(Default)]
 pub(super) struct RowBuffers {
     /// The rows of value bits.
     pub message: Zeroizing<Vec<u128>>,
-    /// The rows of the values' other shares, for the code that computes the values.
+    /// The rows of the other shares, from which the values are computed.
     pub others: Zeroizing<Vec<u128>>,
-    /// Blocks of corrections read from a file.
+    /// Blocks of corrections that were read from a file.
     pub read: Vec<u128>,
     values: Labels,
 }
@@ -182,8 +182,8 @@ pub(super) fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize)
     all.zeroize();
 }
 
-/// Changes the length of a buffer, for new content. A buffer that is too small is erased and replaced, so
-/// that growing leaves no copy.
+/// Resizes a buffer that will get new content. A buffer that is too small is erased and replaced, so that
+/// growing leaves no copy.
 pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
     if room.capacity() < length {
         room.zeroize();
@@ -202,7 +202,7 @@ mod tests {
         static ERASED: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// An element that counts how many elements are erased.
+    /// An element that counts how many elements were erased.
     #[derive(Clone, Copy, Default)]
     struct Noting;
 

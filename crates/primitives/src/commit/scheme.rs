@@ -1,5 +1,5 @@
-//! The interface between a commitment scheme and the protocols: the scheme's two parties, and the costs of
-//! its security levels.
+//! The interface between a commitment scheme and the protocols: the two parties of the scheme, and the costs
+//! of its security levels.
 
 use std::sync::Arc;
 
@@ -41,11 +41,11 @@ pub struct CommitmentLevel {
     /// Length, dimension and distance of the code, in bits. A scheme without a code sends the values
     /// themselves.
     pub code: [usize; 3],
-    /// The number of correlated OTs in the setup, in which the receiver chooses.
+    /// The number of correlated OTs in the setup; the receiver of commitments chooses in them.
     pub ots: usize,
-    /// The bits that the sender sends for a random commitment, if it makes many.
+    /// The bits that the sender sends for one random commitment of many.
     pub random_bits: usize,
-    /// The bits that the sender sends for a commitment to a chosen value, if it makes many.
+    /// The bits that the sender sends for one commitment of many to chosen values.
     pub chosen_bits: usize,
     /// The number of 64-bit words of a share in a store.
     pub words: usize,
@@ -88,7 +88,7 @@ pub trait Sender: Sized + Send {
     /// Returns the state for a stock.
     fn state(&self) -> Self::State;
 
-    /// Continues with the stream's range for an entry of the log. The receiver does the same.
+    /// Enters the range of the stream that belongs to an entry of the log. The receiver does the same.
     ///
     /// # Errors
     /// [`Error::Usage`] if the range is already in use.
@@ -97,8 +97,8 @@ pub trait Sender: Sized + Send {
     /// Returns the position in the stream at which the next row begins.
     fn next_row(&self) -> u64;
 
-    /// Returns the fault that records read errors while claims are combined. After an error, the sender sends
-    /// no proof.
+    /// Returns the object that records read errors while claims are combined. After an error, the sender
+    /// sends no proof.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Commits to `count` random values.
@@ -107,19 +107,20 @@ pub trait Sender: Sized + Send {
     /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range is used up.
     fn commit_random(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<Committed, Error>;
 
-    /// Commits to these values.
+    /// Commits to the given values.
     ///
     /// # Errors
     /// As [`Sender::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
-    /// Does the same as [`Sender::commit_random`] for a long row, whose values may be recomputed.
+    /// Does the same as [`Sender::commit_random`] for a long row: its values may be recomputed instead of
+    /// kept.
     ///
     /// # Errors
     /// As [`Sender::commit_random`].
     fn row(&mut self, channel: &mut Channel, count: usize, lsb: Lsb) -> Result<CommitmentRow, Error>;
 
-    /// Begins a row of `count` commitments, whose values are given to [`Sender::push`].
+    /// Begins a row of `count` commitments. [`Sender::push`] gets its values.
     ///
     /// # Errors
     /// [`Error::Resource`] if a temporary file cannot be created.
@@ -142,7 +143,7 @@ pub trait Sender: Sized + Send {
     /// If values are missing.
     fn finish(&self, row: Self::Committing) -> CommitmentRow;
 
-    /// Recomputes random commitments: those with these numbers in the row that began at `row`. The numbers
+    /// Recomputes commitments to random values, by their numbers in the row that began at `row`. The numbers
     /// are public.
     fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed;
 
@@ -150,7 +151,7 @@ pub trait Sender: Sized + Send {
     fn shares_again(&self, row: u64, numbers: &[u64]) -> Shares;
 
     /// Proves that the commitments in `new` are valid and that all claims are true. The proof reveals nothing
-    /// more about the commitments in `new` or about the sums in [`Claims::bits`]. Rounds: 1.
+    /// more about the values in `new`, nor about the sums in [`Claims::bits`]. Rounds: 1.
     ///
     /// # Errors
     /// As [`Sender::commit_random`], and any error recorded in [`Sender::fault`].
@@ -184,13 +185,13 @@ pub trait Receiver: Sized + Send {
     /// Returns the state for a stock.
     fn state(&self) -> Self::State;
 
-    /// Continues with the stream's range for an entry of the log. The sender does the same.
+    /// Enters the range of the stream that belongs to an entry of the log. The sender does the same.
     ///
     /// # Errors
     /// [`Error::Usage`] if the range is already in use.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Returns the fault that records read errors while claims are combined. After an error, the receiver
+    /// Returns the object that records read errors while claims are combined. After an error, the receiver
     /// does not accuse the peer.
     fn fault(&self) -> &Arc<Fault>;
 
@@ -211,16 +212,18 @@ pub trait Receiver: Sized + Send {
     /// # Errors
     /// [`Cheat::Commitment`](super::Cheat::Commitment) if `new` contains an invalid commitment,
     /// [`Cheat::Indicator`](super::Cheat::Indicator) if a claimed bit is wrong,
-    /// [`Cheat::Opening`](super::Cheat::Opening) if a claimed value is wrong. An error in [`Receiver::fault`]
-    /// takes precedence over an accusation. The receiver must not be used again after an error.
+    /// [`Cheat::Opening`](super::Cheat::Opening) if a claimed value is wrong. After an error in
+    /// [`Receiver::fault`], this error is returned instead of an accusation. The receiver must not be used
+    /// again after an error.
     ///
     /// # Panics
-    /// If something in `new` or an opening [of the claims](Claims::about) belongs to another receiver.
+    /// If commitments in `new`, or an opening that [depends on the claims](Claims::about), belong to another
+    /// receiver.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 
-    /// Returns an empty list, for a step that needs no commitments.
+    /// Returns an empty list, for a step of a protocol that needs no commitments.
     fn no_commitments(&mut self) -> Pending;
 
-    /// Wraps the sender's openings until the claims about them are proven to this receiver.
+    /// Wraps values that the sender opened, until this receiver has verified the claims about them.
     fn claimed<T>(&mut self, received: T) -> Claimed<T>;
 }

@@ -1,9 +1,9 @@
 //! A party's shares of commitments.
 //!
 //! A scheme makes shares coordinate by coordinate, as rows of bits. The protocol adds up columns of single
-//! commitments. For many commitments, only the recipe of their rows is kept, until some are
-//! [read](Shares::select_each) as columns. Computing rows twice is cheaper than writing all columns to memory
-//! and reading them again.
+//! commitments. For many commitments, this type keeps only a recipe that computes their rows, until some of
+//! them are [read](Shares::select_each) as columns. Computing rows twice is cheaper than writing all columns
+//! to memory and reading them again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +16,15 @@ use zeroize::Zeroize;
 use super::rows::{BLOCK, CHUNK, CHUNKS_IN_HAND, COLUMN_WORDS, Column, RowShares};
 use brickwork_base::pool;
 
-/// The default limit for the bytes of columns that are kept instead of recomputed.
+/// The default limit for the bytes of columns that are kept in memory instead of recomputed.
 pub const FEW_COLUMNS: usize = 16 << 20;
 
-/// The limit for the bytes of columns that are kept. In the tests of this crate it is 0, so that small lists
-/// are recomputed too.
+/// The limit for the bytes of columns that are kept in memory. In the tests of this crate it is 0, so that
+/// small lists are recomputed too.
 static KEPT_COLUMNS: AtomicUsize = AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
 
-/// Limits the bytes of columns that this process keeps; the others are recomputed. The results are the same.
+/// Limits the bytes of columns that this process keeps in memory; the others are recomputed. The limit does
+/// not change the results.
 pub fn keep_columns(bytes: usize) {
     KEPT_COLUMNS.store(bytes, Ordering::Relaxed);
 }
@@ -38,7 +39,7 @@ enum Form {
         columns: Vec<u64>,
     },
     Recipe(Arc<dyn RowShares>),
-    /// A selection from the commitments of a recipe.
+    /// A selection from the commitments that a recipe computes.
     Picked(Arc<dyn RowShares>, Arc<Selection>),
 }
 
@@ -46,12 +47,12 @@ enum Form {
 pub struct Selection {
     each: usize,
     items: Vec<u32>,
-    /// The indices of `items`, sorted by item.
+    /// The positions in `items`, sorted by item.
     order: Vec<u32>,
 }
 
 impl Selection {
-    /// Selects these items, each with `each` commitments.
+    /// Selects these items, which have `each` commitments.
     ///
     /// # Panics
     /// If there are 2^32 items or more.
@@ -82,8 +83,8 @@ impl Selection {
         self.items[k / self.each] as usize * self.each + k % self.each
     }
 
-    /// Finds the selected commitments within a range of the row, in the order of the row. Returns runs: the
-    /// first place, the number of its commitment in the selection, and the length.
+    /// Finds the selected commitments within a range of the row, in the order of the row. Returns runs of
+    /// consecutive places: the first place, its number in the selection, and the length of the run.
     pub fn runs(&self, places: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let each = self.each;
         let first =
@@ -111,8 +112,8 @@ impl Drop for Form {
     }
 }
 
-/// Adds a share to a sum, or nothing if `mask` is 0. A fixed number of words lets the compiler keep the sum
-/// in registers.
+/// Adds a share to a sum, or nothing if `mask` is 0. The number of words is fixed, so that the compiler can
+/// keep the sum in registers.
 #[inline(always)]
 fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
     let column: &[u64; WORDS] = column.try_into().expect("a column has WORDS words");
@@ -157,9 +158,9 @@ impl Shares {
         }
     }
 
-    /// Returns a selection of these shares, for [weighted](super::Claims::weighted) claims. Few shares become
-    /// columns, because adding them up is faster than running the recipe again. Many shares of a recipe stay
-    /// in the recipe.
+    /// Returns a selection of these shares, for [weighted](super::Claims::weighted) claims. If there are few
+    /// shares, they become columns, because adding up columns is faster than running the recipe again. If
+    /// there are many, they stay a recipe.
     pub fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe)
@@ -172,7 +173,7 @@ impl Shares {
         }
     }
 
-    /// Returns a selection of these shares. Shares of a recipe stay in the recipe, however few they are.
+    /// Returns a selection of these shares. Shares of a recipe stay a recipe, however few they are.
     pub(super) fn in_place(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
@@ -216,8 +217,8 @@ impl Shares {
         self.add_if(1, index, sum);
     }
 
-    /// Adds commitment `index` to a sum if `bit` is 1, and nothing if it is 0. A recipe computes a whole
-    /// block for this, so it is slow before [`Shares::select_each`].
+    /// Adds commitment `index` to a sum if `bit` is 1, in constant time. A recipe computes a whole block for
+    /// this, so it is slow before [`Shares::select_each`].
     #[inline(always)]
     pub fn add_if(&self, bit: u8, index: usize, sum: &mut Column) {
         let mask = u64::from(bit & 1).wrapping_neg();
@@ -244,8 +245,8 @@ impl Shares {
         }
     }
 
-    /// Writes the rows of a chunk, one for each coordinate, as many as `rows` has room for. Bits after the
-    /// last commitment are arbitrary.
+    /// Writes the rows of a chunk, one row of bits for each coordinate, as many as `rows` has room for. Bits
+    /// after the last commitment are arbitrary.
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
@@ -279,9 +280,9 @@ impl Shares {
         }
     }
 
-    /// Adds up commitments, each multiplied by a weight in GF(2^128). Bit `m` of the sum's coordinate `i` is
-    /// added to bit `m` of `sums[i]`. The function of each list adds the weights of its commitments from this
-    /// number on to the given weights.
+    /// Adds up the commitments of several lists, each multiplied by a weight in GF(2^128). Bit `m` of the
+    /// sum's coordinate `i` is added to bit `m` of `sums[i]`. The function beside each list adds the weights
+    /// of its commitments, from the given number on, to the given weights.
     pub(super) fn weighted<W: Fn(usize, &mut [u128]) + Sync>(lists: &[(&Shares, W)], sums: &mut [u128]) {
         let mut rows: Vec<Vec<&(&Shares, W)>> = Vec::new();
         for list in lists.iter().filter(|(shares, _)| !shares.is_empty()) {
@@ -323,7 +324,7 @@ impl Shares {
         }
     }
 
-    /// Returns all words, share after share. The shares must be columns.
+    /// Returns the words of all shares, one share after the other. The shares must be columns.
     pub fn words(&self) -> &[u64] {
         self.columns().1
     }
@@ -364,8 +365,8 @@ impl Shares {
             assert_eq!(*words, other_words, "both shares must have the same code");
             let all = columns.len() + theirs.len();
             if columns.capacity() < all {
-                // A `Vec` that grows leaves a copy behind, so a larger one is allocated here and the old one
-                // is erased.
+                // A growing `Vec` leaves a copy of the secrets behind. So this code allocates a larger one
+                // and erases the old one.
                 let mut larger = Vec::with_capacity(2 * all);
                 larger.extend_from_slice(columns);
                 columns.zeroize();
@@ -380,7 +381,8 @@ impl Shares {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// Returns, for each list, the shares at its places, in its order. No place may occur twice.
+    /// Returns, for each list, the shares at the places in the list, in the order of the list. No place may
+    /// occur twice.
     ///
     /// # Panics
     /// If there are 2^32 places or more.
@@ -414,8 +416,7 @@ fn pad<const WORDS: usize>(packed: &[u64], padded: &mut [Column]) {
     }
 }
 
-/// A sum of columns, each multiplied by a weight: for each bit of the weights, the sum of the columns whose
-/// weight has this bit.
+/// A sum of weighted columns: for each bit of the weights, the sum of the columns whose weight has this bit.
 struct Weighted {
     total: Vec<u128>,
     rows: Vec<u128>,
@@ -492,9 +493,10 @@ impl Weighted {
 
 /// The weights of a list of commitments, read in the order of the row's places.
 enum Listed<'a, W> {
-    /// Commitments in the order of the row, or items of several consecutive commitments.
+    /// Commitments whose places are consecutive, or the commitments of selected items. Their weights are
+    /// computed when they are needed.
     Runs(&'a W, Option<&'a Selection>),
-    /// Single commitments in any order, whose weights are computed ahead.
+    /// Single commitments in any order, whose weights are computed in advance.
     Made(Vec<u128>, &'a Selection),
 }
 
@@ -513,8 +515,8 @@ impl<'a, W: Fn(usize, &mut [u128]) + Sync> Listed<'a, W> {
         }
     }
 
-    /// Adds the weights of another list, if it refers to the same selection of single commitments. Returns
-    /// false if that list refers to another selection.
+    /// Adds the weights of another list, if it refers to the same selection of single commitments as this
+    /// one. Otherwise it returns false.
     fn also(&mut self, shares: &Shares, weigh: &W) -> bool {
         let (Listed::Made(made, mine), Form::Picked(_, theirs)) = (self, &shares.0) else { return false };
         let same = std::ptr::eq(*mine, &**theirs);
@@ -548,18 +550,18 @@ impl<W: Fn(usize, &mut [u128])> Listed<'_, W> {
     }
 }
 
-/// Marks a place of the row that no list contains.
+/// Marks a place of the row that is in no list.
 const NOT_WANTED: u32 = u32::MAX;
 
 #[cfg(test)]
 impl Shares {
-    /// Truncates the file of corrections, which must exist, for tests of read errors.
+    /// Truncates the file of corrections, which must exist. Tests use it to cause read errors.
     pub(super) fn lose_file(&self) {
         self.recipe().expect("no file").lose_file();
     }
 }
 
-/// [`SelectEach`] for each possible number of words of a column, so that the compiler knows the length.
+/// One [`SelectEach`] for each possible number of words of a column, so that the compiler knows this number.
 const SELECT_EACH: [SelectEach; COLUMN_WORDS] = [
     select_each::<1>,
     select_each::<2>,
@@ -571,7 +573,7 @@ const SELECT_EACH: [SelectEach; COLUMN_WORDS] = [
     select_each::<8>,
 ];
 
-/// [`Shares::select_each`] for a recipe.
+/// An implementation of [`Shares::select_each`] for shares of a recipe.
 type SelectEach = fn(&dyn RowShares, &[&[usize]]) -> Vec<Shares>;
 
 /// Implements [`SelectEach`]: copies the columns of one group of chunks to their places while it computes the

@@ -36,7 +36,7 @@ pub(super) struct Script {
     /// The sizes of the rows: random, ending in 0, ending in 1, chosen.
     pub random: [usize; 3],
     pub chosen: Vec<Label>,
-    /// Changes to the sender's claims: (claim, bits to flip).
+    /// A lie of the sender: the number of the claim, and the bits to flip in it.
     pub lie: Option<(usize, u128)>,
     pub lie_bit: Option<usize>,
     pub tamper: Option<Tamper>,
@@ -86,7 +86,7 @@ impl Script {
                     .map(|(lsb, n)| sender.commit_random(&mut left, n, lsb))
                     .collect::<Result<Vec<_>, _>>()?;
                 made.push(sender.commit(&mut left, chosen)?);
-                // Claims chosen[i] + random[0][i] + one[i], as a value and by its lowest bit.
+                // Claim i says that chosen[i] + random[0][i] + one[i] has this value, or this lowest bit.
                 let sum = |i: usize| made[3].values[i] ^ made[0].values[i] ^ made[2].values[i];
                 let values: Vec<Label> = (0..count).map(sum).collect();
                 let mut received = values.clone();
@@ -204,9 +204,9 @@ fn claims_are_counted_item_after_item() {
     }
 }
 
-/// Makes the same claims twice: each of `values` is the value of a sum of commitments. The first result uses
-/// [`Claims::known`], which adds up each sum by itself. The second result uses [`Claims::each`], which adds
-/// up in the order of the commitments. A commitment of `heads` is part of many sums.
+/// Lists the same claims in two ways; each of `values` is the value of a sum of commitments. The first result
+/// uses [`Claims::known`], which adds up each sum by itself. The second result uses [`Claims::each`], which
+/// adds up in the order of the commitments. Each commitment of `heads` is part of many sums.
 pub(super) fn two_ways<'a>(
     [wires, offsets, heads, ka]: [&'a Shares; 4],
     values: &'a [Label],
@@ -230,7 +230,7 @@ pub(super) fn two_ways<'a>(
         heads.add(k % heads.len(), sum);
         values[k]
     });
-    // The values of even claims are given with the claims, the values of odd claims in another order.
+    // The values of even claims are given with the claims, those of odd claims later and in another order.
     let even = move |item: usize, wires: std::ops::Range<usize>, received: &mut [Label]| {
         let all = 3 * item + wires.start..3 * item + wires.end;
         received
@@ -268,9 +268,9 @@ pub(super) fn two_ways<'a>(
     [sums, each]
 }
 
-/// An opened value can be read with the proof of the claims about it, from the receiver to which it was
-/// opened. Any other proof is refused: an earlier or later one, one of other claims, or one of another
-/// receiver. No receiver verifies values that another received.
+/// An opened value can be read with one proof only: that of the claims about it, by the receiver that got the
+/// opening. Any other proof is refused: an earlier or later one, one of other claims, or one of another
+/// receiver. No receiver verifies values that another receiver got.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -396,8 +396,8 @@ fn words(shares: &Shares) -> Vec<u64> {
 /// Checks the values that a sender computes again.
 type MadeAgain<S> = Box<dyn Fn(&<S as CommitmentScheme>::Sender)>;
 
-/// A row contains the same commitments as those sent at its place in the stream. The values of a row can be
-/// read in any way, and recomputed from the state that a stock keeps.
+/// A row contains the same commitments as single messages at the same place in the stream. The values of a
+/// row can be read in any way, and recomputed from the state that a stock keeps.
 fn rows_are_made_again<S: CommitmentScheme>(count: usize, memory: u64) {
     let (mut sender, mut receiver) = begin::<S>(40, memory);
     let (mut left, mut right) = memory_pair();
@@ -461,7 +461,7 @@ fn rows_are_made_again<S: CommitmentScheme>(count: usize, memory: u64) {
     agree::<S>((&mut sender, &mut left), (&mut receiver, &mut right), &row, &got);
 }
 
-/// The received commitments open to the sender's values, and to no others.
+/// The received commitments open to the sender's values and to no other values.
 fn agree<S: CommitmentScheme>(
     (sender, left): (&mut S::Sender, &mut Channel),
     (receiver, right): (&mut S::Receiver, &mut Channel),

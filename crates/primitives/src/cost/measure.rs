@@ -77,7 +77,7 @@ fn base_ots(measured: &mut MeasuredWork) -> Result<(), Error> {
     Ok(())
 }
 
-/// Both ends run in one thread: each message is sent before it is read.
+/// Both parties run in one thread, so each message is sent before it is read.
 fn extended_ots(measured: &mut MeasuredWork) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let seed = Seed::from_bytes([1; 16]);
@@ -181,7 +181,7 @@ fn commitments(measured: &mut MeasuredWork) -> Result<(), Error> {
     measured.set(&RECEIVE, receive);
 
     let committed = sender.commit(&mut left, &values)?;
-    // A proof computes the rows of new commitments again before it combines them.
+    // A proof first recomputes the rows of new commitments, and then combines them.
     let together = fastest(1.0, || {
         right.send(msg::SEED, &[7; 16])?;
         right.flush()?;

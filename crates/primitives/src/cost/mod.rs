@@ -1,4 +1,4 @@
-//! The cost of the primitives: their messages, for the script of a protocol, and their work.
+//! The costs of the primitives: the messages that a protocol adds to its script, and the kinds of work.
 
 pub mod known;
 mod measure;
@@ -26,7 +26,7 @@ const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// The number of blocks of an OT extension's rows that are sent in one message.
 const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;
 
-/// Returns the bytes that a party sends in a series of base OTs with this many choices of its own: a point,
+/// Returns the bytes that a party sends in a series of base OTs in which it makes this many choices: a point,
 /// and a pair of points for each choice.
 pub const fn base_ots(choices: u64) -> u64 {
     32 + 64 * choices
@@ -58,12 +58,12 @@ pub fn accept_random(script: &mut Script, cot: Cot, sender: Party, ots: u64) {
     }
 }
 
-/// The largest number of bytes that iterations in progress keep in both directions, for their inputs and
-/// results.
+/// The largest number of bytes of the inputs and results of iterations that are in progress in both
+/// directions.
 pub const PROVISION_BYTES: u64 = 4 * LABEL * PARAMETERS.samples() as u64;
 
-/// Correlated OTs in both directions that are made ahead ([`chosen::provide`](crate::ot::chosen::provide)),
-/// and the number left.
+/// Correlated OTs in both directions that are made in advance
+/// ([`chosen::provide`](crate::ot::chosen::provide)), and the number that is left.
 #[derive(Clone, Copy, Debug)]
 pub struct Provision {
     cot: Cot,
@@ -77,7 +77,7 @@ impl Provision {
         Provision { cot, begun: false, left: 0 }
     }
 
-    /// Uses `count` OTs, and adds the cost of making more if too few are left.
+    /// Uses `count` OTs. If too few are left, adds the cost of making more.
     pub fn take(&mut self, script: &mut Script, count: usize) {
         if self.cot != Cot::Pcg {
             return;
@@ -105,7 +105,7 @@ fn first_of_pcg(script: &mut Script) {
     }
 }
 
-/// Adds the cost of PCG iterations that run at once in both directions.
+/// Adds the cost of this many PCG iterations, which run at once in both directions.
 fn iterate(script: &mut Script, iterations: u64) {
     let both = [Garbler, Evaluator];
     let blocks = iterations * PARAMETERS.samples() as u64 / BLOCK;
@@ -124,7 +124,7 @@ fn iterate(script: &mut Script, iterations: u64) {
     }
 }
 
-/// Adds the messages of this many rows, and of the check.
+/// Adds the messages with this many rows, and those of the check.
 fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
     let blocks = ots.div_ceil(BLOCK) + 1;
     for (blocks, times) in [(BLOCKS_OF_ROWS, blocks / BLOCKS_OF_ROWS), (blocks % BLOCKS_OF_ROWS, 1)] {
@@ -141,12 +141,12 @@ pub const DIGEST: u64 = 32;
 /// Bytes of a party's intent: its action, its epoch, and the position of its log.
 pub const INTENT: u64 = 1 + 2 * DIGEST;
 
-/// Adds the messages by which two stores compare `epochs` common unused epochs and nothing that was given up.
-/// Otherwise the parties send slightly more. `greeting` are the bytes of the garbler's first messages and of
-/// the evaluator's greeting.
+/// Adds the messages by which two stores compare their state, if they share `epochs` unused epochs and gave
+/// nothing up. In other cases the parties send slightly more. `greeting` has the bytes of the garbler's first
+/// messages and of the evaluator's greeting.
 pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epochs: u64) {
-    // After the number of epochs, each epoch has its identifier, a flag that no other session uses it, the
-    // length and the position of its log, and a flag that no entry is open.
+    // The message has the number of epochs. Then each epoch has its identifier, a flag that no other session
+    // uses it, the length and the position of its log, and a flag that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
     let standings = varint(epochs) + epochs * (2 * DIGEST + 8 + 2);
     script.phase("setup");
@@ -160,7 +160,7 @@ pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epoc
 }
 
 /// Adds the messages in which two parties agree on a program and its items, in the phase `agreement`.
-/// Afterwards each party sends a [`DIGEST`] that confirms the burn.
+/// Afterwards each party sends a [`DIGEST`] to confirm that it burned the items.
 pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     script.phase(agreement);
     script.exchange([DIGEST], [DIGEST]); // the program
@@ -168,12 +168,12 @@ pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 
-/// Adds the messages in which both parties choose an epoch that they will add to.
+/// Adds the messages in which both parties choose the epoch that they fill.
 pub fn agree_to_add(script: &mut Script) {
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 
-/// The cost of commitments by the garbler, with the split scheme.
+/// The cost of the garbler's commitments with the split scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitmentCost {
     /// n, the length of the code.
@@ -213,8 +213,8 @@ impl CommitmentCost {
         }
     }
 
-    /// Adds a proof about this many new commitments, claimed bits and claimed values. A listed kind of claim
-    /// is combined even if it has no members in this program.
+    /// Adds a proof about this many new commitments, claimed bits and claimed values. If a kind of claim is
+    /// listed, its work is done even if the program has no such claims.
     pub fn prove(&self, script: &mut Script, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
         (0..hidden).for_each(|_| self.commit(script, BLOCK, false));
@@ -228,7 +228,7 @@ impl CommitmentCost {
         script.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
-    /// Adds the work of recomputing commitments: for a proof, both parties recompute all commitments in their
+    /// Adds the work of recomputing commitments: for a proof, each party recomputes all commitments in their
     /// order.
     pub fn again(&self, script: &mut Script, commitments: u64) {
         let blocks = commitments.div_ceil(BLOCK);

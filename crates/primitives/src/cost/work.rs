@@ -2,15 +2,15 @@
 
 use brickwork_plan::WorkKind;
 
-/// A base OT at the receiver, before the exchange of messages.
+/// A base OT at the receiver, until it has sent its message.
 pub static CHOOSE: WorkKind =
     WorkKind { name: "base-ot.choose", known: [4.08e-5, 3.94e-5, 3.94e-5, 3.93e-5] };
-/// A base OT at the receiver, after the exchange of messages.
+/// A base OT at the receiver, after it has received the reply.
 pub static CHOSEN: WorkKind =
     WorkKind { name: "base-ot.chosen", known: [3.46e-5, 3.32e-5, 3.34e-5, 3.35e-5] };
 /// A base OT at the sender.
 pub static OFFER: WorkKind = WorkKind { name: "base-ot.offer", known: [9.50e-5, 9.18e-5, 9.20e-5, 9.21e-5] };
-/// A block of 128 commitments to random values, for each of the code's coordinates.
+/// A block of 128 commitments to random values, for each coordinate of the code.
 pub static COMMIT_RANDOM: WorkKind =
     WorkKind { name: "commit.random", known: [1.28e-8, 1.71e-8, 2.09e-8, 2.38e-7] };
 /// A block of 128 commitments to chosen values at the sender.

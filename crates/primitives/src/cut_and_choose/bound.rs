@@ -1,11 +1,11 @@
 //! The probability that bad copies survive cut-and-choose.
 //!
-//! An adversary makes `t` of the `L = N·B + c` copies bad before it knows the challenge. A uniform choice
-//! sends `i` of them into buckets and `j = t − i` among the opened copies with probability `C(N·B, i)·C(c, j)
-//! / C(L, t)`. Each of the `j` stays undetected with probability `u`: 0, or 1/2 if opening shows only one of
-//! two halves. The adversary wins if some bucket then contains `m` bad copies: `m = B` if one good copy saves
-//! the bucket, and `(B + 1)/2` if the majority decides. By the union bound, this has probability at most `w_i
-//! = min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
+//! An adversary makes `t` of the `L = N·B + c` copies bad before the evaluator draws the challenge. In a
+//! uniform challenge, `i` of them fall into buckets and `j = t − i` among the opened copies with probability
+//! `C(N·B, i)·C(c, j) / C(L, t)`. Each of the `j` opened bad copies stays undetected with probability `u`: 0,
+//! or 1/2 if opening shows only one of two halves. The adversary wins if some bucket then contains `m` bad
+//! copies: `m = B` if one good copy saves the bucket, and `(B + 1)/2` if the majority decides. By the union
+//! bound, this has probability at most `w_i = min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
 //!
 //! ```text
 //! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)
@@ -14,17 +14,18 @@
 //!
 //! and the bound is the maximum over all `t`.
 //!
-//! The verification of the maximum assumes nothing about the shape of `success`. Each further bad copy must
-//! stay undetected or lies in a bucket, and `w_i` grows with `i`. Hence, for all `e` from 0 to `d`,
+//! The following verification of the maximum assumes nothing about the shape of `success`. Each further bad
+//! copy is opened and stays undetected, or it lies in a bucket, and `w_i` grows with `i`. Hence, for all `e`
+//! from 0 to `d`,
 //!
 //! ```text
 //! survival(t + e) ≤ survival(t)
 //! success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
 //! ```
 //!
-//! So far from the maximum, one sum covers many `t`. Once `survival(t)` is low enough, greater `t` do not
-//! matter. All arithmetic rounds up ([`Upper`]), so the result is a true upper bound. Floating point (module
-//! `estimate`) only guesses the position of the maximum; a wrong guess costs time or copies, never security.
+//! So one sum covers many `t` that are far from the maximum. Once `survival(t)` is low enough, greater `t` do
+//! not matter. All arithmetic rounds up ([`Upper`]), so the result is a true upper bound. Floating point
+//! (module `estimate`) only guesses where the maximum is; a wrong guess costs time or copies, never security.
 
 use super::Upper;
 use super::bucketing::{BucketRule, Bucketing, Detection, most_bad};
@@ -45,8 +46,9 @@ impl Bucketing {
         if game.is_bounded_by(limit) {
             return limit;
         }
-        // The guess is right up to rounding, unless the bucketing is so bad that only part of the numbers of
-        // bad copies is examined. Greater numbers survive no more often than the last examined one.
+        // The guess is right up to rounding, except for very bad bucketings, where only part of the numbers
+        // of bad copies is examined. A greater number of bad copies survives no more often than the last
+        // examined one.
         limit = limit.max(game.outcome(Game::last(self, rule), 0).survival).max(Upper::limit(-1000.0));
         while !game.is_bounded_by(limit) {
             limit = (limit * Upper::integer(2)).min(Upper::ONE);
@@ -59,8 +61,8 @@ impl Bucketing {
         rule.allows(self.bucket) && Game::new(*self, rule).is_bounded_by(limit)
     }
 
-    /// Returns whether a garbler that makes `t` copies bad may succeed with more than this probability, by
-    /// the formula.
+    /// Returns whether, by the formula, a garbler with `t` bad copies may succeed with more than this
+    /// probability.
     pub(super) fn is_broken_by(&self, rule: BucketRule, limit: Upper, t: u64) -> bool {
         !rule.allows(self.bucket)
             || (1..=Game::last(self, rule)).contains(&t)
@@ -68,7 +70,8 @@ impl Bucketing {
     }
 }
 
-/// The survival of `t` bad copies, and the success of `t` or slightly more bad copies.
+/// The probability that `t` bad copies survive, and the probability of success with `t` or slightly more bad
+/// copies.
 struct Outcome {
     success: Upper,
     survival: Upper,
@@ -109,10 +112,10 @@ impl Game {
         most_bad(rule).min(bucketing.copies())
     }
 
-    /// Returns whether the success is at most `limit` for all numbers of bad copies.
+    /// Returns whether the probability of success is at most `limit` for every number of bad copies.
     fn is_bounded_by(&mut self, limit: Upper) -> bool {
         let last = Self::last(&self.bucketing, self.rule);
-        // Each step covers the numbers of bad copies from t to t + d.
+        // Each step covers all numbers of bad copies from t to t + d.
         let (mut t, mut d) = (1, 0);
         while t <= last {
             let outcome = self.outcome(t, d);
@@ -126,11 +129,12 @@ impl Game {
                 return false;
             }
         }
-        // Greater numbers of bad copies survive no more often than the last examined one.
+        // A greater number of bad copies survives no more often than the last examined one.
         last == self.bucketing.copies() || self.outcome(last, 0).survival <= limit
     }
 
-    /// Returns the survival of `t` bad copies, and a bound on the success of `t` to `t + d` bad copies.
+    /// Returns the probability that `t` bad copies survive, and a bound on the success with `t` to `t + d`
+    /// bad copies.
     fn outcome(&mut self, t: u64, d: u64) -> Outcome {
         self.extend(t, d);
         let (t, d) = (t as usize, d as usize);

@@ -1,4 +1,4 @@
-//! The sizes of a batch, and the rules by which bad copies are detected.
+//! The sizes of a batch, and the rules by which bad copies are detected and ruin a bucket.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl BucketRule {
         if self.majority { bucket / 2 + 1 } else { bucket }
     }
 
-    /// Returns whether buckets may have this size. For a majority, an even size would waste a copy.
+    /// Returns whether buckets may have this size. If the majority decides, an even size would waste a copy.
     pub(super) fn allows(self, bucket: u32) -> bool {
         bucket > 0 && (bucket % 2 == 1 || !self.majority)
     }

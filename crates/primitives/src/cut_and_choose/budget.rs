@@ -1,4 +1,5 @@
-//! The statistical budget of a session: the probabilities of all its failures add up to at most `2^-s`.
+//! The statistical budget of a session: the probabilities of all failures of its checks add up to at most
+//! `2^-s`.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +28,8 @@ impl BatchKind {
         }
     }
 
-    /// Returns whether a batch may have this bucketing. The sizes must be sensible, and all copies must have
-    /// 32-bit numbers.
+    /// Returns whether a batch of this kind may have this bucketing. The sizes must be sensible, and the
+    /// number of each copy must fit into 32 bits.
     pub fn may_have(self, bucketing: &Bucketing) -> bool {
         bucketing.slots <= MOST_SLOTS && is_sensible(self.rule(), bucketing)
     }
@@ -43,7 +44,7 @@ pub struct BatchSpec {
     pub slots: u32,
 }
 
-/// The error probabilities of a session's other checks, and the level that everything together must reach.
+/// The error probabilities of a session's other checks, and the security level that must be reached in total.
 #[derive(Clone, Debug)]
 pub struct Budget {
     security: Security,
@@ -59,30 +60,32 @@ pub struct Allocation {
     pub total: Upper,
 }
 
-/// The largest number of slots of a batch. Its copies are counted in 32 bits, so buckets of up to 31 fit.
+/// The largest number of slots of a batch. The numbers of its copies have 32 bits, so a bucket may have up to
+/// 31 copies.
 const MOST_SLOTS: u32 = 1 << 27;
 
 impl Budget {
-    /// Returns the budget of a session of which nothing is spent.
+    /// Returns the budget of a session that has no checks yet.
     pub fn new(security: impl Into<Security>) -> Self {
         Budget { security: security.into(), checks: Vec::new() }
     }
 
-    /// Includes a check that a cheater passes with probability at most `2^log2`. `name` appears in messages.
+    /// Adds a check that a cheater passes with probability at most `2^log2`. `name` appears in messages.
     #[must_use]
     pub fn with_check(mut self, name: &'static str, log2: f64) -> Self {
         self.checks.push((name, Upper::exp2(log2)));
         self
     }
 
-    /// Returns the included checks, each with its error probability.
+    /// Returns the checks that were added, each with its error probability.
     pub fn checks(&self) -> &[(&'static str, Upper)] {
         &self.checks
     }
 
-    /// Returns the cheapest bucketings for these batches that keep the session's failures below `2^-s`.
-    /// `cost` gets the position of a batch and a possible bucketing. The batches share the rest of the budget
-    /// equally, and the unused part of a batch's share goes to the next batch.
+    /// Returns the cheapest bucketings for these batches with which the session fails with probability at
+    /// most `2^-s`. `cost` gets the position of a batch and a bucketing for it, and returns a price. The
+    /// batches share the rest of the budget equally. The part of its share that a batch does not use goes to
+    /// the next batch.
     ///
     /// # Errors
     /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many

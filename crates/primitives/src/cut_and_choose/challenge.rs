@@ -1,5 +1,5 @@
-//! The evaluator's challenge: it decides which copies are opened, and which bucket each other copy belongs
-//! to.
+//! The evaluator's challenge: it decides which copies are opened, and to which bucket each other copy
+//! belongs.
 
 use super::Bucketing;
 use brickwork_base::random::Rng;
@@ -25,14 +25,15 @@ impl BatchChallenge {
     pub fn draw(rng: &mut Rng, bucketing: &Bucketing) -> Self {
         let copies = u32::try_from(bucketing.copies()).expect("a batch has fewer than 2^32 copies");
         let mut order: Vec<u32> = (0..copies).collect();
-        // Fisher–Yates makes every order equally likely, and so every set of opened copies and every
-        // assignment of the others.
+        // A Fisher–Yates shuffle makes every order equally likely. So every set of opened copies, and every
+        // assignment of the others, is equally likely.
         for i in looking((1..order.len()).rev()) {
             order.swap(i, rng.below(i as u64 + 1) as usize);
         }
         let kept = order.split_off(bucketing.opened as usize);
         order.shrink_to_fit();
-        // The order of the opened copies carries no information; sorted, they can be read from front to back.
+        // The order of the opened copies carries no information, so they are sorted and can be read from
+        // front to back.
         order.sort_unstable();
         BatchChallenge { opened: order, kept, bucket: bucketing.bucket as usize }
     }

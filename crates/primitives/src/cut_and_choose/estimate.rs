@@ -6,7 +6,7 @@
 use super::Upper;
 use super::bucketing::{BucketRule, Bucketing, Detection, most_bad};
 
-/// The success of an adversary with `t` bad copies.
+/// The probability of success of an adversary with `t` bad copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Peak {
     pub t: u64,
@@ -14,14 +14,14 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// Returns more than the exact success at this `t`: fewer than 2^18 floating-point operations err by less
-    /// than `2^-34` together.
+    /// Returns an upper bound of the exact success with this `t`: fewer than 2^18 floating-point operations
+    /// have a relative error below `2^-34` together.
     pub fn rounded_up(&self) -> Upper {
         Upper::float(self.success) * Upper::ratio((1 << 34) + 1, 1 << 34)
     }
 }
 
-/// The success of bad copies for one bucket size, and for all numbers of opened copies.
+/// The success of bad copies with one bucket size, for any number of opened copies.
 pub struct BucketEstimate {
     rule: BucketRule,
     slots: u32,
@@ -86,8 +86,8 @@ impl BucketEstimate {
     /// Returns the success of `t` bad copies if `opened` copies are opened.
     pub fn success(&mut self, opened: u32, t: u64) -> f64 {
         let opened = f64::from(opened);
-        // Begins with as many bad copies in buckets as possible, and then moves them one by one to the opened
-        // copies, relative to the first term.
+        // The sum begins with as many bad copies in buckets as possible. Then it moves them one by one to the
+        // opened copies; each term is relative to the first.
         let most = t.min(self.bucketing(0).kept());
         let (mut i, mut j) = (most as f64, (t - most) as f64);
         let mut survival = 0.5_f64.powi((t - most) as i32);
@@ -103,7 +103,8 @@ impl BucketEstimate {
         if self.rule.detection == Detection::Half {
             let mut ways = 1.0;
             for wins in self.wins[..most as usize].iter().rev() {
-                // Moving one bad copy turns i in buckets and j opened into i - 1 and j + 1.
+                // After a bad copy is moved, i − 1 are in buckets and j + 1 are opened, where i and j were
+                // before.
                 ways *= 0.5 * i * (opened - j) / ((self.kept - i + 1.0) * (j + 1.0));
                 (i, j) = (i - 1.0, j + 1.0);
                 let term = ways * wins;
@@ -113,11 +114,12 @@ impl BucketEstimate {
                 }
             }
         }
-        // If floating point is too coarse, 0 · ∞ occurs. This turns the result into 1, which is safe.
+        // If the precision of floating point is too low, the product 0 · ∞ occurs. This turns the result into
+        // 1, which is safe.
         (survival * sum).min(1.0)
     }
 
-    /// Climbs to the maximum, assuming that there is only one.
+    /// Climbs from the last maximum to the new one, and assumes that there is only one.
     pub fn peak(&mut self, opened: u32) -> Peak {
         let ruinous = self.rule.ruinous(self.bucket.into());
         let most = self.most(opened);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Upper;
 
-/// The largest number of cached bounds, because peers may propose many cuts.
+/// The largest number of cached bounds. The limit is needed because peers may propose many bucketings.
 const MOST: usize = 1 << 10;
 
 /// A cache of bounds, because computing a bound is slow and many programs need the same one.
@@ -20,8 +20,8 @@ impl<K> Default for KnownBounds<K> {
 }
 
 impl<K: Eq + Hash> KnownBounds<K> {
-    /// Returns the bound of this cut, and computes it with `bound` if it is not cached. The cache is not
-    /// locked during the computation.
+    /// Returns the bound of this bucketing, and computes it with `bound` if it is not in the cache. The cache
+    /// is not locked during the computation.
     pub fn of(&self, cut: K, bound: impl FnOnce(&K) -> Upper) -> Upper {
         if let Some(&known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&cut) {
             return known;

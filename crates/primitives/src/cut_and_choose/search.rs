@@ -1,17 +1,17 @@
 //! Search for the cheapest bucketing within a limit.
 //!
-//! The search uses estimates. Then it verifies the number of opened copies exactly, and that one copy less
-//! would not be enough.
+//! The search uses estimates. Then it verifies exactly that the number of opened copies is enough, and that
+//! one copy less is not.
 
 use super::estimate::BucketEstimate;
 use super::{BucketRule, Bucketing, Upper};
 
-/// The largest useful bucket: larger buckets would contain a good copy with probability `1 - 2^-127` by
-/// themselves.
+/// The size of the largest useful bucket: if copies were bad at random, a larger one would contain a good
+/// copy with probability `1 - 2^-127`.
 const GREATEST_BUCKET: u32 = 255;
 
-/// Returns whether a batch may have this bucketing, whose sizes somebody might choose. All copies must have
-/// 32-bit numbers.
+/// Returns whether a batch may have this bucketing, whose sizes a peer may have chosen. The number of each
+/// copy must fit into 32 bits.
 pub fn is_sensible(rule: BucketRule, bucketing: &Bucketing) -> bool {
     rule.allows(bucketing.bucket)
         && bucketing.bucket <= GREATEST_BUCKET
@@ -19,15 +19,15 @@ pub fn is_sensible(rule: BucketRule, bucketing: &Bucketing) -> bool {
 }
 
 /// Returns the largest useful number of opened copies for `slots` slots: beyond it, a larger bucket is
-/// cheaper. Fewer are possible if more copies would have no 32-bit numbers. Returns `None` if the buckets
-/// alone have too many copies.
+/// cheaper. The number is smaller if otherwise the numbers of copies would not fit into 32 bits. Returns
+/// `None` if the copies in buckets alone are too many.
 fn most_opened(slots: u32, bucket: u32) -> Option<u32> {
     let room = u32::MAX.checked_sub(slots.checked_mul(bucket)?)?;
     Some(slots.saturating_mul(32).saturating_add(1 << 12).min(room))
 }
 
-/// Returns the smallest number of opened copies that passes, at most `most`. More opened copies never help
-/// the garbler, so bisection finds it.
+/// Returns the smallest number of opened copies, at most `most`, for which `passes` returns true. More opened
+/// copies never help the garbler, so a binary search finds the number.
 fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;
@@ -40,8 +40,8 @@ fn least(most: u32, mut passes: impl FnMut(u32) -> bool) -> Option<u32> {
     Some(enough as u32)
 }
 
-/// Returns the bucketing with the fewest opened copies, by estimate, for each useful bucket size. The last
-/// bucketing has the fewest copies.
+/// Returns, for each useful bucket size, the bucketing that needs the fewest opened copies by the estimate.
+/// The last bucketing has the fewest copies in total.
 fn estimates(rule: BucketRule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     let limit = limit.to_float();
     let mut bucketings: Vec<Bucketing> = Vec::new();
@@ -65,7 +65,8 @@ fn estimates(rule: BucketRule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     bucketings
 }
 
-/// Returns the exact bucketing with the fewest opened copies for this bucket size, given its estimate.
+/// Returns the bucketing with this bucket size that needs the fewest opened copies by the exact formula. The
+/// search begins at the estimate.
 fn exact(rule: BucketRule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
     let bucketing = |opened| Bucketing { opened, ..estimate };
     let broken = |opened: u32| {
@@ -87,9 +88,9 @@ pub fn fewest_copies(rule: BucketRule, slots: u32, limit: Upper) -> Option<Bucke
     cheapest(rule, slots, limit, |bucketing| bucketing.copies() as f64)
 }
 
-/// Returns, for each useful bucket size from that of [`fewest_copies`] downwards, the bucketing with the
-/// fewest opened copies. Smaller buckets reduce traffic, because opened copies are not sent, and increase
-/// work.
+/// Returns the bucketing with the fewest opened copies for each useful bucket size, from that of
+/// [`fewest_copies`] downwards. Smaller buckets reduce traffic, because opened copies are not sent, and
+/// increase work.
 pub fn alternatives(rule: BucketRule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     estimates(rule, slots, limit)
         .into_iter()

@@ -21,7 +21,7 @@ fn choose(n: u64, k: u64) -> BigInt {
     (0..k).fold(BigInt::one(), |product, i| product * (n - i) / (i + 1))
 }
 
-/// Computes the formula of the module `bound` in exact arithmetic for all t.
+/// Computes the formula of module `bound` for all t in exact arithmetic.
 fn exact_bound(bucketing: &Bucketing, rule: BucketRule) -> BigRational {
     let (slots, bucket, opened) =
         (u64::from(bucketing.slots), u64::from(bucketing.bucket), u64::from(bucketing.opened));
@@ -49,7 +49,7 @@ fn exact_bound(bucketing: &Bucketing, rule: BucketRule) -> BigRational {
 }
 
 /// Computes exactly, without a union bound, the probability that `t` bad copies survive and ruin a bucket.
-/// The function counts the ways to fill the buckets one after the other without ruining any.
+/// The function counts the ways to fill one bucket after the other without ruining any.
 fn exact_success(bucketing: &Bucketing, rule: BucketRule, t: usize) -> BigRational {
     let (slots, bucket, opened) =
         (bucketing.slots as usize, bucketing.bucket as usize, bucketing.opened as usize);
@@ -97,7 +97,7 @@ fn small_games_have_their_exact_success() {
             let is_best = (success.to_f64().unwrap() / maximum - 1.0).abs() < 0.01;
             assert_eq!(is_best, best.contains(&t), "{bucketing:?}, t = {t}");
         }
-        // The union bound is almost tight here, and no bound may be below the exact success.
+        // The union bound is almost tight for these bucketings, and no bound may be below the exact success.
         let bound = exact(bucketing.bound(rule));
         assert!(by_t.iter().all(|success| *success <= bound));
         assert!(bound.to_f64().unwrap() < maximum * 1.02, "{bucketing:?}: {bound}");
@@ -132,7 +132,7 @@ fn bounds_are_those_of_exact_arithmetic() {
     }
 }
 
-/// Any proposal of a peer gets a quick answer, which is never too small.
+/// Each proposal of a peer gets a quick answer, and the returned bound is never too small.
 #[test]
 fn absurd_cuts_are_refused_in_bounded_time() {
     let start = std::time::Instant::now();
@@ -148,8 +148,8 @@ fn absurd_cuts_are_refused_in_bounded_time() {
     assert!(start.elapsed().as_secs() < 30);
 }
 
-/// For a bucketing so good that floating point misses the maximum, the result is still a bound, and less than
-/// twice too large.
+/// The bucketing is so good that floating point misses the maximum. The result is still a bound, and less
+/// than twice too large.
 #[test]
 fn a_bound_holds_where_the_estimate_is_wrong() {
     let (rule, bucketing) =
@@ -170,7 +170,7 @@ fn a_bound_holds_where_the_estimate_is_wrong() {
     );
 }
 
-/// Returns whether a bucketing has this bucket size and this number of copies for each slot, to two digits.
+/// Returns whether a bucketing has this bucket size and, to two digits, this number of copies for each slot.
 fn matches(bucketing: &Bucketing, bucket: u32, copies: f64) -> bool {
     bucketing.bucket == bucket
         && (bucketing.copies() as f64 / f64::from(bucketing.slots) - copies).abs() < 0.00501
@@ -226,7 +226,7 @@ fn authenticator_cuts_are_the_published_ones() {
     }
 }
 
-/// Plays the real challenge millions of times against the adversary's best choice.
+/// Draws real challenges millions of times, against the best number of bad copies for the adversary.
 #[test]
 fn sampled_success_is_the_exact_one_from_both_sides() {
     let half = BucketRule::KEY_AUTHENTICATOR;
@@ -277,7 +277,7 @@ fn a_session_stays_below_its_level_as_a_whole() {
             .with_check("commitments", -f64::from(security) - 2.0)
             .with_check("OT", -128.0);
         let allocation = budget.allocate(&SESSION, |_, bucketing| bucketing.copies() as f64).unwrap();
-        // Adds up the same probabilities independently, in floating point.
+        // The test adds up the same probabilities independently, in floating point.
         let fixed = (-f64::from(security) - 2.0).exp2();
         let sum: f64 = SESSION
             .iter()
@@ -353,7 +353,7 @@ fn what_cannot_be_reached_is_refused() {
             .all(|allocation| matches!(allocation, Err(Error::Limit(_))))
     );
     for (kind, security) in [(BatchKind::Component, 40), (BatchKind::KeyAuthenticator, 80)] {
-        // A cost that favours many opened copies must not exceed the 32 bits of a copy's number.
+        // A cost that favours many opened copies must not lead to numbers of copies above 32 bits.
         for cost in [1.0, -1.0] {
             let batch = BatchSpec { kind, slots: 1 << 27 };
             let largest = Budget::new(security)
@@ -370,8 +370,8 @@ fn what_cannot_be_reached_is_refused() {
 
 #[test]
 fn a_limit_is_kept_whatever_steps_lead_past_the_last_number_of_bad_copies() {
-    // The number of slots is so large that survival falls below the limit near the largest number of bad
-    // copies that is examined.
+    // With so many slots, survival falls below the limit near the largest number of bad copies that is
+    // examined.
     let rule = BucketRule::KEY_AUTHENTICATOR;
     let bucketing = Bucketing { slots: 1 << 23, bucket: 7, opened: 690_485 };
     let peak = super::estimate::BucketEstimate::new(rule, bucketing.slots, bucketing.bucket)

@@ -1,4 +1,4 @@
-//! Arithmetic that rounds up.
+//! Numbers that are computed with upward rounding.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
@@ -10,13 +10,14 @@ use std::ops::{Add, Mul};
 /// An operation errs by a factor of at most `1 + 2^-63`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Upper {
-    // The derived comparison compares in this order, which is numeric: mantissas have their top bit set, and
-    // zero has the least exponent.
+    // The derived comparison compares the fields in this order, exponent first. This is the numeric order,
+    // because mantissas have their top bit set and zero has the least exponent.
     exponent: i64,
     mantissa: u64,
 }
 
-/// Added to each logarithm: much more than the error of the library's `log2`, and too small to matter.
+/// A margin that is added to each logarithm: much more than the error of the library's `log2`, and too small
+/// to matter.
 const LOG2_SLACK: f64 = 1e-9;
 
 impl Upper {
@@ -74,7 +75,7 @@ impl Upper {
         }
     }
 
-    /// Returns a positive finite number, rounded up; zero for any other number.
+    /// Returns a positive finite number, rounded up, or zero for any other number.
     pub(super) fn float(x: f64) -> Self {
         let (bits, normal) = (x.to_bits(), x.is_normal() && x > 0.0);
         // The exponent is biased by 1023, and the mantissa has a hidden bit above its 52.
@@ -85,7 +86,7 @@ impl Upper {
         }
     }
 
-    /// Returns the nearest floating-point number or one next to it, within the range of the type.
+    /// Returns the nearest floating-point number or its neighbour, within the range of the type.
     pub(super) fn to_float(self) -> f64 {
         let power = |exponent: i64| f64::from_bits(((exponent + 1023).clamp(1, 2046) as u64) << 52);
         if self == Self::ZERO { 0.0 } else { self.mantissa as f64 * power(self.exponent) }
@@ -135,8 +136,8 @@ impl Add for Upper {
         if small == Self::ZERO {
             return great;
         }
-        // The sum has 63 bits below the greater mantissa. If lower bits are cut off, the sum still has a bit
-        // below the 64 bits of the result, so it is rounded up in any case.
+        // The sum has 63 bits below the greater mantissa. If the sum drops lower bits, it still has a bit
+        // below the 64 bits of the result. So it is rounded up in any case.
         let great_bits = u128::from(great.mantissa) << 63;
         let small_bits = u128::from(small.mantissa) << 63;
         let aligned = small_bits >> (great.exponent - small.exponent).min(126);

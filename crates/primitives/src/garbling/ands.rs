@@ -1,7 +1,8 @@
-//! Single AND gates, each a copy of a circuit of one gate, garbled and evaluated many at a time in any order.
+//! Garbling of single AND gates: each gate is a copy of a circuit of one gate, and many are processed at a
+//! time in any order.
 //!
 //! The result is the same as that of [`HalfGates`](super::HalfGates) for such copies. This module sorts the
-//! gates' blocks by hash key, so that every register is full in any order of the gates.
+//! gates by hash key, so that every register is full in any order of the gates.
 
 use brickwork_kernels::{Aes128, Kernel, erase};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -22,7 +23,7 @@ pub struct AndGates {
     expanded: Vec<Aes128>,
 }
 
-/// Buffers for the gates that pass through the cipher, reused by every call and erased at the end.
+/// Buffers for gates while they are hashed, reused by every call and erased when they are dropped.
 #[derive(Default, Zeroize, ZeroizeOnDrop)]
 pub struct AndRoom {
     /// For each group, the end of its gates among the sorted gates.
@@ -39,7 +40,7 @@ fn sigma(x: u128) -> u128 {
     ((hi ^ (x & u128::from(u64::MAX))) << 64) | hi
 }
 
-/// Returns all ones for a bit of 1, and zero for 0.
+/// Returns a word of all ones for a bit of 1, and zero for a bit of 0.
 #[inline]
 fn mask(bit: u128) -> u128 {
     (bit & 1).wrapping_neg()
@@ -56,7 +57,7 @@ fn both(inputs: &[Label], place: u32) -> (u128, u128) {
 const SECOND: u128 = 1;
 
 impl AndGates {
-    /// Makes a batch of `count` gates whose hash keys are derived from `start`.
+    /// Makes a batch of `count` gates. `start` determines their hash keys.
     pub fn new(start: u128, count: usize) -> Self {
         Self::with_kernel(Kernel::best(), start, count)
     }
@@ -80,7 +81,8 @@ impl AndGates {
         self.count
     }
 
-    /// Sorts gates by their hash keys: counts the gates of each group, then assigns the places.
+    /// Sorts gates by their hash keys: counts the gates of each group, then assigns the places in the sorted
+    /// list.
     fn sort(&self, gates: &[u32], room: &mut AndRoom) {
         let AndRoom { ends, order, .. } = room;
         ends.clear();
@@ -99,7 +101,7 @@ impl AndGates {
         let _ = ends.pop();
     }
 
-    /// Hashes `each` blocks of each sorted gate under the key of its group.
+    /// Hashes `each` blocks of each sorted gate, under the key of its group.
     fn hash(&self, room: &mut AndRoom, each: usize) {
         let AndRoom { ends, blocks, hashes, .. } = room;
         fresh(hashes, blocks.len());
@@ -113,8 +115,8 @@ impl AndGates {
         hashes.iter_mut().zip(&*blocks).for_each(|(hash, block)| *hash ^= block);
     }
 
-    /// Evaluates gates. `inputs` are active labels, `[gate][side]`. `table` returns the table of the gate at
-    /// a place of `gates`. `outputs` receives the output labels.
+    /// Evaluates gates. `inputs` has the active labels, `[gate][left or right]`. `table` returns the table of
+    /// the gate at a place of `gates`. The output labels are written into `outputs`.
     ///
     /// # Panics
     /// If the lists differ in length, or a gate does not belong to the batch.
@@ -145,8 +147,8 @@ impl AndGates {
         }
     }
 
-    /// Garbles gates with one offset. `inputs` are false labels, `[gate][side]`. `outputs` receives the false
-    /// labels of the outputs, and `tables` the tables.
+    /// Garbles gates with one offset. `inputs` has the false labels, `[gate][left or right]`. The false
+    /// labels of the outputs are written into `outputs`, and the tables into `tables`.
     ///
     /// # Panics
     /// As [`AndGates::evaluate`].
@@ -184,7 +186,8 @@ impl AndGates {
     }
 }
 
-/// Resizes a buffer for `count` new blocks. Growing leaves no copy behind.
+/// Resizes a buffer to `count` blocks that will be overwritten. If the buffer grows, its old content is
+/// erased.
 fn fresh(blocks: &mut Vec<u128>, count: usize) {
     if blocks.capacity() < count {
         erase(blocks);
@@ -222,8 +225,8 @@ mod tests {
         }
     }
 
-    /// Gates equal those of [`HalfGates`](super::super::HalfGates) with every kernel, for batches with one
-    /// key and with several, in any order.
+    /// The gates equal those of [`HalfGates`](super::super::HalfGates) with every kernel, for batches with
+    /// one key or several, in any order.
     #[test]
     fn gates_are_those_of_half_gates() {
         let mut rng = Rng::replayable("test AND gates");

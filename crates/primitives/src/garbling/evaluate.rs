@@ -1,4 +1,4 @@
-//! The evaluator's walk through a circuit.
+//! Evaluates a circuit gate by gate.
 
 use brickwork_kernels::WalkLabels;
 
@@ -48,7 +48,7 @@ pub(super) fn evaluate<S: Lockstep>(
             let gates = script.section_gates(section);
             let bytes = gates.start * S::AND_BYTES..gates.end * S::AND_BYTES;
             source.prepare(members, bytes.clone())?;
-            // Idle lanes read the tables of the first copy.
+            // Lanes without a copy read the tables of the first copy.
             let tables: [&[u8]; 16] = std::array::from_fn(|lane| {
                 source.tables(*members.get(lane).unwrap_or(&members[0]), bytes.clone())
             });

@@ -1,4 +1,4 @@
-//! The garbler's walk through a circuit.
+//! Garbles a circuit gate by gate.
 
 use brickwork_kernels::{ONE, SECTION, WalkLabels};
 

@@ -14,8 +14,8 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::random::Rng;
 use brickwork_circuit::Circuit;
 
-/// The half-gates scheme. A wire is its false label; the true label differs by the copy's offset, whose
-/// lowest bit is 1.
+/// The half-gates scheme. A wire is represented by its false label; the true label differs by the offset of
+/// the copy, whose lowest bit is 1.
 pub struct HalfGates;
 
 impl Lockstep for HalfGates {

@@ -34,8 +34,8 @@ fn table_hash_with(kernel: Kernel, tables: &[u8]) -> Value {
     tree.finish()
 }
 
-/// Returns the values of subtrees of the same size. The blake3 crate computes a single subtree, which would
-/// leave half of the registers empty, and all subtrees if registers are narrow.
+/// Returns the values of subtrees of the same size. The blake3 crate computes the subtrees if there is only
+/// one, which would leave half of the registers empty, or if registers are narrow.
 fn values(kernel: Kernel, subtrees: &[Subtree]) -> Vec<Value> {
     if subtrees.len() < 2 || !kernel.is_wide() {
         return subtrees.iter().map(|subtree| value(subtree.bytes, subtree.first_chunk)).collect();
@@ -51,8 +51,8 @@ fn value(bytes: &[u8], first_chunk: u64) -> Value {
     blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()
 }
 
-/// Adds the next bytes of several inputs, the same number for each and at most a section. The bytes are split
-/// into subtrees, the largest first, and a rest of less than a chunk.
+/// Adds the next bytes of several inputs, the same number for each input and at most a section. The bytes are
+/// split into subtrees, the largest first; less than a chunk may remain.
 fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
     let bytes = sections.first().map_or(0, |section| section.len());
     let mut done = 0;
@@ -73,12 +73,12 @@ fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
     }
 }
 
-/// Joins the subtrees of all trees that the next subtree would join anyway, many trees at a time.
+/// Joins those subtrees that the next one would join anyway, in many trees at a time.
 fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     loop {
         let mut due: Vec<&mut Tree> =
             trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
-        // The loop that pushes subtrees joins a few pairs faster, and all pairs if registers are narrow.
+        // If there are few pairs, or registers are narrow, the loop that pushes subtrees joins them faster.
         if due.len() < 4 || !kernel.is_wide() {
             return;
         }
@@ -92,27 +92,27 @@ fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     }
 }
 
-/// Returns whether tables of this many bytes are given in several sections.
+/// Returns whether tables of this many bytes arrive in several sections.
 fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES
 }
 
-/// Hashes the tables of each copy and keeps nothing else. A list of `blake3::Hasher` would need more memory.
-/// A `Hasher` has 1.9 KB, most of them never written. Moving it to the heap would copy old stack contents,
-/// such as spilled offsets, there.
+/// Hashes the tables of each copy as they arrive, and does not keep the tables. A list of `blake3::Hasher`
+/// would need more memory. A `Hasher` has 1.9 KB, most of them never written. Moving it to the heap would
+/// copy old stack contents, such as spilled offsets, there.
 pub struct HashTables {
     kernel: Kernel,
     hashes: Hashes,
 }
 
 enum Hashes {
-    /// Tables of this many bytes each, which are given in one section.
+    /// Hashes of tables that have this many bytes and arrive in one section.
     Short(usize, Vec<Value>),
     Long(Vec<Tree>),
 }
 
 impl HashTables {
-    /// Makes a sink for `copies` copies with `table_bytes` bytes of tables each.
+    /// Makes hashers for `copies` copies with `table_bytes` bytes of tables each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Self::with_kernel(Kernel::best(), copies, table_bytes)
     }
@@ -145,7 +145,7 @@ impl TableSink for HashTables {
         match &mut self.hashes {
             Hashes::Short(table_bytes, hashes) => {
                 for (&copy, bytes) in copies.iter().zip(tables) {
-                    assert_eq!(bytes.len(), *table_bytes, "short tables must be given in one section");
+                    assert_eq!(bytes.len(), *table_bytes, "short tables must arrive in one section");
                     hashes[copy] = table_hash_with(self.kernel, bytes);
                 }
             }
@@ -153,11 +153,7 @@ impl TableSink for HashTables {
                 let mut places: Vec<Option<&mut Tree>> = trees.iter_mut().map(Some).collect();
                 let mut of_copies: Vec<&mut Tree> =
                     copies.iter().filter_map(|&copy| places[copy].take()).collect();
-                assert_eq!(
-                    of_copies.len(),
-                    tables.len(),
-                    "the tables of each copy must be given exactly once"
-                );
+                assert_eq!(of_copies.len(), tables.len(), "the tables of each copy must arrive exactly once");
                 push_section(self.kernel, &mut of_copies, tables);
             }
         }
@@ -190,7 +186,7 @@ impl Tree {
         self.chunks += (bytes / CHUNK_BYTES) as u64;
     }
 
-    /// Adds the value of the last bytes, less than a chunk.
+    /// Adds the value of the last bytes, which are less than a chunk.
     fn push_last(&mut self, bytes: &[u8]) {
         self.push(value(bytes, self.chunks), 0);
     }

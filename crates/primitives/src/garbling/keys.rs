@@ -1,4 +1,4 @@
-//! The keys of the garbling hash, and the number of calls that each serves.
+//! The keys of the hash function for garbling, and the number of hash calls under each key.
 
 use brickwork_kernels::{Aes128, HashKeys, Kernel, SECTION};
 
@@ -8,7 +8,7 @@ pub(super) const MAX_CALLS: usize = 1 << 15;
 /// The largest number of hash calls for an AND gate of a copy.
 pub(super) const CALLS_PER_GATE: usize = 4;
 
-/// The largest product of gates and copies under one key.
+/// The largest product of AND gates and copies under one key.
 const CELLS: usize = MAX_CALLS / CALLS_PER_GATE;
 
 /// The hash keys of a batch. The garbler chooses `start`, and both parties derive the same keys from it.
@@ -34,8 +34,8 @@ impl GarblingKeys {
         GarblingKeys { start, group, chunk: CELLS / group, and_gates }
     }
 
-    /// Makes the keys of a circuit that is garbled repeatedly, `lanes` copies at a time (a power of two). The
-    /// keys are as few as the bound allows.
+    /// Makes the keys of a circuit that is garbled again and again, `lanes` copies at a time (a power of
+    /// two). It makes as few keys as the limit of calls allows.
     pub fn streamed(start: u128, lanes: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let group = (CELLS / gates).max(lanes);

@@ -1,4 +1,4 @@
-//! The copies that are garbled or evaluated in lockstep.
+//! Groups of copies that are garbled or evaluated in lockstep.
 
 use brickwork_kernels::{GateList, HashKeys, Kernel, WalkLabels};
 
@@ -41,12 +41,12 @@ pub(super) trait Lockstep:
     );
 }
 
-/// Copies that are garbled or evaluated side by side: positions in the caller's list. All copies are of one
-/// group.
+/// Copies that are processed side by side, given as positions in the caller's list. All copies use the same
+/// group of keys.
 pub(super) struct LaneGroup<'a> {
     pub group: u64,
     pub members: &'a [usize],
-    /// The number of lanes. Lanes beyond the members are idle.
+    /// The number of lanes. Lanes without a copy are idle.
     pub lanes: usize,
 }
 
@@ -56,7 +56,8 @@ pub(super) fn by_group(copies: &[u32], keys: &GarblingKeys) -> Vec<usize> {
     order
 }
 
-/// Splits sorted positions into lane groups. Idle lanes are accepted where a wider walk is faster.
+/// Splits sorted positions into groups of lanes. A group may have idle lanes if a wider kernel is faster
+/// nevertheless.
 pub(super) fn lane_groups<'a>(
     kernel: Kernel,
     order: &'a [usize],

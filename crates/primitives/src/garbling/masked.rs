@@ -2,7 +2,7 @@
 //! word of each party for every AND gate (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018).
 //!
 //! The label of masked value 0 ends in 0. So half-gates need no terms for colours, and an active label ends
-//! in the masked value. The party that knows the masks adds its share of them to a row of the table. It must
+//! in the masked value. The party that knows its share of the masks adds it to a row of the table. It must
 //! also add its share to the label of each gate's result during the walk, because the next gates are garbled
 //! with the sum.
 //!
@@ -24,10 +24,10 @@ use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 /// Bytes of a gate's table: `T_G ‖ T_E`.
 const TABLE: usize = 2 * LABEL_BYTES;
 
-/// The largest number of copies that are processed together.
+/// The largest number of copies that are processed together by this module.
 pub const SIDE_BY_SIDE: usize = 16;
 
-/// Fewer copies than this are processed four at a time.
+/// If there are fewer copies than this, they are processed four at a time.
 const FOR_ALL_LANES: usize = 5;
 
 /// Returns the number of copies to process next, and the number of lanes.
@@ -35,7 +35,7 @@ fn next_lanes(left: usize) -> (usize, usize) {
     if left < FOR_ALL_LANES { (left.min(4), 4) } else { (left.min(SIDE_BY_SIDE), SIDE_BY_SIDE) }
 }
 
-/// A walk of a few copies through a component: copies `copies` of the caller's lists.
+/// The state of garbling or evaluating a few copies of a component: copies `copies` of the caller's lists.
 struct Walk<'s> {
     schedule: &'s Schedule,
     wires: WalkLabels,
@@ -54,7 +54,8 @@ impl<'s> Walk<'s> {
         Walk { schedule, wires, copies: 0..0, lanes, idle }
     }
 
-    /// Begins with the next copies, at most `left`: sets the labels of their inputs and of the constant.
+    /// Begins with the next copies, of which `left` remain: sets the labels of their inputs and of the
+    /// constant.
     fn next(&mut self, left: usize, one: Label, inputs: &[Label]) {
         let (count, lanes) = next_lanes(left);
         (self.copies, self.lanes) = (self.copies.end..self.copies.end + count, lanes);
@@ -86,8 +87,8 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// Splits a list into parts, one for each lane. Each copy has `each` elements, of which `place` belong to the
-/// section. Idle lanes get the part of the first copy.
+/// Returns the part of a list that each lane reads. Each copy has `each` elements; `place` are those of the
+/// section. Idle lanes read the part of the first copy.
 fn shared<'a, T>(list: &'a [T], copies: &Range<usize>, each: usize, place: &Range<usize>) -> [&'a [T]; 16] {
     std::array::from_fn(|lane| {
         let copy = if lane < copies.len() { copies.start + lane } else { copies.start };
@@ -116,8 +117,8 @@ fn owned<'a, T>(
     lanes
 }
 
-/// Computes a word for each wire of the copies, without hashes. The word of an XOR gate is the sum of its
-/// operands' words, the word of an AND gate is given in `results`, and an INV gate adds `one`. Writes the
+/// Computes a word for each wire of the copies; this needs no hashes. The word of an XOR gate is the sum of
+/// its operands' words, the word of an AND gate is given in `results`, and an INV gate adds `one`. Writes the
 /// words of the AND gates' operands, `[copy][gate][2]`, and of the outputs.
 ///
 /// # Panics
@@ -168,7 +169,8 @@ pub struct Numbered<'k> {
 }
 
 impl Numbered<'_> {
-    /// Returns how many copies from `done` on can be processed together, because they have the same keys.
+    /// Returns how many copies from number `done` on use the same keys, so that they can be processed
+    /// together.
     fn alike(&self, done: usize) -> usize {
         let copy = self.first + done as u32;
         let group = self.keys.group_of(copy);
@@ -176,7 +178,8 @@ impl Numbered<'_> {
         (1..=most).rev().find(|&n| self.keys.group_of(copy + n as u32 - 1) == group).unwrap_or(1)
     }
 
-    /// Returns the keys of the copy at this place. `at_hand` is reused if it belongs to the same group.
+    /// Returns the keys of the copy at this place. `at_hand` has the keys of another copy. It is reused if
+    /// both copies belong to one group.
     fn keys(&self, schedule: &Schedule, done: usize, at_hand: Option<GroupKeys>) -> GroupKeys {
         let group = self.keys.group_of(self.first + done as u32);
         at_hand
@@ -185,8 +188,8 @@ impl Numbered<'_> {
     }
 }
 
-/// Garbles copies. `inputs` are labels of masked value 0. `words` are added to the labels of the gates'
-/// results, and are overwritten with the sums, including their last bits. Writes the tables, `[copy][gate]`
+/// Garbles copies. `inputs` are labels of masked value 0. `words` are added to the labels of the AND gates'
+/// results. They are overwritten with the sums, including their last bits. Writes the tables, `[copy][gate]`
 /// with two labels each, and the labels of the outputs.
 ///
 /// # Panics
@@ -282,9 +285,9 @@ pub fn evaluate(
     }
 }
 
-/// Evaluates masked bits of up to [`SIDE_BY_SIDE`] copies. A word has a bit of each copy, the first copy's
-/// bit lowest. `and` gets the number of each AND gate and its operands, and returns the result. Returns the
-/// bits of the outputs.
+/// Evaluates masked bits of up to [`SIDE_BY_SIDE`] copies. A word has one bit for each copy, that of the
+/// first copy lowest. `and` gets the number of each AND gate and the masked bits of its operands, and returns
+/// the masked result. Returns the bits of the outputs.
 ///
 /// # Panics
 /// If the number of words differs from the number of inputs.
@@ -315,8 +318,8 @@ mod tests {
     use brickwork_kernels::Kernel;
     use brickwork_testing::Replayable as _;
 
-    /// Returns a circuit of random gates that mostly read recent wires, with some negations and any wires as
-    /// outputs.
+    /// Returns a circuit of random gates that mostly read recent wires, with some negations. Its outputs are
+    /// arbitrary wires.
     fn circuit(rng: &mut Rng, gates: u64) -> Circuit {
         let inputs = 1 + rng.below(6) as u32;
         let gates: Vec<Gate> = (0..gates as u32)
@@ -406,7 +409,7 @@ mod tests {
         walked(schedule, circuit, (&inputs, &results, &outputs), count.min(SIDE_BY_SIDE));
     }
 
-    /// The masked values that [`walk_bits`] computes are the colours of the active labels.
+    /// The masked values that [`walk_bits`] computes equal the colours of the active labels.
     fn walked(
         schedule: &Schedule,
         circuit: &Circuit,

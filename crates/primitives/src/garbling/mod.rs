@@ -1,11 +1,11 @@
 //! Garbling of many copies of a component in lockstep. The interface is [`GarblingScheme`]; the protocols use
 //! the scheme [`HalfGates`].
 //!
-//! A component has one [`Schedule`], along which [`GarblingScheme::garble`] and [`GarblingScheme::evaluate`]
-//! process many copies side by side. With half-gates (Zahur, Rosulek, Evans 2015), XOR and INV are free, and
-//! the table of an AND gate has 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the
-//! order of the circuit. Tables are passed on section by section. So memory depends on the number of live
-//! labels, not on the number of gates.
+//! A component has one [`Schedule`]. [`GarblingScheme::garble`] and [`GarblingScheme::evaluate`] follow it,
+//! and process many copies side by side. With half-gates (Zahur, Rosulek, Evans 2015), XOR and INV are free,
+//! and the table of an AND gate has 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the
+//! order of the circuit. The tables are passed to the caller section by section. So memory depends on the
+//! number of live labels, not on the number of gates.
 //!
 //! # The hash
 //!

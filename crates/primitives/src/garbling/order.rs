@@ -1,13 +1,13 @@
 //! The order in which the gates of a circuit are garbled.
 //!
-//! In a given circuit, each AND gate often depends on the one before. The schedule processes a *window* of
-//! gates at a time, which ends where a section of the tables ends. Within a window, two steps are repeated.
-//! The first step takes the first few AND gates whose inputs depend on no AND gate still to come. The second
+//! In many circuits, each AND gate depends on the one before. The schedule processes a *window* of gates at a
+//! time, which ends where a section of the tables ends. Within a window, two steps are repeated. The first
+//! step takes the first few AND gates whose inputs depend on no AND gate that is not taken yet. The second
 //! step computes the XORs that these gates need, while the previously taken AND gates are garbled. So no gate
-//! of a layer waits for another AND gate of the layer. AND gates fill the AES unit even for a single copy,
-//! and loads and stores of the XORs run in parallel. XORs are computed by the end of their window at the
-//! latest, so that live labels do not accumulate. The XORs of a layer are sorted by depth, so that few wait
-//! for the previous one: loading a value directly after storing it takes longer than an XOR.
+//! of a layer waits for another AND gate of the layer. AND gates fill the AES unit even for a single copy.
+//! Meanwhile, the loads and stores for XORs run. XORs are computed by the end of their window at the latest,
+//! so that live labels do not accumulate. The XORs of a layer are sorted by depth, so that few wait for the
+//! XOR before them: loading a value directly after storing it takes longer than an XOR.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,8 +19,9 @@ use brickwork_circuit::{Circuit, Gate, Wire};
 /// The largest number of gates in a window, for circuits with few AND gates.
 const WINDOW: usize = 1 << 16;
 
-/// A layer of AND gates, and of XOR and INV gates, each after the gates that it reads. No AND gate of a layer
-/// depends on another gate of the layer, and no gate of the layer depends on it.
+/// A layer of AND gates, and a layer of XOR and INV gates. Each gate comes after the gates that it reads. No
+/// AND gate of the layer depends on another AND gate of it, and none of its XOR and INV gates depends on its
+/// AND gates.
 #[derive(Default)]
 pub(super) struct GateLayer {
     pub free: Vec<FreeGate>,
@@ -31,7 +32,7 @@ pub(super) struct GateLayer {
 pub(super) struct FreeGate {
     pub gate: Gate,
     pub out: Wire,
-    /// The length of the longest chain of this layer's XOR and INV gates that ends here.
+    /// The length of the longest chain of XOR and INV gates of this layer that ends at this gate.
     depth: u32,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct AndGate {
     pub number_in_section: u32,
 }
 
-/// Schedules all gates of the circuit, and passes them to `emit` layer by layer.
+/// Puts all gates of the circuit into an order, and passes them to `emit` layer by layer.
 pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&GateLayer)) {
     let mut gates = circuit.gates();
     let mut first = circuit.inputs() as Wire;
@@ -65,7 +66,7 @@ pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&GateLayer)) {
     }
 }
 
-/// A window of gates that is being scheduled. Gates are counted from the start of the window.
+/// The window of gates whose order is being determined. Gates are counted from the start of the window.
 struct Window<'a> {
     first: Wire,
     gates: &'a [Gate],
@@ -187,8 +188,8 @@ impl<'a> Window<'a> {
         self.layer.ands.clear();
     }
 
-    /// Processes gates whose operands depend on no pending AND gate. An AND gate becomes ready; any other
-    /// gate releases the gates that read it.
+    /// Processes gates whose operands depend on no pending AND gate. An AND gate becomes ready; after any
+    /// other gate, the gates that read it may be processed.
     fn now_available(&mut self, mut available: Vec<u32>) {
         while let Some(k) = available.pop() {
             match self.gates[k as usize] {
@@ -207,7 +208,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Computes an XOR or INV gate, and first the gates that it reads.
+    /// Adds an XOR or INV gate to the layer, after the gates that it reads.
     fn compute(&mut self, k: usize) {
         let mut path = vec![k];
         while let Some(&k) = path.last() {

@@ -1,15 +1,15 @@
-//! The schedule of a circuit: the steps that the kernels execute.
+//! The schedule of a circuit: the order of its gates, as the kernels execute them.
 
 use brickwork_kernels::{And, GateList, GateListBuilder, Kernel, ONE};
 
 use super::order::{AndGate, layers};
 use brickwork_circuit::{Circuit, Gate, Wire};
 
-/// A circuit that is prepared for garbling, once for each component.
+/// The gates of a circuit, prepared for garbling once for each component.
 ///
-/// Its wires are in slots. A slot is reused after the last read of its wire, so that the live labels stay in
-/// the cache. The gates are reordered into runs of XORs and layers of independent AND gates. An AND gate
-/// keeps its number, and with it its index in the hash and its position in the tables.
+/// Each wire has a slot, a place in memory. A slot is reused after the last read of its wire, so that the
+/// live labels stay in the cache. The gates are reordered into runs of XORs and layers of independent AND
+/// gates. An AND gate keeps its number, and with it its index in the hash and its position in the tables.
 pub struct Schedule {
     pub(super) kernel: Kernel,
     pub(super) script: GateList,
@@ -19,8 +19,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Schedules the gates and assigns the slots. All AND gates are garbled, even a gate that no output
-    /// needs, because its table is part of the copy.
+    /// Schedules the gates and assigns the slots. All AND gates are garbled, even those that no output needs,
+    /// because their tables are part of the copy.
     pub fn new(circuit: &Circuit) -> Self {
         Self::with_kernel(Kernel::best(), circuit)
     }
@@ -38,7 +38,7 @@ impl Schedule {
                 let (a, b) = match free.gate {
                     Gate::Xor(a, b) => (a, Some(b)),
                     Gate::Inv(a) => (a, None),
-                    Gate::And(..) => unreachable!("a free gate is not an AND gate"),
+                    Gate::And(..) => unreachable!("a gate in the list of free gates is not an AND gate"),
                 };
                 let (slot_a, slot_b) = (slots.of(a), b.map_or(ONE, |b| slots.of(b)));
                 [Some(a), b].into_iter().flatten().for_each(|wire| slots.read(wire));
@@ -67,7 +67,7 @@ impl Schedule {
         self.inputs
     }
 
-    /// Returns the steps for the kernels.
+    /// Returns the gates in the form that the kernels execute.
     pub fn script(&self) -> &GateList {
         &self.script
     }
@@ -101,7 +101,8 @@ pub fn input_slot(wire: usize) -> u32 {
 
 struct Slots {
     of_wire: Vec<u32>,
-    /// How often each wire is still to be read. An output has one more read, so its slot is never reused.
+    /// The number of reads of each wire that are still to come. An output has one more read, so its slot is
+    /// never reused.
     reads: Vec<u32>,
     /// Free slots. The last freed slot is reused first, because it is still in the cache.
     free: Vec<u32>,

@@ -28,11 +28,11 @@ pub enum Colours {
     Bits,
 }
 
-/// The use of the hash by a scheme.
+/// How often a scheme calls the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashUse {
-    /// The garbler's calls for an AND gate of a copy. Each call has a tweak or two labels that no other call
-    /// under the same key has.
+    /// The number of hash calls of the garbler for an AND gate of one copy. Each call has a tweak or two
+    /// labels that no other call under the same key has.
     pub calls_per_and: usize,
     /// The largest number of calls under one key. `None` if one key serves for everything, which costs as
     /// many bits of security as the logarithm of the number of calls.
@@ -61,7 +61,7 @@ pub trait GarblingScheme: Sized + Send + Sync + 'static {
     /// True if the scheme hides the wires' bits from the evaluator. A scheme that does not is useful only if
     /// the evaluator knows all bits.
     const PRIVATE: bool;
-    /// The use of the hash.
+    /// The number of calls of the hash.
     const HASH: HashUse;
 
     /// The garbler's value that all wires of a copy share.
@@ -98,12 +98,12 @@ pub trait GarblingScheme: Sized + Send + Sync + 'static {
     /// Returns the number of bytes of the tables of one copy.
     fn table_bytes(schedule: &Self::Schedule) -> usize;
 
-    /// Makes the keys of a batch of `copies` copies. The garbler draws `start`, and may reveal it once
-    /// everything that depends on it is made.
+    /// Makes the keys of a batch of `copies` copies. The garbler draws `start`. It may reveal `start` once
+    /// all tables and labels are made.
     fn keys(start: u128, copies: usize, schedule: &Self::Schedule) -> Self::Keys;
 
-    /// Garbles copies. `copies` are their numbers in the batch, each with its offset and its input wires.
-    /// `outputs` receives the output wires, and `sink` the tables.
+    /// Garbles copies. `copies` are their numbers in the batch, each with its offset and its input wires. The
+    /// output wires are written into `outputs`; `sink` gets the tables.
     ///
     /// # Errors
     /// The errors of the sink.
@@ -121,7 +121,7 @@ pub trait GarblingScheme: Sized + Send + Sync + 'static {
     ) -> Result<(), Error>;
 
     /// Evaluates copies. `copies` are their numbers in the batch, each with the active labels of its input
-    /// wires. `outputs` receives the active labels of the output wires.
+    /// wires. The active labels of the output wires are written into `outputs`.
     ///
     /// # Errors
     /// The errors of the source.

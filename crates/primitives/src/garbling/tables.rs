@@ -6,8 +6,8 @@ use brickwork_base::Error;
 
 /// A receiver of garbled tables.
 pub trait TableSink {
-    /// Receives the next bytes of the tables of a copy: 16 KiB or the rest. `copy` is its position in the
-    /// garbler's list. The bytes of a copy arrive in order, interleaved with those of other copies.
+    /// Receives the next bytes of the tables of a copy: 16 KiB, or less at the end. `copy` is its position in
+    /// the garbler's list. The bytes of a copy arrive in order, interleaved with those of other copies.
     ///
     /// # Errors
     /// An error of the sink, which ends the garbling.

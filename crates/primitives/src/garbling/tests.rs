@@ -62,8 +62,8 @@ mod naive {
     }
 }
 
-/// Returns a circuit from random numbers. The circuit has many gates that read a wire twice, dead gates, and
-/// outputs that are inputs.
+/// Returns a circuit from random numbers. The circuit has many gates that read a wire twice, gates whose
+/// results nobody reads, and outputs that are inputs.
 fn circuit(inputs: u32, choices: &[(u8, u32, u32)], outputs: &[u32]) -> Circuit {
     let gates = choices.iter().enumerate().map(|(k, &(kind, a, b))| {
         let wires = inputs + k as u32;
@@ -174,7 +174,7 @@ proptest! {
         }
     }
 
-    /// Copies of a large batch in any order and from different groups give the same tables.
+    /// Copies of a large batch, taken in any order and from different groups, give the same tables.
     #[test]
     fn copies_may_come_from_anywhere(
         circuit in random_circuit(40),
@@ -220,7 +220,7 @@ fn sections_may_be_full_or_empty() {
     }
 }
 
-/// The sums of many products would accumulate if XORs were delayed until a gate needs them.
+/// If XORs were delayed until a gate needs them, the summands of a sum of many products would accumulate.
 #[test]
 fn the_working_set_does_not_grow_with_the_circuit() {
     let working_set = |products: u32| {

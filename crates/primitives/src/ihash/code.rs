@@ -1,6 +1,7 @@
-//! Reed–Solomon codes: a word is a polynomial of degree below ℓ, given by its values at ℓ points. The
-//! codeword has the values at n points, of which the first ℓ are the word itself. The polynomial also has
-//! values at all other points of the field; these are never sent: [`SymbolCode::unsent`].
+//! Reed–Solomon codes: a word has ℓ symbols, which are the values of a polynomial of degree below ℓ at ℓ
+//! points. The codeword has the polynomial's values at n points, of which the first ℓ are the word itself.
+//! The polynomial also has values at all other points of the field; these are never sent:
+//! [`SymbolCode::unsent`].
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
@@ -12,11 +13,11 @@ use super::parameters::HashParameters;
 use super::watch::WatchedSymbols;
 use super::words::{BLOCK, Words, packed_bytes};
 
-/// The number of words that are multiplied between two checks for a stop.
+/// The number of words that are multiplied before the code looks whether it must stop.
 const AT_ONCE: usize = 1 << 13;
 
-/// Adds the product of each word with a matrix to the sum at the same index, like [`add_products`], and
-/// checks for a stop after each portion.
+/// Adds the product of each word with a matrix to the sum at the same index, like [`add_products`]. After
+/// each portion, it looks whether it must stop.
 ///
 /// # Panics
 /// Panics under the conditions of [`add_products`].
@@ -86,7 +87,7 @@ impl SymbolCode {
         self.unpacked(self.parameters.l(), count, packed)
     }
 
-    /// Packs words, or values of words, into the bytes of a message.
+    /// Packs words, or their values at some points, into the bytes of a message.
     pub(super) fn packed(&self, words: &Words) -> SecretBlocks<u8> {
         // The capacity includes the spare bytes that packing writes after the last word, so the list never
         // grows.
@@ -102,13 +103,13 @@ impl SymbolCode {
         assert_eq!(
             packed.len(),
             packed_bytes(symbols, count, bits),
-            "the buffer must have as many bytes as the words need"
+            "the buffer must have the size of the packed words"
         );
         Words::unpack(symbols, count, bits, packed)
     }
 
-    /// Adds the parity symbols of each word to the sum at the same index. In a codeword, the parity symbols
-    /// follow the word.
+    /// Adds the parity symbols of each word to the element of `sums` at the same index. In a codeword, the
+    /// parity symbols follow the word.
     pub(super) fn add_parity(&self, words: &[u128], sums: &mut Words) {
         multiply(&self.parity, words, sums.data_mut());
     }
@@ -119,7 +120,7 @@ impl SymbolCode {
         add_row_products(&self.parity, rows, sums, row_blocks);
     }
 
-    /// Returns the codewords of words: `[word][symbol]`, n symbols each.
+    /// Returns the codewords of these words: `[word][symbol]`, n symbols each.
     ///
     /// # Panics
     /// If the words do not have ℓ symbols.
@@ -137,7 +138,7 @@ impl SymbolCode {
         codewords
     }
 
-    /// Returns the values of words at points that are never sent: `[word][point]`.
+    /// Returns the values of words at the points of `unsent`, which are never sent: `[word][point]`.
     ///
     /// # Panics
     /// If the words do not have ℓ symbols.
@@ -185,8 +186,8 @@ impl SymbolCode {
         Unsent { points: points.to_vec(), values }
     }
 
-    /// Returns two maps: from a word to the watched symbols of its codeword, and from its parity symbols to
-    /// the watched ones among them. Takes constant time.
+    /// Returns two matrices: one computes the watched symbols of a codeword from its word, one computes the
+    /// watched parity symbols from all parity symbols. Takes constant time.
     pub(super) fn watched(&self, watch: &WatchedSymbols, coefficients: &[u8]) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
         // A watched symbol of the word itself gives a number here that no parity symbol has.
@@ -195,8 +196,8 @@ impl SymbolCode {
         (watched, Picks::new(w, n - l, parity))
     }
 
-    /// Returns the receiver's view of a word: its values at the points of `unsent`, then its watched symbols.
-    /// Takes constant time with respect to the choice of the watched symbols.
+    /// Returns the matrix that computes the receiver's view of a word: its values at the points of `unsent`,
+    /// then its watched symbols. Takes constant time with respect to the choice of the watched symbols.
     pub(super) fn sight(&self, watched: &[u8], unsent: &Unsent) -> Matrix {
         let l = self.parameters.l();
         let mut coefficients = Zeroizing::new(Vec::with_capacity(unsent.count() * l + watched.len()));
@@ -207,8 +208,8 @@ impl SymbolCode {
         Matrix::new(coefficients.len() / l, l, |i, j| self.field.factor(coefficients[i * l + j]))
     }
 
-    /// Returns, for each watched symbol, its coefficients in the word. The computation is slow, so the
-    /// receiver keeps the result. Takes constant time.
+    /// Returns, for each watched symbol, the coefficients with which it is computed from the word. The
+    /// computation is slow, so the receiver keeps the result. Takes constant time.
     pub(super) fn watched_coefficients(&self, watch: &WatchedSymbols) -> Zeroizing<Vec<u8>> {
         let (l, n, w) = (self.parameters.l(), self.parameters.n(), self.parameters.w());
         let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
@@ -222,7 +223,8 @@ impl SymbolCode {
         coefficients
     }
 
-    /// Returns the coefficients that compute the value at any point from the symbols of the word.
+    /// Returns the coefficients that compute the polynomial's value at any point from the symbols of the
+    /// word.
     fn row_of(&self, point: usize) -> Vec<u8> {
         let l = self.parameters.l();
         if point < l {
@@ -254,7 +256,7 @@ impl SymbolCode {
         let weights = Zeroizing::new((0..l).map(weight).collect::<Vec<u8>>());
         let mut coefficients = Zeroizing::new(vec![0; l * l]);
         for (x, row) in coefficients.chunks_exact_mut(l).enumerate() {
-            // Multiplies, for each point, the factors of all points before it, and then the factors of all
+            // For each point, the code multiplies the factors of all points before it, and then those of all
             // points behind it.
             let mut product = 1;
             for (coefficient, y) in row.iter_mut().zip(&*points) {

@@ -13,7 +13,7 @@ use super::words::Words;
 /// with probability 2·2^-σ at most.
 const FOLDED: usize = 64;
 
-/// The number of terms of these sums that are added between two checks for a stop.
+/// The number of terms that are added before the code looks whether it must stop.
 const TERMS_AT_ONCE: usize = 1 << 9;
 
 /// Blocks in the widest register.
@@ -73,9 +73,8 @@ impl Coefficients {
         (0..self.number).map(|_| [list(count.div_ceil(FOLDED)), list(FOLDED)]).collect()
     }
 
-    /// Adds one combination of `words` to each of `sums`, with the next coefficients. `others` are words of
-    /// another length in the same number; they are combined with the same coefficients into sums of their
-    /// own.
+    /// Adds one combination of `words` to each of `sums`, with the next coefficients. `others` has as many
+    /// words, of another length; they are combined with the same coefficients into sums of their own.
     ///
     /// # Panics
     /// If the number of sums differs from the number of combinations, or the two lists of words differ in

@@ -1,4 +1,4 @@
-//! Corrections of random words, kept so that the words can be read later.
+//! Corrections of random words. With them, the sender can recompute the words later.
 
 use brickwork_kernels::words_of_rows;
 

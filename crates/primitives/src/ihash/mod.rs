@@ -2,10 +2,10 @@
 //! the sender's words, and can check by itself whether a word is the hashed one.
 //!
 //! A word is encoded by a Reed–Solomon code. The receiver watches the same w of the n symbols of every
-//! codeword, and the sender does not know which. Two codewords agree in ℓ − 1 symbols at most. So another
-//! word passes only if all watched symbols are among these, with probability `C(ℓ − 1, w) / C(n, w)`. Of a
-//! uniform word, σ(ℓ − w) bits stay hidden. Hashes are linear: the sum of two hashes is the hash of the sum
-//! of the words.
+//! codeword, and the sender does not know which. Two different codewords agree in ℓ − 1 symbols at most. So a
+//! word other than the hashed one fits the hash only if all watched symbols are among these. This has
+//! probability `C(ℓ − 1, w) / C(n, w)`. If the word is uniform, σ(ℓ − w) bits of it stay hidden. Hashes are
+//! linear: the sum of two hashes is the hash of the sum of the words.
 //!
 //! ```text
 //!   once:   w-out-of-n OT           sender: n seeds                    receiver: w of them
@@ -18,8 +18,8 @@
 //!                                   combined words             ──▶     ℓ·σ bits each
 //! ```
 //!
-//! A commitment hides everything until it is opened. A hash reveals its watched symbols at once, and the
-//! protocol allows for this. So a secret bit is derived from a value at a point that is never sent:
+//! A commitment hides everything until it is opened. A hash reveals the watched symbols at once, so the
+//! protocol must not use them as secrets. It derives a secret bit from a value at a point that is never sent:
 //! [`SymbolCode::evaluation`]. The paper uses the parity of all bits of the word instead. About one of 64
 //! sets of watched symbols determines this parity, and a cheating receiver chooses such a set
 //! (docs/protocols/jimu.md).
@@ -27,26 +27,26 @@
 //! # Openings
 //!
 //! In the paper, an opened word is sent as a whole and compared with its hash. The receiver already has w
-//! symbols of the codeword, so ℓ − w values at points that are never sent complete the word. But then every
-//! value fits the hash, so wrong values must be detected in another way. After all openings, the receiver
-//! draws combinations, and the sender answers with the combined words in full. If an opened value is wrong, a
-//! combination of the errors is 0 with probability 2·2^-σ. Otherwise the sender must answer with a word other
-//! than the combined one, and this word fits the hash with the probability of [`HashParameters::binding`]. No
-//! mask is needed, because both parties know all opened values.
+//! symbols of the codeword, so ℓ − w values at points that are never sent complete the word. But then any
+//! values fit the hash, so wrong values must be detected in another way. After all openings, the receiver
+//! draws combinations, and the sender answers with the combined words in full. If an opened value is wrong,
+//! the errors cancel in a combination with probability 2·2^-σ. Otherwise the sender must answer with a word
+//! other than the combined one, and this word fits the hash with the probability of
+//! [`HashParameters::binding`]. No mask is needed, because both parties know all opened values.
 //!
 //! # The purpose of the combinations
 //!
-//! A cheating sender can correct parity symbols so that the result is no codeword. Such a result would pass
-//! for several words, each on another set of symbols. Let A be the symbols in which the sender's answer
-//! agrees with the combinations of the hashed words. The answer passes if all watched symbols are in A. If A
-//! has fewer than ℓ symbols, this has probability [`HashParameters::binding`] at most. If A has ℓ or more
-//! symbols, the combined words are codewords on A. For a fixed A on which the hashed words are no codewords,
-//! each combination is a codeword with probability 2·2^-σ at most. There are at most 2^n sets A, which gives
-//! [`HashParameters::check`]. So all words are codewords on a set that contains every watched symbol, and the
-//! symbols outside the set do not matter. A random word of its own masks each combination, because an
-//! unmasked combination would reveal information about the hashed words.
+//! A cheating sender can send wrong corrections of parity symbols, so that the result is not a codeword. Such
+//! a result would fit several words, each on another set of symbols. Let A be the symbols in which the
+//! sender's answer agrees with the combinations of the hashed words. The answer passes if all watched symbols
+//! are in A. If A has fewer than ℓ symbols, this has probability [`HashParameters::binding`] at most. If A
+//! has ℓ or more symbols, the combined words agree with codewords on A. If, on a fixed A, the hashed words do
+//! not agree with codewords, each combination does so with probability 2·2^-σ at most. There are at most 2^n
+//! sets A, which gives [`HashParameters::check`]. So the hashed words agree with codewords on a set that
+//! contains every watched symbol. The symbols outside the set do not matter. Each combination is masked by a
+//! random word of its own, because an unmasked one would reveal information about the hashed words.
 //!
-//! The paper's count of combinations does not allow for the choice of A: the sender chooses A after it has
+//! The paper counts the needed combinations without the choice of A, but the sender chooses A after it has
 //! seen the combinations.
 //!
 //! Neither time nor memory accesses depend on words or on the choice of the watched symbols: the receiver
@@ -85,21 +85,22 @@ use words::packed_bytes;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// The shares of the secret that bounds the number of watched symbols, sender to receiver.
+    /// Sender to receiver: the shares of a secret, which limit the number of symbols that the receiver can
+    /// watch.
     pub const SHARES: Tag = Tag(80);
-    /// The secret, receiver to sender.
+    /// Receiver to sender: the secret.
     pub const SECRET: Tag = Tag(81);
-    /// Corrections of the parity symbols of random words, sender to receiver.
+    /// Sender to receiver: corrections of the parity symbols of random words.
     pub const CORRECTIONS: Tag = Tag(82);
-    /// Seed of combinations, receiver to sender.
+    /// Receiver to sender: the seed of combinations.
     pub const SEED: Tag = Tag(83);
-    /// Combined words, sender to receiver.
+    /// Sender to receiver: combined words.
     pub const ANSWER: Tag = Tag(84);
-    /// Differences between chosen words and random words, sender to receiver.
+    /// Sender to receiver: differences between chosen words and random words.
     pub const CHOSEN: Tag = Tag(85);
-    /// Values of opened words, sender to receiver.
+    /// Sender to receiver: values of opened words.
     pub const OPENED: Tag = Tag(86);
-    /// Combinations of opened words, sender to receiver.
+    /// Sender to receiver: combinations of opened words.
     pub const OPENINGS: Tag = Tag(87);
 }
 
@@ -112,7 +113,7 @@ cheats! {
         Shares = "interactive hash: the shares belong to another secret",
         /// The receiver does not know the secret, because it chose too many seeds.
         Watched = "interactive hash: the receiver watches more symbols than allowed",
-        /// Section 4.2, Hash, step 2: the sender's corrected symbols are no codewords.
+        /// Section 4.2, Hash, step 2: the sender's corrected symbols are not a codeword.
         Codeword = "interactive hash: the symbols are not a codeword",
     }
 }
@@ -125,7 +126,7 @@ fn messages(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).step_by(MESSAGE).map(move |first| (first, MESSAGE.min(count - first)))
 }
 
-/// Returns the bytes of each message with the corrections of this many random words.
+/// Returns the bytes of each message with corrections, for this many random words.
 pub fn correction_bytes(parameters: &HashParameters, count: usize) -> impl Iterator<Item = usize> + use<> {
     let (symbols, bits) = (parameters.n() - parameters.l(), parameters.bits());
     messages(count).map(move |(_, count)| packed_bytes(symbols, count, bits))
@@ -152,7 +153,7 @@ pub fn openings_bytes(parameters: &HashParameters, security: u32) -> usize {
 }
 
 /// Draws the seed of combinations and sends it at once, so that both parties compute the combinations at the
-/// same time. The caller has received everything that is combined.
+/// same time. The caller must have received everything that is combined.
 ///
 /// # Errors
 /// [`Error::Io`] if the connection fails, [`Error::Resource`] if the system gives no randomness.

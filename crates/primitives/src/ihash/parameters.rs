@@ -58,8 +58,8 @@ impl HashParameters {
         Field::of_bits(self.bits).expect("Parameters::new allows only 2 to 8 bits")
     }
 
-    /// Returns the probability that another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`. Two
-    /// codewords agree in ℓ − 1 symbols at most, and all watched symbols must be among these.
+    /// Returns the probability that a word other than the hashed one fits the hash: `C(ℓ − 1, w) / C(n, w)`.
+    /// Two codewords agree in ℓ − 1 symbols at most, and all watched symbols must be among these.
     pub fn binding(&self) -> Upper {
         (0..self.w as u64)
             .map(|i| Upper::ratio(self.l as u64 - 1 - i, self.n as u64 - i))
@@ -72,40 +72,41 @@ impl HashParameters {
         self.bits * (self.l - self.w) as u32
     }
 
-    /// Returns the probability, besides [`HashParameters::binding`], that words which are no codewords pass a
-    /// check of `masks` combinations. For each of 2^n sets of symbols on which the words are no codewords, a
-    /// combination is one with probability 2·2^-σ at most.
+    /// Returns the probability, besides [`HashParameters::binding`], that words which are not codewords pass
+    /// a check of `masks` combinations. There are at most 2^n sets of symbols on which the words disagree
+    /// with all codewords. For each of them, a combination agrees with probability 2·2^-σ at most.
     pub fn check(&self, masks: usize) -> Upper {
         let exponent = self.n as f64 - (f64::from(self.bits) - 1.0) * masks as f64;
         Upper::exp2(exponent).min(Upper::ONE)
     }
 
-    /// Returns the smallest number of combinations that invalid words pass with probability 2^-security at
-    /// most.
+    /// Returns the smallest number of combinations with which words that are not codewords pass with
+    /// probability 2^-security at most.
     pub fn masks(&self, security: u32) -> usize {
         (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Returns the probability, besides [`HashParameters::binding`], that a wrong opened value passes
-    /// `openings` combinations. In each combination, the errors add up to 0 with probability 2·2^-σ at most.
+    /// Returns the probability, besides [`HashParameters::binding`], that a wrong opened value passes a check
+    /// of `openings` combinations. In each combination, the errors add up to 0 with probability 2·2^-σ at
+    /// most.
     pub fn opening(&self, openings: usize) -> Upper {
         Upper::exp2(-(f64::from(self.bits) - 1.0) * openings as f64)
     }
 
-    /// Returns the smallest number of combinations that a wrong opened value passes with probability
+    /// Returns the smallest number of combinations with which a wrong opened value passes with probability
     /// 2^-security at most.
     pub fn openings(&self, security: u32) -> usize {
         (security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Returns the bits that the sender sends for a random word: its parity symbols.
+    /// Returns the bits that the sender sends for a random word: those of its parity symbols.
     pub fn correction_bits(&self) -> usize {
         (self.n - self.l) * self.bits as usize
     }
 
     /// Returns the parameters of least cost with [`HashParameters::binding`] at most `limit`, at least
     /// `hidden` hidden bits and at least `unsent` points that are never sent. Among parameters of equal cost,
-    /// it takes the shortest codewords. `None` if there are none.
+    /// it takes the shortest codewords. Returns `None` if no parameters fulfil these conditions.
     pub fn cheapest(
         limit: Upper,
         hidden: u32,

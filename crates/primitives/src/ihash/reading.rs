@@ -1,16 +1,16 @@
 //! Reading of hashed words by a party that has learned the seeds of all symbols.
 //!
-//! A hash determines a word up to ℓ − w symbols, and the streams of the unwatched symbols give these: symbol
-//! i of a codeword is the value of its stream plus its correction. The argument applies to an honest sender.
-//! A cheating sender may have hashed symbols that are no codeword where nobody watches. So the receiver finds
-//! A, the symbols in which the sender's answer agrees with the combinations of the hashed words. Computing A
-//! needs all seeds. All watched symbols are in A, and A has ℓ symbols or more, except with the probability of
-//! [`Parameters::binding`](super::Parameters::binding). On A all words are codewords, except with the
-//! probability of [`Parameters::check`](super::Parameters::check). So the watched symbols and ℓ − w unwatched
-//! symbols of A determine the hashed word.
+//! A hash determines a word up to ℓ − w symbols. The streams of the unwatched symbols determine these: symbol
+//! i of a codeword is the value of its stream plus its correction. This holds for an honest sender. The
+//! unwatched symbols of a cheating sender may be wrong, so that its symbols are not a codeword. So the
+//! receiver finds A, the symbols in which the sender's answer agrees with the combinations of the hashed
+//! words. Computing A needs all seeds. All watched symbols are in A, and A has ℓ symbols or more, except with
+//! the probability of [`Parameters::binding`](super::Parameters::binding). On A, all hashed words agree with
+//! codewords, except with the probability of [`Parameters::check`](super::Parameters::check). So the watched
+//! symbols and ℓ − w unwatched symbols of A determine the hashed word.
 //!
-//! A receiver without the seeds performs the same steps with arbitrary seeds. Time and memory accesses depend
-//! on sizes alone, so they do not show whether it knows the seeds.
+//! A receiver without the seeds performs the same steps with random seeds. Time and memory accesses depend on
+//! sizes alone, so they do not show whether the receiver knows the seeds.
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
@@ -81,9 +81,9 @@ impl Readable {
     }
 }
 
-/// Returns the map from a codeword to its values at these points. The map uses the watched symbols and the
-/// first ℓ − w other symbols that agree; `agree` has a 1 for each of the n symbols that does. Takes constant
-/// time.
+/// Returns the matrix that computes a word's values at these points from its codeword. The matrix uses the
+/// watched symbols, and the first ℓ − w other symbols that agree with the answer; `agree` has a 1 for each of
+/// the n symbols that agrees. Takes constant time.
 fn values_of(code: &SymbolCode, watch: &WatchedSymbols, agree: &[u8], unsent: &Unsent) -> Matrix {
     let (field, l, n, w) =
         (code.field(), code.parameters().l(), code.parameters().n(), code.parameters().w());

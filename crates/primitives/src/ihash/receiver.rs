@@ -22,10 +22,10 @@ use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, seed
 pub struct Receiver {
     code: SymbolCode,
     watch: WatchedSymbols,
-    /// For each watched symbol, its coefficients in the word.
+    /// For each watched symbol, the coefficients with which it is computed from the word.
     coefficients: Zeroizing<Vec<u8>>,
-    /// Maps from a word to the watched symbols of its codeword, and from its parity symbols to the watched
-    /// ones.
+    /// Matrices that compute the watched symbols of a codeword from its word, and the watched parity symbols
+    /// from all parity symbols.
     watched: Matrix,
     watched_parity: Picks,
     seeds: Vec<Seed>,
@@ -38,16 +38,16 @@ pub struct Receiver {
 #[derive(Clone)]
 pub struct Hashes(Words);
 
-/// Received hashes that are not checked yet. A cheating sender may have hashed no word at all.
+/// Received hashes that are not checked yet. If the sender cheats, they may be no hashes of any words.
 #[must_use = "hashes must be checked"]
 pub struct UncheckedHashes(Words);
 
-/// Makes opened words from their hashes and opening values.
+/// Computes opened words from their hashes and opened values.
 pub struct Completion([Matrix; 2]);
 
 /// Words that the receiver knows, in the form of ℓ symbols: the values at ℓ − w points that are never sent,
-/// then the w symbols of the hash. The views are linear like the words, and the opening values and the hash
-/// of a word can be read directly.
+/// then the w symbols of the hash. This form is linear in the word, and the opened values and the hash can be
+/// read from it directly.
 #[derive(Clone)]
 pub struct SeenWords(Words);
 
@@ -58,7 +58,7 @@ pub struct Sight {
     hidden: usize,
 }
 
-/// Combinations of hashes and of the values that opened them.
+/// Combinations of hashes, and of the values that open them.
 #[must_use = "openings must be checked"]
 pub struct OpenedCombinations<'a> {
     receiver: &'a Receiver,
@@ -132,7 +132,7 @@ impl Hashes {
         Hashes(Words::join(&all))
     }
 
-    /// Appends other hashes, like [`Words::append`].
+    /// Appends other hashes. Works like [`Words::append`].
     ///
     /// # Panics
     /// Panics under the conditions of [`Words::append`].
@@ -140,7 +140,7 @@ impl Hashes {
         self.0.append(&others.0);
     }
 
-    /// Returns the hashes of the words that follow by these steps, like [`Words::follow`].
+    /// Returns the hashes of the words that [`Words::follow`] makes by these steps.
     ///
     /// # Panics
     /// Panics under the conditions of [`Words::follow`].
@@ -251,8 +251,8 @@ impl Sight {
         multiply(&self.matrix, words, seen);
     }
 
-    /// Returns the view of every `step`th word of consecutive parts, made from their hashes and from the
-    /// values that [`Receiver::opened`] returned.
+    /// Takes the opened words of consecutive parts, given by their hashes and by the values that
+    /// [`Receiver::opened`] returned. Returns the view of every `step`th word.
     ///
     /// # Panics
     /// If the number of values differs from the number of hashes.
@@ -395,8 +395,8 @@ impl Receiver {
     /// Returns the hashes from the [`Hashes::data`] that a stock has kept.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the data is no whole number of hashes, or has bytes other than 0 behind the last
-    /// symbol of a hash.
+    /// [`Error::Stock`] if the data is not a whole number of hashes, or has bytes other than 0 behind the
+    /// last symbol of a hash.
     pub fn stored(&self, data: Vec<u128>) -> Result<Hashes, Error> {
         Words::stored(self.code.parameters().w(), data).map(Hashes)
     }
@@ -470,8 +470,8 @@ impl Receiver {
         &self.watch
     }
 
-    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). The receiver drew
-    /// `seed` and sent it after all corrections had arrived.
+    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). The receiver must have
+    /// drawn `seed` and sent it after all corrections had arrived.
     ///
     /// # Errors
     /// [`Cheat::Codeword`] if a list contains an invalid hash, [`Error::Io`] if the connection fails.
@@ -500,7 +500,7 @@ impl Receiver {
         lists.iter().for_each(|UncheckedHashes(words)| coefficients.combine(words, &mut sums, None));
         let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
         let answer = self.code.unpack(sums.count(), &packed);
-        // The number of differing combinations is secret. But a failing run reveals that some combination
+        // It is secret how many combinations differ. A failing run only reveals that some combination
         // differs.
         if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
@@ -529,8 +529,8 @@ impl Receiver {
         Ok(self.code.unpacked(parameters.l() - parameters.w(), count, &packed))
     }
 
-    /// Begins to check openings at these points. The receiver drew `seed` and sent it after all values had
-    /// arrived.
+    /// Begins to check openings at these points. The receiver must have drawn `seed` and sent it after all
+    /// values had arrived.
     pub fn openings<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> OpenedCombinations<'a> {
         self.combinations(seed, unsent, self.code.parameters().openings(self.security))
     }
@@ -588,7 +588,7 @@ impl Receiver {
         sums.is(None)
     }
 
-    /// Continues with the range of an entry of a stock.
+    /// Enters the range of an entry of a stock.
     ///
     /// # Errors
     /// [`Error::Usage`] if the range is already in use.

@@ -1,4 +1,4 @@
-//! w-out-of-n OT of seeds, built from n OTs in which the receiver chooses.
+//! OT of w out of n seeds, built from n OTs in which the receiver chooses.
 //!
 //! ```text
 //! sender: keys k_{i,0}, k_{i,1}                         receiver: k_{i,1} where it watches, else k_{i,0}
@@ -7,13 +7,13 @@
 //! is it S?                                        ◀──   S
 //! ```
 //!
-//! The seed of symbol i is k_{i,1}. To know n − w shares, the receiver must choose the key that is no seed in
-//! n − w OTs. Fewer shares reveal nothing about S. The hash binds the sender. Without it, the sender could
-//! send shares of no secret, and learn from the answer which shares the receiver used. With it, a sender
-//! learns from wrong shares only whether the receiver notices them. So each piece of information about the
-//! watched symbols costs a risk of detection, and the bound of the hash includes this. At the end, all
-//! watched symbols lie in a set that the sender named with probability `C(ℓ − 1, w) / C(n, w)` at most,
-//! whatever it tried before.
+//! The seed of symbol i is k_{i,1}. To know n − w shares, the receiver must choose the share, and not the
+//! seed, in n − w OTs. Fewer shares reveal nothing about S. The sender also sends a hash of S, which binds
+//! it. Without the hash, the sender could send shares that belong to no secret, and learn from the answer
+//! which shares the receiver used. With the hash, a sender of wrong shares learns only whether the receiver
+//! notices them. So each piece of information about the watched symbols costs a risk of detection, and the
+//! bound of the hash includes this. In the end, whatever the sender tried before, it has named a set that
+//! contains all watched symbols with probability `C(ℓ − 1, w) / C(n, w)` at most.
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};

@@ -14,7 +14,7 @@ use super::parameters::HashParameters;
 use super::words::{BLOCK, Words};
 use super::{MESSAGE, msg, seeds};
 
-/// The blocks of a stream that belong to an entry of a stock. A block holds a symbol of 16 words.
+/// The blocks of a stream that belong to an entry of a stock. A block holds one symbol of each of 16 words.
 pub const WORDS: Counter = Counter::new("words of an interactive hash", 40);
 
 /// The blocks of the second hash, in a session that has two.
@@ -84,8 +84,8 @@ impl SymbolStream {
     }
 
     /// Draws the next `count` words in portions. `each` receives the range of a portion's words, the rows of
-    /// their symbols, and the blocks of a row, which are whole registers. The bytes of a row after the last
-    /// word are unused. Returns the position of the first word in the stream.
+    /// their symbols, and the number of blocks of a row, which is a whole number of registers. The bytes of a
+    /// row after the last word are unused. Returns the position of the first word in the stream.
     pub(super) fn draw(
         &mut self,
         count: usize,
@@ -281,7 +281,7 @@ impl Sender {
         Openings { code: &self.code, sums, coefficients }
     }
 
-    /// Continues with the range of an entry of a stock.
+    /// Enters the range of an entry of a stock.
     ///
     /// # Errors
     /// [`Error::Usage`] if the range is already in use.

@@ -172,8 +172,9 @@ fn random_words_are_fresh_and_full() {
     assert_eq!(symbols.len(), 64);
 }
 
-/// Section 4.3, lemma 4.3: for every set of ℓ − 1 symbols there is another word that agrees with the hashed
-/// one there. Over all watched sets, it passes for exactly the fraction in the bound.
+/// Section 4.3, lemma 4.3: for every set of ℓ − 1 symbols, there is another word whose codeword agrees there
+/// with that of the hashed word. The fraction of the watched sets for which this word fits the hash is
+/// exactly that in the bound.
 #[test]
 fn row_11_another_word_passes_as_often_as_the_bound_says() {
     let parameters = small();
@@ -202,8 +203,8 @@ fn row_11_another_word_passes_as_often_as_the_bound_says() {
     assert!((parameters.binding().log2() + 15_f64.log2()).abs() < 1e-8);
 }
 
-/// A combination of words of which one is no codeword is a codeword as often as `HashParameters::check`
-/// allows.
+/// If one of several words is not a codeword, their combination is a codeword as often as
+/// `HashParameters::check` allows.
 #[test]
 fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     let parameters = HashParameters::new(12, 5, 4, 3).unwrap();
@@ -253,7 +254,7 @@ fn corrected(
 #[test]
 fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
     let parameters = HashParameters::LABELS_88;
-    // All 54 parity symbols of word 7, of 86 symbols, are wrong. Some of them are watched, except with
+    // In word 7, all 54 parity symbols of 86 symbols are wrong. Some of them are watched, except with
     // probability 2^-40.
     let refused = corrected(&parameters, some_watch(&parameters), |nth, bytes| {
         bytes[7 * 54..8 * 54].iter_mut().for_each(|symbol| *symbol ^= u8::from(nth == 0));
@@ -363,9 +364,9 @@ fn who_knows_all_seeds_reads_what_is_hidden() {
     }
 }
 
-/// The sender's symbols are no codeword where nobody watches. With all seeds, the receiver finds these
-/// symbols, and reads the hashed word from the others, even if only one unwatched symbol is left. If a wrong
-/// symbol is watched, the hashes are refused.
+/// The sender's unwatched symbols are wrong, so that its symbols are not a codeword. With all seeds, the
+/// receiver finds these symbols, and reads the hashed word from the others, even if only one unwatched symbol
+/// is left. If a wrong symbol is watched, the hashes are refused.
 #[test]
 fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
     let parameters = HashParameters::new(49, 31, 6, 30).unwrap();
@@ -393,7 +394,7 @@ fn row_09_what_is_hashed_wrongly_where_nobody_watches_is_read_right() {
     }
 }
 
-/// A sender may have hashed words with other streams for unwatched symbols, including symbols of the word
+/// A sender may have hashed words with other streams for unwatched symbols, even for symbols of the word
 /// itself, and still answer correctly. With all seeds, the receiver finds these symbols by all combinations
 /// together, and reads the words from the symbols that agree, even if only one of them is unwatched.
 #[test]
@@ -411,8 +412,8 @@ fn row_09_symbols_that_disagree_with_the_answer_are_read_by_nobody() {
             assert_eq!(end.unwrap()[0], expected, "{agrees}");
         }
     }
-    // Only the first unwatched symbol of the word is wrong. A reader that ignored the check would use it
-    // first.
+    // Only the first unwatched symbol of the word is wrong. A reader that ignored this disagreement would use
+    // the wrong symbol first.
     let (_, end, expected) = read_from(&parameters, watch.clone(), 40, &[29], |_, _| {});
     assert_eq!(end.unwrap()[0], expected);
     // A wrong symbol that is watched leads to a refusal.
@@ -454,7 +455,7 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     });
 }
 
-/// Wrong shares are noticed where they are used, and the receiver sends nothing that depends on which shares
+/// Wrong shares are noticed if they are used. The receiver then sends nothing that depends on which shares
 /// were wrong.
 #[test]
 fn row_12_shares_of_another_secret_are_refused_before_an_answer() {
@@ -495,8 +496,7 @@ fn as_many_symbols_are_watched_as_said_and_each_as_often() {
     assert!(counts.iter().all(|count| (count - 1900).abs() < 200), "{counts:?}");
 }
 
-/// For every watched symbol and all words, the values at ℓ − w points that are never sent are equally
-/// frequent.
+/// The values at ℓ − w points that are never sent all occur equally often, whatever the watched symbols are.
 #[test]
 fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     let parameters = HashParameters::new(5, 3, 3, 1).unwrap();
@@ -519,9 +519,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     }
 }
 
-/// The values of a label at sixteen unsent points are its compression. For every watched set, the compression
-/// keeps all hidden bits, up to 128, even if all symbols of the first blocks are watched. By lemma 6.1 a
-/// random matrix loses 8 of them with probability 1/255 where ℓ − w is 16.
+/// In the protocol, a label is compressed to its values at sixteen points that are never sent. For every
+/// watched set, the compression keeps all hidden bits, up to 128. This holds even if all symbols of the first
+/// blocks are watched. By lemma 6.1 a random matrix loses 8 of them with probability 1/255 where ℓ − w is 16.
 #[test]
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");
@@ -572,22 +572,22 @@ fn printed_bit(word: &[u8]) -> u32 {
     word.iter().map(|symbol| symbol.count_ones()).sum::<u32>() & 1
 }
 
-/// Returns the knowledge of a receiver that watches w = ℓ − 1 symbols: one word with these symbols. All other
-/// such words differ from it by multiples of the polynomial that is 0 at the watched points.
+/// Returns one word that fits the symbols of a receiver that watches w = ℓ − 1 of them. All other such words
+/// differ from it by multiples of the polynomial that is 0 at the watched points.
 fn guess(field: Field, watched: &[(u8, u8)], spare: u8) -> Vec<u8> {
     let values: Vec<(u8, u8)> = watched.iter().copied().chain([(spare, 0)]).collect();
     (0..20).map(|at| interpolated(field, &values, at)).collect()
 }
 
-/// Repair (i): for about one of 64 watched sets the printed permutation bit follows from the watched symbols.
-/// A cheating receiver chooses such a set and reads every permutation bit. With the same set, it guesses a
-/// bit at a point that is never sent with probability 1/2.
+/// Repair (i): for about one of 64 watched sets, the paper's permutation bit follows from the watched
+/// symbols. A cheating receiver chooses such a set and reads every permutation bit. With such a set, it
+/// guesses the bit that this project uses, at a point that is never sent, with probability 1/2 only.
 #[test]
 fn the_printed_permutation_bit_is_read_and_ours_is_not() {
     let parameters = HashParameters::PERMUTATIONS;
     let (field, code, mut rng) = (parameters.field(), SymbolCode::new(&parameters), Rng::replayable("test"));
-    // The printed bit follows from the watched symbols if the polynomial that vanishes there has the sum 0
-    // over the word's points.
+    // The paper's bit follows from the watched symbols if the polynomial that is 0 at these points has the
+    // sum 0 over the word's points.
     let sum = |watch: &[u8]| {
         (0..20_u8).fold(0, |sum, at| {
             let places = (0..44_u8).filter(|&j| watch[usize::from(j)] == 1);
@@ -621,7 +621,7 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
     };
     for watch in &bad[..3] {
         let (printed, ours) = read(watch);
-        assert_eq!(printed, 400, "every printed bit is read");
+        assert_eq!(printed, 400, "the receiver reads every bit that the paper defines");
         // The mean is 200 and the standard deviation 10.
         assert!(ours.abs_diff(200) < 60, "{ours} of 400");
     }
@@ -737,7 +737,8 @@ fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
     }
 }
 
-/// Words and their openings lead to the same view: values first, then hashes, symbol by symbol.
+/// The view of a word is the same whether it is made from the word or from its opening: the values come
+/// first, then the hash.
 #[test]
 fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     let mut rng = Rng::replayable("test sight");
@@ -774,9 +775,9 @@ fn what_is_seen_of_words_are_their_values_and_their_hashes() {
     }
 }
 
-/// A sender that opens another word succeeds if the two words agree in all watched symbols; its messages are
-/// then the same as for the right word. A wrong value whose combinations are honest is detected unless the
-/// combination of the errors is 0.
+/// A sender that opens another word succeeds if the two words agree in all watched symbols, because its
+/// messages are then those for the right word. If the sender opens a wrong value and answers honestly, it is
+/// detected unless the errors cancel in all combinations.
 #[test]
 fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     let (parameters, mut rng) = (small(), Rng::replayable("test openings"));
@@ -890,7 +891,7 @@ fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
     assert_eq!(HashParameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
 }
 
-/// A task that is asked to stop does not process all words first.
+/// A task that is asked to stop returns before it has processed all words.
 #[test]
 fn what_computes_with_words_looks_whether_to_stop() {
     let parameters = HashParameters::new(40, 20, 6, 19).unwrap();

@@ -54,7 +54,8 @@ impl WatchedSymbols {
         &self.choices
     }
 
-    /// Returns all ones if symbol `i` is the watched symbol number `o`. Takes constant time.
+    /// Returns all ones if symbol `i` is the watched symbol number `o`, and zero otherwise. Takes constant
+    /// time.
     pub(super) fn is_number(&self, i: usize, o: usize) -> u8 {
         let here = self.numbers[i].ct_eq(&(o as u8)).unwrap_u8() & self.choices[i];
         here.wrapping_neg()

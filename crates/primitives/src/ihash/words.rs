@@ -44,7 +44,7 @@ impl Words {
     /// Returns the words from the [`Words::data`] that a stock has kept.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the data is no whole number of words, or has bytes other than 0 behind the last
+    /// [`Error::Stock`] if the data is not a whole number of words, or has bytes other than 0 behind the last
     /// symbol of a word.
     pub fn stored(symbols: usize, data: Vec<u128>) -> Result<Self, Error> {
         let data = SecretBlocks::new(data);
@@ -61,7 +61,7 @@ impl Words {
     /// Returns words of whole blocks from consecutive bytes.
     ///
     /// # Panics
-    /// If the length of a word, or of `bytes`, is no multiple of the block.
+    /// If the length of a word, or of `bytes`, is not a multiple of the block.
     pub fn from_bytes(symbols: usize, bytes: &[u8]) -> Self {
         assert!(symbols.is_multiple_of(BLOCK), "each word must consist of whole blocks");
         let mut words = Self::zeros(symbols, bytes.len() / symbols.max(1));
@@ -208,7 +208,7 @@ impl Words {
         Words { symbols, count: all.iter().map(|one| one.count).sum(), data: SecretBlocks::new(data) }
     }
 
-    /// Returns the words that the steps make from these words, one for each step.
+    /// Returns the words that these steps compute from the given words, one for each step.
     ///
     /// # Panics
     /// If a step names a word that does not exist, or a result of a later step.
@@ -229,8 +229,8 @@ impl Words {
         Words { symbols: self.symbols, count: steps.len(), data }
     }
 
-    /// Appends other words. The result is a new allocation and the old one is erased, so growing leaves no
-    /// copy behind.
+    /// Appends other words. If a larger list is needed, the old one is erased, so that no copy of secrets
+    /// stays behind.
     ///
     /// # Panics
     /// If the words differ in length.
@@ -354,7 +354,7 @@ impl Words {
         symbols.resize(padded, 0);
         let start = message.len();
         let end = start + packed_bytes(self.symbols, self.count, bits);
-        // Each write stores eight bytes and also touches bytes behind its own; the next write overwrites
+        // Each write stores eight bytes, some of them behind the end of its own; the next write overwrites
         // these.
         message.resize(end + 2 * 8, 0);
         for (k, eight) in looking(symbols.as_chunks::<8>().0.iter().enumerate()) {
@@ -441,7 +441,8 @@ fn select<const N: usize>(
     selected
 }
 
-/// The number of pairs by which prefetching runs ahead, because the words of a pair lie anywhere in memory.
+/// The number of pairs by which prefetching is ahead. It is needed because the words of a pair lie anywhere
+/// in memory.
 const SOON: usize = 24;
 
 fn pair_sums<const N: usize>(

@@ -17,7 +17,7 @@ pub enum Cot {
     Extension,
     /// [`softspoken`] with K = 2.
     SoftSpoken2,
-    /// [`softspoken`] with K = 4: the fastest on most lines.
+    /// [`softspoken`] with K = 4: the fastest on most networks.
     #[default]
     SoftSpoken4,
     /// [`softspoken`] with K = 8.
@@ -53,9 +53,9 @@ impl Cot {
         }
     }
 
-    /// Returns the number of rows of corrections for OTs of random choices. The number is also the number of
-    /// bits that an OT costs. OTs of [`pcg`] are made ahead ([`provide`]) and cost nothing when they are
-    /// used.
+    /// Returns the number of rows of corrections that OTs of random choices need. The number is also the
+    /// number of bits that an OT costs. OTs of [`pcg`] are made in advance ([`provide`]), so they cost
+    /// nothing when they are used.
     pub fn rows(self) -> usize {
         match self {
             Cot::Extension => super::BASE_OTS,
@@ -66,7 +66,7 @@ impl Cot {
         }
     }
 
-    /// Returns whether the receiver proves trees when a series is set up.
+    /// Returns whether the receiver proves its trees when a series is set up.
     pub fn has_trees(self) -> bool {
         self != Cot::Extension
     }
@@ -278,8 +278,8 @@ impl Receiver {
     }
 }
 
-/// Makes OTs in both directions ahead of their use, for constructions that do so, until this party has
-/// `count` choices left. The peer does the same at its ends, so later calls read no messages.
+/// Makes OTs in advance, if the construction does so: in both directions, until this party has `count`
+/// choices left. The peer calls this function at the same time, so that later calls read no messages.
 ///
 /// # Errors
 /// As [`pcg::provide`].

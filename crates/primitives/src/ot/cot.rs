@@ -6,13 +6,13 @@
 //!   receiver:  b_0, b_1, …  and T_j = R_j ⊕ b_j·Δ
 //! ```
 //!
-//! Every construction makes two promises. The receiver learns nothing about Δ but guesses, and each wrong
-//! guess is detected; it uses one choice in all bits of an OT. The sender learns nothing about the choices.
-//! The labels are correlated, so they must be hashed before they are used as keys: [`CotSender::keys`],
-//! [`CotReceiver::keys`].
+//! Every construction makes two promises. The receiver learns nothing about Δ except by guesses, and each
+//! wrong guess is detected. In all bits of an OT, it uses the same choice. The sender learns nothing about
+//! the choices. The labels differ by a fixed offset, so they must be hashed before they are used as keys:
+//! [`CotSender::keys`], [`CotReceiver::keys`].
 //!
 //! A session may have two series side by side, one in each direction. Messages, hashes and stored states
-//! contain a [`Series`], which tells the two series apart.
+//! contain the [`Series`], so that the two series cannot be confused.
 
 use super::Direction;
 use crate::Labels;
@@ -75,11 +75,11 @@ impl Series {
 
 /// The party that chooses the offset: the garbler or the evaluator.
 pub trait CotSender: Sized + Send {
-    /// The number of keys of its streams, which a stock keeps besides the session and the offset.
+    /// The number of keys of the sender's streams, which a stock keeps besides the session and the offset.
     const KEYS: usize;
 
-    /// The base-2 logarithm of the probability that, in one call, contradicting choices stay undetected
-    /// although the receiver has guessed no bit of the offset.
+    /// The base-2 logarithm of a probability: that choices which contradict each other stay undetected in one
+    /// call, although the receiver has guessed no bit of the offset.
     const CHECK_LOG2: f64;
 
     /// Sets up a series. `seeds` are this party's results as the receiver of [`BASE_OTS`](super::BASE_OTS)
@@ -100,14 +100,14 @@ pub trait CotSender: Sized + Send {
     /// [`Error::Stock`] if the number of keys is wrong.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error>;
 
-    /// Returns the keys for a stock. The keys serve only entries after the last entered one.
+    /// Returns the keys that a stock keeps. They serve only entries after the one that was entered last.
     fn keys_behind(&self) -> Forward;
 
     /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
-    /// Continues with an entry of the log: takes the ranges of its counters, and advances the keys to the
-    /// entry. The receiver does the same.
+    /// Enters an entry of the log: takes the ranges of its counters, and advances the keys to the entry. The
+    /// receiver does the same.
     ///
     /// # Errors
     /// [`Error::Usage`] if a range is already in use, or the keys belong to a later entry.
@@ -131,8 +131,8 @@ pub trait CotSender: Sized + Send {
         self.extend(channel, count)
     }
 
-    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0. This label
-    /// ends in 0, so the receiver's label ends in its choice. The receiver calls
+    /// Makes an OT with a random choice for each element of `keys`, and overwrites the element with the label
+    /// for choice 0. This label ends in 0, so the receiver's label ends in its choice. The receiver calls
     /// [`CotReceiver::random_bits`].
     ///
     /// # Errors
@@ -143,8 +143,8 @@ pub trait CotSender: Sized + Send {
         Ok(())
     }
 
-    /// Hashes labels into independent random keys: both keys of each OT. The receiver does so with the labels
-    /// of the same OTs, in the same order.
+    /// Hashes labels into independent random keys, two for each OT. The receiver calls its function with the
+    /// labels of the same OTs in the same order.
     ///
     /// # Errors
     /// [`Error::Limit`] if the range of keys is used up.
@@ -153,7 +153,7 @@ pub trait CotSender: Sized + Send {
 
 /// The party that has the choices.
 pub trait CotReceiver: Sized + Send {
-    /// The number of keys of its streams, which a stock keeps besides the session.
+    /// The number of keys of the receiver's streams, which a stock keeps besides the session.
     const KEYS: usize;
 
     /// Sets up a series. `seeds` are this party's keys as the sender of [`BASE_OTS`](super::BASE_OTS) base
@@ -175,7 +175,7 @@ pub trait CotReceiver: Sized + Send {
     /// Returns the keys for a stock, as [`CotSender::keys_behind`].
     fn keys_behind(&self) -> Forward;
 
-    /// Continues with the ranges of an entry, as [`CotSender::enter`] does.
+    /// Enters the ranges of an entry, as [`CotSender::enter`] does.
     ///
     /// # Errors
     /// As [`CotSender::enter`].
@@ -187,8 +187,8 @@ pub trait CotReceiver: Sized + Send {
     /// [`Error::Io`] if the connection fails, [`Error::Peer`] if the sender cheats.
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error>;
 
-    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and their labels. `rng` draws
-    /// the masks for the case that choices are given.
+    /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and their labels. A
+    /// construction that makes the OTs from given choices draws masks with `rng`.
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -205,8 +205,9 @@ pub trait CotReceiver: Sized + Send {
         Ok((choices, labels))
     }
 
-    /// Makes an OT with a random choice for each place of `macs`, and writes the receiver's label to that
-    /// place. The label's last bit becomes the choice. `rng` is used as in [`CotReceiver::random`].
+    /// Makes an OT with a random choice for each element of `macs`, and overwrites the element with the
+    /// receiver's label. The label's last bit becomes the choice. `rng` has the same use as in
+    /// [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -245,7 +246,7 @@ mod tests {
         (pairs.iter().enumerate().map(|(i, pair)| pair[choice(i)].clone()).collect(), pairs)
     }
 
-    /// Both ends of a series, each with its channel.
+    /// Both parties of a series, each with its channel.
     type Ends<S, R> = ((S, Channel), (R, Channel));
 
     fn ends<S: CotSender, R: CotReceiver>(direction: Direction, offset: Delta) -> Ends<S, R> {
@@ -266,7 +267,7 @@ mod tests {
         let (mut labels_seen, mut keys_seen) = (HashSet::new(), HashSet::new());
         for range in 0..2 {
             if range == 1 {
-                // A stock forgets the OTs, but not which ranges were entered.
+                // A stock keeps no OTs, but it keeps which ranges were entered.
                 let series = Series::new(&SESSION, direction);
                 let [sent, got] = [sender.keys_behind(), receiver.keys_behind()].map(|keys| {
                     let bytes = postcard::to_stdvec(&keys).unwrap();
@@ -364,7 +365,7 @@ mod tests {
         }
     }
 
-    /// If the two ends assume different directions, as after a reflected message, the check fails.
+    /// If the two parties assume different directions, as after a reflected message, the check fails.
     #[test]
     fn row_16_a_series_is_not_that_of_the_other_direction() {
         let [garbler, evaluator] = [Direction::GarblerSends, Direction::EvaluatorSends]
@@ -383,8 +384,8 @@ mod tests {
         });
     }
 
-    /// Returns a receiver's messages in an entry with these keys, and its result. All choices are 0, or the
-    /// trees choose.
+    /// Returns the messages and the result of a receiver in an entry with these keys. The choices are all 0,
+    /// or follow from the trees.
     fn drawn<R: CotReceiver>(keys: &[u128], entry: u64, random: bool) -> (Vec<u8>, Vec<u8>) {
         let bytes = postcard::to_stdvec(&(entry, keys)).unwrap();
         let series = Series::new(&SESSION, Direction::GarblerSends);
@@ -420,9 +421,9 @@ mod tests {
         (sent, chosen)
     }
 
-    /// Plays a thief that recorded the line and reads a receiver's store later. The keys of that entry, or of
-    /// an earlier one, reveal the choices of the entry. The keys that the store keeps afterwards reveal
-    /// nothing.
+    /// Plays a thief that recorded the traffic and reads a receiver's store later. The keys that the store
+    /// had at that entry, or at an earlier one, reveal the choices of the entry. The keys that the store
+    /// keeps afterwards reveal nothing.
     fn chooses_once<R: CotReceiver>(random: bool) {
         let mut rng = Rng::replayable("test choices");
         let given: Vec<u8> = (0..128).map(|_| rng.below(2) as u8).collect();
@@ -438,7 +439,7 @@ mod tests {
         let read = |keys: &Forward| match random {
             // Random choices follow from the keys alone.
             true => drawn::<R>(keys.keys(), 3, true).1,
-            // A row is the streams' row for choices of 0, plus the choices.
+            // For choices of 0, a row depends on the streams alone; the choices are added to it.
             false => {
                 let zeros = drawn::<R>(keys.keys(), 3, false).0;
                 (0..128).map(|j| (sent[j / 8] ^ zeros[j / 8]) >> (j % 8) & 1).collect()

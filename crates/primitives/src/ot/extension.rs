@@ -16,15 +16,16 @@
 //!
 //! If the receiver used another x in some rows, its later messages would depend on bits of Δ. So both parties
 //! hash every row with a function `h`. The function multiplies each block by a random element of GF(2^128)
-//! from a seed, and adds the last, random block unchanged. The sender compares `h(q_i) = t~_i ⊕ Δ_i·x~` for
-//! every i, in constant time and with one result. The seed is a hash of the session, of the number of the
-//! call's first block and of all rows (Fiat–Shamir), so everything fits into one message.
+//! from a seed, and adds the last, random block unchanged. The sender checks `h(q_i) = t~_i ⊕ Δ_i·x~` for
+//! every i. The comparison takes constant time, and only the result for all rows together is known. The seed
+//! is a hash of the session, of the number of the call's first block and of all rows (Fiat–Shamir), so
+//! everything fits into one message.
 //!
 //! **Cheats that survive.** Let `x_i` be the choices that row i contains, `d_i = x~ ⊕ h(x_i)` and `e_i = t~_i
 //! ⊕ h(t_i)`. Row i passes iff `e_i = Δ_i·d_i`. For `d_i = 0` no bit of Δ matters. For each of the g rows
 //! with `d_i ≠ 0` the receiver has guessed the bit Δ_i. So it survives with probability 2^-g, and then knows
 //! these g bits. It could also have guessed them with this probability. (The lowest bit is always 1.) All
-//! other rows have `h(x_i) = x~`. Two different ones have the same hash with probability 2^-128, because `h`
+//! other rows have `h(x_i) = x~`. Two different x_i have the same hash with probability 2^-128, because `h`
 //! is linear and drawn later. For one set of rows that the receiver submits to the oracle, some pair of the
 //! 128 rows collides with probability at most 2^[`CHECK_LOG2`]. A receiver that tries 2^q sets succeeds with
 //! probability 2^(q - 115). (Repeated tries do not help to guess bits of Δ: earlier messages hide Δ, and a
@@ -33,14 +34,14 @@
 //! no other label. Roy proves that this functionality is sufficient: correlated OT whose receiver may guess
 //! bits of Δ and is caught by a wrong guess.
 //!
-//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead. Roy shows that the proof of this
+//! KOS (Keller, Orsini, Scholl 2015) compare one sum over all rows instead. Roy shows that the proof for this
 //! check is wrong. This module compares each row instead.
 //!
-//! **The information in the answer.** The random block hides x in x~, and the sender can compute `t~_i =
-//! h(q_i) ⊕ Δ_i·x~` itself.
+//! **Privacy of the choices.** The random block hides x in x~, and the sender can compute `t~_i = h(q_i) ⊕
+//! Δ_i·x~` itself.
 //!
-//! A failed check has revealed something about Δ to the receiver. So the base OTs cannot be used again, and
-//! the sender refuses all further calls.
+//! A failed check may have revealed something about Δ to the receiver. So the base OTs cannot be used again,
+//! and the sender refuses all further calls.
 //!
 //! The labels are correlated by design. [`CotSender::keys`] and [`CotReceiver::keys`] hash them into
 //! independent OTs. The hash is BLAKE3, modelled as a random oracle. Its key depends on the series and on all
@@ -70,7 +71,7 @@ pub struct Receiver {
     side: ReceiverSide,
 }
 
-/// Returns the keys of the sender's streams: one leaf of each tree of two leaves.
+/// Returns the keys of the sender's streams: the one leaf that it knows in each tree of two leaves.
 fn known(seeds: &[Seed]) -> Forward {
     assert_eq!(seeds.len(), ROWS, "each bit of the offset must have a seed");
     Forward::of_setup(seeds.iter().map(Seed::bits).collect())
@@ -151,13 +152,13 @@ impl Receiver {
         Ok(Receiver { side: ReceiverSide::new(series, 1, both(seeds))? })
     }
 
-    /// Returns the data to recompute keys, from the next call of [`CotReceiver::keys`] on.
+    /// Returns the data with which keys are computed again, from the next call of [`CotReceiver::keys`] on.
     pub fn keys_again(&self) -> KeysAgain {
         self.side.keys_again()
     }
 
-    /// Does the same as [`CotReceiver::extend`]; `alter` changes each chunk of rows before it is sent and
-    /// hashed. Only tests change anything.
+    /// Does the same as [`CotReceiver::extend`]; before each chunk of rows is sent and hashed, `alter` may
+    /// change it. Only tests change anything.
     fn extend_altered(
         &mut self,
         channel: &mut Channel,
@@ -243,8 +244,8 @@ mod tests {
         run_altered(sender, receiver, choices, |_| {}, tamper)
     }
 
-    /// Runs a receiver that changes its rows, computes the check for the changed rows, and then changes its
-    /// messages too.
+    /// Runs a receiver that changes its rows, computes the check for the changed rows, and then changes the
+    /// message with its answer, too.
     fn run_altered(
         sender: &mut Sender,
         receiver: &mut Receiver,
@@ -290,7 +291,7 @@ mod tests {
     fn labels_differ_by_the_offset_where_the_choice_is_1() {
         let (mut sender, mut receiver, delta) = deal();
         let mut seen = std::collections::HashSet::new();
-        // With the random block, these OTs fill a chunk.
+        // With the block of random bits, these OTs fill a chunk.
         let chunk = BLOCK * (CHUNK - 1);
         for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
             let labels = honest(&mut sender, &mut receiver, delta, &random_choices(count));
@@ -305,7 +306,7 @@ mod tests {
     }
 
     /// A receiver that uses other choices in g rows guesses g bits of the offset, and survives with
-    /// probability 2^-g. The test guesses both values of the bits, so the cheat really depends on them. The
+    /// probability 2^-g. The test guesses both values of the bits, to show that survival depends on them. The
     /// lowest bit of the offset is known and left out.
     #[test]
     fn row_02_inconsistent_rows_survive_as_often_as_bits_are_guessed() {
@@ -317,8 +318,8 @@ mod tests {
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
                     let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
                     let alter = |u: &mut ChunkCorrections| {
-                        // Changes the last block: it is added to the hash unchanged, so the answer can be
-                        // adapted to a bit of 1.
+                        // The last block is added to the hash unchanged, so the answer can be adapted if the
+                        // guessed bit is 1.
                         rows.iter().for_each(|&i| *u.at(i, 2).unwrap() ^= lie);
                     };
                     let tamper: Tamper = Box::new(move |tag, bytes| {
@@ -420,7 +421,8 @@ mod tests {
         }
     }
 
-    /// Base OTs whose messages were replayed or are of another session leave unrelated seeds.
+    /// If the messages of base OTs were replayed, or are those of another session, the parties have unrelated
+    /// seeds.
     #[test]
     fn row_01_seeds_of_another_session_are_refused() {
         let ((mut sender, ..), (_, mut receiver, _)) = (deal(), deal());
@@ -488,8 +490,8 @@ mod tests {
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "no key occurs twice");
     }
 
-    /// Row 16 of the attacks: a party without an entered range makes no OT and no key, and sends nothing.
-    /// Each key has a number of its own, so no key is used for two OTs.
+    /// Row 16 of the table of attacks: a party that has entered no range makes no OT and no key, and sends
+    /// nothing. Each key has a number of its own, so no key is used for two OTs.
     #[test]
     fn row_16_nothing_is_made_behind_the_end_of_a_range() {
         let (mut sender, mut receiver, delta) = deal();

@@ -1,14 +1,15 @@
-//! The hardness of LPN over F_2 with regular noise: costs of the known attacks, as base-2 logarithms.
+//! The hardness of LPN over F_2 with regular noise: the costs of the known attacks, as base-2 logarithms.
 //!
 //! The attacker has n samples `b = A·s + e`, with k unknown bits s. The samples form t blocks of β, so n =
 //! t·β, and each block of e contains exactly one error. Costs are numbers of operations, as the papers count
 //! them; memory is free. Each attack knows n, k and t:
 //!
-//! * *guess*: draws k samples and hopes that they contain no error; linear algebra is free. Every attack that
-//!   begins with such a guess costs at least this much, even if it shares work between guesses.
-//! * *guessing in a part of the columns*: rows have few ones, so some sets of columns contain as many whole
-//!   rows as columns. Then only these samples must be free of errors. The expected number of such sets bounds
-//!   how small a set can be. Finding a set is free, and so is linear algebra.
+//! * *guess*: draws k samples and hopes that they contain no error. Linear algebra is counted as free. Every
+//!   attack that begins with such a guess costs at least this much, even if it shares work between guesses.
+//! * *guessing in a part of the columns*: rows have few ones. So some sets of columns contain all ones of as
+//!   many rows as the set has columns. Then only these samples must be free of errors. The expected number of
+//!   such sets gives a bound on the size of the smallest one. Finding a set is free, and so is linear
+//!   algebra.
 //! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
 //!   decoding with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang,
 //!   Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint
@@ -65,7 +66,7 @@ fn ln_gamma(mut x: f64) -> f64 {
 fn choose(n: f64, m: f64) -> f64 {
     match m {
         _ if m < 0.0 || m > n => f64::NEG_INFINITY,
-        // For small m the product is exact, where the series would cancel.
+        // For small m, the product is exact; with the series, digits would cancel.
         _ if m <= 64.0 => (0..m as u64).map(|i| ((n - i as f64) / (m - i as f64)).log2()).sum(),
         _ => (ln_gamma(n + 1.0) - ln_gamma(m + 1.0) - ln_gamma(n - m + 1.0)) / std::f64::consts::LN_2,
     }
@@ -86,7 +87,8 @@ struct Exact {
 }
 
 impl Exact {
-    /// The inverse probability that k random samples contain no error, at one operation a draw.
+    /// The inverse probability that k random samples contain no error, counted as one operation for each
+    /// draw.
     fn guess(self) -> f64 {
         choose(self.n, self.t) - choose(self.n - self.k, self.t)
     }
@@ -116,8 +118,8 @@ impl Exact {
         work - success.min(0.0)
     }
 
-    /// The cost for the best p and l. A merge is balanced with its two sides, so l is near log2 of a side's
-    /// size.
+    /// The cost for the best p and l. A merge is cheapest if it is as long as the lists that it merges, so l
+    /// is near log2 of their length.
     fn stern(self) -> f64 {
         let with = |p: u64| {
             let side = choose((self.k / 2.0).floor() + 1.0, p as f64 / 2.0);
@@ -213,17 +215,18 @@ impl Lpn {
         -t * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
-    /// The smallest part σ of the columns that may contain as many whole rows as columns. Below it, the
-    /// expected number of such sets of σk columns is less than one. A row is within a set with probability
-    /// σ^ones, so the number of rows is binomial.
+    /// The smallest fraction σ of the columns that may contain all ones of as many rows as columns. Below it,
+    /// the expected number of such sets of σk columns is less than one. A row has all its ones within a set
+    /// with probability σ^ones, so the number of such rows is binomial.
     fn part(&self) -> f64 {
         let (Some(ones), k) = (self.ones, self.dimension as f64) else { return 1.0 };
         let rows = self.samples() as f64 / k;
-        // Per column: log2 of the number of sets, and of the probability that a set contains enough rows.
+        // For each column: log2 of the number of sets, and of the probability that a set contains enough
+        // rows.
         let sets = |p: f64| -p * p.log2() - (1.0 - p) * (1.0 - p).log2();
         let divergence = |a: f64, b: f64| a * (a / b).log2() + (1.0 - a) * ((1.0 - a) / (1.0 - b)).log2();
         let exist = |p: f64| sets(p) >= rows * divergence(p / rows, p.powf(ones as f64));
-        // For this part, every set is expected to contain enough rows.
+        // With this fraction, every set is expected to contain enough rows.
         let (mut none, mut some) = (0.0, rows.powf(-1.0 / (ones as f64 - 1.0)));
         while some - none > 1e-9 {
             let middle = f64::midpoint(none, some);
@@ -232,7 +235,7 @@ impl Lpn {
         none
     }
 
-    /// The cost of guessing as many samples without errors as that part has columns.
+    /// The cost of guessing as many error-free samples as that fraction has columns.
     fn guess_within(&self) -> f64 {
         let each = self.part() * self.dimension as f64 / self.blocks as f64;
         -(self.blocks as f64) * (1.0 - (each / self.block as f64).min(1.0)).log2()
@@ -269,8 +272,8 @@ impl Lpn {
             for mu in 0..self.block - 1 {
                 let mu = mu as f64;
                 let solved = |f: u64| self.macaulay(f as f64, mu, degree)[1] <= 0.0;
-                // Takes the fewest blocks that reach the degree, because guessing in more blocks costs more
-                // than it saves columns.
+                // Takes the fewest blocks with which the system is solvable at this degree: guessing in more
+                // blocks would cost more than it saves.
                 let (mut low, mut high) = (0, if mu > 0.0 { self.blocks.min((k / mu) as u64) } else { 0 });
                 if !solved(high) {
                     continue;
@@ -288,12 +291,12 @@ impl Lpn {
         best
     }
 
-    /// The cost with u known places in every block except q, and one more known place in f of these blocks.
+    /// The cost if u places are known in every block except q, and one more place in f of these blocks.
     fn hybrid_with(&self, [u, q, f]: [f64; 3]) -> f64 {
         let (n, k) = (self.samples() as f64, self.dimension as f64);
         let (t, beta) = (self.blocks as f64, self.block as f64);
         let guessed = -(f * (1.0 - (u + 1.0) / beta).log2() + (t - q - f) * (1.0 - u / beta).log2());
-        // The number of the remaining unknowns: of all, of those in the q blocks, and of the others.
+        // The number of remaining unknowns: all, those in the q blocks, and the others.
         let left = k - t - (u + 1.0) * f - (t - f - q) * u;
         let rows = n - k - ((n - k) / (beta - 1.0)).floor() * (beta - u - 2.0);
         let gauss = (rows * (n - k) * (rows + left)).max(1.0).log2();
@@ -441,10 +444,10 @@ mod tests {
         assert!((lpn.guess() - 4.0 * (4.0_f64 / 3.0).log2()).abs() < 1e-12);
     }
 
-    /// Rows with few ones can lie within part of the columns. With ten ones, as others use, samples within
-    /// two thirds of the columns would suffice, and the guess would cost less than 2^128. A set of the
-    /// computed size contains as many rows as columns if the set can be chosen freely, and a random set of
-    /// the size at which every set does.
+    /// If rows have few ones, part of the columns can contain all ones of enough rows. With ten ones in a
+    /// row, as other projects use, samples within two thirds of the columns would suffice. The guess would
+    /// then cost less than 2^128. Two sets contain as many rows as columns: the best set of the computed
+    /// size, and a random set of the size at which every set is expected to.
     #[test]
     fn rows_of_few_ones_lie_within_part_of_the_columns() {
         let with = |ones| Lpn { dimension: 1 << 17, blocks: 1024, block: 1 << 10, ones: Some(ones) };
@@ -455,8 +458,8 @@ mod tests {
             assert!(lpn.guess_within() < lpn.guess() && lpn.bits() == lpn.guess_within());
         }
         assert_eq!(Lpn { ones: None, ..with(10) }.part(), 1.0);
-        // The test removes the column that the fewest rows need, with all of these rows, until there are as
-        // many rows as columns. The remaining set cannot be smaller than the computed part.
+        // The test repeatedly removes the column that the fewest rows need, with these rows, until there are
+        // as many rows as columns. The remaining set cannot be smaller than the computed part.
         let (k, samples, mut rng) = (1 << 11, 1 << 14, Rng::replayable("test code"));
         let rows: Vec<[usize; 10]> =
             (0..samples).map(|_| std::array::from_fn(|_| rng.below(k) as usize)).collect();

@@ -51,7 +51,7 @@ cheats! {
     pub enum Cheat of "oblivious transfer" {
         /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is no point of the group.
+        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is not a point of the group.
         BaseOtPoint = "base OT: a message is not a point of the group",
         /// Base OT (Masny–Rindal 2019): a message contains the identity, whose key everybody knows.
         BaseOtIdentity = "base OT: a message is the identity of the group",

@@ -1,13 +1,13 @@
-//! The common part of all OT extensions, whatever the origin of the rows. The sender has 128 rows, whose
+//! The part that all OT extensions share, however they make their rows. The sender has 128 rows, whose
 //! columns are its labels, and checks each row (module [`extension`](super::extension) has the argument).
 //!
 //! A row of the sender is `q = t ⊕ Δ_i·x`, with the receiver's row t. x are the receiver's choices, one bit
-//! for each OT, and a block of random bits after them. The receiver sends corrections that make all rows
-//! contain the same x: one row of corrections for each tree of streams, which makes one or more rows of the
-//! sender.
+//! for each OT, and a block of random bits after them. The receiver sends corrections, with which all rows
+//! contain the same x: one row of corrections for each tree of streams. From a tree, the sender makes one or
+//! more rows.
 //!
-//! Rows are made in tiles of 512 OTs, in the memory of the labels that they will become. When the check's
-//! seed is known, each tile is hashed and transposed in place. So a label is written twice and read once.
+//! Rows are made in tiles of 512 OTs, in the memory where the labels will be. When the check's seed is known,
+//! each tile is hashed and transposed in place. So a label is written twice and read once.
 
 use std::ops::Range as Span;
 
@@ -46,8 +46,8 @@ pub(super) const ROWS: usize = BASE_OTS;
 pub(super) const BLOCK: usize = 128;
 const OTS: usize = BLOCK * TILE_BLOCKS;
 const CHUNK_TILES: usize = CHUNK / TILE_BLOCKS;
-/// The counter of blocks of 128 OTs. A log uses the same seeds for several entries, and each entry draws from
-/// its own range.
+/// The counter of blocks of 128 OTs. The entries of a log use the same seeds, so each entry draws from its
+/// own range.
 const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
 /// The counter of keys: each OT that is hashed has a number of its own.
 const KEYS: Counter = Counter::new("hash keys of OTs", 45);
@@ -67,7 +67,7 @@ fn counters(series: &Series) -> [Counter; 2] {
         (Direction::GarblerSends, 0) => [BLOCKS, KEYS],
         (Direction::GarblerSends, number) => named(NUMBERED[number - 1]),
         (Direction::EvaluatorSends, number) => {
-            assert_eq!(number, 0, "the evaluator sends only one series");
+            assert_eq!(number, 0, "the evaluator is the sender of one series only");
             named(["blocks of OTs that the evaluator sends", "hash keys of OTs that the evaluator sends"])
         }
     }
@@ -81,17 +81,18 @@ pub(crate) const CHUNK: usize = 128;
 
 /// The base-2 logarithm of the probability that the check misses different rows, other than by guesses of the
 /// offset. The probability is 2^-128 for each of less than 2^13 pairs of rows, for one set of rows. The
-/// receiver may try several sets before it sends one, but must hash each.
+/// receiver may try several sets before it sends one, but it must compute a hash for each.
 pub const CHECK_LOG2: f64 = 13.0 - 128.0;
 
 /// Hashes labels into keys. Each label is hashed with its own number, so that no two OTs have the same hash.
 /// The hash changes after each call, so a sender cannot know the keys of its choices before it has the
-/// receiver's rows. Otherwise, with an offset of few ones, it could know R_j or R_j ⊕ Δ beforehand, and
-/// everything that depends on both keys. The party could then repeat base OTs until the result suits it.
+/// receiver's rows. Otherwise, with an offset of few ones, it could know R_j or R_j ⊕ Δ beforehand. So it
+/// would also know everything that depends on both keys. It could then repeat the base OTs until the result
+/// suits it.
 ///
-/// An entry brings new numbers and keeps the hash. If each entry began with a fresh hash, the sender would
-/// know this hash when it chose the offset. So keys depend on all calls of a session so far, which are the
-/// same at both parties.
+/// A new entry of the log brings new numbers, but does not change the hash. If each entry began with a fresh
+/// hash, the sender would know this hash when it chose the offset. So keys depend on all calls of a session
+/// so far, which are the same at both parties.
 struct KeyHash {
     key: [u8; 32],
     numbers: Range,
@@ -103,7 +104,7 @@ impl KeyHash {
         KeyHash { key, numbers: of_setup(&KEYS) }
     }
 
-    /// Includes a call, whose check has this seed, in the hash. The seed is a hash of the call's rows.
+    /// Adds a call to the hash, by the seed of the call's check. The seed is a hash of the call's rows.
     fn follow(&mut self, seed: &Seed) {
         let before = [&self.key[..], seed.as_bytes()].concat();
         self.key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs after a call", &before);
@@ -125,8 +126,8 @@ impl KeyHash {
     }
 }
 
-/// The data from which keys of OTs are computed for given labels. A party that learns the offset so computes
-/// the keys that it did not choose.
+/// The data with which keys of OTs are computed again for given labels. A party that has learned the offset
+/// uses it to compute the keys that it did not choose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Zeroize)]
 pub struct KeysAgain {
     key: [u8; 32],
@@ -175,18 +176,18 @@ pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
 
-/// The kind of OTs that a call makes.
+/// The form of the OTs that a call makes.
 #[derive(Clone, Copy)]
 pub(super) struct Flavour {
-    /// The choices are random: they come from the first tree, whose corrections are 0 and are not sent.
+    /// The choices are random. They follow from the first tree, so its corrections are 0 and are not sent.
     pub random: bool,
     /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit is the choice. The
     /// offset's last bit is 1, so x is the difference of both rows in any case.
     pub last_bits: bool,
 }
 
-/// The rows of a call in memory: whole tiles in the place of the labels, and the tiles of the last labels in
-/// a buffer of their own.
+/// The rows of a call in memory: whole tiles are in the memory of the labels, and the tiles of the last
+/// labels in a buffer of their own.
 struct Rows<'a> {
     whole: &'a mut [Tile],
     part: &'a mut [Label],
@@ -250,7 +251,7 @@ impl<'a> Rows<'a> {
             let mut chis = vec![[0; TILE_BLOCKS]; chunk.len()];
             elements.fill(bytemuck::cast_slice_mut(&mut chis));
             for (block, chi) in (TILE_BLOCKS * chunk.start..).zip(chis.as_flattened_mut()) {
-                // The last block is added unchanged, and later ones are absent.
+                // The last block is added unchanged, and blocks after it do not exist.
                 *chi = if block < last { *chi } else { u128::from(block == last) };
             }
             if let Some(x) = x.get(chunk.clone()) {
@@ -296,7 +297,7 @@ impl ChunkCorrections<'_> {
         (TILE_BLOCKS * full * self.count, self.blocks.len() - TILE_BLOCKS * full)
     }
 
-    /// Moves the used blocks of the last tile together. Returns the data to send.
+    /// Moves the used blocks of the last tile next to each other. Returns the data to send.
     fn narrow(&mut self) -> &mut [u128] {
         let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
@@ -468,12 +469,12 @@ impl SenderSide {
         Ok(())
     }
 
-    /// Returns a hash of all rows so far. The hash changes with each call.
+    /// Returns a hash of all rows so far, which changes with each call.
     pub fn hashed(&self) -> [u8; 32] {
         self.hash.key
     }
 
-    /// Includes another message of the receiver in the hash on which keys depend.
+    /// Adds another message of the receiver to the hash on which keys depend.
     pub fn follow(&mut self, seed: &Seed) {
         self.hash.follow(seed);
     }
@@ -482,7 +483,7 @@ impl SenderSide {
         let first = self.hash.numbers.draw(labels.len() as u64)?;
         let zero = self.hash.keys(first, labels.iter().copied());
         let one = self.hash.keys(first, labels.iter().map(|&label| label ^ self.delta));
-        // Copied, because a value that is moved out of a list is not erased there.
+        // The keys are cloned, because a value that is moved out of a list is not erased there.
         Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
     }
 
@@ -609,7 +610,7 @@ impl ReceiverSide {
         Ok(self.hash.keys(first, labels.iter().copied()))
     }
 
-    /// Returns the data to recompute keys, from the next key on.
+    /// Returns the data with which keys are computed again, from the next key on.
     pub fn keys_again(&self) -> KeysAgain {
         KeysAgain { key: self.hash.key, first: self.hash.numbers.next() }
     }

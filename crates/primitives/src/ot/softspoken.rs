@@ -3,8 +3,8 @@
 //! need 2^K streams.
 //!
 //! The receiver grows a binary tree of K levels from the seeds of each K base OTs. The sender gets all leaves
-//! but one. The number of the missing leaf is the *block* D, which is those K bits of the sender's offset.
-//! Each leaf y is the key of a stream `r_y`, and both parties fold the streams:
+//! but one. The number of the missing leaf is the *block* D, which consists of those K bits of the sender's
+//! offset. Each leaf y is the key of a stream `r_y`, and both parties fold the streams:
 //!
 //! ```text
 //!   receiver    u = ⊕ r_y    v_b = ⊕ r_y over the y whose bit b is 1, for b < K
@@ -31,11 +31,11 @@
 //! child of the level, except for the one that leads to D. The sender's computation has a node everywhere,
 //! with meaningless nodes on the path to D, so no bit of D selects an address.
 //!
-//! **The check.** Each leaf also gives a proof of 32 bytes. The sender computes all proofs, the proof of leaf
-//! D from their sum, and compares the digest before it uses any leaf. If a receiver's values fit no single
-//! tree for all D, they determine the set of blocks for which the check passes. The cheat is detected unless
-//! the sender's block is in this set. docs/protocols/ot.md says how much a surviving receiver learns, with a
-//! proof.
+//! **The check.** Each leaf also gives a proof of 32 bytes. The sender computes all proofs, that of leaf D
+//! from the sum of all proofs. It compares the digest before it uses any leaf. If a receiver's values fit no
+//! single tree for all D, they determine the set of blocks for which the check passes. The cheat is detected
+//! unless the sender's block is in this set. docs/protocols/ot.md says how much a surviving receiver learns,
+//! with a proof.
 
 use brickwork_base::cheats;
 use brickwork_kernels::{SecretBlocks, TileRow};
@@ -70,7 +70,7 @@ const PAIRS: usize = ROWS + 1;
 
 const EXTEND: Flavour = Flavour { random: false, last_bits: false };
 const RANDOM: Flavour = Flavour { random: true, last_bits: false };
-/// OTs of random choices that are the last bits of the labels.
+/// The form of OTs with random choices that are the last bits of the labels.
 const RANDOM_BITS: Flavour = Flavour { random: true, last_bits: true };
 
 const fn trees<const K: usize>() -> usize {
@@ -104,7 +104,7 @@ impl Oracle {
         Oracle(blake3::derive_key("brickwork 2026-11 SoftSpokenOT trees", &named))
     }
 
-    /// Expands one secret of base OT `bit` of a tree. Each place gives another answer.
+    /// Expands one secret of base OT `bit` of a tree. Each position gives another answer.
     fn ask<const N: usize>(
         &self,
         question: Question,
@@ -234,7 +234,7 @@ fn complete<const K: usize>(
             let [left, right] = sums(&nodes);
             let sent = either(&setup[bit], choice(bit)) ^ oracle.mask(tree, bit, &seeds[bit]);
             let missing = sent ^ either(&[right, left], choice(bit));
-            // The sibling of the node that leads to the missing leaf.
+            // The sibling of the node on the path to the missing leaf.
             let beside = (block >> bit) ^ 1;
             for (place, node) in (0..).zip(nodes.iter_mut()) {
                 *node ^= either(&[0, missing], beside.ct_eq(&place));
@@ -270,7 +270,7 @@ impl<const K: usize> Sender<K> {
         self.side.hashed()
     }
 
-    /// Includes another message, which this party sends, in the hash on which keys depend.
+    /// Adds another message, which this party sends, to the hash on which keys depend.
     pub(super) fn follow(&mut self, seed: &Seed) {
         self.side.follow(seed);
     }
@@ -438,8 +438,8 @@ mod tests {
         (delta.bits() >> (tree * K)) as usize % (1 << K)
     }
 
-    /// Both ends of a series whose setup a receiver alters that knows all proofs. `sender` is the result of
-    /// the sender's check.
+    /// Both parties of a series whose setup was altered by a receiver that knows all proofs. `sender` is the
+    /// result of the sender's check.
     struct Dealt<const K: usize> {
         sender: Result<Sender<K>, Error>,
         receiver: Receiver<K>,
@@ -663,8 +663,7 @@ mod tests {
                 }
                 survived += usize::from(right && lies.len() == g);
             }
-            // A trial in which the known lowest bit of the offset would have been guessed has fewer lies and
-            // is not counted.
+            // A trial is not counted if it would have guessed the lowest bit of the offset, which is known.
             let counted = (0..trials).filter(|trial| {
                 (0..g).all(|k| ((trial + 5 * k) % trees::<K>()) * K + (trial + k) % (K - 1) > 0)
             });
@@ -679,8 +678,9 @@ mod tests {
         wrong_sums::<8>();
     }
 
-    /// A receiver that proves another leaf D than the tree has guesses the whole block. The check passes if
-    /// the block is D, with probability 2^-K. Otherwise the sender computes the proof of leaf D itself.
+    /// This receiver proves another leaf D than the tree has, and so guesses the whole block. The check
+    /// passes if the block is D, with probability 2^-K. Otherwise the sender computes the proof of leaf D
+    /// itself.
     fn wrong_leaf<const K: usize>(trials: usize) {
         let mut survived = 0;
         for trial in 0..trials {
@@ -709,8 +709,7 @@ mod tests {
         wrong_leaf::<4>(600);
     }
 
-    /// These lies pass for no block: a sum of proofs or a digest that fits no tree, or the pairs of trees in
-    /// another order.
+    /// These lies never pass: a sum of proofs or a digest that fits no tree, or the trees in another order.
     fn never_passes<const K: usize>() {
         let refused = |alter: &dyn Fn(&mut [Pair])| {
             let rng = &mut Rng::replayable("test dealer");

@@ -1,8 +1,8 @@
-//! Recomputed commitments. A sender's shares, and its random values, follow from its seeds and the positions
-//! in the streams. So a store keeps only the positions.
+//! Recomputing of commitments. The shares and the random values of a sender follow from its seeds and the
+//! positions in the streams. So a store keeps only the positions.
 //!
-//! The commitments of a stock are scattered, often one in a block of 128. One AES call computes all bits of a
-//! coordinate's block, however many of them are needed.
+//! The commitments of a stock are scattered, often one in a block of 128. One AES call computes all 128 bits
+//! that a coordinate has in a block, however many of them are needed.
 
 use brickwork_kernels as kernels;
 use zeroize::Zeroizing;
@@ -47,7 +47,7 @@ impl Group {
     }
 }
 
-/// The streams of both shares of a sender.
+/// The random streams from which a sender computes both shares of its commitments.
 pub(super) struct Streams<'a> {
     pub first: &'a ShareSource,
     pub second: &'a [kernels::Aes128],
@@ -58,8 +58,8 @@ impl Streams<'_> {
         self.first.seeds.len().div_ceil(64)
     }
 
-    /// Recomputes the commitments with these numbers, of the row that began at block `row`: their shares, and
-    /// their values if they are random commitments.
+    /// Recomputes commitments of the row that began at block `row`, by their numbers: their shares and, for
+    /// random commitments, their values.
     pub fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
         let words = self.words();
         let groups = Group::groups(numbers);

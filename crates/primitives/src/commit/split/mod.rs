@@ -1,11 +1,11 @@
-//! The commitments of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively
+//! The commitment scheme of Frederiksen, Jakobsen, Nielsen, Trifiletti: "On the Complexity of Additively
 //! Homomorphic UC Commitments" (TCC 2016-A, FJNT16).
 //!
-//! A codeword of the committed value is split into two shares, v = v0 + v1. Both shares are expanded from
-//! seeds, one pair of seeds for each coordinate of the code. The receiver gets one seed of each pair by
-//! oblivious transfer; its *watch bit* w_i is the choice. So it can check one share of each coordinate, and
+//! The codeword of the committed value is split into two shares, v = v0 + v1. Both shares are expanded from
+//! seeds, one pair of seeds for each coordinate of the code. By oblivious transfer, the receiver gets one
+//! seed of each pair; its choice is the *watch bit* w_i. So it can check one share of each coordinate, and
 //! the sender does not know which one. To lie about a value, the sender must change a share in at least d
-//! coordinates, and guesses each watch bit with probability 1/2.
+//! coordinates. For each of them, it must guess the watch bit, which succeeds with probability 1/2.
 //!
 //! ```text
 //!   random value:    the first 128 coordinates are what the seeds give;
@@ -17,11 +17,12 @@
 //!                                hidden parts also the values
 //! ```
 //!
-//! A proof combines with 128 random linear functions at once. The bits of a coordinate, over all claims, are
-//! blocks of GF(2^128), and each block is multiplied by its own random element. This hash is F_2-linear, so
-//! it commutes with the code. A false statement passes with probability 2^-128.
+//! A proof combines all claims with 128 random linear functions at once. The bits of a coordinate, over all
+//! claims, are blocks of GF(2^128), and each block is multiplied by its own random element. This combination
+//! is linear over F_2, so the combined shares are shares of a codeword, too. A false claim passes with
+//! probability 2^-128.
 //!
-//! If the combinations were not checked, the sender could "commit" to words that are no codewords and later
+//! If the combinations were not checked, the sender could commit to words that are not codewords, and later
 //! open them in several ways. If combinations of hidden values were sent without a mask, the receiver would
 //! learn relations between hidden labels, among them an offset.
 
@@ -46,11 +47,11 @@ use brickwork_store::{Counter, Range, Ranges};
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Corrections of new commitments, sender to receiver.
+    /// Sender to receiver: the corrections of new commitments.
     pub const CORRECTIONS: Tag = Tag(32);
-    /// Seed of a proof's combinations, receiver to sender.
+    /// Receiver to sender: the seed of a proof's combinations.
     pub const SEED: Tag = Tag(33);
-    /// Combined shares and values, sender to receiver.
+    /// Sender to receiver: the combined shares and values.
     pub const ANSWER: Tag = Tag(34);
 }
 
@@ -65,8 +66,8 @@ fn malformed() -> Error {
     Error::Stock("the stored state of the commitments is malformed, or another version wrote it".into())
 }
 
-/// The counter of blocks of 128 commitments. A log uses the same seeds for several entries, and each entry
-/// draws from its own range.
+/// The counter of blocks of 128 commitments. The entries of a log use the same seeds, so each entry draws
+/// from its own range of blocks.
 const BLOCKS: Counter = Counter::new("blocks of commitments", 40);
 
 fn of_setup() -> Range {

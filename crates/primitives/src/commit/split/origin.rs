@@ -1,6 +1,6 @@
-//! Recomputed values. Random values follow from the seeds, like the shares, in a few nanoseconds each. Chosen
-//! values also need the corrections, which are in a temporary file. The sender has already sent these
-//! corrections, and they reveal nothing to a party without the seeds.
+//! Recomputing of committed values. Random values follow from the seeds, as the shares do. Each takes a few
+//! nanoseconds. Chosen values also need the corrections, which are in a temporary file. The sender has
+//! already sent these corrections to the receiver. They reveal nothing to a party without the seeds.
 
 use std::ops::Range;
 use std::sync::Arc;

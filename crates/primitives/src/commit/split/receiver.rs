@@ -27,7 +27,7 @@ use brickwork_wire::Channel;
 /// The receiver of commitments.
 pub struct Receiver {
     code: &'static BinaryCode,
-    /// The received seeds, for a store.
+    /// The received seeds, which a store needs.
     chosen: Vec<Seed>,
     source: Arc<ShareSource>,
     blocks: Range,
@@ -112,7 +112,8 @@ impl Receiver {
         Ok(self.names.pending(Shares::of_recipe(Arc::new(recipe))))
     }
 
-    /// Returns whether the sender's combined shares and the values' codeword agree with the watched shares.
+    /// Returns whether the sender's combined shares, and the codeword of its combined values, agree with the
+    /// watched shares.
     fn agrees(&self, mine: &[u128], theirs: &[u128], values: &[u128]) -> Choice {
         let mut codeword = values.to_vec();
         codeword.resize(self.code.length(), 0);
@@ -183,7 +184,7 @@ impl scheme::Receiver for Receiver {
         let n = self.code.length();
         let hidden = masks.iter().flatten().count();
         let known = usize::from(!claims.known.is_empty());
-        // The combinations are computed before the receiver waits for the answer.
+        // The receiver computes the combinations before it waits for the answer.
         let consistency: Vec<Group> = new.iter().map(|pending| Group::New(pending.shares(), None)).collect();
         let bits: Vec<Group> =
             claims.bits.iter().map(|(count, claim)| Group::Claims(*count, claim)).collect();
@@ -207,12 +208,12 @@ impl scheme::Receiver for Receiver {
         for (part, sums) in parts {
             let values = if part == 2 { &sums.values[..] } else { split(&mut rest, DIMENSION) };
             let shares = split(&mut rest, n);
-            // The mask's lowest bits are 0, so the lowest bits of the combined values follow from the claimed
-            // bits.
+            // The lowest bits of the masks are 0, so the claimed bits determine the lowest bits of the
+            // combined values.
             let bits_agree = if part == 1 { values[0].ct_eq(&sums.values[0]) } else { Choice::from(1) };
             if !bool::from(bits_agree & self.agrees(&sums.shares, shares, values)) {
-                // One lie often makes a value and a bit wrong. The report names the value, which is more
-                // informative.
+                // One lie often makes a value and a bit wrong. The report then names the value, which tells
+                // more.
                 cheat = match part {
                     0 => Some(Cheat::Commitment),
                     1 => cheat.or(Some(Cheat::Indicator)),

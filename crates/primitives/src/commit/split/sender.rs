@@ -34,7 +34,7 @@ use brickwork_wire::Channel;
 /// The sender of commitments.
 pub struct Sender {
     code: &'static BinaryCode,
-    /// Both seeds of each pair, for a store.
+    /// Both seeds of each pair, which a store needs.
     pairs: Vec<[Seed; 2]>,
     first: Arc<ShareSource>,
     second: Arc<Vec<Aes128>>,
@@ -52,7 +52,7 @@ pub struct SenderState {
 /// A row of commitments that is still being filled.
 pub struct Committing {
     recipe: Recipe,
-    /// Values that do not fill a message yet.
+    /// Values that do not fill a message yet, and wait for more.
     waiting: Labels,
     corrections: Vec<u128>,
     sent: usize,
@@ -64,7 +64,7 @@ enum Storage {
     File(SpillFile),
 }
 
-/// The number of commitments whose corrections are one message.
+/// The number of commitments whose corrections are sent in one message.
 const MESSAGE: usize = CHUNK * CHUNKS_IN_HAND;
 
 impl Sender {
@@ -114,8 +114,8 @@ impl Sender {
         Ok(Committed { values, shares: Shares::of_recipe(Arc::new(recipe)) })
     }
 
-    /// Computes and sends message `m` of a row's corrections, and leaves it in `corrections`. If there is a
-    /// `target`, the commitments are to its values. Writes the committed values into `values`.
+    /// Computes and sends message `m` of a row's corrections, and keeps the corrections in `corrections`. If
+    /// there is a `target`, it has the values to commit to. Writes the committed values into `values`.
     fn send_message(
         &self,
         channel: &mut Channel,
@@ -166,8 +166,8 @@ impl Sender {
             Lsb::Zero => second[..blocks].fill(0),
             Lsb::One => second[..blocks].fill(u128::MAX),
         }
-        // `second` becomes the sum of the shares. Its message part becomes the value, and the corrections are
-        // the differences between the sum and the codeword.
+        // `second` becomes the sum of both shares. Its message part becomes the value, and the corrections
+        // are the differences between the sum and the codeword.
         second.iter_mut().zip(&*first).for_each(|(b, a)| *b ^= a);
         let (message, tail) = second.split_at_mut(DIMENSION * blocks);
         let fix = match target {
@@ -242,7 +242,7 @@ impl scheme::Sender for Sender {
             return Err(malformed());
         }
         let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
-        // The seeds of a store are used before, so the sender can draw nothing until it enters a range.
+        // The session used these seeds before, so the sender can draw nothing until it enters a range.
         Ok(Sender { blocks: BLOCKS.none(), ..Sender::new(code, &pairs, memory) })
     }
 

@@ -11,8 +11,9 @@ use crate::commit::rows::{BLOCK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Column, RowShares
 use crate::spill::{Fault, HeldBudget, MemoryBudget, SpillFile};
 use brickwork_base::Error;
 
-/// The source of a party's shares: for each coordinate, a seed and a watch bit, which is all ones where the
-/// receiver watches the second share. The sender uses it for its first shares, with all watch bits 0.
+/// The source of a party's shares: a seed and a watch bit for each coordinate. The watch bit is given as a
+/// mask, which is all ones where the receiver watches the second share. The sender uses this type for its
+/// first shares, with all watch bits 0.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(super) struct ShareSource {
     pub seeds: Vec<Aes128>,
@@ -22,7 +23,7 @@ pub(super) struct ShareSource {
 /// The recipe that computes the shares of a row of commitments.
 pub(super) struct Recipe {
     pub source: Arc<ShareSource>,
-    /// The number of the first block.
+    /// The number of the row's first block.
     pub start: u64,
     pub count: usize,
     pub lsb: Lsb,
@@ -30,11 +31,11 @@ pub(super) struct Recipe {
     pub corrections: Option<Corrections>,
 }
 
-/// The received corrections of the last coordinates: for each chunk, a row of blocks per coordinate.
-/// Corrections reveal nothing to third parties, because both shares hide the value.
+/// The received corrections, which the last coordinates have: for each chunk, a row of blocks for each
+/// coordinate. Corrections reveal nothing to third parties, because both shares hide the value.
 pub(super) struct Corrections {
     storage: Storage,
-    /// The number of corrected coordinates.
+    /// The number of coordinates that have corrections.
     corrected: usize,
     fault: Arc<Fault>,
 }
@@ -42,7 +43,7 @@ pub(super) struct Corrections {
 enum Storage {
     Memory(
         Vec<u128>,
-        #[expect(dead_code, reason = "the memory returns to the budget with the corrections")] HeldBudget,
+        #[expect(dead_code, reason = "the corrections hold their part of the budget")] HeldBudget,
     ),
     File(SpillFile),
 }
@@ -80,7 +81,8 @@ impl Corrections {
         Ok(Corrections { storage, corrected, fault: fault.clone() })
     }
 
-    /// Returns the corrections of the first blocks of a chunk. `buffer` receives them if they are in a file.
+    /// Returns the corrections of the first blocks of a chunk. If the corrections are in a file, they are
+    /// read into `buffer`.
     fn of<'a>(&'a self, first: usize, blocks: usize, buffer: &'a mut Vec<u128>) -> &'a [u128] {
         let (start, count) = (self.corrected * first, self.corrected * blocks);
         match &self.storage {

@@ -18,7 +18,7 @@ use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_wire::{Tag, Tamper, memory_pair};
 
-/// Returns both parties, with seeds from ideal OTs.
+/// Returns both parties, with the seeds that ideal OTs would give them.
 fn deal(s: u32) -> (Sender, Receiver) {
     let code = BinaryCode::for_security(s).unwrap();
     let mut rng = Rng::replayable("test dealer");
@@ -28,7 +28,8 @@ fn deal(s: u32) -> (Sender, Receiver) {
     (Sender::new(code, &pairs, u64::MAX), Receiver::new(code, &chosen, &watch, u64::MAX).unwrap())
 }
 
-/// A lie about a value and a lie about a bit are distinguished. If both are wrong, the value is reported.
+/// The receiver distinguishes a lie about a value from a lie about a bit. If both are wrong, the value is
+/// reported.
 #[test]
 fn row_11_a_value_and_a_bit_that_are_wrong() {
     let (sender, receiver) = deal(40);
@@ -36,8 +37,8 @@ fn row_11_a_value_and_a_bit_that_are_wrong() {
     assert_eq!(cheat(&script.with(sender, receiver)), Some(Cheat::Opening));
 }
 
-/// A correction with one wrong bit is noticed if the receiver watches the second share of this coordinate,
-/// which has probability 1/2.
+/// A correction with one wrong bit is noticed if the receiver watches the second share of this coordinate, so
+/// with probability 1/2.
 #[test]
 fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
     for weight in [1usize, 2, 3] {
@@ -49,14 +50,15 @@ fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
                 if tag == msg::CORRECTIONS && first {
                     first = false;
                     for w in 0..weight {
-                        // The row of a coordinate is one block of 16 bytes here; this flips the bit of the
-                        // first commitment.
+                        // In this test, a coordinate's row is one block of 16 bytes. This line flips the bit
+                        // of the first commitment.
                         bytes[16 * (5 + (7 * w + trial) % 140)] ^= 1;
                     }
                 }
             });
             match cheat(&Script { tamper: Some(tamper), ..Script::new(40, 100) }.against::<Split>()) {
-                // If both checks fail, the commitment is reported.
+                // If the check of new commitments and the check of claims both fail, the error names the
+                // commitment.
                 Some(Cheat::Commitment) => caught += 1,
                 None => {}
                 other => panic!("{other:?}"),
@@ -64,7 +66,11 @@ fn row_03_non_codewords_are_caught_unless_the_watch_bits_are_guessed() {
         }
         let expected = trials as f64 * (1.0 - 0.5f64.powi(weight as i32));
         let sigma = (trials as f64 * 0.5f64.powi(weight as i32) * (1.0 - 0.5f64.powi(weight as i32))).sqrt();
-        assert!((caught as f64 - expected).abs() <= 4.5 * sigma, "weight {weight}: {caught} of {trials}");
+        assert!(
+            (caught as f64 - expected).abs() <= 4.5 * sigma,
+            "weight {weight}: detected {caught} of \
+            {trials}"
+        );
     }
 }
 
@@ -85,7 +91,7 @@ fn row_03_answers_are_checked_on_every_coordinate_and_value() {
     }
 }
 
-/// Row 27 of the attacks: a proof masks all information about hidden values. Two proofs over the same
+/// Row 27 of the table of attacks: a proof masks everything about hidden values. Two proofs over the same
 /// commitments give unrelated answers, and neither is the unmasked combination.
 #[test]
 fn row_27_hidden_values_are_combined_under_fresh_masks() {
@@ -118,8 +124,8 @@ fn row_27_hidden_values_are_combined_under_fresh_masks() {
     });
 }
 
-/// Checks the bytes of commitments and proofs exactly: at s = 40, a random commitment has 147 bits of
-/// corrections, and a chosen one 275.
+/// Checks the exact bytes of commitments and proofs: at s = 40, a random commitment has 147 bits of
+/// corrections, and a chosen one has 275.
 #[test]
 fn traffic_is_what_the_documentation_says() {
     let (mut sender, mut receiver) = deal(40);
@@ -156,8 +162,8 @@ fn traffic_is_what_the_documentation_says() {
     });
 }
 
-/// Selected columns are the same as the columns that single claims read, at both parties and in every form of
-/// storage.
+/// Selected columns equal the columns that single claims read, at both parties and however the shares are
+/// stored.
 #[test]
 fn parts_are_the_columns() {
     let (mut sender, mut receiver) = deal(40);
@@ -201,13 +207,13 @@ fn parts_are_the_columns() {
     }
 }
 
-/// The selected chunks may be apart, and may be more than are computed at a time.
+/// Selected commitments may lie in distant chunks, and in more chunks than are computed at a time.
 #[test]
 fn parts_are_taken_from_chunks_that_lie_apart() {
     let (mut sender, _) = deal(40);
     let (mut left, _right) = memory_pair();
     let made = sender.commit_random(&mut left, 20 * CHUNK + 5, Lsb::Random).unwrap();
-    // One commitment of every chunk but the second.
+    // One commitment of each chunk except the second.
     let list: Vec<usize> =
         (0..=20).rev().filter(|&chunk| chunk != 1).map(|chunk| chunk * CHUNK + chunk % 5).collect();
     let part = made.select(list.iter().copied());
@@ -243,7 +249,7 @@ fn corrections_are_kept_in_memory_or_in_a_file() {
     });
 }
 
-/// Each row has its own number, even an empty one, so that a proof covers exactly its rows.
+/// Each row has a number of its own, even an empty one, so that a proof covers exactly its own rows.
 #[test]
 fn row_03_every_row_has_a_number_of_its_own() {
     let (mut sender, mut receiver) = deal(40);
@@ -297,7 +303,7 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
                 let claims = two_ways(shares, &values, Label::from_bits(5), part, flip);
                 left.send(Tag(201), &[]).unwrap();
                 for claims in &claims {
-                    // The first group's claims are wrong, and both forms of the claims are refused.
+                    // The claims of the first group are wrong. The receiver must refuse them in both forms.
                     sender.prove(&mut left, &[], claims).unwrap();
                 }
             });
@@ -353,8 +359,8 @@ fn row_11_claims_that_follow_their_commitments() {
 /// The number of claims or commitments that one task combines.
 const TASK: usize = COMBINE_BLOCKS * BLOCK;
 
-/// Each wrong claim is detected among enough claims for several tasks, in both forms: added columns, and
-/// claims in the order of commitments.
+/// Each single wrong claim is detected, among enough claims for several tasks and in both forms: added
+/// columns, and claims in the order of commitments.
 #[test]
 fn row_11_each_of_many_claims() {
     const COUNT: usize = TASK + CHUNK + 5;
@@ -406,7 +412,7 @@ fn row_03_each_of_many_commitments() {
         let mut first = true;
         left.set_tamper(Box::new(move |tag, bytes| {
             if tag == msg::CORRECTIONS && std::mem::take(&mut first) {
-                // Flips all coordinates of one commitment: 147 rows of blocks a chunk.
+                // Flips all coordinates of one commitment; a chunk has 147 rows of blocks a chunk.
                 let (chunk, block, bit) = (bad / CHUNK, bad % CHUNK / BLOCK, bad % BLOCK);
                 let blocks = (COUNT.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS);
                 let words = (0..147).map(|row| 147 * CHUNK_BLOCKS * chunk + row * blocks + block);
@@ -502,8 +508,8 @@ fn nothing_is_proven_from_lost_values() {
     }
 }
 
-/// Row 16 of the attacks: a party without a range, or with a used one, commits to nothing and sends nothing.
-/// Both parties reach the end of a range at the same time.
+/// Row 16 of the table of attacks: without a range, or with a used one, a party commits to nothing and sends
+/// nothing. Both parties reach the end of a range at the same time.
 #[test]
 fn row_16_nothing_is_committed_to_behind_the_end_of_a_range() {
     let (mut sender, mut receiver) = deal(40);
@@ -615,7 +621,7 @@ fn values_made_again_are_those_that_were_committed_to() {
     }
 }
 
-/// A lost file is reported as such before anything is proven about its row.
+/// If the file of corrections is lost, the sender reports this before it proves anything about the row.
 #[test]
 fn lost_corrections_are_an_error() {
     let [_, mut sender] = twins(40, 0);
@@ -631,8 +637,7 @@ fn lost_corrections_are_an_error() {
     assert!(matches!(proof, Err(Error::Resource(_))), "nothing is answered");
 }
 
-/// A file that lost only its end causes the same error, because all chunks of a message are computed together
-/// and must exist.
+/// A file that lost only its end causes the same error, because a message needs all its chunks.
 #[test]
 fn corrections_lost_further_on_are_an_error() {
     let [_, mut sender] = twins(40, 0);
@@ -709,7 +714,8 @@ fn every_form_of_shares_has_the_same_rows() {
 
 type List<'a> = (&'a Shares, Box<dyn Fn(usize, &mut [u128]) + Sync>);
 
-/// Picked commitments have the same weighted sum as columns, by themselves and together with their whole row.
+/// Commitments picked from a row have the same weighted sum as columns, alone and together with the whole
+/// row.
 #[test]
 fn picked_commitments_are_weighted_where_they_lie() {
     let [mut sender, _] = twins(40, 0);
@@ -754,7 +760,7 @@ fn picked_commitments_are_weighted_where_they_lie() {
     }
 }
 
-/// Recomputed values and shares are the same as before, at any position.
+/// Recomputed values and shares equal the original ones at any position.
 #[test]
 fn commitments_made_again_are_the_same() {
     for s in [40, 80] {

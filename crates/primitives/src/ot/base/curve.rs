@@ -1,5 +1,5 @@
 //! Base OTs over ristretto255, from the Diffie–Hellman key exchange. Only this construction allows both
-//! messages to be sent at once.
+//! messages to be sent at the same time.
 //!
 //! ```text
 //! sender                                            receiver, choice c_i for OT i
@@ -8,8 +8,8 @@
 //! k_{i,j} = KDF(i, j, a·(r_{i,j} + H(i, j, r_{i,1-j})))     k_{i,c} = KDF(i, c, b_i·A)
 //! ```
 //!
-//! Neither message depends on the other, so both are sent in the same flight, which OTs in both directions
-//! share. The sender's message has 32 bytes, the receiver's 64 bytes for each OT.
+//! Neither message depends on the other. So both are sent in one flight, which OTs in both directions share.
+//! The sender's message has 32 bytes, the receiver's 64 bytes for each OT.
 //!
 //! **Privacy of the choice** is perfect: `r_0` and `r_1` are uniform and independent for either choice. **The
 //! sender's other key** is the Diffie–Hellman value of `A` and of a point that includes the oracle's answer
@@ -20,8 +20,8 @@
 //! **Before the session has a name.** Both messages are sent together with the greetings. So the receiver's
 //! `H` can only include values that the receiver knows at this time: its own greeting, with its own nonce.
 //! The session's identifier, a hash over both greetings, enters `KDF`. This is sufficient. Privacy of the
-//! choice does not depend on `H`. The sender's keys are secure whatever receivers queried `H` before, in this
-//! or any other session. The keys are Diffie–Hellman values of *this* `A`, which an honest sender draws
+//! choice does not depend on `H`. Whatever receivers queried `H` before, in this or any other session, the
+//! sender's keys are secure. The keys are Diffie–Hellman values of *this* `A`, which an honest sender draws
 //! freshly, and of a point that includes an oracle's answer. A receiver that chooses its nonce, or repeats
 //! its greeting and points, gains no new points. To learn a key from these points, the receiver must solve
 //! Diffie–Hellman for a fresh `A`.
@@ -48,7 +48,7 @@ pub mod msg {
 }
 
 impl Instance {
-    /// `H`: a point whose discrete logarithm nobody knows.
+    /// Returns `H`: a point whose discrete logarithm nobody knows.
     fn point(&self, index: usize, slot: u8, other: &[u8]) -> RistrettoPoint {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT hash to the group");
         hasher.update(&self.0).update(&(index as u64).to_le_bytes()).update(&[slot]).update(other);
@@ -61,7 +61,7 @@ impl Instance {
 }
 
 impl Transcript {
-    /// `KDF`.
+    /// Returns `KDF` of a shared point.
     fn key(&self, index: usize, slot: u8, mut shared: RistrettoPoint) -> Seed {
         let encoding = Zeroizing::new(shared.compress().to_bytes());
         shared.zeroize();
@@ -168,7 +168,7 @@ impl Receiver {
                 Ok(())
             });
         let message = draws.iter().flat_map(|draw| draw.pair).collect();
-        // Copied, because a value that is moved out of a list is not erased there.
+        // The secret is cloned, because a value that is moved out of a list is not erased there.
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
@@ -219,7 +219,7 @@ mod tests {
     use crate::ot::Direction;
     use brickwork_testing::Replayable as _;
 
-    /// The oracle's points depend on all inputs of the hash, and none is the identity.
+    /// Each input of the hash changes the oracle's point, and no point is the identity.
     #[test]
     fn row_01_every_point_is_another() {
         let points = |greeting: u8, direction: Direction| {
@@ -304,8 +304,7 @@ mod tests {
         assert_eq!(sender.finish(&instance, &SESSION, &[0; 65], 1).unwrap_err(), Cheat::UnexpectedMessage);
     }
 
-    /// Valid points in a wrong place cannot be recognised, but nobody gets a key of the honest sender from
-    /// them.
+    /// A valid point in a wrong place cannot be recognised, but then nobody gets a key of the honest sender.
     #[test]
     fn row_01_replayed_messages_and_other_sessions_give_unrelated_keys() {
         let choices = choices(64);
@@ -313,7 +312,7 @@ mod tests {
         let unrelated = |sent: &[[Seed; 2]], received: &[Seed]| {
             agreements(sent, received, &choices) + agreements(sent, received, &flipped) == 0
         };
-        // OTs in another order, one OT's points exchanged, and another transcript.
+        // The cases: OTs in another order, the two points of one OT exchanged, and another transcript.
         let (sent, received) = run(&choices, |_, pairs| pairs.rotate_left(64)).unwrap();
         assert!(unrelated(&sent, &received));
         let (sent, received) = run(&choices, |_, pairs| pairs[..64].rotate_left(32)).unwrap();
@@ -334,7 +333,7 @@ mod tests {
             let sent = sender.finish(&other, &session, receiver.message(), 1).unwrap();
             assert!(unrelated(&sent, &receiver.finish(&instance, &SESSION, &point, 1).unwrap()));
         }
-        // A sender's point from another run.
+        // The message of a sender from another run is used.
         let (sender, stale) = (Sender::new(&mut rng), Sender::new(&mut rng));
         let receiver = Receiver::new(&instance, &choices, &mut rng, 1);
         let sent = sender.finish(&instance, &SESSION, receiver.message(), 1).unwrap();

@@ -110,7 +110,7 @@ impl Vector {
 }
 
 impl Instance {
-    /// `H`: a vector that nobody can influence.
+    /// Returns `H`: a vector that nobody can influence.
     fn vector(&self, index: usize, slot: u8, seed: &[u8], other: &[u8]) -> Vector {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT hash to the module");
         hasher
@@ -233,7 +233,7 @@ impl Receiver {
             Ok(())
         });
         let message = draws.iter().flat_map(|draw| draw.keys).collect();
-        // Copied, because a value that is moved out of a list is not erased there.
+        // The secret is cloned, because a value that is moved out of a list is not erased there.
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
@@ -312,8 +312,8 @@ mod tests {
         }
     }
 
-    /// The receiver has ML-KEM's key for its choice, and cannot know the other key. The message does not
-    /// reveal the choice.
+    /// For its choice, the receiver has the same key as ML-KEM; it cannot know the other key. The message
+    /// does not reveal the choice.
     #[test]
     fn one_of_the_keys_is_the_receivers() {
         let instance = series();
@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn numbers_are_what_they_should_be() {
-        // Compares with wide arithmetic: the largest and the smallest value, and a value in each place.
+        // The test compares with arithmetic on wide numbers, for the largest and the smallest value, and for
+        // a value in each place.
         let mut bits = [0; 16 * NUMBERS];
         Rng::replayable("test").fill(&mut bits[..16 * 700]);
         bits[16 * 700..16 * 701].fill(0xff);

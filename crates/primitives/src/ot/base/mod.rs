@@ -5,10 +5,10 @@
 //! random, and subtracts the oracle's answer on this key from its own key. "Endemic" means that a cheater may
 //! influence its own keys. An honest party's keys stay hidden, which is all that the protocols need.
 //!
-//! **Replay.** The hashes include greeting, session, direction, index and all messages. Messages that are
-//! replayed from another session, reflected or reordered are valid here, but the parties end up with
-//! unrelated keys. The users of the keys detect this: for the evaluator, the consistency check of the OT
-//! extension, and for the garbler, the check of the commitments.
+//! **Replay.** The hashes include greeting, session, direction, index and all messages. If messages are
+//! replayed from another session, reflected or reordered, they are valid here, but the parties get unrelated
+//! keys. Later checks detect this: the evaluator's check of the OT extension, and the garbler's check of the
+//! commitments.
 
 pub mod curve;
 pub mod lattice;
@@ -52,9 +52,9 @@ enum Halves {
 }
 
 impl BegunSeries {
-    /// Sends this party's first message in both series. The message has an OT for each of `choices` in the
-    /// series in which this party receives. `greeting` is the digest of this party's own greeting. With
-    /// `post_quantum` both series use lattices, and a series without OTs has no messages.
+    /// Sends this party's first message in both series. The series in which this party receives has an OT for
+    /// each of `choices`. `greeting` is the digest of this party's own greeting. With `post_quantum` both
+    /// series use lattices, and a series without OTs has no messages.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system gives no randomness, [`Error::Io`] if the connection fails.

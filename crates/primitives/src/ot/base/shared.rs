@@ -45,7 +45,7 @@ impl Transcript {
     }
 }
 
-/// Calls `work` with each item and its index, on at most `threads` threads. Returns the first error.
+/// Calls `work` for each item with its index, on at most `threads` threads. Returns the first error.
 pub(super) fn in_parallel<T: Send, E: Send>(
     items: &mut [T],
     threads: usize,

@@ -5,8 +5,8 @@ use brickwork_wire::Channel;
 
 use super::{Receiver, Sender};
 
-/// Makes OTs in both directions until this party has `count` choices left; the peer does the same. Both
-/// directions share the flights. Afterwards, `count` random bits can be drawn without a message.
+/// Makes OTs in both directions until this party has `count` random choices left; the peer does the same.
+/// Both directions use the same flights. Afterwards, `count` random bits can be drawn without a message.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails. After an error, every call
@@ -18,7 +18,7 @@ pub fn provide(
     count: usize,
 ) -> Result<(), Error> {
     while receiver.left() < count {
-        // Each party sends as receiver first. Otherwise both would wait.
+        // Each party first sends as receiver, because otherwise both would wait. Otherwise both would wait.
         let macs = receiver.begin(channel, count)?;
         let keys = sender.begin(channel, count)?;
         let offered = sender.offer(channel, keys, |_| {})?;

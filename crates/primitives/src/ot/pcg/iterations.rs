@@ -1,4 +1,4 @@
-//! The state of the iterations, which sender and receiver share.
+//! The state of the PCG iterations, of the same form at sender and receiver.
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
@@ -27,8 +27,8 @@ impl Iterations {
         self.pool.left()
     }
 
-    /// Begins iterations until `count` OTs will be ready, and returns the OTs with which each begins.
-    /// `outside` makes the OTs of the very first iteration.
+    /// Begins enough iterations that `count` OTs will be ready, and returns the OTs with which each iteration
+    /// begins. `outside` makes the OTs of the first iteration of all.
     ///
     /// # Errors
     /// [`Cheat::PcgTrees`] if an earlier iteration has not finished, and the errors of `outside`.
@@ -59,7 +59,7 @@ impl Iterations {
         self.sound = true;
     }
 
-    /// Writes the next OTs. The caller has made sure that there are enough.
+    /// Writes the next OTs. The caller must make sure that there are enough.
     pub fn draw(&mut self, to: &mut [Label]) {
         self.pool.draw(to);
     }

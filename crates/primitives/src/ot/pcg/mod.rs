@@ -29,9 +29,9 @@
 //!
 //! # The check
 //!
-//! A sender that sends other words makes trees that depend on α. If the receiver then failed or not, the
-//! sender would learn something about α. So all trees are checked before a leaf is used. χ gives random
-//! elements a of trees and b of leaves in GF(2^128), and the check compares
+//! A sender that sends other corrections makes trees that depend on α. Whether the receiver then fails would
+//! tell the sender something about α. So all trees are checked before a leaf is used. χ gives random elements
+//! a of trees and b of leaves in GF(2^128), and the check compares
 //!
 //! ```text
 //!   W = Σ a_i·b_j·w_ij ⊕ Σ X^l·M_l      x = Σ a_i·b_(α_i)      x* = Σ X^l·r_l      over 128 further OTs l
@@ -70,13 +70,13 @@ pub use sender::Sender;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// From the sender: a word for each level of each tree but the first level.
+    /// From the sender: a correction for each level of each tree except the first level.
     pub const CORRECTIONS: Tag = Tag(27);
     /// From the receiver: χ and x'.
     pub const CHALLENGE: Tag = Tag(28);
     /// From the sender: the hash of V.
     pub const PROOF: Tag = Tag(29);
-    /// From the receiver, if choices are given: their differences to the random choices, packed.
+    /// From the receiver, if its caller gives the choices: their differences to the random choices, packed.
     pub const DIFFERENCES: Tag = Tag(30);
 }
 
@@ -97,7 +97,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Returns the keys of iteration `k` among those that run at once.
+    /// Returns the keys of iteration `k` of those that run at the same time.
     fn new(hashed: &[u8; 32], k: usize, parameters: &PcgParameters) -> Self {
         let hashed = [&hashed[..], &(k as u64).to_le_bytes()].concat();
         let mut keys = [0u128; 2];
@@ -112,7 +112,7 @@ impl Keys {
         Keys { trees, code: Aes128::new(keys[1]), proof }
     }
 
-    /// Returns the hash that the parties compare.
+    /// Returns the hash of V, which the parties compare.
     fn proof(&self, word: u128) -> [u8; 32] {
         *blake3::keyed_hash(&self.proof, &word.to_le_bytes()).as_bytes()
     }
@@ -129,7 +129,7 @@ impl Keys {
     }
 }
 
-/// Returns the digest of an iteration's messages. Keys made from its labels depend on this digest.
+/// Returns the digest of an iteration's messages, on which later keys depend.
 fn transcript(corrections: &[u128], challenge: &[u128; 2]) -> Seed {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 PCG transcript");
     hasher.update(bytemuck::cast_slice(corrections)).update(bytemuck::cast_slice(challenge));
@@ -177,10 +177,10 @@ fn packed(words: &[Label]) -> u128 {
     product(bytemuck::cast_slice(words), &powers)
 }
 
-/// OTs that are checked and not used yet.
+/// OTs that passed the check and are not used yet.
 #[derive(Default)]
 struct Pool {
-    /// The iterations, oldest first, with the number of used OTs of each.
+    /// The OTs of each iteration, oldest first, with the number of those that are used.
     made: VecDeque<(SecretBlocks<Label>, usize)>,
 }
 
@@ -194,14 +194,14 @@ impl Pool {
         self.made.push_back((labels, 0));
     }
 
-    /// Removes and returns the next OTs. The caller has made sure that there are enough.
+    /// Removes and returns the next OTs. The caller must make sure that there are enough.
     fn take(&mut self, count: usize) -> SecretBlocks<Label> {
         let mut taken = SecretBlocks::zeros(count);
         self.draw(&mut taken);
         taken
     }
 
-    /// Removes the next OTs and writes them to `to`. The caller has made sure that there are enough.
+    /// Removes the next OTs and writes them to `to`. The caller must make sure that there are enough.
     fn draw(&mut self, mut to: &mut [Label]) {
         while !to.is_empty() {
             let (labels, used) =

@@ -7,7 +7,7 @@ use brickwork_kernels::CODE_ONES;
 
 use crate::ot::lpn::Lpn;
 
-/// The OTs that mask the receiver's answer in the check.
+/// The number of OTs that mask the receiver's answer in the check.
 pub(super) const CHECK: usize = 128;
 
 /// The least accepted cost of the best attack on an iteration, as base-2 logarithm.
@@ -28,8 +28,8 @@ pub struct PcgParameters {
     pub dimension: usize,
 }
 
-/// The parameters of every honest run. With these parameters, no 2^128 guesses find samples without errors
-/// that determine the unknown bits or part of them, even if a guess costs nothing.
+/// The parameters of every honest run. With these parameters, an attacker with 2^128 guesses does not find
+/// error-free samples that determine the unknown bits or part of them, even if a guess costs nothing.
 pub const PARAMETERS: PcgParameters = PcgParameters { depth: 10, trees: 1024, dimension: 1 << 17 };
 
 impl PcgParameters {
@@ -48,8 +48,8 @@ impl PcgParameters {
         self.samples() - self.reserve()
     }
 
-    /// Returns the number of iterations that run at once to have `count` OTs, if `left` are left. Each of
-    /// them but one takes its OTs from those that are left.
+    /// Returns the number of iterations that must run at the same time for `count` OTs to be left, if `left`
+    /// are left now. All except one of them take their OTs from those that are left.
     ///
     /// # Panics
     /// If `left` is at least `count`.
@@ -64,7 +64,8 @@ impl PcgParameters {
         self.trees * self.depth
     }
 
-    /// Returns the number of words that the sender sends: one for each level of a tree but the first.
+    /// Returns the number of corrections that the sender sends: one for each level of each tree except the
+    /// first level.
     pub const fn corrections(&self) -> usize {
         self.trees * (self.depth - 1)
     }

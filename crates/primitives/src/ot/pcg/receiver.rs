@@ -29,13 +29,13 @@ pub struct Receiver {
 /// An iteration whose trees are completed but not checked.
 pub(crate) struct Completed {
     labels: SecretBlocks<Label>,
-    /// The expected proof.
+    /// The hash that the sender must send as its proof.
     proof: [u8; 32],
     sent: Seed,
 }
 
 impl Receiver {
-    /// Makes a receiver whose first iteration uses OTs of `base`.
+    /// Makes a receiver whose first iteration takes its OTs from `base`.
     pub(super) fn over(base: Base, parameters: PcgParameters) -> Result<Self, Error> {
         let rng = Rng::new("brickwork PCG receiver")?;
         Ok(Receiver { base, iterations: Iterations::new(parameters), rng })
@@ -136,8 +136,8 @@ impl Receiver {
     }
 }
 
-/// Returns the path of the unknown leaf, from the macs of a tree's OTs. On each level, choice 0 reveals the
-/// left child.
+/// Returns the path of the unknown leaf, from the macs of a tree's OTs. On each level, choice 0 means that
+/// the receiver learns the left child.
 pub(super) fn path(macs: &[Label]) -> usize {
     macs.iter().enumerate().fold(0, |path, (level, mac)| path | usize::from(mac.colour() ^ 1) << level)
 }
@@ -163,7 +163,7 @@ impl CotReceiver for Receiver {
         Receiver::over(Base::set_up(channel, series, seeds)?, PARAMETERS)
     }
 
-    /// A stock keeps no OTs of an iteration, so each entry begins with a first iteration.
+    /// A stock keeps no OTs of an iteration, so an entry begins with a first iteration.
     fn restored(series: &Series, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
         Receiver::over(Base::restored(series, keys)?, PARAMETERS)

@@ -32,12 +32,12 @@ pub(crate) struct Offered {
 }
 
 impl Sender {
-    /// Makes a sender whose first iteration uses OTs of `base`.
+    /// Makes a sender whose first iteration takes its OTs from `base`.
     pub(super) fn over(base: Base, parameters: PcgParameters) -> Self {
         Sender { base, iterations: Iterations::new(parameters) }
     }
 
-    /// Begins iterations towards `count` OTs, and returns the OTs with which each begins.
+    /// Begins enough iterations for `count` OTs, and returns the OTs with which each iteration begins.
     pub(crate) fn begin(
         &mut self,
         channel: &mut Channel,
@@ -77,7 +77,7 @@ impl Sender {
         let mut lefts = vec![0; depth];
         for (key, ((leaves, corrections), levels)) in keys.trees.iter().zip(of_trees) {
             stop::look();
-            // The receiver's mac already is a node of the first level.
+            // The receiver's mac is itself a node of the first level, so no correction is needed.
             let left = levels[0].bits();
             let leaves = bytemuck::cast_slice_mut(leaves);
             grow_tree(Kernel::best(), key, [left, left ^ delta], leaves, &mut lefts);
@@ -88,7 +88,7 @@ impl Sender {
         Offered { reserve, leaves, corrections, keys }
     }
 
-    /// Receives the challenges and answers them, which completes the iterations. `alter` changes V; only
+    /// Receives the challenges and answers them, which completes the iterations. `alter` may change V; only
     /// tests do so.
     pub(crate) fn answer(
         &mut self,
@@ -132,8 +132,8 @@ impl Sender {
 impl CotSender for Sender {
     const KEYS: usize = Base::KEYS;
 
-    /// The error of the first OTs. An iteration's check has the error [`check_log2`](super::check_log2) in
-    /// addition.
+    /// The probability for the OTs of the first iteration. The check of an iteration adds
+    /// [`check_log2`](super::check_log2).
     const CHECK_LOG2: f64 = Base::CHECK_LOG2;
 
     /// Rounds: half of one.
@@ -142,7 +142,7 @@ impl CotSender for Sender {
         Ok(Sender::over(Base::set_up(channel, series, offset, seeds)?, PARAMETERS))
     }
 
-    /// A stock keeps no OTs of an iteration, so each entry begins with a first iteration.
+    /// A stock keeps no OTs of an iteration, so an entry begins with a first iteration.
     fn restored(series: &Series, offset: Delta, keys: Forward) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
         Ok(Sender::over(Base::restored(series, offset, keys)?, PARAMETERS))

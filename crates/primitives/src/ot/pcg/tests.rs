@@ -12,7 +12,7 @@ use crate::ot::{self, BASE_OTS, Direction, softspoken};
 /// Parameters so small that the tests can try every path. They are insecure.
 const SMALL: PcgParameters = PcgParameters { depth: 4, trees: 48, dimension: 64 };
 
-/// Both ends of a series that has made its first OTs.
+/// Both parties of a series that has made its first OTs.
 struct Ends {
     sender: Sender,
     receiver: Receiver,
@@ -35,13 +35,13 @@ fn ends(rng: &mut Rng, parameters: PcgParameters) -> Ends {
     Ends { sender, receiver, left, right, delta }
 }
 
-/// Functions by which a cheating sender alters its corrections, and V by its knowledge of the iteration.
+/// Functions by which a cheating sender alters its corrections, and V, with its knowledge of the iteration.
 type Offers<'a> = &'a mut dyn FnMut(&mut [u128]);
 type Answers<'a> = &'a mut dyn FnMut(&Elements, u128) -> u128;
 
 impl Ends {
-    /// Runs iterations towards `count` OTs, with both ends in this thread. Each message is sent before the
-    /// other end reads it.
+    /// Runs enough iterations for `count` OTs, with both parties in this thread. Each message is sent before
+    /// the other party reads it.
     fn round(
         &mut self,
         count: usize,
@@ -144,8 +144,8 @@ fn both_directions_are_made_at_once() {
     }
 }
 
-/// Returns the leaves of a tree that a receiver with this path computes from these corrections, without the
-/// offset in the unknown leaf. The leaves equal the sender's leaves if nothing was altered.
+/// Returns the leaves that a receiver with this path computes from these corrections, without the offset in
+/// the unknown leaf. The leaves equal the sender's leaves if nothing was altered.
 fn view(
     ends: &Ends,
     keys: &Keys,
@@ -168,9 +168,9 @@ fn view(
     leaves
 }
 
-/// A sender that changes a word of a level guesses the path, and passes exactly if the receiver's path gives
-/// the guessed errors. On any level, two paths give the same errors: they differ only in the last bit, so
-/// their unknown leaves are adjacent.
+/// A sender that changes the correction of a level guesses the path. It passes exactly if the receiver's path
+/// gives the guessed errors. On any level, two paths give the same errors: they differ only in the last bit,
+/// so their unknown leaves are adjacent.
 #[test]
 fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     let depth = SMALL.depth;
@@ -183,7 +183,7 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
             }
             let mut ends = ends(&mut rng, SMALL);
             let (tree, named) = (trial % SMALL.trees, trial * 7 % (1 << depth));
-            // The test knows everything that the sender knows.
+            // The test has all the knowledge of the sender.
             let macs = ends.receiver.begin(&mut ends.right, 1).unwrap();
             let reserve = ends.sender.begin(&mut ends.left, 1).unwrap();
             let levels = reserve[0][SMALL.dimension + tree * depth..][..depth].to_vec();
@@ -215,17 +215,21 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
                 })
                 .unwrap();
             let result = ends.receiver.verify(&mut ends.right, completed);
-            assert_eq!(!refused(result), passes, "level {level}, path {true_path}, named {named}");
+            assert_eq!(!refused(result), passes, "level {level}, path {true_path}, guessed path {named}");
             passed += usize::from(passes);
             expected += alike as f64 / f64::from(1 << depth);
         }
         let sigma = expected.sqrt();
-        assert!((passed as f64 - expected).abs() <= 4.5 * sigma, "level {level}: {passed}, not {expected}");
+        assert!(
+            (passed as f64 - expected).abs() <= 4.5 * sigma,
+            "level {level}: {passed} passed, not \
+            {expected}"
+        );
     }
 }
 
-/// An altered message without a matching answer is detected, in words of any level and in the proof. Nothing
-/// of the iteration is left, and both parties refuse all further calls.
+/// An altered message without a matching answer is detected, for corrections of any level and for the proof.
+/// The OTs of the iteration are erased, and both parties refuse all further calls.
 #[test]
 fn row_02_altered_messages_are_found_out_and_end_the_series() {
     let words = SMALL.depth - 1;
@@ -234,7 +238,8 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
             let mut ends = ends(&mut Rng::replayable("test"), SMALL);
             let altered = ends.round(1, &mut |words| words[place] ^= 1 << bit, &mut |_| {}, &mut |_, v| v);
             if place % words == words - 1 && bit == 0 {
-                // The receiver overwrites the last bits of leaves, so this change has no effect.
+                // The receiver overwrites the last bits of leaves, so this change of a last bit has no
+                // effect.
                 altered.unwrap();
                 let [keys, macs] = ends.draw(ends.receiver.left());
                 let holds = |(key, mac): (&Label, &Label)| *mac == *key ^ ends.delta.times(mac.colour());
@@ -282,7 +287,7 @@ fn row_02_a_receiver_that_lies_about_its_errors_learns_a_hash_of_the_offset() {
         v
     };
     assert!(refused(ends.round(1, &mut |_| {}, &mut lie, &mut answer)));
-    // Runs the same again with a sender that corrects V for the lie, which requires the offset.
+    // The run is repeated with a sender that corrects V for the lie, which requires the offset.
     let mut ends = another();
     let delta = ends.delta;
     let mut take_back = |_: &Elements, v: u128| {
