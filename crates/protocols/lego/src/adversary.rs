@@ -20,8 +20,7 @@ use brickwork_store::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
-/// Does the same as [`super::garbler`], with hooks. The garbler proposes the cuts of its hooks, if there are
-/// any.
+/// Does the same as [`super::garbler`], with hooks. If the hooks contain cuts, the garbler proposes these.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -61,8 +60,8 @@ fn proposal(job: &AgreedJob, hooks: &Hooks) -> Result<Parameters, Error> {
     }
 }
 
-/// Returns the items in buckets for the challenge that tests know, bucket after bucket. `slots` is the number
-/// of buckets; the list has the bucket size and the number of opened items.
+/// Returns the items that the known challenge puts into buckets, bucket after bucket. `slots` is the number
+/// of buckets; the pair has the bucket size and the number of opened items.
 pub fn chosen(slots: u32, [bucket, opened]: [u32; 2]) -> Vec<usize> {
     let cut = Bucketing { slots, bucket, opened };
     let assigned = Assignment::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &cut);
@@ -153,7 +152,8 @@ pub fn toy() -> Program {
     program.finish().unwrap()
 }
 
-/// Lists the items that the known challenge opens, each with its `each` challenged colours.
+/// Lists the items that the known challenge opens. Each item occurs with each of its `each` challenged
+/// colours.
 pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize, Vec<u8>)> {
     let (cut, seed) = (Bucketing { slots, bucket, opened }, Seed::from_bytes([SEED; SEED_BYTES]));
     let asked = colours(&seed, each * opened as usize);
@@ -164,7 +164,7 @@ pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize
 type Alter = Box<dyn FnMut(&mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 
-/// The cheats of one party.
+/// The cheats of one party, as functions that change its state or messages.
 #[derive(Default)]
 struct PartyLies {
     input: Vec<bool>,
@@ -198,7 +198,7 @@ pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 }
 
 impl Case {
-    /// Makes an honest run with random inputs. Without `cuts`, it uses the secure ones.
+    /// Makes an honest run with random inputs. Without `cuts`, the parties use secure cuts.
     pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
         let job = || AgreedJob::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let sides = random_inputs(program, rng).map(|input| PartyLies { input, ..PartyLies::default() });
@@ -210,7 +210,7 @@ impl Case {
         self.lie(Party::Evaluator, Point::Challenge, |seeds| seeds.fill(SEED))
     }
 
-    /// Changes a party's state at a point.
+    /// Lets a party change its state at a point of the protocol.
     pub fn lie(mut self, party: Party, point: Point, alter: impl FnMut(&mut [u8]) + Send + 'static) -> Case {
         self.sides[party as usize].lies.push((point, Box::new(alter)));
         self
@@ -253,7 +253,7 @@ impl Case {
         self
     }
 
-    /// Changes the job and the cuts of one party.
+    /// Changes the job of one party, and the cuts that it uses.
     pub fn wants(
         mut self,
         party: Party,
@@ -269,7 +269,7 @@ impl Case {
         self
     }
 
-    /// Deals the base OTs instead of running them, because tests make thousands of runs.
+    /// Deals the base OTs instead of running them. This saves time, because tests make thousands of runs.
     pub fn dealt(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);

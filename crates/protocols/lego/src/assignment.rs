@@ -8,8 +8,8 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::{BatchChallenge, Bucketing};
 use brickwork_primitives::spill::SpilledVec;
 
-/// The effect of a challenge on the items of a batch. Both parties derive it from the evaluator's seed. The
-/// numbers of items follow from the parameters, not from messages of the peer.
+/// The result of a challenge for the items of a batch. Both parties derive it from the evaluator's seed. The
+/// sizes follow from the parameters, not from messages of the peer.
 pub(super) struct Assignment {
     /// The opened items, in ascending order.
     pub opened: Vec<u32>,
@@ -17,7 +17,7 @@ pub(super) struct Assignment {
     pub chosen: Vec<u32>,
     /// The number of items in a bucket.
     pub size: usize,
-    /// For each item, its number among the opened items, followed by the items in buckets.
+    /// For each item, its position in a list of all opened items, followed by all items in buckets.
     places: Vec<u32>,
 }
 
@@ -31,7 +31,7 @@ impl Assignment {
         Assignment { opened, chosen, size: cut.bucket as usize, places }
     }
 
-    /// Returns the number of an item among the opened items, or, if it was not opened, among the items in
+    /// Returns the position of an item: among the opened items, or, if it was not opened, among the items in
     /// buckets.
     #[inline]
     pub fn place(&self, item: usize) -> Result<usize, usize> {
@@ -69,7 +69,7 @@ impl Assignment {
         Ok(chosen)
     }
 
-    /// Returns the number of all items.
+    /// Returns the number of all items of the batch.
     pub fn items(&self) -> usize {
         self.places.len()
     }
@@ -90,7 +90,7 @@ impl Assignment {
         self.chosen.iter().copied().step_by(self.size).collect()
     }
 
-    /// Returns the number of an item in a bucket among those that are no heads, or `None` for a head.
+    /// Returns the number of an item in a bucket among those that are not heads, or `None` for a head.
     #[inline]
     pub fn other(&self, chosen: usize) -> Option<usize> {
         let (bucket, k) = (chosen as u32 / self.size as u32, chosen as u32 % self.size as u32);
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use brickwork_primitives::spill::Spill;
 
-    /// Values may be in memory, or in a file that is read in several parts.
+    /// The values may be in memory, or in a file that is read in several parts.
     #[test]
     fn values_of_opened_and_chosen_items_are_theirs() {
         let cut = Bucketing { slots: 30_000, bucket: 2, opened: 9_000 };

@@ -8,9 +8,9 @@
 //!
 //! The source of a soldering is a sum of wires, by XOR gates, and possibly its negation. All wires have one
 //! offset, so the label of a sum is the sum of the labels, and its commitment is the sum of the commitments.
-//! This holds for both parts of `base|σ`. A negation flips σ, which is public. So XOR and INV cost nothing.
-//! In a proof's combination, the weight of a commitment is the sum of the weights of all solderings that
-//! contain it. One pass from the outputs to the inputs computes all weights.
+//! This holds for both components of `base|σ`. A negation flips σ, and everybody knows where negations are.
+//! So XOR and INV cost nothing. In the combination of a proof, a commitment has the sum of the weights of all
+//! solderings that contain it. One pass from the outputs to the inputs computes all weights.
 
 use std::sync::{Arc, OnceLock};
 
@@ -41,7 +41,7 @@ pub(super) struct CommittedWires<'a> {
 pub(super) struct ProgramClaims {
     /// For each soldering, the bit s: 1 if it exchanges the two labels.
     flips: Bits,
-    /// For each soldering, 1 if its sum is negated. Only the evaluator needs it.
+    /// For each soldering, 1 if its sum of wires is negated. Only the evaluator needs it.
     negated: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl ProgramClaims {
                 sums.iter_mut().zip(weights.from(solderings, offset + first)).for_each(|(sum, w)| *sum ^= w);
             });
         }
-        // Computed once, because the claims serve one proof. Another proof would have other weights.
+        // The weights are computed once, because the claims serve one proof.
         let sources = Arc::new(OnceLock::<Weighted>::new());
         let [of_garbler, of_evaluator] = wires.inputs;
         for (shares, of_inputs, before) in
@@ -87,7 +87,7 @@ impl ProgramClaims {
                 let found = sources.get_or_init(|| {
                     layout.weigh(|k| {
                         let left = layout.solderings() - k;
-                        // No weights follow the last claim.
+                        // After the last claim there are no weights.
                         (left > 0).then(|| weights.from(solderings, k).take(left)).into_iter().flatten()
                     })
                 });

@@ -7,7 +7,7 @@ cheats! {
     pub enum Cheat of "lego" {
         /// A message of a wrong type, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is no point of the group.
+        /// Base OT (Masny–Rindal 2019): a message contains an encoding that is not a point of the group.
         BaseOtPoint = ot::Cheat::BaseOtPoint,
         /// Base OT (Masny–Rindal 2019): a message contains the identity, whose key everybody knows.
         BaseOtIdentity = ot::Cheat::BaseOtIdentity,
@@ -15,10 +15,10 @@ cheats! {
         BaseOtVector = ot::Cheat::BaseOtVector,
         /// OT extension (Roy 2022): the receiver's rows contain different choices.
         OtExtension = ot::Cheat::OtExtension,
-        /// A new commitment is no codeword (FJNT16).
+        /// A new commitment is not a codeword (FJNT16).
         Commitment = commit::Cheat::Commitment,
-        /// An opened value is not the committed one, or the output of an opened gate under the challenged
-        /// labels is not the committed one.
+        /// An opened value is not the committed one, or the committed output of an opened gate is not the
+        /// result under the challenged labels.
         Opening = commit::Cheat::Opening,
         /// The committed offset ends in 0, or an indicator bit is not the committed one.
         Indicator = commit::Cheat::Indicator,

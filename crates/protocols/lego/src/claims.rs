@@ -1,6 +1,7 @@
-//! The claims about gates and wire authenticators after their challenges. Each of their wires is in exactly
-//! one claim. An opened wire has the opened value. Any other wire differs by its soldering from a wire of its
-//! bucket's head. So claims are in the order of the commitments, and only the heads need weights.
+//! The claims about gates and wire authenticators after their challenges. Each wire of these items is in
+//! exactly one claim. An opened wire has the opened value. Any other wire differs, by its soldering, from a
+//! wire of the head of its bucket. So the claims have the order of the commitments, and only the heads need
+//! weights.
 
 use std::sync::Arc;
 
@@ -24,19 +25,19 @@ pub(super) struct GateClaims {
 
 /// The items that the evaluator received after its challenge.
 pub(super) struct OpenedItems {
-    /// The labels of opened gates, `[gate][side]`, which determine the gates' outputs.
+    /// The labels of the inputs of opened gates, `[gate][left or right]`, which determine the gates' outputs.
     pub inputs: Vec<Label>,
     pub outputs: Vec<Label>,
     /// The wires of opened authenticators.
     pub wires: Vec<Label>,
-    /// For each gate that is no head, the solderings of left, right and output wire.
+    /// For each gate that is not a head, the solderings of its left, right and output wire.
     pub gate_solderings: Vec<[Soldering; 3]>,
     /// The soldering of each authenticator in a bucket.
     pub wire_solderings: Vec<Soldering>,
 }
 
 impl GateClaims {
-    /// Selects the commitments to the inputs and the outputs of heads.
+    /// Selects the commitments to the inputs and the outputs of the heads.
     pub fn heads(&self) -> [Shares; 2] {
         let selected = |each| Arc::new(pool::compute(|| Selection::new(self.gates.heads(), each)));
         [self.shares[0].pick(&selected(2)), self.shares[1].pick(&selected(1))]

@@ -5,12 +5,13 @@
 //!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
 //! ```
 //!
-//! An input of the garbler masks each output that only the garbler learns, so E may know σ of all outputs.
+//! Each output that only the garbler learns is masked by an input of the garbler. So E may know σ of all
+//! outputs.
 //!
 //! **Recovery.** If a bucket gives two valid labels, their sum is Δ, and the labels of the garbler's inputs
 //! reveal their bits. Then E computes the function in the clear, and sends the label of the right bit for
-//! each output of G. E always performs these steps before it sends anything, with a random offset if there is
-//! nothing to recover. So the garbler sees the same bytes in the same order, with and without a recovery.
+//! each output of G. E always performs these steps before it sends anything. If there is nothing to recover,
+//! it performs them with a random offset. So the garbler sees the same bytes in the same order in both cases.
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -44,7 +45,7 @@ fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usi
     layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
 }
 
-/// Returns the garbler's outputs. `input` are its input bits, including masks.
+/// Returns the garbler's outputs. `input` has its input bits, including masks.
 pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -81,7 +82,7 @@ pub(super) fn evaluator<C: commit::CommitmentScheme>(
     run.phase("decode");
     run.cover();
     let EvaluatedProgram { given, outputs: labels, sigma, delta: known } = evaluated;
-    // A known offset ends in 1, and zero stands for an unknown one.
+    // An offset that is known ends in 1. An unknown offset is represented by zero.
     let recovered = known.colour();
     let delta = Zeroizing::new(Delta::new((*known ^ rng.delta().times(1 ^ recovered)).bits()));
     let mut theirs = Zeroizing::new(Vec::with_capacity(layout.garbler));
@@ -108,6 +109,6 @@ pub(super) fn evaluator<C: commit::CommitmentScheme>(
     hooks.alter(Point::OutputLabels, &mut message);
     run.channel.send(msg::OUTPUT_LABELS, &message)?;
     run.channel.flush()?;
-    // Nothing is sent after this.
+    // The party sends nothing after this.
     Ok((own, recovered == 1))
 }

@@ -8,13 +8,14 @@
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
-//! An input of E has the committed wire `base|σ` and an OT with label R. Let `e = f ⊕ σ`. G sends `V = base ⊕
-//! R ⊕ e·Δ`. E has `T = R ⊕ b·Δ`, and reads `e = lsb(V) ⊕ lsb(T) ⊕ b`. E claims that `C ⊕ C_R ⊕ e·D` opens to
-//! V with the lowest bit replaced by `lsb(T) ⊕ y`. The label of the input is `V ⊕ T`. E's decision does not
-//! depend on y: the claim is a function of f, R and V (docs/concepts/security.md, section 7).
+//! An input of E has the committed wire `base|σ` and an OT with label R. Let f be the input bit y masked with
+//! the choice bit b, and `e = f ⊕ σ`. G sends `V = base ⊕ R ⊕ e·Δ`. E has `T = R ⊕ b·Δ`, and reads `e =
+//! lsb(V) ⊕ lsb(T) ⊕ b`. E claims that `C ⊕ C_R ⊕ e·D` opens to V, if the lowest bit of V is replaced by
+//! `lsb(T) ⊕ y`. The label of the input is `V ⊕ T`. Whether E accepts does not depend on y: the claim is a
+//! function of f, R and V (docs/concepts/security.md, section 7).
 //!
-//! After its seed, E sends nothing until all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
-//! recovery is done (`decode`).
+//! After E has sent the seed of the proof, it sends nothing until all gates are evaluated ([`crate::walk`],
+//! [`crate::vote`]) and recovery is done (`decode`).
 
 use zeroize::Zeroizing;
 
@@ -34,9 +35,9 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::solder::GarblerWire;
 
-/// The garbler's state of a program that needs only the inputs.
+/// The garbler's state of a program for which only the inputs are missing.
 pub(super) struct GarblerReady {
-    /// The wires on which the garbler's input labels are given.
+    /// The wires for which the garbler sends the labels of its inputs.
     pub heads: Zeroizing<Vec<GarblerWire>>,
     pub ots: GarblerOts,
     /// The committed wires of the outputs.
@@ -53,11 +54,11 @@ pub(super) fn garbler_receives<C: commit::CommitmentScheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// The garbler's claims about the inputs and outputs: e for each input of the evaluator.
+/// The garbler's claims about inputs and outputs. It has e for each input of the evaluator.
 pub(super) struct GivenLabels(Vec<u8>);
 
-/// Sends the labels of both parties' inputs, and σ of the outputs. `input` are the bits of the garbler's
-/// ports and of the masks of its outputs.
+/// Sends the labels of both parties' inputs, and σ of the outputs. `input` has the bits of the garbler's
+/// ports, and the masks of its outputs.
 pub(super) fn garbler_gives<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -96,7 +97,7 @@ impl GivenLabels {
     }
 }
 
-/// Sends f, which reveals nothing and does not depend on the garbler's messages.
+/// Sends f. It reveals nothing and does not depend on the garbler's messages.
 pub(super) fn evaluator_sends<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
     ots: &EvaluatorOts,
@@ -168,12 +169,13 @@ impl ReceivedLabels {
 }
 
 pub(super) struct EvaluatedProgram {
-    /// The labels that the garbler gave for its inputs, on the heads of authenticators' buckets.
+    /// The labels that the garbler sent for its inputs. They belong to the heads of the authenticators'
+    /// buckets.
     pub given: Labels,
     /// A valid label for each output, and σ.
     pub outputs: Labels,
     pub sigma: Vec<u8>,
-    /// Δ if a bucket gave two valid labels, else zero.
+    /// Δ if a bucket gave two valid labels, otherwise zero.
     pub delta: Zeroizing<Label>,
 }
 

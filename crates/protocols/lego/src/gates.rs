@@ -1,7 +1,7 @@
 //! AND gates, garbled one by one with half-gates (Zahur, Rosulek, Evans 2015). All have the same offset.
 //!
-//! The hash keys are those of a batch of copies of a circuit with one gate. A key serves 2^13 gates, which is
-//! 2^15 calls.
+//! The hash keys are those of a batch of copies of a circuit with one gate. A key serves 2^13 gates, and so
+//! 2^15 calls of the hash.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ impl GateKeys {
         GateKeys(Arc::new(AndGates::new(start, count)))
     }
 
-    /// Garbles the gates from `first` on. `inputs` are the false labels, `[gate][side]`. Returns the false
-    /// labels of the outputs, and the tables.
+    /// Garbles the gates from `first` on. `inputs` has the false labels, `[gate][left or right]`. Returns the
+    /// false labels of the outputs, and the tables.
     pub fn garble(&self, first: usize, delta: Delta, inputs: &[Label]) -> (Labels, Vec<Table>) {
         let numbers: Vec<u32> = (first as u32..).take(inputs.len() / 2).collect();
         self.garble_these(&numbers, delta, inputs)
@@ -47,7 +47,8 @@ impl GateKeys {
         (outputs, tables)
     }
 
-    /// Evaluates gates with these numbers and tables. `inputs` are the active labels, `[gate][side]`.
+    /// Evaluates gates with these numbers and tables. `inputs` has the active labels, `[gate][left or
+    /// right]`.
     pub fn evaluate(&self, numbers: &[u32], tables: &[Table], inputs: &[Label]) -> Labels {
         let mut outputs = Labels::new(vec![Label::ZERO; numbers.len()]);
         let tasks = numbers.chunks(GATES_A_TASK).zip(tables.chunks(GATES_A_TASK));
@@ -58,7 +59,7 @@ impl GateKeys {
         outputs
     }
 
-    /// Returns the evaluator of gates, for callers with their own buffers.
+    /// Returns the object that evaluates gates, for callers with buffers of their own.
     pub fn ands(&self) -> &AndGates {
         &self.0
     }

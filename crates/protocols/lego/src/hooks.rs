@@ -10,7 +10,7 @@ pub(super) use honest::{Bucketings, Hooks};
 /// A point of the protocol at which a hook can change state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the offset that it commits to. The offset of the OTs, gates and solderings is unchanged.
+    /// Garbler: the offset that it commits to. The offset of the OTs, gates and solderings is not changed.
     CommittedOffset,
     /// Garbler: the offset with which gates are garbled.
     GateOffset,
@@ -18,8 +18,8 @@ pub enum Point {
     GateOutputs,
     /// Garbler: the tables of the gates, 32 bytes each.
     Tables,
-    /// Garbler: the wires from which the hashes of wire authenticators are made, 16 bytes each, for the first
-    /// authenticators. The committed wires are unchanged.
+    /// Garbler: the wires from which the hashes of the first wire authenticators are made, 16 bytes each. The
+    /// committed wires are not changed.
     WireLabels,
     /// Garbler: the hashes of wire authenticators, 32 bytes each.
     WireHashes,
@@ -29,7 +29,7 @@ pub enum Point {
     InputHashes,
     /// Garbler: its OT labels, before they are committed to.
     OtLabels,
-    /// Garbler: the openings of gates, 32 bytes each: both inputs.
+    /// Garbler: the openings of gates, 32 bytes for the two inputs of each gate.
     OpenedGates,
     /// Garbler: the openings of wire authenticators.
     OpenedAuthenticators,
@@ -101,7 +101,7 @@ mod cheating {
     /// A function that changes the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
-    /// For each kind of items, the bucket size and the number of opened items.
+    /// For each kind of items, an array of the bucket size and the number of opened items.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Bucketings {
         /// The sizes of AND gates.
@@ -117,11 +117,11 @@ mod cheating {
     pub struct Hooks {
         /// Changes the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Sizes instead of secure ones, so that cheats succeed often enough to be counted. Both parties must
-        /// have the same.
+        /// Cuts to use in place of secure ones, so that cheats succeed often enough to be counted. Both
+        /// parties must use the same cuts.
         pub cuts: Option<Bucketings>,
-        /// Deals the keys of the base OTs to both parties instead of running them, because tests make
-        /// thousands of runs.
+        /// Deals the keys of the base OTs to both parties instead of running the base OTs. This saves time,
+        /// because tests make thousands of runs.
         pub dealer: Option<[u8; 32]>,
     }
 
@@ -135,7 +135,7 @@ mod cheating {
             self.cuts.as_ref()
         }
 
-        /// Returns the dealt keys of a party, if there is a dealer. The evaluator is the sender of the OTs.
+        /// Returns the keys that a party gets, if there is a dealer. The evaluator is the sender of the OTs.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }

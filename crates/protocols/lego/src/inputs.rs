@@ -11,11 +11,11 @@
 //!                           claims: all of it
 //! ```
 //!
-//! The garbler gives the label of an input on the head of a bucket of authenticators. The label is valid if a
-//! majority of the bucket accepts it, and is soldered to the wire of the input. Each authenticator has its
-//! own offset, which determines its false label `H(Δ_j)`. So a party that learns Δ learns every Δ_j from `S_j
-//! = Δ_j ⊕ Δ`, and then the bit of the garbler's label. An opened authenticator is checked completely (DUPLO,
-//! section 5.2).
+//! The label that the garbler sends for an input belongs to the head of a bucket of authenticators. The label
+//! is valid if a majority of the bucket accepts it. The evaluator converts it into a label of the input's
+//! wire by a soldering. Each authenticator has its own offset, which determines its false label `H(Δ_j)`. So
+//! a party that learns Δ learns every Δ_j from `S_j = Δ_j ⊕ Δ`, and then the bit of the garbler's label. An
+//! opened authenticator is checked completely (DUPLO, section 5.2).
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
-/// The garbler's input authenticators and the wires of the inputs, all committed to.
+/// The garbler's input authenticators and the wires of the inputs, with the commitments to all of them.
 pub(super) struct InputAuthenticators {
     at: Places,
     made: u64,
@@ -52,14 +52,15 @@ pub(super) struct InputAuthenticators {
     inputs: Committed,
 }
 
-/// Converts shares to columns, for quick access to single ones. They may have been recomputed before.
+/// Converts shares to columns, for quick access to single commitments. Until then, the shares may have been
+/// recomputed for each use.
 fn gathered(mut committed: Committed) -> Committed {
     committed.shares = std::mem::take(&mut committed.shares).gathered();
     committed
 }
 
 impl InputAuthenticators {
-    /// Returns the same items after they are proven to be commitments. Claims need quick access to single
+    /// Returns the same items, with quick access to single commitments. Claims need quick access to single
     /// ones.
     pub fn gathered(self) -> Self {
         let InputAuthenticators { at, made, inputs_row, offsets, wires, inputs } = self;
@@ -80,7 +81,7 @@ impl InputAuthenticators {
 pub(super) struct GarblerInputs {
     /// The positions of offsets and wires, and the numbers of the heads.
     pub at: Places,
-    /// The number of earlier authenticators of the session.
+    /// The number of authenticators that the session made before these.
     pub made: u64,
     /// The first block of the commitments to the wires of the inputs, and the numbers of these commitments.
     pub inputs_row: u64,
@@ -102,7 +103,7 @@ impl GarblerInputs {
         }
     }
 
-    /// Appends inputs of any batch.
+    /// Appends inputs, which may belong to another batch.
     pub fn append(&mut self, others: &Self) {
         self.heads = Zeroizing::new([&self.heads[..], &others.heads].concat());
         crate::ots::join(&mut self.wires, &others.wires);
@@ -150,14 +151,14 @@ pub(super) fn garbler_commits<C: commit::CommitmentScheme>(
 
 pub(super) struct InputClaims {
     assigned: Assignment,
-    /// s of each soldering: first to the authenticators in buckets that are no heads, then to the wires of
-    /// inputs.
+    /// The bit s of each soldering: first of those to the authenticators in buckets that are not heads, then
+    /// of those to the wires of inputs.
     flips: Bits,
 }
 
 /// The input authenticators that the evaluator received after its challenge.
 pub(super) struct OpenedInputs {
-    /// For each opened authenticator, the offset, and the wire that follows from it.
+    /// For each opened authenticator, its offset, and the wire that the offset determines.
     offsets: Vec<Label>,
     wires: Vec<Label>,
     /// The delta difference of each authenticator in a bucket.
@@ -167,7 +168,7 @@ pub(super) struct OpenedInputs {
 }
 
 impl InputClaims {
-    /// States the claims. The shares are those of the commitments to offsets of authenticators, to their
+    /// States the claims. The shares are those of the commitments to the authenticators' offsets, to their
     /// wires, and to the wires of inputs.
     fn claim<'a>(
         &'a self,
@@ -289,7 +290,8 @@ impl ReceivedAuthenticators<Pending> {
         [&self.offsets, &self.wires, &self.inputs]
     }
 
-    /// Returns the data after the proof. Claims need quick access to single commitments.
+    /// Returns the data, whose commitments the proof has shown to be valid. The next claims need quick access
+    /// to single commitments.
     pub fn accept(self, proof: &Proof) -> ReceivedAuthenticators<Shares> {
         let ReceivedAuthenticators { made, hashes, offsets, wires, inputs } = self;
         let [offsets, wires, inputs] =
@@ -352,7 +354,7 @@ impl ReceivedAuthenticators<Shares> {
         });
     }
 
-    /// Returns the authenticators in buckets after the proof of all received data.
+    /// Returns the authenticators in buckets, after the proof of everything that was received.
     pub fn proven(self, session: &[u8; 32], claimed: ClaimedInputs, proof: &Proof) -> InputBuckets {
         let ClaimedInputs { claims: InputClaims { assigned, .. }, opened } = claimed;
         let OpenedInputs { delta_differences, mut solderings, .. } = opened.proven(proof);
@@ -423,8 +425,8 @@ impl InputBuckets {
         }
     }
 
-    /// Performs InputG of the paper. `labels` are on the heads of the buckets. Returns whether a strict
-    /// majority of each bucket accepts its label.
+    /// Performs InputG of the paper: checks labels of the garbler's inputs. `labels` are on the heads of the
+    /// buckets. Returns whether a strict majority of each bucket accepts its label.
     pub fn accept(&self, labels: &[Label]) -> bool {
         let query = |k: usize| {
             let (bucket, i) = (k / self.size, k % self.size);
@@ -434,7 +436,7 @@ impl InputBuckets {
         votes.chunks_exact(self.size).all(|votes| 2 * votes.iter().filter(|&&vote| vote).count() > self.size)
     }
 
-    /// Solders labels on the heads to the wires of the inputs.
+    /// Returns the labels of the inputs' wires, computed from the labels for the heads.
     pub fn carried<'b>(&'b self, labels: &'b [Label]) -> impl Iterator<Item = Label> + 'b {
         let differences = self.delta_differences.iter().step_by(self.size);
         let carried = labels.iter().zip(&self.to_wires).zip(differences);
@@ -484,7 +486,7 @@ mod tests {
     const SESSION: [u8; 32] = [3; 32];
 
     /// Makes a bucket of `size` authenticators in a session with offset `delta`. Returns also the labels of 0
-    /// and 1 on its head.
+    /// and 1 for its head.
     fn bucket(size: usize, delta: Delta, rng: &mut Rng) -> (InputBuckets, [Label; 2]) {
         let hasher = Hasher::new(&SESSION, AuthenticatorKind::Input);
         let differences: Vec<Label> = (0..size).map(|_| rng.label().with_colour(0)).collect();
@@ -511,8 +513,8 @@ mod tests {
         )
     }
 
-    /// A bucket refuses a label if half of its authenticators accept it, and accepts it with one more,
-    /// whichever they are.
+    /// A bucket refuses a label if only half of its authenticators accept it. It accepts the label if one
+    /// more does, in any positions.
     #[test]
     fn row_13_a_label_needs_more_than_half_of_a_bucket() {
         let mut rng = Rng::replayable("test buckets");
@@ -533,8 +535,8 @@ mod tests {
         }
     }
 
-    /// A bit is recovered as 1 if more than half of the authenticators have the label of 1, and not if
-    /// exactly half have it, whichever they are. Each has its own offset.
+    /// A bit is recovered as 1 if more than half of the authenticators have the label of 1. Exactly half is
+    /// not enough, in any positions. Each has its own offset.
     #[test]
     fn row_14_a_bit_is_recovered_by_more_than_half_of_a_bucket() {
         let mut rng = Rng::replayable("test buckets");
@@ -547,7 +549,7 @@ mod tests {
                 for first in 0..size {
                     let mut bad = good.slice(0..1);
                     // The authenticators from number `first` on, except `ones` of them, get the label of 0.
-                    // The head gets the given label.
+                    // The head gets the label to recover from.
                     let others: Vec<usize> = (0..size - ones).map(|k| (first + k) % size).collect();
                     let head_lies = others.contains(&0);
                     let label = head[usize::from(!head_lies)];

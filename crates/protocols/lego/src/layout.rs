@@ -21,11 +21,11 @@ pub(super) struct OutputWire {
 
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
-    /// The number of input wires of the garbler's ports.
+    /// The number of input wires in the garbler's ports.
     pub own: usize,
     /// The number of the garbler's inputs: those of its ports, and a random mask for each output that it
-    /// alone learns. The evaluator learns the masked output like an output of its own. An evaluator that
-    /// recovers the garbler's inputs also recovers the masks.
+    /// alone learns. The evaluator learns the masked output, and treats it like an output of its own. An
+    /// evaluator that recovers the garbler's inputs also recovers the masks.
     pub garbler: usize,
     /// The number of the evaluator's input wires.
     pub evaluator: usize,
@@ -37,7 +37,7 @@ pub(super) struct Layout<'p> {
     pub outputs: Vec<OutputWire>,
 }
 
-/// For each source, the sum of the weights of the solderings that contain it.
+/// For each source, the sum of the weights of all solderings that contain the source.
 pub(super) struct Weighted {
     pub inputs: Vec<u128>,
     pub ands: Vec<u128>,
@@ -96,7 +96,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Returns the garbler's bits: those of its ports, and random masks.
+    /// Returns the bits of all the garbler's inputs: those of its ports, and random masks.
     pub fn masked(&self, input: &[bool], rng: &mut Rng) -> Zeroizing<Vec<bool>> {
         let masks = (self.own..self.garbler).map(|_| rng.below(2) == 1);
         let mut bits = Zeroizing::new(Vec::with_capacity(self.garbler));
@@ -104,15 +104,16 @@ impl<'p> Layout<'p> {
         bits
     }
 
-    /// Selects the values of the program's inputs from those of all inputs, which include masks.
+    /// Selects the values of the program's inputs from those of all inputs, which also include masks.
     pub fn of_program<'v, T: Copy>(&self, inputs: &'v [T]) -> impl Iterator<Item = T> + 'v {
         let (own, rest) = inputs.split_at(self.garbler);
         own[..self.own].iter().chain(rest).copied()
     }
 
-    /// Computes all gates on values of the inputs. `and` gets the number of an AND gate and both operands.
-    /// Returns the values of the outputs. The garbler computes on its committed values, which must not stay
-    /// in memory. So the buffer has its full size from the start, and is erased.
+    /// Computes the outputs of the program from values of the inputs, gate by gate. `and` gets the number of
+    /// an AND gate and both operands, and returns the result. Returns the values of the outputs. The garbler
+    /// calls this function with its committed values, which must not stay in memory. So the buffer has its
+    /// full size from the start, and is erased.
     pub fn walk<T: Copy + Zeroize>(
         &self,
         inputs: &[T],
@@ -162,7 +163,7 @@ impl<'p> Layout<'p> {
     }
 
     /// Returns, for each source, the sum of the weights of the solderings that contain it. The function
-    /// processes the gates backwards. `weights` returns the weights of the solderings from a number on.
+    /// processes the gates backwards. `weights` returns the weights of the solderings from a given number on.
     pub fn weigh<W: Iterator<Item = u128>>(&self, weights: impl Fn(usize) -> W) -> Weighted {
         let mut inputs = vec![0; self.inputs()];
         let mut wires = vec![0; self.program.wires()];

@@ -3,9 +3,9 @@
 //! Single AND gates are garbled, checked and put into buckets before the program is known.
 //!
 //! All wires have the same offset Δ, so XOR and INV are free, even between buckets. An opened gate is checked
-//! at one row only. A bucket contains gates and wire authenticators, which decide together by majority.
-//! docs/protocols/lego.md has the security argument. The functions [`garbler`] and [`evaluator`] contain a
-//! whole run. The numbers in their comments are those of the crossings of the link:
+//! at one row only. A bucket contains gates and wire authenticators, which decide together by majority. The
+//! functions [`garbler`] and [`evaluator`] contain a whole run. The numbers in the comments of these
+//! functions are those of the crossings of the link:
 //!
 //! ```text
 //!   1      both    hello; parameters; base OTs, in which the garbler chooses by the bits of Δ
@@ -21,8 +21,8 @@
 //! ```
 //!
 //! The three phases can run at different times, with their results on disk ([`Stocked`]). Gates, inputs and
-//! OTs (1 to 7) do not depend on a program, solderings (7) do not depend on inputs, and the rest is 8 to 12
-//! (`online`).
+//! OTs (1 to 7) do not depend on a program, and solderings (7) do not depend on inputs. The other crossings
+//! (8 to 12) are in `online`.
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "adversary"))]
@@ -268,7 +268,7 @@ fn evaluator_with(
     Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }
 
-/// Draws the evaluator's challenges. The caller has received everything that they concern.
+/// Draws the evaluator's challenges. The caller must have received everything to which the challenges refer.
 fn draw_challenge<C: commit::CommitmentScheme>(party: &mut setup::Evaluator<C>) -> Result<Vec<Seed>, Error> {
     let setup::Evaluator { run, rng, hooks, .. } = party;
     run.phase("preprocess");

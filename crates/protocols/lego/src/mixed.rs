@@ -3,8 +3,8 @@
 //! An adversary makes `t` of the gates and `u` of the authenticators bad. Each kind is shuffled separately:
 //! `c` of `L = N·B + c` items are opened, and each opened bad item stays undetected with probability 1/2. A
 //! bucket with x bad gates and y bad authenticators is *ruined* if none of its gates is good, or its good
-//! items are no strict majority: `x = β` or `2(x + y) ≥ β + α`. By the union bound over the N buckets, which
-//! are alike,
+//! items are no strict majority: `x = β` or `2(x + y) ≥ β + α`. The N buckets have the same distribution, so
+//! by the union bound
 //!
 //! ```text
 //! success(t, u) ≤ min(S(t)·S'(u), N · Σ_{(x, y) ruined} A_x(t) · A'_y(u))
@@ -14,9 +14,9 @@
 //!
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
 //! z)^K`. The sums for adjacent t follow from each other by a recurrence of three terms, all of which are
-//! positive in the range that is used. So floating point adds a relative error of at most 2^-53 per step, and
-//! the result is rounded up by much more. In small batches the terms may not be positive. Then the bad items
-//! are dealt one after the other, without the recurrence.
+//! positive in the range that is used. So floating point adds a relative error of at most 2^-53 per step. The
+//! result is rounded up by much more. In small batches, terms of the recurrence may be negative. Then the
+//! probabilities are computed by placing one bad item after the other.
 
 use std::cell::OnceCell;
 
@@ -25,23 +25,23 @@ use serde::{Deserialize, Serialize};
 use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::Bucketing;
 
-/// The examined numbers of bad items of a kind are at most this number.
+/// The largest number of bad items of a kind that is examined.
 const MOST_BAD: usize = 1 << 13;
 
 /// The largest number of terms of a bound: β + 1 for each pair of numbers of bad items. The cuts with the
-/// fewest bytes have fewer terms than this. A peer may propose larger buckets than necessary with just enough
-/// opened items, which need up to twelve times as many.
+/// fewest bytes have fewer terms than this. A peer may propose larger buckets than necessary, with just
+/// enough opened items. Such cuts have up to twelve times as many terms.
 const MOST_TERMS: usize = 1 << 27;
 
 const ALL: usize = usize::MAX;
 
-/// For batches up to this size, bad items are dealt one by one where the recurrence ends.
+/// In batches up to this size, bad items are placed one by one where the recurrence cannot be used.
 const SMALL: u64 = 4096;
 
 /// The largest number of gates, or of authenticators, in a bucket.
 const MOST_IN_BUCKET: u32 = 63;
 
-/// A factor that exceeds all rounding errors: a step of 2^-53 for each of at most 2^20 operations.
+/// A factor that exceeds all rounding errors together: 2^-53 for each of at most 2^20 operations.
 const SLACK: f64 = 1.0 + 1e-9;
 
 /// The bucketings of both kinds of items in the same buckets.
@@ -53,9 +53,9 @@ pub struct Mixed {
     pub authenticators: Bucketing,
 }
 
-/// The probabilities of one kind of items, by the number of bad ones.
+/// The probabilities of one kind of items, by the number of bad items.
 struct Odds {
-    /// S, the survival of bad items.
+    /// S, the probability that bad items stay undetected.
     survival: Vec<f64>,
     /// The same probabilities on the condition that a given bucket contains no bad item.
     elsewhere: Vec<f64>,
@@ -63,7 +63,7 @@ struct Odds {
     all: f64,
     /// C(B, x), for x from 0 to B.
     ways: Vec<f64>,
-    /// A_x, computed on demand, because most searches need few numbers of bad items.
+    /// A_x, computed when it is needed, because most searches need few numbers of bad items.
     bad: Vec<OnceCell<Box<[f64]>>>,
 }
 
@@ -88,12 +88,12 @@ fn unseen(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Opti
     None
 }
 
-/// Does the same as [`unseen`] for any batch, by dealing the bad items one after another.
+/// Computes the same as [`unseen`], for any batch, by placing one bad item after the other.
 fn dealt(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
-    // The probabilities for each number of opened items among n bad ones, at most all of them, and among n +
-    // 1.
+    // The probabilities for each number of opened bad items, first if there are n bad items, then if there
+    // are n + 1.
     let [mut now, mut next] = [(); 2].map(|()| vec![0.0; opened.min(all) as usize + 1]);
     let numbers: Vec<f64> = (0..now.len()).map(|j| j as f64).collect();
     now[0] = 1.0;
@@ -121,8 +121,8 @@ fn binomial(n: u32, k: u32) -> f64 {
 }
 
 impl Odds {
-    /// Computes the probabilities for numbers of bad items up to the first one that survives with at most
-    /// `floor`, or up to `most`.
+    /// Computes the probabilities for growing numbers of bad items, up to `most` or to the first number that
+    /// stays undetected with probability at most `floor`.
     fn new(cut: &Bucketing, until: (f64, usize)) -> Option<Self> {
         let (all, kept, size) = (cut.copies(), cut.kept(), cut.bucket);
         let opened = u64::from(cut.opened);
@@ -139,7 +139,7 @@ impl Odds {
             let mut here = 1.0;
             let of = |(x, ways): (usize, &f64)| {
                 let Some(rest) = t.checked_sub(x) else { return 0.0 };
-                // Larger numbers of bad items are no more likely to survive than the last computed one.
+                // Larger numbers of bad items stay undetected no more often than the last computed one.
                 let probability = ways * self.elsewhere[rest.min(self.elsewhere.len() - 1)] * here;
                 here *= rest as f64 / (self.all - rest as f64 + 1.0);
                 probability
@@ -154,8 +154,8 @@ struct Game {
     slots: f64,
     gates: Odds,
     authenticators: Odds,
-    /// For each number of bad authenticators, and each number of bad gates in a given bucket, the probability
-    /// that enough bad authenticators are in it to ruin it. Computed on demand.
+    /// For each number of bad authenticators, and each number of bad gates in a given bucket: the probability
+    /// that enough bad authenticators are in the bucket to ruin it. Computed on demand.
     ruined: Vec<OnceCell<Box<[f64]>>>,
 }
 
@@ -164,7 +164,7 @@ impl Game {
         Self::until(mixed, (floor, ALL))
     }
 
-    /// Computes the probabilities for numbers of bad items up to a limit for either kind, as [`Odds::new`].
+    /// Computes the probabilities up to a limit for either kind, as [`Odds::new`] does.
     fn until(mixed: &Mixed, until: (f64, usize)) -> Option<Self> {
         let (gates, authenticators) =
             (Odds::new(&mixed.gates, until)?, Odds::new(&mixed.authenticators, until)?);
@@ -182,7 +182,7 @@ impl Game {
         (self.gates.ways.len() - 1, self.authenticators.ways.len() - 1)
     }
 
-    /// Returns the probability that `u` bad authenticators are enough, for each number of bad gates in the
+    /// Returns the probability that `u` bad authenticators ruin a bucket, for each number of bad gates in the
     /// bucket.
     fn ruined(&self, u: usize) -> &[f64] {
         self.ruined[u].get_or_init(|| {
@@ -237,7 +237,8 @@ impl Game {
 
 impl Mixed {
     /// Returns the bound on a garbler's success with any number of bad items, or `floor` if the bound is
-    /// lower. Returns 1 for implausible sizes, and for sizes that would take too long.
+    /// lower. Returns 1 for sizes that make no sense, and for sizes whose bound would take too long to
+    /// compute.
     pub fn bound(&self, floor: f64) -> f64 {
         if !self.is_sensible() {
             return 1.0;
@@ -249,7 +250,7 @@ impl Mixed {
             look();
             for (u, other) in game.authenticators.survival.iter().enumerate() {
                 if survival * other <= bound {
-                    // Larger numbers of bad items survive no more often.
+                    // Larger numbers of bad items stay undetected no more often.
                     break;
                 }
                 bound = bound.max(game.success(t, u));
@@ -258,7 +259,7 @@ impl Mixed {
         (bound * SLACK).min(1.0)
     }
 
-    /// Returns whether [`Mixed::estimate`] is at most `limit`. A few bad items may already exceed the limit.
+    /// Returns whether [`Mixed::estimate`] is at most `limit`. Even a few bad items may exceed the limit.
     /// This is tested first, because it excludes most of the tried cuts.
     pub(super) fn seems_within(&self, limit: f64, floor: f64) -> bool {
         let few = (self.gates.bucket + self.authenticators.bucket) as usize;
@@ -267,7 +268,8 @@ impl Mixed {
         !plain && self.estimate(floor) <= limit
     }
 
-    /// Estimates the bound from a few numbers of bad items. The estimate serves searches, never a promise.
+    /// Estimates the bound from a few numbers of bad items. The estimate serves the search for a cut, and
+    /// never a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
         let Some(game) = Game::new(self, floor) else { return 1.0 };
@@ -282,8 +284,8 @@ impl Mixed {
         game.terms() as f64 / MOST_TERMS as f64
     }
 
-    /// Returns whether the two bucketings have the same buckets, and their items can be numbered and
-    /// examined.
+    /// Returns whether both bucketings have the same number of buckets, their items can be numbered, and
+    /// their bound can be computed.
     pub fn is_sensible(&self) -> bool {
         let Mixed { gates, authenticators } = self;
         let fits = |cut: &Bucketing| {
@@ -299,7 +301,7 @@ mod tests {
 
     use super::*;
 
-    /// Row 25 of the attacks: impossible sizes are refused, at each limit.
+    /// Row 25 of the table of attacks: impossible sizes are refused, at each limit.
     #[test]
     fn row_25_sizes_that_no_batch_has_are_refused() {
         let good = Bucketing { bucket: MOST_IN_BUCKET, slots: 7, opened: 0 };
@@ -313,13 +315,14 @@ mod tests {
         assert!(!sensible(|mixed| (mixed.gates.slots, mixed.authenticators.slots) = (0, 0)));
         assert!(!sensible(|mixed| mixed.gates.bucket = 0));
         assert!(!sensible(|mixed| mixed.authenticators.bucket = MOST_IN_BUCKET + 1));
-        // 441 copies are in buckets, so this is the largest number of opened copies that can be numbered.
+        // The buckets contain 441 copies, so this is the largest number of opened copies for which all copies
+        // can be numbered.
         const MOST: u32 = u32::MAX / 2 - 441;
         assert!(sensible(|mixed| mixed.gates.opened = MOST));
         assert!(!sensible(|mixed| mixed.gates.opened = MOST + 1));
     }
 
-    /// Does the same as [`dealt`] without omitting terms.
+    /// Computes the same as [`dealt`] without omitting terms.
     fn dealt_slowly(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
         let (c, k, l) = (opened as f64, kept as f64, all as f64);
         let (mut sums, mut opened_bad) = (vec![1.0], vec![1.0]);
@@ -352,8 +355,8 @@ mod tests {
         bad
     }
 
-    /// The results equal those with all terms computed one after the other, to the last bit. So the shortcut
-    /// changes no bound and no cut.
+    /// The results equal to the last bit those of all terms, computed one after the other. So the shortcut
+    /// changes no bound, and no cut.
     #[test]
     fn what_is_left_out_changes_no_bit() {
         let mut small = 0;

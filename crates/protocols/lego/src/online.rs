@@ -13,10 +13,10 @@
 //! Building a program needs solderings and a proof of their own, but no input. Afterwards, E has everything
 //! for the evaluation except the labels of inputs, and G needs only the wires of inputs and outputs.
 //!
-//! A peer whose log differs cannot use f and the solderings: f is the input masked with secret choice bits,
-//! and solderings are sums of labels that the other party does not know. Used items are never used again. All
-//! other messages come after the peer's confirmation that it has burned the items, and before the single
-//! proof. So the parties wait only for this proof before the first output.
+//! A peer whose log differs learns nothing from f and the solderings: f is the input masked with secret
+//! choice bits, and solderings are sums of labels that the other party does not know. Used items are never
+//! used again. All other messages come after the peer's confirmation that it has burned the items, and before
+//! the single proof. So the parties wait only for this proof before they learn the first output.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _
 use brickwork_protocol::Metered;
 use brickwork_protocol::stock::Stand;
 
-/// Sends the waiting messages, and receives the position of the peer's log, which must equal this party's
+/// Sends the messages that wait, and receives the position of the peer's log, which must equal this party's
 /// position.
 fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
     run.phase("build");
@@ -55,8 +55,8 @@ pub(super) struct SolderingClaims<'a> {
     program: &'a ProgramClaims,
 }
 
-/// Gives the labels of the inputs and proves them, and also the solderings if they are not proven yet. Learns
-/// the outputs. `input` are the bits of the garbler's ports and of its masks, and `masked` is f.
+/// Sends the labels of the inputs and proves them, and also the solderings if they are not proven yet. Learns
+/// the outputs. `input` has the bits of the garbler's ports and of its masks; `masked` is f.
 pub(super) fn garbler<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -135,7 +135,7 @@ pub(super) fn garbler_builds<C: commit::CommitmentScheme>(
     program.claim(layout, &offset.shares, wires, None, &mut claims);
     sender.prove(&mut run.channel, &[New::from(&outputs)], &claims)?;
     drop(claims);
-    // The commitments are stored as they are, if they were recomputed before.
+    // The commitments are stored as they are, even if they were recomputed before.
     let mut outputs = outputs;
     outputs.shares = std::mem::take(&mut outputs.shares).gathered();
     Ok(GarblerReady { heads, ots, outputs })
@@ -152,7 +152,7 @@ pub(super) struct EvaluatorMaterial {
     pub ots: EvaluatorOts,
 }
 
-/// The evaluator's state of a program that needs only the inputs.
+/// The evaluator's state of a program for which only the inputs are missing.
 pub(super) struct EvaluatorReady {
     pub joined: Joined,
     pub ots: EvaluatorOts,
@@ -160,7 +160,7 @@ pub(super) struct EvaluatorReady {
     pub outputs: Shares,
 }
 
-/// Checks the labels of the inputs, and evaluates a program whose solderings are proven. Learns the outputs,
+/// Checks the labels of the inputs, and evaluates a program whose solderings are proven. Returns the outputs,
 /// and whether they were recovered.
 pub(super) fn evaluator<C: commit::CommitmentScheme>(
     party: &mut Evaluator<C>,
@@ -259,7 +259,7 @@ pub(super) fn evaluator_builds<C: commit::CommitmentScheme>(
     Ok(EvaluatorReady { joined, ots, outputs: outputs.accept(&proof).gathered() })
 }
 
-/// The evaluator's material of many batches in one list for each kind.
+/// The evaluator's material from many batches, in one list for each kind.
 impl EvaluatorMaterial {
     /// Returns an empty material.
     pub fn none() -> Self {

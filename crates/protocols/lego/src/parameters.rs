@@ -1,5 +1,4 @@
-//! The parameters of a run, or of a step that fills a stock, and the probabilities of everything that may
-//! fail.
+//! The parameters of a run, or of a step that fills a stock, and the probabilities that their checks fail.
 
 use std::sync::LazyLock;
 
@@ -18,10 +17,10 @@ use brickwork_primitives::ot::CotSender as _;
 use brickwork_protocol::stock::STOCK_SHARE;
 use brickwork_protocol::{self as session, Cheater, CheckSpent, ItemKind, Promise};
 
-/// The number by which the binding OTs of a run exceed s.
+/// A run has this many more binding OTs than s.
 const MARGIN: u32 = 8;
 
-/// The number of combinations of a proof. Each false claim passes one with probability 1/2.
+/// The number of combinations of a proof. In each of them, a false claim goes unnoticed with probability 1/2.
 const COMBINATIONS: f64 = 128.0;
 
 /// The number of proofs in a run: of all commitments, of all opened and soldered items, and of inputs and
@@ -36,13 +35,13 @@ const EXTENSIONS: f64 = 2.0;
 /// one batch.
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
-/// The share of the gates' buckets in the probability that the fixed checks leave of 2^-s.
+/// The share that the gates' buckets get of 2^-s, after the fixed checks.
 const OF_GATES: f64 = 0.75;
 
 /// The largest α and β that are tried.
 const MOST: u32 = 24;
 
-/// A number of input authenticators that costs the evaluator almost nothing in any program.
+/// A number of input authenticators whose cost is negligible for the evaluator in any program.
 const FEW_INPUTS: u64 = 1 << 13;
 
 /// The factor by which a proposal may exceed the number of input authenticators that the evaluator would
@@ -59,14 +58,14 @@ pub struct Parameters {
     pub security: u32,
     /// The cut of the AND gates, without slots if there are no gates.
     pub gates: Bucketing,
-    /// The cut of the wire authenticators, in the same buckets.
+    /// The cut of the wire authenticators, which are in the same buckets as the gates.
     pub authenticators: Bucketing,
     /// The cut of the input authenticators, for the garbler's inputs and the masks of its own outputs.
     pub inputs: Bucketing,
     /// The number of OTs of random choices that bind the other OTs to their commitments.
     pub ot_binding: usize,
-    /// The base-2 logarithm of the bound on everything together; in a step that fills a stock, only on its
-    /// cuts.
+    /// The base-2 logarithm of the bound on all failures together; in a step that fills a stock, of the bound
+    /// on its cuts only.
     pub bound_log2: f64,
 }
 
@@ -75,13 +74,13 @@ fn ot_binding(security: u32) -> usize {
     (security + MARGIN) as usize
 }
 
-/// Returns the number of OTs of random choices that bind each batch of OTs in a session with stock. With any
-/// number of batches and attempts, their part of the budget is no larger than in a run.
+/// Returns the number of OTs of random choices that bind each batch of OTs in a session with stock. However
+/// many batches and attempts there are, the binding OTs use no more of the budget than in a run.
 pub(super) fn stock_ot_binding(security: u32) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
-/// Returns the budget with everything that may fail besides the cut-and-choose.
+/// Returns the budget with all checks besides the cut-and-choose.
 fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
     let level = level(security)?;
     Ok(Budget::new(security)
@@ -95,7 +94,7 @@ pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
     checks(security, STOCK_PROOFS, STOCK_PROOFS)
 }
 
-/// Returns the part of 2^-s that the checks of a budget leave.
+/// Returns the part of 2^-s that the checks in a budget leave.
 fn rest(checks: &Budget, security: u32) -> Result<f64, Error> {
     let spent: f64 = checks.checks().iter().map(|check| check.1.log2().exp2()).sum();
     let rest = f64::from(security).exp2().recip() - spent;
@@ -114,8 +113,7 @@ pub(super) fn spent_on_checks(budget: &Budget) -> Vec<CheckSpent> {
     budget.checks().iter().map(spent).collect()
 }
 
-/// Returns the base-2 logarithm of this share of the probability that the fixed checks of a session with
-/// stock leave of 2^-s.
+/// Returns the base-2 logarithm of this share of 2^-s, after the fixed checks of a session with stock.
 pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
     let spent: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
@@ -123,14 +121,14 @@ pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
 }
 
 /// Returns a garbler's gain from each setup or step that it breaks off before the challenge, in units of
-/// 2^-128. The garbler may see that its false claims pass their combinations, or that another offset of the
-/// OTs does not show in their sums.
+/// 2^-128. Before the challenge, the garbler may see that its false claims pass the combinations, or that the
+/// sums do not show another offset of its OTs.
 pub(super) fn early_risk(security: u32) -> Result<u128, Error> {
     let combinations = Upper::exp2((PROOFS * level(security)?.misses).log2() - COMBINATIONS);
     Ok((combinations + Upper::exp2(-(stock_ot_binding(security) as f64))).to_fixed())
 }
 
-/// Returns the probability that counts as 0 at a level, because it is too small to change a sum.
+/// Returns the probability that counts as 0 at a security level, because it is too small to change a sum.
 pub(super) fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
@@ -198,14 +196,14 @@ impl Parameters {
         })
     }
 
-    /// Replaces the function above in normal builds, which have no such cuts and never call it.
+    /// Replaces the function above in normal builds, which have no insecure cuts and never call it.
     #[cfg(not(any(test, feature = "adversary")))]
     pub(super) fn of_bucketings(_: u64, _: u64, _: u32, cuts: &Bucketings) -> Result<Self, Error> {
         match *cuts {}
     }
 
     /// Chooses the parameters with the fewest bytes for a step that makes this many gates and inputs. Each
-    /// has a part of the [share](STOCK_SHARE) of one preprocessing.
+    /// kind has a part of the [share](STOCK_SHARE) of one preprocessing.
     ///
     /// # Errors
     /// As [`Parameters::choose`].
@@ -316,7 +314,7 @@ impl Parameters {
     /// Returns the promise of a run with these parameters.
     pub fn promise(&self) -> Promise {
         let budget =
-            checks(self.security, PROOFS, EXTENSIONS).expect("the level is one of the offered levels");
+            checks(self.security, PROOFS, EXTENSIONS).expect("Parameters have one of the offered levels");
         let cuts = self.bound_of_cuts();
         let spent =
             cuts.into_iter().map(|(name, bound)| CheckSpent { check: name.into(), bound_log2: bound.log2() });
@@ -337,7 +335,7 @@ pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authe
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
 pub(super) fn empty_promise(security: u32, bound_log2: f64, budget: Vec<CheckSpent>) -> Promise {
-    let level = level(security).expect("the parameters have one of the offered levels");
+    let level = level(security).expect("parameters have one of the offered levels");
     Promise {
         commitments: Some(session::CommitmentPromise { scheme: Commitments::NAME.into(), code: level.code }),
         ..Promise::malicious(
@@ -374,7 +372,7 @@ fn slots(count: u64) -> Result<u32, Error> {
     })
 }
 
-/// Returns the budget with the bound of the gates' buckets.
+/// Returns the budget after the bound of the gates' buckets is added.
 fn with_gates(budget: Budget, mixed: Option<Mixed>, security: u32) -> Result<Budget, Error> {
     Ok(match mixed {
         Some(mixed) => budget.with_check("buckets of gates", bound_of_gates(&mixed, security).log2()),
@@ -401,7 +399,7 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
     for beta in 1..=MOST {
         let mut improved = false;
         for alpha in 1..=MOST {
-            // An even sum would waste an item.
+            // With an even number of items in a bucket, one item would be wasted.
             if (alpha + beta).is_multiple_of(2) {
                 continue;
             }
@@ -417,7 +415,8 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
                 let cut = |opened: u32| cut(opened, (f64::from(opened) * ratio).ceil() as u32);
                 let cost = |opened: u32| bytes(&cut(opened), &level);
                 let dear = |opened: u32| best.is_some_and(|(best, _)| cost(opened) >= best);
-                // The largest number of opened items that would still be an improvement.
+                // The largest number of opened items with which this cut would be better than the best one so
+                // far.
                 let most = match least(most_opened(slots), dear) {
                     Some(0) => continue,
                     Some(opened) => opened - 1,
@@ -433,7 +432,7 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
             break;
         }
     }
-    // The search considered only a few cheats. The result is checked against all of them.
+    // The search tested only a few numbers of bad items. The result is now checked for all of them.
     let (_, mut mixed) = best?;
     while mixed.bound(floor) > limit {
         let more = |opened: u32| opened + opened / 64 + 1;
@@ -446,8 +445,8 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
     is_modest(&mixed).then_some(mixed)
 }
 
-/// Returns whether an honest garbler may propose this cut. A larger cut is also secure, but costs the
-/// evaluator as much memory and time as the peer likes.
+/// Returns whether an honest garbler may propose this cut. A larger cut is secure, too, but with it the peer
+/// could make the evaluator use any amount of memory and time.
 fn is_modest(mixed: &Mixed) -> bool {
     let Mixed { gates, authenticators } = mixed;
     let most = most_opened(gates.slots).saturating_mul(2);
@@ -456,9 +455,9 @@ fn is_modest(mixed: &Mixed) -> bool {
         && authenticators.opened <= most.saturating_mul(2)
 }
 
-/// Returns the same for a cut of input authenticators, if the checks leave the probability `rest`. Gates
-/// leave at least a fixed part of it ([`OF_GATES`]). With this part, the evaluator computes its own cut, and
-/// an honest garbler's cut is no larger.
+/// Returns whether an honest garbler may propose this cut of input authenticators, if the checks leave the
+/// probability `rest`. Gates leave at least a fixed part of it ([`OF_GATES`]). From this part, the evaluator
+/// computes a cut of its own; an honest garbler's cut is no larger.
 fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
     let own = || {
         let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());
@@ -468,15 +467,15 @@ fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
         || own().is_some_and(|own| inputs.copies() <= own.copies().saturating_mul(MORE_INPUTS))
 }
 
-/// The tried ratios of opened authenticators to opened gates.
+/// The ratios of opened authenticators to opened gates that the search tries.
 const RATIOS: [f64; 5] = [1.0, 0.5, 0.75, 1.5, 2.0];
 
 fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(4).saturating_add(400)
 }
 
-/// Returns the smallest number of opened items, up to `most`, that passes, or a number that is larger by at
-/// most a 512th. Opening more items never fails.
+/// Returns the smallest number of opened items, up to `most`, for which `passes` returns true, or a number
+/// that is larger by at most a 512th. With more opened items, `passes` returns true, too.
 fn least(most: u32, passes: impl Fn(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;

@@ -13,13 +13,13 @@
 //!                           claims: all of it
 //! ```
 //!
-//! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would reveal, so an
-//! opened gate is not garbled again. Instead, E evaluates it at one of its four rows, which the challenge
-//! draws after everything is fixed. E claims that the committed output is the result, for the AND of the
-//! bits. For any tables, the outputs of the four rows add up to Δ: equal hashes, `T_G` and `T_E` cancel, and
-//! two different left labels that go with `T_E` remain. The right outputs also add up to Δ. So a gate that is
-//! wrong at one row is wrong at another row, too, and is detected with probability 1/2. This requires `lsb(Δ)
-//! = 1`.
+//! **Why a gate is opened at one row.** All gates share Δ, and two labels of one wire would reveal it. So an
+//! opened gate cannot be garbled again. Instead, E evaluates it at one of its four rows, which the challenge
+//! selects after everything is fixed. E claims that the committed output is the evaluated label, for the AND
+//! of the bits of this row. For any tables, the outputs of the four rows add up to Δ: equal hashes, `T_G` and
+//! `T_E` cancel, and the two left labels that are added together with `T_E` remain. The correct outputs of
+//! the four rows also add up to Δ. So a gate that is wrong at one row is wrong at another row, too, and is
+//! detected with probability 1/2. This requires `lsb(Δ) = 1`.
 //!
 //! The opening of a wire at a colour is `C ⊕ colour·D`: the label of that colour, with its bit in the lowest
 //! bit.
@@ -140,13 +140,12 @@ pub(super) struct GarblerHeads {
 }
 
 impl GarblerHeads {
-    /// Returns an empty list.
     pub fn none() -> Self {
         let (at, inputs, outputs) = (Places::default(), Committed::default(), Committed::default());
         GarblerHeads { at, start: 0, made: 0, inputs, outputs }
     }
 
-    /// Appends heads of any batch.
+    /// Appends heads, which may belong to another batch.
     pub fn append(&mut self, others: &Self) {
         crate::ots::join(&mut self.inputs, &others.inputs);
         crate::ots::join(&mut self.outputs, &others.outputs);
@@ -231,8 +230,8 @@ pub(super) fn garbler_opens<C: commit::CommitmentScheme>(
     Ok((heads, claims))
 }
 
-/// Opens the gates and authenticators of the challenge. `values` are the values of the inputs and outputs of
-/// gates and of the wires of authenticators. Records which claims contain the offset.
+/// Opens the gates and authenticators of the challenge. `values` has the values of the inputs and outputs of
+/// gates, and of the wires of authenticators. Records which claims contain the offset.
 fn send_opened<C: commit::CommitmentScheme>(
     party: &mut Garbler<C>,
     [gates, guards]: [&Assignment; 2],
@@ -270,7 +269,7 @@ fn chunks(buckets: usize) -> impl Iterator<Item = Range<usize>> {
     (0..buckets).step_by(AT_ONCE).map(move |first| first..buckets.min(first + AT_ONCE))
 }
 
-/// Records which solderings of gates in these buckets flip.
+/// Records which gate solderings of these buckets have the bit s.
 fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]], flips: &mut [Bits; 3]) {
     let others = buckets.flat_map(|bucket| &gates.bucket(bucket)[1..]);
     for (&gate, [left, right, output]) in others.zip(solderings) {
@@ -280,7 +279,7 @@ fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]]
     }
 }
 
-/// The gates and wire authenticators that the evaluator received. Nothing is proven yet.
+/// The gates and wire authenticators that the evaluator received. Nothing about them is proven yet.
 pub(super) struct ReceivedGates {
     made: u64,
     gates: GateKeys,
@@ -310,10 +309,10 @@ pub(super) fn evaluator_receives<C: commit::CommitmentScheme>(
     let tables = receive::values(&mut run.channel, &spill, msg::TABLES, count)?;
     run.progress((count * TABLE_BYTES) as u64);
     let outputs = receiver.receive(&mut run.channel, count)?;
-    // LOAD-BEARING: *random* commitments, whose values follow from the seeds, so that no message can
-    // influence them. So G cannot choose the labels of a good authenticator. The committed offset is that of
-    // the OTs (`crate::ots`; in a stock since the setup), which is fixed before the seeds. A third label that
-    // an authenticator accepts is a second preimage (docs/protocols/lego.md).
+    // LOAD-BEARING: *random* commitments have values that follow from the seeds, so no message can influence
+    // these values. So G cannot choose the labels of a good authenticator. The committed offset is that of
+    // the OTs (`crate::ots`; in a stock it is bound in the setup). It is fixed before the seeds. A third
+    // label that an authenticator accepts is a second preimage (docs/protocols/lego.md).
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
     let hashes = receive::values(&mut run.channel, &spill, msg::AUTHENTICATORS, guards)?;
     let made = counters.authenticators(guards as u64)?;
@@ -339,7 +338,7 @@ pub(super) struct AndBuckets {
     pub guards: Vec<u32>,
     pub hashes: Vec<Authenticator>,
     pub hasher: Hasher,
-    /// For each gate that is no head, the solderings of left, right and output wire.
+    /// For each gate that is not a head, the solderings of its left, right and output wire.
     pub gate_solderings: Vec<[Soldering; 3]>,
     /// The soldering of each authenticator in a bucket.
     pub guard_solderings: Vec<Soldering>,
@@ -416,7 +415,7 @@ pub(super) fn evaluator_opens<C: commit::CommitmentScheme>(
         let gate = gate as usize;
         flips[0].add(2 * gate, colours[0]);
         flips[0].add(2 * gate + 1, colours[1]);
-        // VerGate: at the colour of the result, the committed output has the right bit.
+        // VerGate: check that the committed output has the right bit, which is the AND of the input bits.
         let bit = opened_inputs[2 * k].colour() & opened_inputs[2 * k + 1].colour();
         flips[1].add(gate, opened_outputs[k].colour());
         opened_outputs[k] = opened_outputs[k].with_colour(bit);
@@ -461,15 +460,15 @@ impl ClaimedGates {
         });
     }
 
-    /// Returns the buckets after the proof of all received data. A caller that needs the commitments to the
-    /// heads must take them before.
+    /// Returns the buckets, after the proof of everything that was received. A caller that needs the
+    /// commitments to the heads must take them before.
     ///
     /// # Errors
     /// [`Error::Resource`] if a temporary file cannot be read.
     pub fn proven(self, session: &[u8; 32], proof: &Proof) -> Result<AndBuckets, Error> {
         let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
         let GateClaims { gates, wires, flips, shares } = claims;
-        // The claims are proven, so this memory is freed.
+        // The claims are proven, so the memory of their data is freed.
         drop((heads, shares, flips));
         let (of_gates, of_guards) =
             pool::compute(|| rayon::join(|| gates.of_chosen(&tables), || wires.of_chosen(&hashes)));

@@ -1,10 +1,9 @@
 //! The promise and the report of a run.
 
-/// Kappa minus the loss of garbling many gates under one key: a key serves 2^15 calls of the hash with two
-/// labels each.
+/// Kappa minus a loss: a key serves 2^15 calls of the hash with two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
-/// LEGO as a type. The parties are functions in the crate's root.
+/// The type that stands for LEGO. The parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Lego;
 

@@ -14,12 +14,12 @@
 //!   both ways               proof: the committed ones are the same
 //! ```
 //!
-//! Δ is also the offset of the OTs, which binds the committed value: the evaluator's labels from the OTs
+//! Δ is also the offset of the OTs. This binds the committed value: the evaluator's labels from the OTs must
 //! match the commitments ([`crate::ots`]). The session's first proof claims that Δ ends in 1; otherwise both
 //! labels of a wire would have the same colour. A run proves all its other commitments in the same proof. A
-//! session that fills a stock proves and binds Δ at once, because some of its steps make no OTs. The garbler
-//! must not choose the labels of wire authenticators, so the offset is fixed before the commitments' seeds
-//! (docs/protocols/lego.md).
+//! session that fills a stock proves Δ and binds it to the OTs in the setup, because some of its steps make
+//! no OTs. The garbler must not choose the labels of wire authenticators, so the offset is fixed before the
+//! commitments' seeds (docs/protocols/lego.md).
 
 use zeroize::Zeroizing;
 
@@ -69,7 +69,7 @@ pub(super) struct Evaluator<C: commit::CommitmentScheme = Commitments> {
     /// The number of OTs of random choices that bind each batch of other OTs.
     pub binding: usize,
     pub counters: Counters,
-    /// The bytes of a step's tables and hashes that are kept in memory until the evaluation. A larger amount
+    /// The bytes of the tables and hashes of a step that stay in memory until the evaluation. A larger amount
     /// goes to a file.
     pub table_memory: u64,
 }
@@ -101,14 +101,14 @@ fn digest(proposal: &[u8; PROPOSAL_BYTES]) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 lego proposal", proposal)
 }
 
-/// Base OTs in progress, or dealt ones.
+/// Base OTs that are in progress, or that a dealer provided.
 enum BaseOts {
     Begun(base::BegunSeries),
     Dealt(base::SeriesKeys),
 }
 
 impl BaseOts {
-    /// Sends this party's message of the base OTs after its greeting. The party will be the sender of `send`
+    /// Sends this party's message of the base OTs after its greeting. This party will be the sender of `send`
     /// OTs.
     fn begin(
         run: &mut Metered,
@@ -136,8 +136,8 @@ impl BaseOts {
     }
 }
 
-/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The first proof is still
-/// to come: it must include [`offset_claim`].
+/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The caller makes the
+/// first proof, which must include [`offset_claim`].
 pub(super) fn garbler<C: commit::CommitmentScheme>(
     mut run: Metered,
     terms: &Terms,
@@ -160,7 +160,7 @@ pub(super) fn garbler<C: commit::CommitmentScheme>(
     let keys = base_ots.finish(&mut run, &answer, 0)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
-    // The rows of all OTs are checked before anything is committed to.
+    // Before the garbler commits to anything, it checks the rows of all OTs.
     let memory = commit::values_memory(terms.table_memory);
     let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, terms.security.whole()?, memory)?;
     let (count, binding) = match purpose {
@@ -192,7 +192,7 @@ pub(super) fn garbler<C: commit::CommitmentScheme>(
 pub(super) struct Begun<C: commit::CommitmentScheme> {
     pub party: Evaluator<C>,
     pub offset: Pending,
-    /// The OTs of a run, and those that bind.
+    /// The OTs of a run, and the binding OTs.
     pub ots: EvaluatorRandomOts,
     /// In a run, the garbler's proposal.
     pub proposed: Option<Parameters>,

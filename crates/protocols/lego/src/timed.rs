@@ -1,5 +1,5 @@
-//! The evaluator's work on the labels of a bucket, isolated for measuring its time. This module exists only
-//! in builds with the feature `adversary`.
+//! The evaluator's work on the labels of a bucket, in a form whose time can be measured. This module exists
+//! only in builds with the feature `adversary`.
 
 use zeroize::Zeroizing;
 
@@ -96,8 +96,8 @@ pub struct TimedRecovery {
 }
 
 impl TimedRecovery {
-    /// Makes buckets of `size` input authenticators, one bucket for each of these bits. If Δ is not known,
-    /// another offset is used.
+    /// Makes buckets of `size` input authenticators, one bucket for each of these bits. If `known` is false,
+    /// it uses another offset than Δ.
     pub fn new(bits: &[u8], size: usize, known: bool, rng: &mut Rng) -> TimedRecovery {
         let delta = rng.delta();
         let deltas: Vec<Delta> = (0..bits.len() * size).map(|_| rng.delta()).collect();
@@ -126,7 +126,7 @@ impl TimedRecovery {
         }
     }
 
-    /// Returns the bits that follow from the labels and the offset.
+    /// Returns the bits that are read from the labels with the offset.
     pub fn recover(&self) -> Zeroizing<Vec<bool>> {
         self.buckets.recover(&self.labels, self.delta)
     }
@@ -137,7 +137,8 @@ mod tests {
     use super::*;
     use brickwork_testing::Replayable as _;
 
-    /// The timed work gives the results of a run: two labels if a gate lies, and the bits if Δ is known.
+    /// The timed code gives the same results as a run: two labels if a gate lies, and the right bits if Δ is
+    /// known.
     #[test]
     fn what_is_timed_is_honest_or_lies() {
         let mut rng = Rng::replayable("test timed");

@@ -2,11 +2,11 @@
 //! valid.
 //!
 //! Each of the β gates gives a label, which is soldered to the output of the head. The votes for a label are
-//! the gates that gave it and the authenticators that accept it. The label is valid if these are more than
+//! the gates that gave it, and the authenticators that accept it. The label is valid if these are more than
 //! half of the bucket's items.
 //!
-//! The label of each gate is judged by itself, even if some are equal. So the steps do not depend on whether
-//! the gates of a bucket agree, which may depend on the evaluator's input if one of them is bad.
+//! The label of each gate is examined by itself, even if some labels are equal. So the steps do not depend on
+//! whether the gates of a bucket agree, which may depend on the evaluator's input if one of them is bad.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::garbling::AndRoom;
 
-/// A valid label of the head's output, and the sum of both valid labels if there are two, else zero.
+/// A valid label of the head's output, and the sum of both valid labels if there are two, otherwise zero.
 pub(super) type VoteResult = (Label, Label);
 
 /// Buffers for judging buckets, reused by every call.
@@ -35,7 +35,7 @@ pub(super) struct VoteBuffers {
 
 impl VoteBuffers {
     /// Resizes the buffers for this many buckets of these sizes. Old contents may be lost, but no copy of
-    /// them stays.
+    /// them stays in memory.
     pub fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
         let fit = |labels: &mut Labels, length: usize| {
             if labels.capacity() < length {
@@ -80,7 +80,7 @@ impl AndBuckets {
         for (candidates, bucket) in candidates.chunks_exact_mut(beta).zip(buckets.clone()) {
             let others = &self.gate_solderings[bucket * (beta - 1)..(bucket + 1) * (beta - 1)];
             for (candidate, [.., output]) in candidates[1..].iter_mut().zip(others) {
-                // Soldering in either direction is the same operation.
+                // The inverse conversion is the same operation, because all wires have one offset.
                 *candidate = output.carry(*candidate, Label::ZERO);
             }
         }
@@ -106,7 +106,7 @@ impl AndBuckets {
         (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))
     }
 
-    /// Reorders the buckets in place, because they are most of the evaluator's memory.
+    /// Reorders the buckets in place, because a second copy would double most of the evaluator's memory.
     pub fn ordered(mut self, order: &[u32]) -> AndBuckets {
         let [beta, alpha] = self.sizes;
         let AndBuckets { numbers, tables, guards, hashes, gate_solderings, guard_solderings, .. } = &mut self;
@@ -126,7 +126,7 @@ impl AndBuckets {
 }
 
 /// Reorders the values of items, `each` per item, in place. The order names each item once. The loop follows
-/// each cycle of the order.
+/// each cycle of the permutation.
 fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
     let mut done = Bits::zeros(order.len());
     let mut held = Vec::with_capacity(each);
@@ -205,8 +205,8 @@ mod tests {
         }
     }
 
-    /// Reordering in place gives the same as a copy, for any number of cycles and of values per item, and for
-    /// no items.
+    /// Reordering in place gives the same result as a reordered copy, for any number of cycles and of values
+    /// per item, and for no items.
     #[test]
     fn items_are_permuted_in_place() {
         for (count, step) in [(0_usize, 1), (1, 1), (7, 1), (30, 7), (64, 63), (101, 100), (1000, 333)] {

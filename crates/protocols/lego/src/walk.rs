@@ -1,8 +1,9 @@
-//! The evaluator's walk through a program: the gates are evaluated in layers, in which they are independent.
+//! The evaluator's order of evaluation: gates are evaluated in layers, and the gates of a layer are
+//! independent.
 //!
-//! The program determines the order, so the buckets and solderings are sorted before the inputs arrive, and
-//! memory is then read from front to back. All buffers are also allocated before. New pages from the system
-//! would take longer than the gates that use them.
+//! The program determines this order, so the buckets and solderings are sorted before the inputs arrive.
+//! Memory is then read from front to back. All buffers are allocated before the inputs arrive, too. New pages
+//! from the system would take longer than the gates that use them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,19 +31,20 @@ const LABELS_AT_ONCE: usize = 1 << 15;
 /// The number of AND gates whose buckets are judged at a time.
 const ANDS_AT_ONCE: usize = 256;
 
-/// The number of AND gates that justify waking a thread.
+/// The number of AND gates for which waking a thread is worth its time.
 const ANDS_A_THREAD: usize = 512;
 
 /// The evaluator's material for the evaluation.
 pub(super) struct Joined {
     /// Buckets of the program's AND gates, batch after batch.
     pub gates: Vec<AndBuckets>,
-    /// Buckets of the garbler's inputs, batch after batch.
+    /// Buckets for the garbler's inputs, batch after batch.
     pub inputs: Vec<InputBuckets>,
     pub solderings: Vec<Soldering>,
 }
 
-/// The gates of a circuit, in stages by the number of AND gates on the path before them.
+/// The gates of a circuit in stages: the stage of a gate is the number of AND gates on the longest path to
+/// it.
 struct Stages(Vec<Stage>);
 
 #[derive(Default)]
@@ -195,8 +197,8 @@ impl Ordered {
         Ordered { material, to_outputs, inputs, wires, desks: Mutex::new(desks) }
     }
 
-    /// Evaluates all gates. Returns the labels of the outputs, and Δ if a bucket gave two valid labels, else
-    /// zero.
+    /// Evaluates all gates. Returns the labels of the outputs, and Δ if a bucket gave two valid labels,
+    /// otherwise zero.
     ///
     /// # Errors
     /// If a bucket gives no usable label.
@@ -291,7 +293,7 @@ struct OnDesk<'a>(Option<Desk>, &'a Mutex<Vec<Desk>>);
 
 impl<'a> OnDesk<'a> {
     fn take(desks: &'a Mutex<Vec<Desk>>) -> Self {
-        OnDesk(desks.lock().expect("no thread panicked while it held the lock").pop(), desks)
+        OnDesk(desks.lock().expect("no thread panics while it holds the lock").pop(), desks)
     }
 
     fn desk(&mut self) -> &mut Desk {
@@ -310,7 +312,7 @@ impl Drop for OnDesk<'_> {
 /// The results of a chunk.
 struct Done {
     outputs: Labels,
-    /// Δ if a bucket gave two valid labels, else zero.
+    /// Δ if a bucket gave two valid labels, otherwise zero.
     delta: Zeroizing<Label>,
     refused: u64,
 }
@@ -391,7 +393,7 @@ impl Material {
         Ok(())
     }
 
-    /// Evaluates the buckets of gates on the labels in the buffers, and writes the verdicts there.
+    /// Evaluates the buckets of some gates on the labels in the buffers, and writes the results there.
     fn judge(&self, ands: Range<usize>, desk: &mut Desk, done: &mut Done) -> Result<(), Cheat> {
         let Desk { labels, verdicts, room, .. } = desk;
         for (k, batch) in self.gates.iter().enumerate() {
@@ -412,7 +414,7 @@ impl Material {
     }
 }
 
-/// Judges buckets of a batch from `first` on, as many as there are places for verdicts.
+/// Evaluates buckets of a batch from `first` on, as many as there is room for results.
 fn judged(
     batch: &AndBuckets,
     first: usize,

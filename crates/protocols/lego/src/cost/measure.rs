@@ -1,4 +1,4 @@
-//! Measures the time of a run that exceeds the sum of its parts, with a real run.
+//! Measures, with a real run, how much longer a run takes than its counted work and messages.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Measure for Lego {
         Ok(())
     }
 
-    /// Measures the time of each phase of a run of two AES that exceeds its work and messages.
+    /// Measures how much longer each phase of a run of two AES takes than its counted work and messages.
     fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?.repeat(2)?);
         let job = |identities| AgreedJob {

@@ -45,16 +45,16 @@ pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2]
     Ok(script(program, parameters)?.sent_bytes(1))
 }
 
-/// The source of the gates in a run with a store. Both parties share this many unused epochs, and have given
+/// The origin of the gates in a run with a store. Both parties share this many unused epochs, and have given
 /// up nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateSource {
-    /// Gates, inputs and OTs exist.
+    /// The stock has gates, inputs and OTs.
     Gates {
         /// The number of epochs.
         epochs: u64,
     },
-    /// The program is built.
+    /// The stock has the program in built form.
     Built {
         /// The number of epochs.
         epochs: u64,
@@ -75,7 +75,7 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, stock, security)?, machine, link))
 }
 
-/// Returns the steps of a run from stock, if a preprocessing for it made the batches.
+/// Returns the steps of a run from stock, if one preprocessing for this program made all its batches.
 ///
 /// # Errors
 /// As [`script`].
@@ -93,7 +93,7 @@ pub fn script_from_stock(program: &Program, stock: GateSource, security: u32) ->
     meet(&mut writer.script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
     agree_to_take(&mut writer.script, "build");
     let ([garbler, evaluator, outputs], solderings) = (writer.wires(), writer.layout.solderings() as u64);
-    // The confirmation of the burn. The next message does not wait for it.
+    // The confirmation of the burn. The message after it does not wait for it.
     writer.script.message(Garbler, DIGEST);
     if from_gates {
         writer.again(3 * ands + 2 * garbler + 2 * evaluator);
@@ -151,7 +151,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     Ok(script)
 }
 
-/// Returns the number of items in buckets that are no heads.
+/// Returns the number of items in buckets that are not heads.
 fn others(cut: &Bucketing) -> u64 {
     cut.kept() - u64::from(cut.slots)
 }
@@ -177,7 +177,7 @@ impl Writer<'_> {
         self.commitments.again(&mut self.script, commitments);
     }
 
-    /// Returns the number of OTs: of the evaluator's inputs, and those that mask combinations.
+    /// Returns the number of OTs: those of the evaluator's inputs, and those that mask combinations.
     fn ots(&self) -> u64 {
         (self.layout.evaluator + self.parameters.ot_binding) as u64
     }
@@ -282,8 +282,8 @@ impl Writer<'_> {
         script.message(Evaluator, outputs.div_ceil(8) + 32);
     }
 
-    /// Adds the time of these phases that exceeds everything else, for some phases per AND gate of the
-    /// program.
+    /// Adds the time by which these phases exceed their work and messages. For some phases it is counted per
+    /// AND gate of the program.
     fn beyond(&mut self, phases: &[&str]) {
         let all = Lego::PHASES.iter().zip(&BEYOND).zip(GROWS);
         for ((name, work), grows) in all.filter(|((name, _), _)| phases.contains(name)) {
@@ -300,15 +300,16 @@ impl Writer<'_> {
         let wires = program.wires() as u64;
         let common = PROCESS_BYTES + circuits * GATE_BYTES + 8 * wires;
         let (made, wires_made) = (gates.copies(), authenticators.copies());
-        // The assignment, and the random values from which it is made.
+        // The memory of the assignment, and of the random values from which it is made.
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
         let solderings = LABEL * self.layout.solderings() as u64;
-        // The kept values, which are all in memory when some are opened, and data that waits to be sent.
+        // The memory of the kept values, which are all in memory when some are opened, and of data that waits
+        // to be sent.
         let values = LABEL * (3 * made + wires_made);
         let garbler = values * 5 / 4 + values.min(commit::values_memory(TABLE_MEMORY)) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
-        // Many tables and hashes are in a file between the challenge and the evaluation.
+        // If there are many tables and hashes, they are in a file between the challenge and the evaluation.
         let [[corrections, _], [tables, _]] = self.kept();
         let proven = 2 * corrections + tables;
         let joined = 36 * (gates.kept() + authenticators.kept()) + solderings;
@@ -324,7 +325,8 @@ impl Writer<'_> {
         let (made, guards) = (gates.copies(), authenticators.copies());
         let n = self.commitments.ots();
         let (mut left, mut corrections) = (TABLE_MEMORY, [0, 0]);
-        // A row of corrections goes to a file if it does not fit into the remaining memory.
+        // The corrections of one row of commitments go to a file if they do not fit into the remaining
+        // memory.
         let rows = [
             (2 * made, n - DIMENSION),
             (made, n),

@@ -1,11 +1,11 @@
-//! Kinds of work that no other protocol has.
+//! The kinds of work that only this protocol has.
 
 use brickwork_plan::WorkKind;
 use brickwork_primitives::cost::known;
 
-/// The time of each phase in addition to its work and its messages, in order. For phases in `GROWS`, it is
-/// per AND gate of the program. This is the time for sorting items into buckets and evaluating them, with
-/// random accesses to memory.
+/// The time by which each phase exceeds its work and its messages, in the order of the phases. For the phases
+/// that `GROWS` names, it is the time per AND gate of the program. This time goes into sorting items into
+/// buckets and into evaluating them, with random accesses to memory.
 pub(super) static BEYOND: [WorkKind; 6] = [
     WorkKind { name: "lego.beyond.setup", known: known::SETUP },
     WorkKind { name: "lego.beyond.preprocess.gate", known: [1.7e-6, 3.3e-6, 3.0e-6, 1.2e-5] },
@@ -15,7 +15,7 @@ pub(super) static BEYOND: [WorkKind; 6] = [
     WorkKind { name: "lego.beyond.decode", known: [3.1e-4, 3.7e-4, 3.5e-4, 3.5e-4] },
 ];
 
-/// For each phase, true if this time grows with the program.
+/// For each phase, true if its time grows with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
 pub(super) static ALL: &[&WorkKind] =

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! E draws random sets of OTs after the commitments, and reveals the sums of their labels and choice bits. E
-//! claims that the sum of the `C_R`, plus b·D, opens to the sum of labels. G checks the labels of all sums
-//! before it opens anything. Otherwise an E that names the other bit would learn Δ from the opening
+//! claims that the sum of the `C_R`, plus b·D, opens to the sum of labels. The garbler G checks the labels of
+//! all sums before it opens anything. Otherwise an E that names the other bit would learn Δ from the opening
 //! (docs/concepts/security.md, section 7).
 
 mod random;
@@ -37,8 +37,8 @@ pub(super) struct GarblerCommittedOts {
     random: GarblerRandomOts,
 }
 
-/// The garbler's OTs for a program: for each, its label R for choice 0, and the commitments to R and to the
-/// wire.
+/// The garbler's OTs for a program. For each OT, it has the label R for choice 0, and the commitments to R
+/// and to the wire.
 pub(super) struct GarblerOts {
     pub at: Places,
     pub labels: Labels,
@@ -70,7 +70,7 @@ impl GarblerCommittedOts {
         [&self.committed, &self.wires].map(New::from)
     }
 
-    /// Receives and checks E's sums. Nothing may be opened before this check.
+    /// Receives and checks the evaluator's sums. The garbler must not open anything before this check.
     pub fn checks_revealed<C: commit::CommitmentScheme>(
         self,
         party: &mut Garbler<C>,
@@ -80,7 +80,7 @@ impl GarblerCommittedOts {
         let GarblerRandomOts { labels, binding } = random;
         run.phase("prepare");
         let message = run.channel.receive(msg::OT_BINDING, RevealedCombinations::bytes(binding))?;
-        // Claims need quick access to single commitments.
+        // The next claims need quick access to single commitments.
         let shares = std::mem::take(&mut committed.shares).gathered();
         let revealed = RevealedCombinations::checked(&message, &labels, **delta, &shares, binding)
             .ok_or(Cheat::OtBinding)?;
@@ -98,8 +98,8 @@ pub(super) struct EvaluatorCommittedOts<C> {
     random: EvaluatorRandomOts,
 }
 
-/// The evaluator's OTs for a program: for each, the commitments to R and to the wire, the choice bit b, and
-/// the label T = R ⊕ b·Δ.
+/// The evaluator's OTs for a program. For each OT, it has the commitments to R and to the wire, the choice
+/// bit b, and the label T = R ⊕ b·Δ.
 pub(super) struct EvaluatorOts {
     pub committed: Shares,
     pub wires: Shares,
@@ -201,7 +201,7 @@ impl GarblerOts {
         }
     }
 
-    /// Appends OTs of any batch.
+    /// Appends OTs, which may belong to another batch.
     pub fn append(&mut self, others: &Self) {
         self.labels = Labels::new([&self.labels[..], &others.labels].concat());
         self.committed.append(&others.committed);

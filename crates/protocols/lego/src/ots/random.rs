@@ -1,4 +1,4 @@
-//! Unused OTs of random choices: one for each of E's input wires, followed by those that mask combinations.
+//! Unused OTs of random choices: one for each of E's input wires, and then those that mask combinations.
 
 use crate::instance::{CotReceiver, CotSender};
 use brickwork_base::Error;
@@ -8,7 +8,7 @@ use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_protocol::Metered;
 
-/// The garbler's labels of unused OTs. The masking OTs follow the others.
+/// The garbler's labels of unused OTs. Those that mask combinations come last.
 pub(crate) struct GarblerRandomOts {
     pub(super) labels: Labels,
     pub(super) binding: usize,
@@ -22,7 +22,7 @@ impl GarblerRandomOts {
     }
 }
 
-/// The evaluator's choices and labels of unused OTs. The masking OTs follow the others.
+/// The evaluator's choices and labels of unused OTs. Those that mask combinations come last.
 pub(crate) struct EvaluatorRandomOts {
     pub(super) choices: SecretBlocks<u8>,
     pub(super) labels: Labels,

@@ -27,7 +27,6 @@ impl ItemKinds for Lego {
 
     fn cuts(batch: &Batch, _: GivenUp) -> Result<(Vec<CutInventory>, Option<f64>), Error> {
         if batch.kind == kind::PROGRAM {
-            // The items of a built program count in the batches from which they come.
             return Ok((Vec::new(), None));
         }
         let header = Header::decode(&batch.header)?;
@@ -52,7 +51,7 @@ impl ItemKinds for Lego {
         Some(Upper::fixed(risk).log2())
     }
 
-    /// Built ones, and those for which there are gates, inputs and OTs.
+    /// The programs that are built, and those for which there are gates, inputs and OTs.
     fn executions(there: &Batches, program: &Program) -> Result<u64, Error> {
         let digest = program.digest();
         let built = there.of_kind(kind::PROGRAM).filter(|left| left.batch.component == digest);

@@ -1,10 +1,10 @@
 //! LEGO's stock on disk: gates, inputs and OTs, which depend on no program; built programs, which depend on
-//! no input; and runs of programs from either. All protocols share the code that compares stores, fills them
+//! no input; and runs of programs from both. All protocols share the code that compares stores, fills them
 //! and takes items ([`brickwork_protocol::stock`]). This module has LEGO's own parts.
 //!
 //! All gates of an epoch, and all programs that use them, share the session's Δ. This is secure
-//! (docs/protocols/lego.md) because the openings are sums of active labels, and each batch of gates has its
-//! own hash keys. After a program an evaluator forgets a Δ that it learned from a garbler's cheat.
+//! (docs/protocols/lego.md), because openings are sums of active labels and each batch of gates has its own
+//! hash keys. If an evaluator learned Δ because the garbler cheated, it forgets Δ after the program.
 
 mod inventory;
 mod needs;
@@ -97,9 +97,9 @@ impl Stocked {
         stocked::Stocked::greet(run, hooks, store, terms, "brickwork 2026-11 lego stock").map(Stocked)
     }
 
-    /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
-    /// completed are not repeated. The items go into an epoch of which nothing was used yet, or into a new
-    /// one.
+    /// Makes the requested stock, one step after another. Steps are not repeated if an interrupted call for
+    /// the same request completed them. The items go into an epoch from which no item was used yet, or into a
+    /// new one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
@@ -134,8 +134,8 @@ impl Stocked {
         Ok((made, Stocked(line)))
     }
 
-    /// Runs a program on stock: on a built program if there is one, otherwise on gates. `input` are the bits
-    /// of this party's input ports.
+    /// Runs a program on stock: it uses a built program if there is one, and gates otherwise. `input` has the
+    /// bits of this party's input ports.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
@@ -157,9 +157,9 @@ impl Stocked {
         Ok((FromStock { outputs, kept: Vec::new(), recovered, promise, made }, Stocked(line)))
     }
 
-    /// Builds or runs a program, and makes its missing items. All material of a program exists before its
-    /// session's first input. So missing items are added to an epoch from which nothing was taken, if there
-    /// is one; otherwise a new one is filled with everything that the program needs.
+    /// Builds or runs a program, and makes its missing items. All material of a program must exist before the
+    /// first input of its session. So missing items are added to an epoch from which nothing was taken, if
+    /// there is one. Otherwise a new epoch gets everything that the program needs.
     fn executed(self, job: &Execution, lacking: Lacking) -> Result<Gave<Lego, Request>, Error> {
         let (everything, security) = (Request::of_layout(job.layout), self.0.terms().security.whole()?);
         self.0.run_or_make(job, lacking, |mut next, why| {

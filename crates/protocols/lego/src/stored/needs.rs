@@ -29,13 +29,13 @@ const GATES_OF_A_STEP: u64 = 1 << 18;
 /// The largest number of inputs of either party in one step.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
 
-/// The part of a preprocessing's budget for gates, if inputs are requested, too.
+/// The share of a preprocessing's budget that gates get, if inputs are requested, too.
 const OF_GATES: f64 = 0.75;
 
-/// The items to make ahead of time, even for unknown programs.
+/// The items to make before programs are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The number of AND gates, each a bucket.
+    /// The number of AND gates, one bucket for each.
     pub gates: u64,
     /// The number of inputs of the garbler: one for each bit of its ports, and for each output bit that it
     /// alone learns.
@@ -209,18 +209,18 @@ pub(super) fn choose_built(
 
 /// A step of preprocessing.
 pub enum Filling<'s> {
-    /// Items are made, with these parameters.
+    /// A step that makes items with these parameters.
     Items(Request, Parameters),
     /// A step that stores a built program, with its digest and its name.
     Program([u8; 32], &'s str),
 }
 
 impl Filling<'_> {
-    /// Returns the risk of a step, in units of 2^-128.
+    /// Returns the risk of this step, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         match self {
             Filling::Items(_, parameters) => parameters.risk(),
-            // The items of a built program already count in the epoch that made them.
+            // The epoch that made the items of a built program already counts their risk.
             Filling::Program(..) => 0,
         }
     }
@@ -262,7 +262,7 @@ impl PreprocessingStep for Filling<'_> {
     }
 }
 
-/// The use of the taken items.
+/// The purpose for which items are taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemUse {
     Run,

@@ -62,7 +62,7 @@ pub(crate) struct Header {
     pub version: u32,
     /// The statistical security in bits, s.
     pub security: u32,
-    /// The cut-and-choose of the items. A built program has the cut-and-chooses of all its items.
+    /// The cut-and-choose from which the items come. A built program has those of all its items.
     pub origins: Vec<Origin>,
     /// The number at which the gates' hash keys begin.
     pub start: u128,
@@ -70,14 +70,14 @@ pub(crate) struct Header {
     pub made: u64,
     /// The first rows of the garbler's commitments: two for the items, and one for the wires of inputs.
     pub rows: [u64; 3],
-    /// The batches of a built program's gates and inputs, in order. Empty for other items.
+    /// The batches of a built program's gates and inputs, in order. It is empty for other items.
     pub parts: Vec<BatchPart>,
 }
 
 /// The items of a built program that come from one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BatchPart {
-    /// The bucket sizes of gates and wire authenticators, or of input authenticators and 0.
+    /// The numbers of gates and wire authenticators in a bucket, or the number of input authenticators and 0.
     pub sizes: [u32; 2],
     /// The number of buckets.
     pub count: u32,
@@ -148,8 +148,8 @@ fn distinct(origins: &[Origin]) -> Vec<Origin> {
     origins.iter().filter(|origin| seen.insert(origin.serial)).copied().collect()
 }
 
-/// The bound over batches. Each batch counts once and in full, as do the given-up steps of their session, and
-/// all other checks that may fail in it.
+/// Returns the bound on failures in any of these batches. Each batch counts once and as a whole. The steps of
+/// its session that were given up count, too, and all other checks that may fail in it.
 fn bound(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Upper, Error> {
     let checks: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(security)).sum();
@@ -165,8 +165,8 @@ pub(super) fn promise(origins: &[Origin], given_up: GivenUp, security: u32) -> R
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
             "the program would use too many batches, or too many steps were given up: a cheater would \
-             succeed with probability up to {}, more than 2^-{security}. Make all items for this program in \
-             one step of `brickwork preprocess`",
+            succeed with probability up to {}, more than 2^-{security}. Make all items for this program \
+            in one step of `brickwork preprocess`",
             at_most(spent)
         )));
     }
@@ -217,7 +217,8 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
-    /// Row 25 of the attacks: a batch of another version, or with a cut that nobody would choose, is refused.
+    /// Row 25 of the table of attacks: a batch of another version, or with a cut that nobody would choose, is
+    /// refused.
     #[test]
     fn row_25_a_header_of_another_version_or_cut_is_refused() {
         let of = |bucket| {

@@ -1,8 +1,8 @@
 //! The stored form of items.
 //!
 //! A record has the data that a later program needs. For the heads of buckets and the wires of inputs, to
-//! which programs are soldered, this includes commitments. For all other gates and authenticators it is only
-//! the evaluator's data for evaluating them. The garbler stores the positions of its commitments in its
+//! which programs are soldered, this includes commitments. For all other gates and authenticators, it is only
+//! what the evaluator needs to evaluate them. The garbler stores the positions of its commitments in its
 //! streams, because its seeds recompute the commitments, and the gates' outputs can be garbled again. For a
 //! built program each party stores its data for evaluation.
 
@@ -30,14 +30,14 @@ use brickwork_primitives::solder::GarblerWire;
 use brickwork_protocol::SessionId;
 use brickwork_protocol::stock::records::{In, Out, Records};
 
-/// The data, apart from the records, that is needed to read items.
+/// The data, besides the records, that is needed to read items.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub header: &'a Header,
     pub session: &'a SessionId,
     /// The number of words of a share.
     pub words: usize,
-    /// The garbler's commitments and offset, which recompute its gates. None at the evaluator.
+    /// The garbler's commitments and offset, which recompute its gates. It is `None` at the evaluator.
     pub garbler: Option<(&'a CommitmentSender, Delta)>,
     /// The layout of a built program.
     pub layout: Option<&'a Layout<'a>>,
@@ -187,7 +187,8 @@ impl Records for GarblerHeads {
         Ok(())
     }
 
-    /// Input commitments are random. Output commitments follow from garbling the gates.
+    /// The commitments to inputs are random. The commitments to outputs follow when the gates are garbled
+    /// again.
     fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let (committer, delta) = context.garbler()?;
         let [inputs, outputs] = self.at.rows;

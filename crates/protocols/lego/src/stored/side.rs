@@ -1,5 +1,5 @@
-//! The two roles with stock on disk. The trait [`Role`] has the operations that differ; all other code is
-//! shared.
+//! The operations of the two roles with stock on disk. The trait [`Role`] has the operations in which the
+//! roles differ; they share all other code.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -34,12 +34,12 @@ const VERSION: u32 = 1;
 type SenderState = <CommitmentSender as commit::Sender>::State;
 type ReceiverState = <<Commitments as commit::CommitmentScheme>::Receiver as commit::Receiver>::State;
 
-/// Items that a role keeps.
+/// Items in the form in which a role keeps them.
 pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> + Send {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>> + Send> Stored for T {}
 
-/// The data of a batch's header that a step finds out.
+/// The data of a batch's header that a step of preprocessing determines.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Noted {
     rows: [u64; 3],
@@ -54,7 +54,7 @@ pub(super) struct Made<R: Role> {
     ots: Option<(R::Ots, Noted)>,
 }
 
-/// The items of a program, batch by batch.
+/// The items that a program uses, batch by batch.
 pub(super) struct Material<R: Role> {
     gates: Vec<R::Gates>,
     inputs: Vec<R::Inputs>,
@@ -83,12 +83,12 @@ pub(super) trait Role: Sized + Send + 'static {
     fn line(&self) -> &Metered;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
-    /// Continues with these ranges of its streams.
+    /// Enters these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// Returns the garbler's commitments and offset. None at the evaluator.
+    /// Returns the garbler's commitments and offset. It is `None` at the evaluator.
     fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
-    /// Describes the items of each batch in the evaluator's built program. Empty at the garbler.
+    /// Describes the items of each batch in the evaluator's built program. The list is empty at the garbler.
     fn parts(ready: &Self::Ready) -> Result<Vec<BatchPart>, Error>;
     fn build(&mut self, job: &Execution, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
     /// Runs a program with these items. Returns its outputs, and whether they were recovered.
@@ -494,13 +494,13 @@ fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMater
     material
 }
 
-/// A built program that is not stored yet, and the cut-and-chooses of its items.
+/// A built program before it is stored, and the cut-and-chooses of its items.
 struct Built<R: Role> {
     ready: R::Ready,
     origins: Vec<Origin>,
 }
 
-/// A role's session in the form that the shared stock code uses.
+/// A role's session, in the form that the shared code for stock uses.
 pub(super) struct OnDisk<R: Role> {
     party: Box<R>,
     security: u32,
@@ -528,11 +528,12 @@ impl StockProtocol for Lego {
     type Carried = Hooks;
     type FillStep<'s> = Filling<'s>;
     type Execution<'j> = Execution<'j>;
-    /// None if it was built, to be kept.
+    /// It is `None` if the program was built for later.
     type Outcome = Option<Ran>;
     type Kept = ();
 
-    /// An evaluator that breaks off knows no more of the checks on it than before.
+    /// If an evaluator breaks off, it has learned nothing about the garbler's checks of it, so its attempts
+    /// need no bound.
     fn counted(role: Party) -> Counted {
         match role {
             Party::Garbler => Counted::Nothing,
@@ -562,7 +563,8 @@ impl StockProtocol for Lego {
         }
     }
 
-    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
+    /// All items of a session must exist before its first input. Too many steps that were given up close an
+    /// epoch.
     fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
@@ -590,7 +592,7 @@ impl StockProtocol for Lego {
         Request::of_layout(job.layout).to_string()
     }
 
-    /// A program that is built is taken before any other.
+    /// A program that is to be built takes its items before any other.
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
         match (job.purpose, built) {
@@ -677,8 +679,8 @@ impl<R: Role> StockSession<Lego> for OnDisk<R> {
         }
     }
 
-    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
-    /// have burned.
+    /// Everything that does not depend on the peer is read first. So no party waits for a disk after both
+    /// have burned the items.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Option<Ran>, Error> {
         let OnDisk { party, security, built, .. } = self;
         let pool = party.pool();
@@ -782,7 +784,7 @@ mod tests {
         let evaluator = || -> Evaluators {
             (VERSION, [3; 32], vec![seed; level.ots], vec![0; level.ots], columns.clone())
         };
-        // Writing the secrets again gives the same bytes.
+        // The secrets, when they are written again, give the same bytes.
         let again = |secrets: EpochSecrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 128).unwrap();
         again(Role::secrets(&party), postcard::to_stdvec(&garbler()).unwrap());

@@ -37,7 +37,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// A store for each party, on which connections work.
+/// The stores of both parties, on which connections work.
 struct Folders(Stores);
 
 fn one(
@@ -88,7 +88,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the remaining items in epochs that are not burned, by name. Both parties must have the same.
+    /// Returns the remaining items of epochs that are not burned, by name. It checks that both parties have
+    /// the same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left::<Lego>(|epoch| {
             assert_eq!(epoch.epoch.protocol, "lego");
@@ -143,7 +144,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     let program = toy();
     let done = folders.good(TestedAction::Fill(&of(&program).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
-    // More items go into the same epoch while none of it was used.
+    // More items go into the same epoch while no item of it was used.
     let _ = folders.good(TestedAction::Fill(&Request { gates: 3, inputs: 0, ots: 10 }));
     let Request { gates, inputs, ots } = of(&program);
     assert_eq!(
@@ -172,7 +173,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("1 AND gates, 4 inputs more than the stock has"), "{why}");
     }
-    // Missing items are not added to a used epoch. A new epoch gets everything.
+    // A used epoch gets no more items. A new epoch gets everything that the program needs.
     assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
     assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
@@ -243,7 +244,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// A program uses batches of more than a hundred preprocessings, but no more than the promise allows.
+/// A program takes items from more than a hundred preprocessings, but from no more than the promise allows.
 #[test]
 fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     let Filling::Items(_, parameters) = of(&toy()).steps(40).unwrap().swap_remove(0) else { panic!("items") };
@@ -257,8 +258,8 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     assert!(why.contains("use too many batches"), "{why}");
 }
 
-/// Row 19 of the attacks: a request for nothing, inputs of another length, and programs that are too long are
-/// refused.
+/// Row 19 of the table of attacks: the store refuses a request for nothing, inputs of another length, and
+/// programs that are too long.
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -275,8 +276,8 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(matches!(Parameters::choose(1, (1 << 24) + 1, 40), Err(Error::Limit(_))));
 }
 
-/// A run uses a built program before gates, and only once. The run solders and garbles nothing online, and
-/// sends as many bytes as the last phases of a run without stock.
+/// A run prefers a built program to gates, and uses it only once. The run solders and garbles nothing online,
+/// and sends as many bytes as the last phases of a run without stock.
 #[test]
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -321,15 +322,15 @@ fn a_built_program_takes_the_inputs_alone() {
     assert_eq!(made, [Some(of(&program.repeat(3).unwrap())); 2]);
 }
 
-/// Row 21 of the attacks: an interrupted filling continues. Items of a completed step are not made again.
-/// Items of an interrupted step are never used, but its risk counts.
+/// Row 21 of the table of attacks: an interrupted filling continues. Items of a completed step are not made
+/// again. Items of an interrupted step are never used, but its risk counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     let program = toy();
     let asked = of(&program).times(3).unwrap();
     for party in BOTH {
         // A party sends two positions of its log when the stores are compared, three in the first step, and
-        // then the first of the second step.
+        // then the first one of the second step.
         for (tag, count, made, vain) in [
             (STAND, 6, 1, 0),
             (STAND, 4, 0, 1),
@@ -368,22 +369,24 @@ fn challenges_that_are_given_up_close_an_epoch() {
     let folders = Folders::new();
     let asked = of(&toy());
     let risk = asked.steps(40).unwrap()[0].risk();
-    // So many attempts have a risk of more than half of the budget.
+    // The risk of this many attempts exceeds half of the budget.
     let enough = ((stock_share(40, 0.5).unwrap() + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
     for round in 0..enough + 2 {
         let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, &[], &SeenMessages::default());
         let broken = folders.over(lines, TestedAction::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        // Other tests check the count of unused attempts over all epochs.
+        // The test removes the other limit, which counts all unused attempts over all epochs. Other tests
+        // check that limit.
         folders.0.forgive();
         let parts = inventory::<Lego>(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
 }
 
-/// Rows 16, 20 and 21 of the attacks: a party may die at any point. Then the program's items are gone at both
-/// parties, no two programs have an OT or an input label in common, and the next programs are right.
+/// Rows 16, 20 and 21 of the table of attacks: a party may die at any point. Then the program's items are
+/// gone at both parties, no two programs have an OT or an input label in common, and the next programs are
+/// right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = toy();
@@ -427,7 +430,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// If building is interrupted, the items are gone, no built program is stored, and no soldering is sent
+/// If building is interrupted, the items are burned, no built program is stored, and no soldering is sent
 /// twice.
 #[test]
 fn row_21_what_is_half_built_is_gone() {
@@ -436,7 +439,7 @@ fn row_21_what_is_half_built_is_gone() {
         (STAND, 2, Party::Garbler),
         (STAND, 2, Party::Evaluator),
         (msg::SOLDERINGS, 1, Party::Garbler),
-        // The positions that are exchanged when the built program is stored.
+        // The positions of the logs that the parties exchange when they store the built program.
         (STAND, 3, Party::Garbler),
         (STAND, 4, Party::Evaluator),
     ] {
@@ -455,8 +458,8 @@ fn row_21_what_is_half_built_is_gone() {
     }
 }
 
-/// Row 16 of the attacks: a failed check burns the epoch, whichever party's check fails, and however many
-/// items are left.
+/// Row 16 of the table of attacks: a failed check burns the epoch, whichever party's check fails, and however
+/// many items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     let program = toy();
@@ -514,8 +517,8 @@ fn row_16_a_cheat_burns_the_epoch() {
     }
 }
 
-/// A garbler that makes one gate of a bucket compute NAND reveals its input. The evaluator has the right
-/// outputs, burns nothing, sends the same messages, and remembers nothing.
+/// A garbler that turns one gate of a bucket into a NAND gate reveals its input. The evaluator gets the right
+/// outputs, burns nothing more than usual, sends the same messages, and keeps no trace of the cheat.
 #[test]
 fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let program = toy();
@@ -524,7 +527,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let assigned = chosen(gates.slots, [gates.bucket, gates.opened]);
     for built in [false, true] {
         let folders = Folders::new();
-        // The second gate of each program's first bucket.
+        // The cheat alters the second gate of each program's first bucket.
         let bad: Vec<usize> = [1, 4 * gates.bucket as usize + 1].map(|place| assigned[place]).to_vec();
         let nand: StateHook = Box::new(move |point, bytes| {
             if point == Point::GateOutputs {
@@ -577,7 +580,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// Row 24 of the attacks: stores that do not belong together are refused, and do not change.
+/// Row 24 of the table of attacks: stores that do not belong together are refused, and are not changed.
 #[test]
 fn row_24_a_foreign_store_is_refused() {
     let program = toy();
@@ -616,7 +619,7 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     assert_eq!(counts, [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, 1 << 16, 7], [0, 1, 0]]);
     use brickwork_protocol::stock::PreprocessingStep;
     let all: u128 = steps.iter().map(Filling::risk).sum();
-    // The sum of the steps' risks, in units of 2^-128.
+    // This is the sum of the steps' risks, in units of 2^-128.
     assert!(all < 1 << 81 && all > 1 << 77, "{all}");
     let digests: std::collections::BTreeSet<_> =
         steps.iter().map(|step| (step.request(), step.parameters())).collect();

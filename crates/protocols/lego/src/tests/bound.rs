@@ -48,8 +48,8 @@ fn exact_survival(cut: &Bucketing, t: u64) -> BigRational {
     ways / choose(cut.copies(), t)
 }
 
-/// The effect of t bad items of a kind: the probability that no opened one is detected, and the probabilities
-/// that in addition a given bucket contains x bad ones.
+/// The probabilities for t bad items of a kind: that no opened one is detected, and that in addition a given
+/// bucket contains x bad ones.
 struct Bad {
     unseen: BigRational,
     in_bucket: Vec<BigRational>,
@@ -96,8 +96,8 @@ fn the_bound_is_that_of_exact_arithmetic() {
     }
 }
 
-/// Tests batches that are too large for dealing items, at the numbers of bad items that are best for the
-/// garbler.
+/// Tests batches that are too large for placing items one by one, at the numbers of bad items that are best
+/// for the garbler.
 #[test]
 fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
     for mixed in [mixed(1500, [4, 900], [3, 700]), mixed(900, [5, 1400], [4, 1400])] {
@@ -107,7 +107,7 @@ fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
         let exact: Vec<f64> = pairs.map(|(t, u)| success_of(&mixed, t, u).to_f64().unwrap()).collect();
         let best = exact.into_iter().fold(0.0, f64::max);
         let bound = mixed.bound(1e-20);
-        // The best pair may lie between the computed ones.
+        // The best pair may lie between the pairs that the test computes.
         assert!(bound >= best && bound <= best * 1.3, "{mixed:?}: {bound} and {best}");
     }
 }
@@ -117,8 +117,8 @@ fn subsets(n: u64, k: u64) -> impl Iterator<Item = u32> {
     (0..1_u32 << n).filter(move |set| u64::from(set.count_ones()) == k)
 }
 
-/// Returns the true probability, over all positions of bad items. The items after those in buckets are
-/// opened.
+/// Returns the true probability, over all positions of bad items. The items after those in buckets are the
+/// opened ones.
 fn brute_force(mixed: &Mixed, t: u64, u: u64) -> BigRational {
     let Mixed { gates, authenticators } = mixed;
     let in_bucket = |set: u32, cut: &Bucketing, bucket: u32| {
@@ -163,8 +163,8 @@ fn the_formula_is_what_happens() {
     }
 }
 
-/// The chosen cut keeps 2^-s together with everything else, for all levels. A garbler that opens less is
-/// refused.
+/// The chosen cut keeps the bound at most 2^-s together with all other checks, at every level. A garbler that
+/// opens less is refused.
 #[test]
 fn parameters_keep_their_level() {
     for security in [40, 64, 80] {
@@ -189,7 +189,7 @@ fn parameters_keep_their_level() {
     }
 }
 
-/// A cut that is secure but uses excessive memory is refused before anything is allocated.
+/// The evaluator refuses a cut that is secure but uses excessive memory, before it allocates anything.
 #[test]
 fn parameters_that_waste_memory_are_refused() {
     let honest = Parameters::choose(100, 10, 40).unwrap();
@@ -209,7 +209,7 @@ fn parameters_that_waste_memory_are_refused() {
     refused(|p| p.gates.bucket = 60);
     refused(|p| p.authenticators.bucket = 60);
     refused(|p| p.inputs.opened = 1 << 30);
-    // The same holds for input authenticators, of which small batches may have any size.
+    // Small batches of input authenticators may have buckets of any size, so the same must hold for them.
     refused(|p| (p.inputs.bucket, p.inputs.opened) = (255, 8192));
 }
 
@@ -238,9 +238,9 @@ fn input_authenticators_that_waste_memory_are_refused() {
     }
 }
 
-/// An honest garbler's proposals need far fewer steps than those that are refused. Only with millions of
-/// gates may a cut need more, where few items are opened anyway. Tests powers of two and numbers between
-/// them, up to the largest number of gates; all proposals are accepted.
+/// An honest garbler's proposals take far fewer steps to bound than those that are refused. With millions of
+/// gates, a cut may take more steps; an honest cut opens few items then. Tests powers of two and numbers
+/// between them, up to the largest number of gates; all proposals are accepted.
 #[test]
 fn what_is_chosen_takes_few_steps_to_bound() {
     let sizes = (10..=24).flat_map(|k| [1_u64 << k, 3 << k >> 1]).filter(|&ands| ands <= 1 << 24);

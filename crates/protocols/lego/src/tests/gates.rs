@@ -7,8 +7,8 @@ use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
 use brickwork_testing::Replayable as _;
 
-/// Returns the number of rows at which a gate with these tables gives a label that differs from that of an
-/// AND gate.
+/// Returns the number of rows at which a gate with these tables gives a label different from that of an AND
+/// gate.
 fn wrong_rows(gates: &GateKeys, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
@@ -18,8 +18,8 @@ fn wrong_rows(gates: &GateKeys, table: Table, inputs: [[Label; 2]; 2], outputs: 
     wrong.count()
 }
 
-/// A gate that is wrong at one row is wrong at another row, which gives the detection probability 1/2. The
-/// statement needs an offset that ends in 1.
+/// A gate that is wrong at one row is wrong at another row, too. So it is detected with probability 1/2. This
+/// needs an offset that ends in 1.
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");
@@ -31,7 +31,7 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
         let (outputs, tables) = gates.garble(0, delta, &[left, right]);
         let mut table = tables[0];
         let mut output = outputs[0];
-        // The best lie of a cheater gives valid labels of the other bit.
+        // The most effective tables give valid labels of the other bit.
         match round % 5 {
             0 => table[0] ^= delta.bits(),
             1 => table[1] ^= delta.bits(),
@@ -47,7 +47,7 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     assert!(seen[0] == 80 && seen[1] == 0 && seen[2] >= 160 && seen[4] >= 80, "{seen:?}");
 }
 
-/// Weights that are computed backwards are the sums over the solderings that contain each source.
+/// Weights that are computed backwards equal the sums over the solderings that contain each source.
 #[test]
 fn weights_are_those_of_all_solderings() {
     let mut rng = Rng::replayable("test lego gates");

@@ -43,7 +43,7 @@ fn a_block_cipher_comes_out_right() {
     assert_eq!(sent, crate::sent_bytes(&program, &garbler.proposal).unwrap()[0]);
 }
 
-/// Row 19 of the attacks: an input of another length is refused before anything is sent.
+/// Row 19 of the table of attacks: an input of another length is refused before anything is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
     let program = Arc::new(toy());

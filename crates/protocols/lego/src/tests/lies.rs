@@ -29,7 +29,7 @@ fn checked() -> Case {
 
 #[test]
 fn items_that_are_bad_everywhere_are_caught() {
-    // Labels with other offsets, random tables, and gates that compute NAND.
+    // The cases: labels with other offsets, random tables, and gates that compute NAND.
     checked().garbler(Point::GateOffset, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
     checked().garbler(Point::Tables, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
     checked().garbler(Point::GateOutputs, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
@@ -37,7 +37,7 @@ fn items_that_are_bad_everywhere_are_caught() {
     checked().garbler(Point::WireHashes, flip(3, 2)).run().evaluator_caught(Cheat::WireAuthenticator);
     let swap = |bytes: &mut [u8]| bytes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
     checked().garbler(Point::WireHashes, swap).run().evaluator_caught(Cheat::WireAuthenticator);
-    // Authenticators for the other bit, for another wire, and with other hashes.
+    // The cases: authenticators for the other bit, for another wire, and with other hashes.
     checked().garbler(Point::InputWires, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
     checked().garbler(Point::InputWires, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
     checked().garbler(Point::InputHashes, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
@@ -47,7 +47,7 @@ fn items_that_are_bad_everywhere_are_caught() {
 #[test]
 fn openings_are_what_was_committed_to() {
     for byte in [0, 7] {
-        // An opened input of a gate with another bit, or another label.
+        // The garbler opens an input of a gate with another bit, or another label.
         of_toy().garbler(Point::OpenedGates, flip_one(1, byte, 0)).run().evaluator_caught(Cheat::Opening);
         for point in
             [Point::GateSolderings, Point::AuthenticatorSolderings, Point::InputSolderings, Point::Solderings]
@@ -57,7 +57,7 @@ fn openings_are_what_was_committed_to() {
             }
         }
     }
-    // Changes only the bit; the authenticator's hash also covers the label.
+    // The cheat changes only the bit, but the authenticator's hash covers it, too.
     of_toy().garbler(Point::OpenedAuthenticators, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::Opening);
     let other = flip_one(1, 7, 0);
     of_toy().garbler(Point::OpenedAuthenticators, other).run().evaluator_caught(Cheat::WireAuthenticator);
@@ -89,18 +89,19 @@ fn solderings_lead_where_the_program_says() {
 
 #[test]
 fn the_committed_offset_is_that_of_all_else() {
-    // An offset that ends in 0 is detected before the challenge.
+    // A committed offset that ends in 0 is detected before the challenge.
     of_toy().garbler(Point::CommittedOffset, flip(0, 0)).run().evaluator_caught(Cheat::Indicator);
     of_toy().garbler(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
 }
 
-/// An OT label is wrong for one choice only. The evaluator's decision does not depend on its input.
+/// The cheat makes the label of an OT wrong for one choice only. The evaluator's decision does not depend on
+/// its input.
 #[test]
 fn lies_about_ots_are_noticed_for_either_input() {
     for y in [[false, false], [true, false], [false, true], [true, true]] {
         let case = || of_toy().inputs(&[true, false], &y);
         case().garbler(Point::OtLabels, flip_one(0, 9, 3)).run().evaluator_caught(Cheat::Opening);
-        // Changes the lowest bit and adapts the opening. Undetected, this would flip y.
+        // The cheat changes the lowest bit and adapts the opening. If it stayed undetected, it would flip y.
         let lowest = |point: Point, place: usize| (point, flip_one(place, 0, 0));
         let (at, lie) = lowest(Point::OtLabels, 1);
         let (then, turn) = lowest(Point::InputLabels, 4 + 1);
@@ -147,8 +148,8 @@ fn an_evaluator_that_lies_is_caught() {
     }
 }
 
-/// A gate that computes NAND, beside good ones, gives the other valid label. For all inputs, the evaluator
-/// finds the garbler's input, and both parties get the function's result.
+/// One gate of a bucket computes NAND, beside good gates, so it gives the other valid label. For all inputs,
+/// the evaluator finds the garbler's input, and both parties get the function's result.
 #[test]
 fn a_bad_gate_in_a_bucket_is_recovered_from() {
     let cuts = cuts([2, 0], [3, 0], [3, 0]);
@@ -160,7 +161,7 @@ fn a_bad_gate_in_a_bucket_is_recovered_from() {
     }
 }
 
-/// A gate that gives a random label is outvoted, and nothing must be recovered. The evaluator counts the
+/// If a gate gives a random label, the others outvote it, and no input is recovered. The evaluator counts the
 /// refused labels.
 #[test]
 fn rubbish_in_a_bucket_is_outvoted() {
@@ -211,11 +212,11 @@ fn parameters_that_exceed_the_level_are_refused() {
     of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().right(false);
 }
 
-/// Tests invalid commitments of each kind, and an invalid answer of a proof.
+/// Tests invalid commitments of each kind, and an invalid answer in a proof.
 #[test]
 fn what_is_no_commitment_is_noticed() {
-    // The messages for the offset, the inputs of gates, the outputs of gates, authenticators, offsets, wires,
-    // OTs, inputs and outputs.
+    // The messages commit to the offset, the inputs of gates, the outputs of gates, authenticators, offsets,
+    // wires, OTs, inputs and outputs.
     for message in 0..9 {
         let mut seen = 0;
         let outcome = of_toy()
@@ -228,7 +229,7 @@ fn what_is_no_commitment_is_noticed() {
             })
             .run();
         match &outcome.results[1] {
-            // One wrong coordinate that is not watched does no harm.
+            // One wrong coordinate does no harm if it is not watched.
             Ok(_) => outcome.right(false),
             Err(Error::Peer(cheat)) => {
                 assert!(*cheat == Cheat::Commitment || *cheat == Cheat::Opening, "{cheat:?}");
@@ -256,8 +257,8 @@ fn what_is_no_commitment_is_noticed() {
     }
 }
 
-/// Tests the base OTs and the extension: invalid points, points whose key everybody knows, and inconsistent
-/// rows.
+/// Tests cheats in the base OTs and the extension: invalid points, points whose key everybody knows, and
+/// inconsistent rows.
 #[test]
 fn lies_in_the_ots_themselves_are_noticed() {
     let in_messages = |tag: Tag, alter: fn(&mut Vec<u8>)| {
@@ -316,8 +317,8 @@ fn messages_of_another_length_are_refused() {
     }
 }
 
-/// Row 19 of the attacks: only a garbler's greeting for a run names parameters, and they are the proposed
-/// ones.
+/// Row 19 of the table of attacks: a greeting names parameters only if a garbler sends it for a run, and
+/// these must be the proposed ones.
 #[test]
 fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     let malformed =
@@ -332,7 +333,8 @@ fn row_19_only_a_garbler_proposes_and_what_it_greeted_with() {
     let greets = alters(session::msg::HELLO, 48);
     let outcome = of_toy().tampers(Party::Evaluator, greets).run();
     assert!(malformed(outcome.results[0].as_ref().err()));
-    // One more opened gate than the greeting says would be secure, too.
+    // One more opened gate than the greeting says would be secure, too, but the proposal differs from the
+    // greeting.
     let real = |_: &mut AgreedJob, cuts: &mut Option<Bucketings>| *cuts = None;
     let more = alters(msg::PROPOSAL, 4);
     let both = of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real);

@@ -9,8 +9,8 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::Program;
 use brickwork_testing::Replayable as _;
 
-/// Returns cuts with buckets of β gates and α authenticators, and of B input authenticators, each with a
-/// number of opened items.
+/// Returns cuts with buckets of β gates and α authenticators, and of B input authenticators. Each array ends
+/// with the number of opened items.
 pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
     Bucketings { gates, authenticators, inputs }
 }
