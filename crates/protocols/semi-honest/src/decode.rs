@@ -1,6 +1,6 @@
 //! Crossing 4: labels become outputs. An output bit is the sum of the colours of the wire's active label and
 //! of its false label. For the other party's outputs, each party knows only one of these two colours, which
-//! reveals nothing.
+//! reveals nothing about the bit.
 
 use crate::layout::Chunk;
 use crate::msg;
@@ -8,8 +8,8 @@ use crate::setup::{Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::{Error, Party};
 
-/// The colours of all outputs' labels, `[execution][wire]`. The garbler has those of the false labels, the
-/// evaluator those of the active labels.
+/// The colours of the labels of all outputs, `[execution][wire]`. The garbler has those of the false labels,
+/// the evaluator those of the active labels.
 pub(super) struct OutputColours(pub Vec<u8>);
 
 impl OutputColours {
@@ -34,7 +34,7 @@ pub(super) fn garbler(
     party.run.phase("decode");
     let count = chunk.count() * chunk.layout.places_of_outputs(Party::Garbler).count();
     if count == 0 {
-        // Without a message to receive, nothing else would flush the last message.
+        // If the garbler receives no message here, it must flush the last message itself.
         party.run.channel.flush()?;
         return Ok(Vec::new());
     }

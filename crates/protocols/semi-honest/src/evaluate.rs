@@ -45,7 +45,7 @@ impl<'b> WireLabels<'b> {
         }
     }
 
-    /// Sets the labels of the inputs of these executions. `garblers` and `evaluators` are the labels of the
+    /// Sets the labels of the inputs of these executions. `garblers` and `evaluators` have the labels of the
     /// whole chunk, `[execution][wire]`.
     fn begin(&mut self, executions: &Range<usize>, garblers: &[Label], evaluators: &[Label]) {
         let layout = self.chunk.layout;
@@ -256,10 +256,10 @@ impl TableSink for Sent<'_> {
 /// Takes tables from messages of the garbler.
 struct Received<'c> {
     channel: &'c mut Channel,
-    /// The number of bytes of the chunk that are not yet received.
+    /// The number of bytes of the chunk's tables that have not arrived yet.
     left: u64,
     frame: Vec<u8>,
-    /// The number of used bytes of the frame.
+    /// The number of bytes of the current message that are used.
     read: usize,
     /// The tables of the copies that are processed together, copy by copy, and the number of the first copy.
     section: Vec<u8>,
@@ -293,7 +293,8 @@ impl TableSource for Received<'_> {
 mod tests {
     use super::*;
 
-    /// Row 16 of the attacks: the numbers of a component's copies end before one comes twice.
+    /// Row 16 of the table of attacks: the numbers of a component's copies run out before a number occurs
+    /// twice.
     #[test]
     fn row_16_no_number_of_a_copy_comes_twice() {
         let lanes = crate::layout::LANES;

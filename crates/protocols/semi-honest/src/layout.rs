@@ -9,8 +9,8 @@ use brickwork_circuit::{Program, Recipient, Wire};
 /// kernels' lanes.
 pub(super) const LANES: usize = 16;
 
-/// The largest number of inputs of a chunk, unless a single execution has more. The labels of these inputs
-/// need a mebibyte.
+/// The largest number of inputs of a chunk, unless a single execution has more. The labels of this many
+/// inputs need a mebibyte.
 const OTS: usize = 1 << 16;
 
 /// The largest number of wire labels in memory, unless a single execution needs more.
@@ -21,7 +21,7 @@ pub(super) struct Layout<'p> {
     pub program: &'p Program,
     executions: usize,
     places: Vec<u32>,
-    /// The number of labels that an execution needs at a time.
+    /// The number of labels that an execution keeps in memory at a time.
     alive: usize,
     outputs: Vec<Wire>,
     /// The recipient of each output wire.
@@ -93,7 +93,7 @@ impl<'p> Layout<'p> {
         [16, 8, 4].into_iter().find(|&lanes| lanes <= fit.min(self.executions)).unwrap_or(1).min(LANES)
     }
 
-    /// Returns the number of labels that an execution needs at a time.
+    /// Returns the number of labels that an execution keeps in memory at a time.
     pub fn alive(&self) -> usize {
         self.alive
     }
@@ -168,7 +168,7 @@ impl<'a> PartyInputs<'a> {
 }
 
 /// Collects a party's outputs, chunk by chunk. With one execution, they are in the order of the ports. With
-/// several, the outputs for this party alone come first, as in a repeated program.
+/// several, the outputs that only this party learns come first, as in a repeated program.
 pub(super) struct PartyOutputs {
     executions: usize,
     /// True for each output bit of an execution that the other party learns, too.

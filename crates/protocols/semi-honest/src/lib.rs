@@ -3,9 +3,9 @@
 //! any other function. This protocol is the fastest and smallest one of Brickwork, and a baseline for the
 //! others.
 //!
-//! A program is garbled once, with one offset, slot after slot. The evaluator evaluates it while the tables
-//! arrive, so memory does not grow with the number of slots. The evaluator's labels come from correlated OTs
-//! with the garbler's offset, so they need no additional message.
+//! A program is garbled once, with one offset, slot after slot. The evaluator evaluates the slots while the
+//! tables arrive, so memory does not grow with the number of slots. The evaluator's labels come from
+//! correlated OTs that have the garbler's offset, so they need no additional message.
 //!
 //! ```text
 //!   1  both    hello; base OTs, in which the garbler chooses by the bits of its offset
@@ -16,9 +16,9 @@
 //!
 //! With OTs from a store ([`Stocked`]), crossing 2 has one bit for each of the evaluator's inputs.
 //!
-//! Executions are processed in chunks, with crossings 2 to 4 for each chunk. The functions [`garbler`] and
-//! [`evaluator`] are the whole protocol, together with those of `executions`, which runs from stock use, too.
-//! The numbers beside the calls are the crossings.
+//! Executions are processed in chunks; crossings 2 to 4 happen once for each chunk. The functions [`garbler`]
+//! and [`evaluator`] are the whole protocol, together with those of `executions`, which runs from stock use,
+//! too. The numbers beside the calls are the crossings.
 #![forbid(unsafe_code)]
 
 mod cheat;

@@ -68,7 +68,7 @@ pub(super) fn evaluator(
         bits[labels.len()..].iter_mut().zip(ots.choices.iter()).for_each(|(bit, choice)| *bit ^= choice);
         labels.extend_from_slice(&ots.labels);
     }
-    // The random choices are used only here, so the message reveals nothing about the inputs.
+    // The random choices are used only for this message, so it reveals nothing about the inputs.
     party.run.channel.send(msg::CORRECTIONS, &pack(bits.iter().copied()))?;
     Ok(labels)
 }

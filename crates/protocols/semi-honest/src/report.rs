@@ -2,8 +2,7 @@
 
 use brickwork_protocol::{PhaseReport, Promise};
 
-/// The computational security in bits: kappa minus a loss, because 2^15 calls of the hash, with two labels
-/// each, share a key.
+/// Kappa minus a loss: a key serves 2^15 calls of the hash with two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// The warning that the command line shows before a run.

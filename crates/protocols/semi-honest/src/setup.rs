@@ -13,7 +13,7 @@ use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_protocol::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// A party, whose end of the correlated OTs is `C`.
+/// A party's session, in which `C` is its part of the correlated OTs.
 pub struct Session<C> {
     pub(crate) run: Metered,
     pub(crate) id: SessionId,
@@ -22,7 +22,7 @@ pub struct Session<C> {
     pub(crate) components: Components,
 }
 
-/// The garbler. The garbler's OTs and all wires have the same offset.
+/// The garbler. Its OTs and all wires have the same offset.
 pub(super) type Garbler = Session<extension::Sender>;
 
 pub(super) type Evaluator = Session<extension::Receiver>;
@@ -44,7 +44,8 @@ impl<C> Session<C> {
 pub(super) struct Components {
     /// The schedule of each used component.
     pub schedules: Vec<Option<Schedule>>,
-    /// The start of each component's hash keys. Empty until the garbler has drawn and sent the starts.
+    /// The start of each component's hash keys. The list is empty until the garbler has drawn and sent the
+    /// starts.
     pub starts: Vec<u128>,
     /// The number of garbled or evaluated slots of each component. Executions that are processed together
     /// count as one.

@@ -1,4 +1,4 @@
-//! Measures the work that only this protocol has, by doing a little of it.
+//! Measures the work that only this protocol has, by doing a small amount of it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Measure for SemiHonest {
         Ok(())
     }
 
-    /// Runs a single AES, and measures each phase beyond the sum of its parts.
+    /// Runs a single AES, and measures how much longer each phase takes than its counted work and messages.
     fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| AgreedJob {

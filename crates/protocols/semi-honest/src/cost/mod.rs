@@ -28,8 +28,8 @@ use work::{BEYOND, SLOT, WIRE};
 pub enum Ots {
     /// The run makes the OTs.
     Made,
-    /// Both stores have the OTs. The stores share this many unused epochs, and the last run was not
-    /// interrupted. After an interruption the parties send slightly more about their positions.
+    /// Both stores contain the OTs. The stores share this many unused epochs, and the last run was not
+    /// interrupted. After an interruption, the parties send slightly more to compare their logs.
     Stocked {
         /// The number of unused epochs that both stores share.
         epochs: u64,
@@ -150,7 +150,7 @@ fn prepare(script: &mut Script, chunk: &Chunk, from: Ots) {
 fn evaluate(script: &mut Script, chunk: &Chunk, first: bool) {
     script.phase("evaluate");
     let (layout, program, count) = (chunk.layout, chunk.layout.program, chunk.count() as u64);
-    // The message is sent once. Without components it is empty, and each chunk sends it again.
+    // The message is sent once. Without components, the message is empty, and each chunk sends it again.
     if first || program.components().is_empty() {
         script.message(Garbler, LABEL * program.components().len() as u64);
     }
@@ -193,7 +193,7 @@ const TABLES_IN_HAND: u64 = 4 * TABLES_BYTES as u64;
 fn memory(layout: &Layout) -> [u64; 2] {
     let program = layout.program;
     let slots = program.slots().map(|slot| slot.inputs.len() as u64).sum::<u64>();
-    // The program, the places of its wires, and the numbers of their reads.
+    // The memory of the program, of the places of its wires, and of the numbers of their reads.
     let program_bytes = gates(program) * GATE_BYTES + (12 + 8) * program.wires() as u64 + 4 * slots;
     let labels = LABEL * (layout.alive() * layout.lanes()) as u64;
     let count = layout.chunks().next().map_or(0, |chunk| chunk.count());

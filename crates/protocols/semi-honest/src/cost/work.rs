@@ -7,8 +7,8 @@ use brickwork_primitives::cost::known;
 pub static WIRE: WorkKind = WorkKind { name: "semi-honest.wire", known: known::WIRE };
 /// One party's fixed work for a slot, for executions that are processed together.
 pub static SLOT: WorkKind = WorkKind { name: "semi-honest.slot", known: known::SLOT };
-/// The time of each phase beyond its work and its messages: setup, prepare, evaluate, decode. Two of them
-/// were measured as zero.
+/// The time by which each phase exceeds its work and messages: setup, prepare, evaluate, decode. For two of
+/// them, this time was measured as zero.
 pub static BEYOND: [WorkKind; 4] = [
     WorkKind { name: "semi-honest.beyond.setup", known: known::SETUP },
     WorkKind { name: "semi-honest.beyond.prepare", known: [0.0; 4] },

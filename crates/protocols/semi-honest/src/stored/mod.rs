@@ -62,7 +62,8 @@ impl ItemKinds for SemiHonest {
     }
 }
 
-/// The result of a program from stock. `made` is the number of OTs that were made on the spot.
+/// The result of a program from stock. `made` is the number of OTs that the run made because the stock had
+/// too few.
 pub type FromStock = stocked::FromStock<usize>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
@@ -102,7 +103,7 @@ impl Stocked {
         Ok((done, Stocked(line)))
     }
 
-    /// Runs a program this many times with OTs from the store. `input` are the bits of this party's input
+    /// Runs a program this many times with OTs from the store. `input` has the bits of this party's input
     /// ports, `[execution][bit]`.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The two roles with OTs on disk. The trait [`Role`] has the operations that differ; all other code is
-//! shared.
+//! The operations of the two roles with OTs on disk. The trait [`Role`] has the operations in which the roles
+//! differ; they share all other code.
 
 use crate::executions;
 use crate::layout::Layout;
@@ -16,7 +16,7 @@ use brickwork_protocol::stock::{PreprocessingStep, Stand};
 use brickwork_protocol::{Metered, SessionId, Terms};
 use brickwork_store::{Batch, EpochId, Serial, Store};
 
-/// The kinds of item of a batch. There is but one kind.
+/// The kinds of item of a batch. There is only one kind.
 pub(super) const OTS: u8 = 0;
 
 /// The largest number of OTs of one step. The labels of these OTs need 16 MiB.
@@ -44,7 +44,7 @@ impl PreprocessingStep for Filling {
         Digest::of("brickwork 2026-11 semi-honest OTs in stock").length(self.count).done()
     }
 
-    /// There are no parameters to choose.
+    /// This protocol has no parameters to choose.
     fn parameters(&self) -> [u8; 32] {
         [0; 32]
     }
@@ -88,18 +88,18 @@ pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, 
     Ok(taken)
 }
 
-/// Returns the number of OTs to make for a run, in this epoch or in a new one.
+/// Returns the number of OTs that must be made for a run, in this epoch or in a new one.
 pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) -> Result<usize, Error> {
     let left = match epoch {
         Some(epoch) => Batches::of(store, &epoch)?.left(OTS),
         None => 0,
     };
-    // If the epoch has enough OTs, the run could not take them for another reason, so it gets new ones.
+    // If the epoch has enough OTs but the run could not take them for another reason, the run gets new ones.
     let needed = needed(layout)?;
     Ok(needed.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(needed))
 }
 
-/// A party's end of the OTs, and its operations with them.
+/// A party's part of the OTs, and its operations with them.
 pub(crate) trait Role: OtEnd {
     fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
     /// Runs all executions.
@@ -209,7 +209,7 @@ impl<C: Role> PlainRole<SemiHonest> for Session<C> {
         keeper.put(serial, &batch, made)
     }
 
-    /// Each run has hash keys of its own, of starts that the garbler draws anew.
+    /// The garbler draws new starts for each run, so each run has its own hash keys.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         stand.confirm(&mut self.run)?;
         self.components = Components::of(job.layout.program);

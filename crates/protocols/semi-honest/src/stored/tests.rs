@@ -44,7 +44,7 @@ fn one(party: Party, store: &Store, channel: Channel, what: TestedAction) -> Res
     }
 }
 
-/// A store of this protocol has no statistical security, also if its caller does not say so.
+/// A store of this protocol has no statistical security, even if its caller asks for one.
 #[test]
 fn a_store_is_opened_with_its_own_terms() {
     let folders = Folders::new();
@@ -88,7 +88,7 @@ impl Folders {
     }
 
     /// Runs a program on random inputs, and compares the outputs with those of a plain computation. Returns
-    /// the number of OTs that were made on the spot.
+    /// the number of OTs that the run had to make.
     #[track_caller]
     fn runs(&self, program: &Program, executions: usize, lacking: Lacking, rng: &mut Rng) -> Option<usize> {
         let inputs: [Vec<bool>; 2] = BOTH
@@ -125,7 +125,7 @@ fn without_evaluator() -> Program {
     program.finish().unwrap()
 }
 
-/// Stock is filled, used by several connections, and used up. Missing OTs are made on the spot, in the
+/// Stock is filled, used by several connections, and used up. Missing OTs are made during a run, in the
 /// existing epoch, so that no OTs remain.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
@@ -141,7 +141,7 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     assert_eq!(folders.runs(&small, 1, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.runs(&small, 2, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [10]);
-    // A run without inputs of the evaluator takes one OT, so that the log has an entry.
+    // A run in which the evaluator has no input takes one OT, so that the log gets an entry.
     assert_eq!(ots(&alone, 5).unwrap(), 1);
     assert_eq!(folders.runs(&alone, 5, Lacking::Refuse, &mut rng), None);
     assert_eq!(folders.left(), [9]);
@@ -156,12 +156,12 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
     }
     drop(store);
     assert_eq!(folders.runs(&small, 1, Lacking::Make, &mut rng), Some(width as usize - 9));
-    // An epoch without remaining OTs is burned when both parties have seen that. A new epoch has another
+    // An epoch without remaining OTs is burned when both parties have noticed it. A new epoch has another
     // offset.
     assert_eq!(folders.left(), [0]);
     assert_eq!(folders.runs(&alone, 1, Lacking::Make, &mut rng), Some(1));
     let epochs = inventory::<SemiHonest>(&folders.store(Party::Garbler)).unwrap();
-    // Epochs that were made in one second have no order.
+    // Epochs that were made in the same second have no order.
     let mut seen: Vec<_> = epochs.iter().map(|epoch| (epoch.uses, epoch.state.burned().is_some())).collect();
     seen.sort_unstable();
     assert_eq!(seen, [(1, false), (4, true)]);
@@ -192,14 +192,14 @@ fn row_23_a_program_skips_what_is_damaged() {
     assert_eq!(folders.left(), [0]);
 }
 
-/// Row 21 of the attacks: a large filling is split into steps. After an interruption, completed steps are not
-/// repeated.
+/// Row 21 of the table of attacks: a large filling is split into steps. After an interruption, completed
+/// steps are not repeated.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     for party in BOTH {
         let (folders, count) = (Folders::new(), (1 << 20) + 5);
         // A party sends two positions of its log when the stores are compared, three in the first step, and
-        // then the first of the second step.
+        // then the first one of the second step.
         let broken =
             folders.over(dying(party, STAND, 6, &[], &SeenMessages::default()), TestedAction::Fill(count));
         assert!(broken.iter().all(Result::is_err), "{broken:?}");
@@ -210,8 +210,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21 of the attacks: a party may die at any point. Then the program's OTs are gone at both
-/// parties, no two programs have an OT in common, and the next programs are right.
+/// Rows 16, 20 and 21 of the table of attacks: a party may die at any point. Then the program's OTs are gone
+/// at both parties, no two programs have an OT in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -248,7 +248,7 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     }
 }
 
-/// Row 16 of the attacks: a message of a wrong length is refused, and the epoch is burned.
+/// Row 16 of the table of attacks: a message of a wrong length is refused, and the epoch is burned.
 #[test]
 fn row_16_a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
@@ -288,7 +288,7 @@ fn a_store_of_another_protocol_is_refused() {
     assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
 }
 
-/// No OTs cannot be asked for. A run that lacks nothing gets new OTs: it could not take the others.
+/// A request for no OTs is refused. If a run has enough OTs but could not take them, it gets new ones.
 #[test]
 fn a_run_that_lacks_nothing_gets_new_ots() {
     let (folders, program) = (Folders::new(), without_evaluator());
