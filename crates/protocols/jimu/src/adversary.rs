@@ -49,7 +49,7 @@ pub fn evaluator(
     evaluator_with(channel, job, unit, input, Box::new(Unobserved), hooks)
 }
 
-/// Adds an offset to some of these labels.
+/// Adds an offset to the labels that `which` names.
 pub fn add(labels: &mut [u8], offset: &[u128], which: impl IntoIterator<Item = usize>) {
     let offset: &[u8] = bytemuck::cast_slice(offset);
     for k in which {
@@ -61,7 +61,7 @@ pub fn add(labels: &mut [u8], offset: &[u128], which: impl IntoIterator<Item = u
 type Alter = Box<dyn FnMut(&[u128], &mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// The cheats of one party.
+/// The cheats of one party, as functions that change its state or messages.
 #[derive(Default)]
 struct PartyLies {
     input: Vec<bool>,
@@ -96,7 +96,7 @@ pub fn sizes(program: &Program, unit: Unit) -> Sizes {
     Layout::new(program, unit, 40, None).expect("the program can be run").sizes.clone()
 }
 
-/// Returns insecure sizes: this bucket size and this number of opened copies for all kinds.
+/// Returns insecure sizes: the given bucket size and number of opened copies, for all kinds.
 ///
 /// # Panics
 /// If the program cannot be run.
@@ -110,7 +110,7 @@ pub fn small(program: &Program, unit: Unit, copies: [u32; 2]) -> Sizes {
     }
 }
 
-/// Returns the copies in buckets of each kind, bucket after bucket, for the challenge that tests know.
+/// Returns the copies that the known challenge puts into buckets, bucket after bucket, for each kind.
 ///
 /// # Panics
 /// If the program cannot be run.
@@ -134,7 +134,7 @@ impl Case {
         case.lie(Party::Evaluator, Point::Challenge, |_, seed| seed.fill(SEED))
     }
 
-    /// Changes a party's state at a point. `alter` gets Δ if it exists already.
+    /// Changes a party's state at a point. `alter` gets Δ if it exists at this point.
     pub fn lie(
         mut self,
         party: Party,
@@ -157,8 +157,8 @@ impl Case {
         self
     }
 
-    /// Makes the rows of output `output` give the opposite labels, under the copies' own offsets, for these
-    /// copies of a kind of component. All copies of the kind must be garbled at the same time.
+    /// Makes the rows of output `output` give the opposite labels, for these copies of a kind of component
+    /// and under the copies' own offsets. All copies of the kind must be garbled at the same time.
     pub fn opposite(mut self, kind: usize, copies: impl IntoIterator<Item = u32>, output: usize) -> Case {
         let outputs = self.jobs[0].program.components()[kind].circuit.outputs().len();
         let offsets: Arc<Mutex<Vec<u8>>> = Default::default();
@@ -201,7 +201,7 @@ impl Case {
         self
     }
 
-    /// Deals the base OTs instead of running them.
+    /// Deals the base OTs instead of running them, which is faster.
     pub fn dealt(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -209,7 +209,7 @@ impl Case {
         self
     }
 
-    /// Deals the base OTs and draws a random challenge, for thousands of runs.
+    /// Deals the base OTs and draws a random challenge. It is for thousands of runs.
     pub fn cheap(mut self, rng: &mut Rng) -> Case {
         self.sides[1].lies.retain(|(point, _)| *point != Point::Challenge);
         self.dealt(rng)

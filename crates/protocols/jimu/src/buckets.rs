@@ -1,7 +1,7 @@
-//! Solderings, and the choice of a bucket's result (section 5.1, step 3, repaired).
+//! Solderings, and the selection of a bucket's result (section 5.1, step 3, repaired).
 //!
 //! A wire is a hashed label m and a hashed permutation message ρ. The value of ρ at a point that is never
-//! sent has the permutation bit p as its lowest bit: m is the label of bit p, and `m ⊕ pΔ` is the label of 0.
+//! sent has the permutation bit p as its lowest bit. m is the label of bit p, and `m ⊕ pΔ` is the label of 0.
 //! To solder wire i to wire j, which has the offset Δ_j, the garbler opens
 //!
 //! ```text
@@ -13,15 +13,15 @@
 //! j with the same bit, and it is m_j if κ ⊕ p is 0. This reveals only p, δ and S, because ρ_i ⊕ ρ_j is as
 //! random as ρ_j.
 //!
-//! Each copy of a bucket is evaluated on *its own* translated labels (the paper uses the bucket's), and its
-//! result is translated back. An output is *valid* if it is the hashed label of its wire or that label plus
-//! the wire's offset; a copy is valid if all its outputs are. One good copy is enough, because it gives the
-//! right labels. A bad copy gives the same labels, invalid ones, or other valid ones; in the last case two
-//! labels of a wire are known, and their sum is Δ. A bucket without a valid result is an error (the paper
-//! leaves this undefined).
+//! Each copy of a bucket is evaluated on labels that are converted to *its own* labels (the paper uses the
+//! bucket's), and its result is converted back. An output is *valid* if it is the hashed label of its wire or
+//! that label plus the wire's offset; a copy is valid if all its outputs are. One good copy is enough,
+//! because it gives the right labels. A bad copy gives the same labels, invalid ones, or other valid ones. In
+//! the last case, two labels of a wire are known, and their sum is Δ. A bucket without a valid result is an
+//! error (the paper leaves this undefined).
 //!
-//! The program's behaviour must not depend on whether Δ was found, because this depends on the evaluator's
-//! input. So [`Judging::judge`] performs the same steps in both cases.
+//! The evaluator must behave the same whether or not Δ was found, because this depends on its input. So
+//! [`Judging::judge`] performs the same steps in both cases.
 
 use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{Hashes, Receiver, SeenWords, Sight, SymbolCode, Unsent, Words};
@@ -87,7 +87,7 @@ pub struct LabelBits {
     pub other: Zeroizing<Vec<u8>>,
 }
 
-/// The checker of labels by hashes.
+/// Checks labels by their hashes.
 pub struct Checks<'a> {
     labels: &'a Receiver,
     offset: &'a Hashes,
@@ -159,7 +159,7 @@ impl<'a> Checks<'a> {
     }
 
     /// Returns for each label whether it is the hashed label of its wire, and whether it is that label plus
-    /// the wire's offset. The lists `hashed` and `offsets` have a hash for each label; without `offsets` the
+    /// the wire's offset. The lists `hashed` and `offsets` have a hash for each label. Without `offsets`, the
     /// offset is Δ. Takes constant time.
     ///
     /// # Panics
@@ -182,13 +182,13 @@ impl<'a> Checks<'a> {
         LabelBits { same, other }
     }
 
-    /// Returns the data for judging labels in the form of `sight`.
+    /// Returns the data for checking results in the form of `sight`.
     pub fn judging(&self, sight: &Sight) -> Judging {
         Judging { delta: Zeroizing::new(sight.hashes(self.offset).data().to_vec()), watched: sight.watched() }
     }
 }
 
-/// The data for judging labels in the form of [`Sight`], with the offset Δ.
+/// The data for checking results of gates, as labels in the form of [`Sight`] with the offset Δ.
 pub struct Judging {
     /// The hash of Δ, at the positions of hashes in a label.
     delta: Zeroizing<Vec<u128>>,
@@ -197,10 +197,10 @@ pub struct Judging {
 }
 
 impl Judging {
-    /// Judges the results of buckets of gates, `results[slot][gate]` with `bucket` gates per slot. Each
-    /// result is translated to a label of the slot's output. `heads(slot)` is the hash of this label at its
-    /// positions. If Δ is found, the value that opens it goes to `recovery`. `each` receives the label of
-    /// each slot, and 1 if it is not the hashed label. Takes constant time.
+    /// Selects the results of buckets of gates, `results[slot][gate]`, with `bucket` gates for each slot.
+    /// Each result is converted to a label of the slot's output. `heads(slot)` returns the hash of this
+    /// label, at its positions. If two results give Δ, the value that opens it goes to `recovery`. `each`
+    /// gets the label of each slot, and 1 if it is not the hashed label. Takes constant time.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid result.
@@ -241,7 +241,7 @@ impl Judging {
         assert!(rest.is_empty() && buckets.remainder().is_empty(), "each gate must have a result");
         for (slot, results) in looking(buckets.enumerate()) {
             let head = of_word(heads(slot));
-            // The first valid result of each kind: m and m ⊕ Δ.
+            // The first valid result of each sort: m and m ⊕ Δ.
             *two = [[0; N]; 2];
             let mut found = [Choice::from(0); 2];
             for result in results {
@@ -272,7 +272,7 @@ impl Judging {
     }
 }
 
-/// The results of copies of a component, translated to labels of the slots' outputs, `[copy][output]`.
+/// The results of copies of a component, converted to labels of the slots' outputs, `[copy][output]`.
 pub struct Translated {
     /// For each copy, 1 if all its outputs are valid.
     valid: Vec<u8>,
@@ -282,9 +282,9 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// Translates the results of the copies at these places, with this many outputs each. The kinds `found`
-    /// tell which of the two labels a result is, and `label` returns the values that open it. `soldering`
-    /// returns, for each output, δ, the sum of permutation bits, and S. Takes constant time.
+    /// Converts the results of the copies at these places, with this many outputs each. `found` says which of
+    /// the two labels a result is, and `label` returns the values that open it. `soldering` returns, for each
+    /// output, δ, the sum of permutation bits, and S. Takes constant time.
     pub fn of(
         found: &LabelBits,
         (wires, places): (usize, &[usize]),
@@ -310,7 +310,7 @@ impl Translated {
     }
 
     /// Selects for each output of each slot the label of a valid copy, with `bucket` copies per slot. If
-    /// valid copies differ, the difference goes to `recovery`. `each` receives the slot, the output, the
+    /// valid copies differ, the sum of their labels goes to `recovery`. `each` gets the slot, the output, the
     /// compressed label, and 1 if it is not the hashed label. Takes constant time.
     ///
     /// # Errors
@@ -369,13 +369,13 @@ impl DeltaKnowledge {
         &self.offset
     }
 
-    /// Returns the result of a linear map of Δ.
+    /// Applies a linear map to Δ, if it is known, and returns the result.
     pub fn map(&self, of: impl FnOnce(&Words) -> Words) -> Self {
         DeltaKnowledge { known: self.known, offset: of(&self.offset) }
     }
 
-    /// Learns Δ from the two labels of a wire, if `both` is set and this is the first such pair. Blocks after
-    /// those of the offset are ignored.
+    /// Takes Δ from the two labels of a wire, if `both` is set and Δ is not known yet. Blocks after those of
+    /// the offset are ignored.
     ///
     /// # Panics
     /// If a label has fewer blocks than the offset.
@@ -475,7 +475,7 @@ pub(crate) mod tests {
         (Outputs { labels, delta, output }, rng)
     }
 
-    /// The result of a gate in a test.
+    /// The result that a gate gives in a test.
     #[derive(Clone, Copy)]
     enum Gives {
         Same,
@@ -551,7 +551,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Repair (ii): a bucket without a valid result causes an error, and gives no label.
+    /// Repair (ii): a bucket without a valid result causes an error, and returns no label.
     #[test]
     fn row_05_a_bucket_without_a_valid_result_is_refused() {
         let (outputs, mut rng) = outputs();

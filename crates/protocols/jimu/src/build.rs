@@ -1,8 +1,8 @@
 //! Solders copies into buckets and to one another. The evaluator gets the labels of the garbler's inputs, and
-//! data from which an evaluator that knows Δ can read their bits.
+//! data for reading their bits, which is useful only with Δ.
 //!
-//! The evaluator accepts the received values if their combinations are right. The evaluator sends the seed of
-//! the combinations after all values have arrived.
+//! The evaluator accepts the received values if their random combinations are right. The evaluator sends the
+//! seed of these combinations after all values have arrived.
 
 use std::borrow::Cow;
 
@@ -118,8 +118,8 @@ pub(super) fn hashed_solders<'a>(
     ]
 }
 
-/// Returns one list of words for all wires of the circuit. The given wires are the constant, the evaluator's
-/// inputs, and the made ones.
+/// Returns one list of words for the wires of the circuit from which all others follow. These are the
+/// constant, the inputs of both parties, and the outputs of slots.
 fn given(
     layout: &Layout,
     made: &Made,
@@ -133,14 +133,14 @@ fn given(
     Words::join(&[zero, of(&made.inputs), theirs, &outputs]).follow(&layout.steps)
 }
 
-/// The part of the circuit that does not depend on the evaluator's message about its input.
+/// The part of the circuit's construction that does not need the evaluator's message about its input.
 pub(super) struct BegunBuild {
     labels: Words,
     /// The soldered wires of each kind of copies.
     pairs: Vec<KindPairs>,
 }
 
-/// Computes this part while the evaluator checks the openings.
+/// Computes this part while the evaluator checks the openings of the challenge.
 pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> BegunBuild {
     let zero = Words::zeros(party.level.labels.l(), 1);
     let pairs = (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice));
@@ -150,8 +150,8 @@ pub(super) fn begin(party: &Garbler, layout: &Layout, made: &Made) -> BegunBuild
     }
 }
 
-/// Builds the circuit at the garbler, and returns all its wires. `theirs` are the permutation bits of the
-/// evaluator's inputs.
+/// Builds the circuit at the garbler, and returns the words of all its wires. `theirs` has the permutation
+/// bits of the evaluator's inputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -160,7 +160,8 @@ pub(super) fn garbler(
     theirs: &[u8],
 ) -> Result<PermutedLabels, Error> {
     party.run.phase("build");
-    // Returns a public permutation message for each of these bits. Each symbol of the message is the bit.
+    // Returns a permutation message for each of these bits, which are public. Each symbol of the message is
+    // the bit.
     let known = |bits: &[u8]| Words::repeated(party.level.permutations.l(), bits.iter().copied());
     let BegunBuild { labels, pairs } = begun;
     let permutations = given(layout, made, [&known(&[1]), &known(theirs)], |wires| &wires.permutations);
@@ -230,9 +231,10 @@ pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
 struct Rest {
     /// For each kind of component, `S = Δ ⊕ Δ_c` of the copies in buckets.
     offsets: Vec<Words>,
-    /// Sums of the wires' permutation messages with the messages that are read with Δ.
+    /// Sums of the wires' permutation messages with the messages that only a party with Δ can read.
     tied: Words,
-    /// The active labels of the garbler's inputs, and for each whether it is the hashed label.
+    /// The active labels of the garbler's inputs. For each of them, a bit says whether it is the hashed
+    /// label.
     inputs: Words,
     kinds: Zeroizing<Vec<u8>>,
     /// Permutation messages of the evaluator's outputs, the only wires that are decoded.
@@ -278,8 +280,8 @@ impl Rest {
 pub(super) struct GateBuckets<'a> {
     pub bucket: usize,
     pub garbling: &'a GateHashKeys,
-    /// The number of each gate among the gates that were garbled together, `[slot][gate]`, and the rows of
-    /// the gates.
+    /// The number of each gate among the gates that were garbled together, `[slot][gate]`, and the tables of
+    /// these gates.
     pub numbers: &'a [u32],
     pub rows: &'a Words,
     /// δ of left operands, `[slot][gate]`, in the form of [`Sight`]. For right operands, only the
@@ -288,11 +290,11 @@ pub(super) struct GateBuckets<'a> {
     pub right: Zeroizing<Vec<u128>>,
     /// δ of outputs, `[slot][gate after the first]`, in the form of [`Sight`].
     pub outputs: SeenWords,
-    /// Hashes of the labels of the slots' outputs, at their positions.
+    /// Hashes of the labels of the slots' outputs, at the positions of hashes in a label.
     pub heads: SeenWords,
 }
 
-/// The data for translating labels of copies in buckets to labels of the slots' outputs.
+/// The data for converting labels of copies in buckets to labels of the slots' outputs.
 #[derive(Clone)]
 pub(super) struct Back {
     /// The opening values of S, `[slot][copy]`.
@@ -345,18 +347,19 @@ pub(super) enum Soldered<'a> {
 pub(super) struct HashedCircuit<'a> {
     /// The soldered wires of each kind of copies.
     pub soldered: Vec<Soldered<'a>>,
-    /// The reader of the permutation bits of the garbler's inputs and outputs. Reading needs Δ.
+    /// Reads the permutation bits of the garbler's inputs and outputs. Reading needs Δ.
     pub read: Read,
-    /// The active labels of the garbler's inputs, and for each whether it is the hashed label.
+    /// The active labels of the garbler's inputs. For each of them, a bit says whether it is the hashed
+    /// label.
     pub inputs: (SeenWords, Zeroizing<Vec<u8>>),
-    /// The labels of the evaluator's inputs, after the choices of its OTs. A choice tells whether the label
-    /// is the hashed one.
+    /// The labels of the evaluator's inputs, which it chose in its OTs. A choice says whether the label is
+    /// the hashed one (0) or the other one (1).
     pub own: (&'a [u8], &'a Words),
     /// The permutation bits of the evaluator's outputs.
     pub decoding: Zeroizing<Vec<u8>>,
 }
 
-/// Returns the hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
+/// Returns the hashes of all wires of the circuit. `own` has the permutation bits of the evaluator's inputs.
 fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &CheckedItems, own: &[u8]) -> HashedWires {
     let level = &party.level;
     let known = |bits: &[u8]| {
@@ -378,18 +381,18 @@ fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &CheckedItems, ow
     }
 }
 
-/// The received values of the openings other than solderings.
+/// The received values of all openings except those of solderings.
 struct OpenedRest {
     offsets: Vec<Words>,
-    /// Sums of the wires' permutation messages with the messages that are read with Δ, and these messages.
+    /// Sums of the wires' permutation messages with the messages that only a party with Δ can read, and these
+    /// messages.
     tied: Words,
     read: Option<PendingReadable>,
     inputs: (Vec<u8>, Words),
     decoding: Words,
 }
 
-/// Returns the data that the evaluator needs of the circuit. `own` are the permutation bits of the
-/// evaluator's inputs.
+/// Returns what the evaluator needs of the circuit. `own` has the permutation bits of the evaluator's inputs.
 pub(super) fn evaluator<'a>(
     party: &mut Evaluator,
     layout: &Layout,

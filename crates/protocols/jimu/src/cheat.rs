@@ -7,7 +7,7 @@ cheats! {
     pub enum Cheat of "JIMU" {
         /// A message that is not expected at this point, or has a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Section 5.1, step 0(b): the offset Δ or the offset of a copy is 0, so all labels stand for both
+        /// Section 5.1, step 0(b): the offset Δ or the offset of a copy is 0, so each label stands for both
         /// bits.
         Offset = "an offset is 0",
         /// Section 5.1, step 3(a)i: a difference of permutation messages does not match the hashes that were
@@ -17,8 +17,8 @@ cheats! {
         Soldering = "a soldering does not match the hashed labels or offsets",
         /// In place of section 5.1, step 1(a): the label of an input of the garbler is not the hashed one.
         InputLabel = "the label of an input is not the hashed one",
-        /// In place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the hashed
-        /// one.
+        /// In place of section 5.1, step 1(b): the offset of the OTs, or one of their labels, is not the
+        /// hashed one.
         OtOffset = "the labels of the OTs are not the hashed ones",
         /// In place of section 5.1, step 1(b): the evaluator's choices differ between the blocks of labels.
         Choices = "the choices of OTs differ between the parts of labels",
@@ -30,7 +30,8 @@ cheats! {
         Label = "a label of an opened item is not the hashed one",
         /// Section 5.1, step 4(c): an opened gate does not compute AND.
         OpenedGate = "an opened gate does not compute AND",
-        /// Section 5.1, at the end: an opened copy of a component does not follow from its words.
+        /// Section 5.1, at the end: an opened copy of a component is not the result of garbling with its
+        /// words.
         OpenedCopy = "an opened copy of a component is garbled wrongly",
         /// Section 5.1, at the end: the tables of a copy in a bucket do not have the hash that was sent.
         Tables = "the tables of a copy are not the hashed ones",

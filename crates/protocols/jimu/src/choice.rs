@@ -39,7 +39,7 @@ pub(super) fn numbers(copies: &[u32]) -> impl ExactSizeIterator<Item = usize> + 
     copies.iter().map(|&copy| copy as usize)
 }
 
-/// Returns the wires of some copies, each with this many wires.
+/// Returns the numbers of the wires of some copies, if each copy has `each` wires.
 pub(super) fn wires_of(copies: &[u32], each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
     (0..copies.len() * each).map(move |k| copies[k / each] as usize * each + k % each)
 }

@@ -1,7 +1,7 @@
 //! Garbled copies of components, each with its own offset (section 5.1, *Solder gates garbled with different
 //! Δs*).
 //!
-//! Only the wires at a component's border are hashed, so only these have labels longer than a block.
+//! Only the input and output wires of a component are hashed, so only these have labels longer than a block.
 //! DEVIATION: inside a copy, labels are compressed, under the compressed offset, and gates are the half-gates
 //! of the other protocols: 32 bytes per AND gate instead of two rows of ℓ bytes. At an output, two rows lead
 //! from the short labels s to the labels of the hashed word,
@@ -10,9 +10,9 @@
 //!   R_c(s) = H(s, k) ⊕ W(s)           c(s) the colour of s, W(s) the label of the same bit, k the output
 //! ```
 //!
-//! for either s of the wire. For any watched symbols, the compressions of a copy's input labels and of its
-//! offset are independent and uniform (`ihash::Code::evaluation`), except for the offset's colour. So they
-//! are like randomly drawn labels, and garbling is as secure as without hashes.
+//! for either label s of the wire. For any watched symbols, the compressions of a copy's input labels and of
+//! its offset are independent and uniform (`ihash::Code::evaluation`), except for the colour of the offset.
+//! So they have the same distribution as randomly drawn labels, and garbling is as secure as without hashes.
 //!
 //! The evaluator gets all hashed words of an opened copy. The evaluator garbles the copy again and compares
 //! the hash of its tables, so a bad copy is always detected.
@@ -56,7 +56,7 @@ pub fn copies_at_once(table_bytes: usize) -> usize {
     of(MOST_TABLES).min(LANES).max(of(TABLES)).clamp(1, MOST_COPIES)
 }
 
-/// The method of garbling copies of a component.
+/// The hash keys and tables' sizes for garbling copies of a component.
 pub struct ComponentGarbling {
     schedule: Schedule,
     keys: GarblingKeys,
@@ -67,7 +67,7 @@ pub struct ComponentGarbling {
 
 /// The words with which copies are garbled, in the order of a list of copies.
 pub struct GivenWords {
-    /// The compressed offsets, and the offsets.
+    /// The offsets of the copies, compressed and in full length.
     pub offsets: (Zeroizing<Vec<u128>>, Words),
     /// Compressed false labels of the inputs, `[copy][input]`.
     pub inputs: Zeroizing<Vec<u128>>,
@@ -154,7 +154,7 @@ impl ComponentGarbling {
             &mut sink,
         )?;
         let mut tables = sink.finish();
-        // For each output, the labels whose hashes are needed.
+        // For each output, the labels that are hashed.
         let asked = (0..2 * labels.len()).map(|k| {
             let (copy, output) = (k / 2 / outputs, k / 2 % outputs);
             let label = labels[k / 2] ^ offsets[copy].times(k as u8 & 1);
@@ -167,8 +167,8 @@ impl ComponentGarbling {
             let words = (copy * outputs..(copy + 1) * outputs).map(|k| given.outputs.word(k));
             let of_output = colours.zip(words).zip(hashes.chunks_exact(2 * self.blocks));
             for ((colour, word), hashes) in of_output {
-                // The output labels that belong to the labels of 0 and of 1, in the order of the colours.
-                // Takes constant time.
+                // The hashes for the output labels of 0 and of 1, in the order of the colours. Takes constant
+                // time.
                 let (of_0, of_1) = hashes.split_at(self.blocks);
                 let swaps = mask(colour);
                 let mut rows = Zeroizing::new([[0; MOST_BLOCKS]; 2]);
@@ -191,7 +191,7 @@ impl ComponentGarbling {
         table_hash(tables)
     }
 
-    /// Evaluates copies with these numbers. `inputs` are the compressed active labels of their inputs,
+    /// Evaluates copies with these numbers. `inputs` has the compressed active labels of their inputs,
     /// `[copy][input]`, and `tables` the tables of each copy. Returns the resulting labels, `[copy][output]`,
     /// which are the active labels if a copy is good.
     ///

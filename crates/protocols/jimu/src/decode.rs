@@ -1,10 +1,9 @@
 //! Decoding labels to outputs. The evaluator decodes its own outputs with opened permutation bits, and sends
 //! compressed labels of the garbler's outputs.
 //!
-//! An evaluator that knows Δ has caught the garbler cheating. Such an evaluator then reads the garbler's
-//! input ([`crate::reading`]) and computes the outputs without encryption. An evaluator performs the same
-//! steps in any case, and sends the same bytes. Otherwise the garbler would learn a bit of the evaluator's
-//! input.
+//! If an evaluator knows Δ, the garbler has cheated. This evaluator reads the garbler's input
+//! ([`crate::reading`]), and computes the outputs without encryption. An evaluator without Δ performs the
+//! same steps, and sends the same bytes. Otherwise the garbler would learn a bit of the evaluator's input.
 
 use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
@@ -64,7 +63,8 @@ pub(super) fn evaluator(
     let offset = compressed(party.labels.code(), &party.points.compression, recovery.offset())[0];
     let flips = circuit.read.bits(party, recovery.offset().word(0));
     let (of_inputs, of_outputs) = flips.split_at(layout.inputs(Party::Garbler));
-    // A label is one of two. The label's kind (hashed label or not) and the permutation bit give its bit.
+    // A label is one of the two labels of its wire. The input bit is the sum of the permutation bit and the
+    // label's kind, which is 0 for the hashed label.
     let theirs = of_inputs.iter().zip(&*circuit.inputs.1).map(|(flip, kind)| flip ^ kind == 1);
     let theirs: Zeroizing<Vec<bool>> = Zeroizing::new(theirs.collect());
     let clear = Clear(layout.program.simulate(&theirs, input));
@@ -93,7 +93,7 @@ pub(super) fn evaluator(
     Ok(outputs)
 }
 
-/// The outputs in the clear, for all ports. Erased when dropped.
+/// The outputs of the program in the clear, for all ports. Erased when dropped.
 struct Clear(Vec<Vec<bool>>);
 
 impl Drop for Clear {

@@ -25,7 +25,7 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Returns a list with the labels of the inputs.
+    /// Returns the list of labels, in which only the labels of the inputs are set.
     fn new(party: &Evaluator, layout: &Layout, circuit: &HashedCircuit) -> Self {
         let wires = layout.steps.len();
         let is_seen = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
@@ -91,7 +91,7 @@ pub(super) fn evaluator(
             }
         }
     }
-    // The found values of Δ are those at the opening points, so the completion gives Δ itself.
+    // Δ was found as its values at the opening points, so the completion gives Δ itself.
     Ok((active, recovery.map(|values| party.completion.words(&party.offset, values))))
 }
 
@@ -110,7 +110,7 @@ struct Bench {
 
 impl Bench {
     fn new(party: &Evaluator, circuit: &HashedCircuit, judging: Judging) -> Self {
-        // The batches of the buffers contain whole buckets.
+        // The buffers are large enough for batches of whole buckets.
         let buckets = circuit.soldered.iter().map(|soldered| match soldered {
             Soldered::Gates(gates) => gates.bucket,
             Soldered::Components(_) => 0,
@@ -127,7 +127,7 @@ impl Bench {
     }
 }
 
-/// Slots of one kind and one layer.
+/// The slots of one kind in one layer.
 struct Group<'a> {
     party: &'a Evaluator,
     layout: &'a Layout<'a>,

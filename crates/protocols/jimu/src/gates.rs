@@ -1,11 +1,11 @@
 //! Garbled AND gates with labels longer than a block (figure 3, repaired).
 //!
 //! A label is a word of ℓ bytes of an interactive hash. The evaluator watches some of its symbols, so a label
-//! must be longer than the part that stays hidden. The input of the hash function is the label's
+//! must be longer than the part of it that must stay hidden. The input of the hash function is the label's
 //! *compression*: its values at 16 points that the code never sends, drawn after the evaluator chose the
-//! symbols that it watches. For any watched symbols, the compression contains all bits that the label hides,
-//! up to 128 (`ihash::Code::evaluation`). The paper's random matrix loses some bits on average. The figure
-//! also hashes the label itself, where the paper means the compression.
+//! symbols that it watches. For any watched symbols, the compression contains all bits of the label that stay
+//! hidden, up to 128 (`ihash::Code::evaluation`). The paper's random matrix would lose some bits on average.
+//! The figure also hashes the label itself, but the paper's text means the compression.
 //!
 //! ```text
 //!   T_G = H(l, j) ⊕ H(l ⊕ Δ, j) ⊕ c(r)·Δ           T_E = H(r, j') ⊕ H(r ⊕ Δ, j') ⊕ l
@@ -19,11 +19,11 @@
 //!
 //! The four outputs of arbitrary tables, on the four pairs of labels, add up to `(c(r) ⊕ c(r ⊕ Δ))·Δ`,
 //! because all other terms occur twice. That is Δ if Δ has colour 1, and so is the sum of the four outputs of
-//! AND. So if three outputs are right, the fourth is right too, and a bad gate has at least two wrong
+//! AND. So if three outputs are right, the fourth is right, too. A bad gate therefore has at least two wrong
 //! outputs. Opening one row detects a bad gate with probability 1/2 (lemma 5.3, whose proof in the paper
-//! needs more than this). If Δ has colour 0, they add up to 0, and at least one output of every gate is
-//! wrong: `parameters::Level::of_copies` bounds how often that is undetected. Only Δ = 0 causes no wrong
-//! output, and `buckets::Checks::new` refuses it.
+//! needs more than this). If Δ has colour 0, the outputs add up to 0, and at least one output of every gate
+//! is wrong: `parameters::Level::of_copies` bounds how often such gates stay undetected. With Δ = 0, no
+//! output would be wrong, so `buckets::Checks::new` refuses it.
 
 use brickwork_kernels::SecretBlocks;
 use brickwork_primitives::ihash::{SymbolCode, Unsent, Words};
@@ -31,8 +31,8 @@ use zeroize::Zeroizing;
 
 use crate::hash::LabelHash;
 
-/// The number of gates whose labels are hashed at a time: at the garbler, and at the evaluator if keys are
-/// mixed.
+/// The number of gates whose labels are hashed at a time: at the garbler, and at the evaluator if the gates
+/// use different keys.
 const TOGETHER: usize = 64;
 pub(crate) const GATES_AT_ONCE: usize = 1 << 7;
 
@@ -70,8 +70,8 @@ pub fn first_blocks(words: &Words) -> Zeroizing<Vec<u128>> {
     Zeroizing::new(words.data().iter().step_by(blocks).copied().collect())
 }
 
-/// The number of blocks of the values that open a label. The hidden part of a label is more than one block of
-/// bytes and at most two.
+/// The number of blocks of the values that open a label. The hidden part of a label has more bytes than one
+/// block, and at most as many as two.
 pub const VALUES: usize = 2;
 
 /// Returns the blocks of the values that open label `k`.
@@ -108,7 +108,7 @@ impl GateHashKeys {
         self.start
     }
 
-    /// Garbles gates from number `first` on. `operands` are the false labels of their operands,
+    /// Garbles gates from number `first` on. `operands` has the false labels of their operands,
     /// `[gate][operand]`, and `offset` is a single label. Returns the false labels of their outputs, and the
     /// rows T_G and T_E of each gate.
     ///
@@ -173,9 +173,9 @@ impl GateHashKeys {
 
     /// Evaluates gates with these numbers on the compressed active labels of their operands,
     /// `[gate][operand]`. `tables` has the rows of gates, and `at` returns the index of a gate's rows.
-    /// Overwrites `outputs`, `[gate][block]`. The caller must still add the left labels ([`add_lefts`]). Then
-    /// the outputs are the resulting labels, which are active if a gate is good. `room` is a buffer for
-    /// hashing.
+    /// Overwrites `outputs`, `[gate][block]`. The caller must still add the left labels ([`add_lefts`]).
+    /// After that, the outputs are the resulting labels, which are active if a gate is good. `room` is a
+    /// buffer for the hashes.
     ///
     /// # Panics
     /// If a number is too large, or there are too few labels or rows.
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Gates that are garbled in parts are the same as those that are garbled at once.
+    /// Gates that are garbled in several parts are the same as gates that are garbled at once.
     #[test]
     fn parts_are_garbled_alike() {
         let mut rng = Rng::replayable("test parts");
@@ -379,8 +379,8 @@ mod tests {
         let (mut tables, mut outputs) = (garbled.tables.clone(), garbled.outputs.clone());
         let noise = Words::random(outputs.symbols(), 600, &mut rng);
         for k in 0..600 {
-            // Changes a row by any value, or by the offset, which flips the result; or another output is
-            // hashed.
+            // The test changes a row by any value, or by the offset, which flips the result. Or it hashes
+            // another output.
             let by = if k % 2 == 0 { garbled.offset.wide.word(0) } else { noise.word(k) };
             match k / 2 % 4 {
                 0 => tables.add_to(2 * k, by, 1),

@@ -1,6 +1,6 @@
 //! The garbling hash. It is applied to compressed labels, and its output has as many blocks as a label.
 //!
-//! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves at most 2^15 calls.
+//! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. At most 2^15 calls use the same key.
 
 use brickwork_base::stop::look;
 use brickwork_kernels::{Aes128, SecretBlocks, encrypt_each};
@@ -8,10 +8,10 @@ use brickwork_kernels::{Aes128, SecretBlocks, encrypt_each};
 /// The largest number of calls of the hash under one key.
 const MAX_CALLS: usize = 1 << 15;
 
-/// Up to this number of labels, each label is encrypted by itself, even if all share a key.
+/// If there are at most this many labels, each is encrypted by itself, even if all have the same key.
 const FEW: usize = 16;
 
-/// The number of labels of a wire. A garbler hashes both with the same index.
+/// The number of labels of a wire. A garbler hashes both labels of a wire with the same index.
 const LABELS: usize = 2;
 
 /// The hash, with the keys for this many indices.
@@ -22,7 +22,8 @@ pub(super) struct LabelHash {
 
 impl LabelHash {
     /// Makes the hash for indices `0..indices`, with two labels per index and `blocks` blocks of output. The
-    /// garbler chooses `start`, and sends it with the garbled items. `context` is the domain of the keys.
+    /// garbler chooses `start`, and sends it with the garbled items. `context` is the domain separator of the
+    /// keys.
     pub fn new(context: &'static str, start: u128, indices: usize, blocks: usize) -> Self {
         let key = |chunk: usize| {
             let mut hasher = blake3::Hasher::new_derive_key(context);
@@ -107,7 +108,7 @@ fn indices_of_a_key(blocks: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Each block follows the definition of the hash, with the key of its index, and no key serves too many
+    /// Each block follows the definition of the hash, with the key of its index. No key is used for too many
     /// calls.
     #[test]
     fn hashes_are_those_of_the_definition() {
@@ -119,7 +120,8 @@ mod tests {
             assert_eq!(hash.keys.len(), 3);
             let asked = [(5 << 70 | 3, 0), (9, each - 1), (9, each), (1, 2 * each), (9, each - 1)];
             let many = asked.repeat(FEW);
-            // All labels, labels whose keys are in order, many labels, and one index many times.
+            // The cases: all labels, labels in the order of their keys, many labels, and one index many
+            // times.
             for asked in [&asked[..], &asked[..4], &many, &[asked[0]; FEW + 1]] {
                 let hashes = hash.hashes::<N>(asked);
                 assert_eq!(hashes.len(), asked.len() * blocks);

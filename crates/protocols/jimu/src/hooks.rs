@@ -10,15 +10,15 @@ pub(super) use honest::Hooks;
 /// A point of the protocol at which a hook can change state. The state of the listed party is given as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Garbler: the colour that Δ must have, one byte. The points of the compression are drawn until Δ has
-    /// this colour.
+    /// Garbler: the colour that Δ must have, one byte. The garbler draws the points of the compression until
+    /// Δ has this colour.
     Colour,
-    /// Garbler: Δ when the OTs are made, a label of several blocks. The OTs' own offset is unchanged.
+    /// Garbler: Δ when the OTs are made, a label of several blocks. The OTs' own offset is not changed.
     Offset,
     /// Garbler: the labels of its OTs for choice 0, before they are hashed.
     OtLabels,
-    /// Garbler: the labels of 0 of the gates' outputs, before they are hashed, `[gate]`. Only for the first
-    /// gates that are garbled together.
+    /// Garbler: the labels of 0 of the gates' outputs, before they are hashed, `[gate]`. The hook gets those
+    /// of the first gates that are garbled together.
     GateOutputs,
     /// Garbler: two rows of each of these gates, `[gate][row]`.
     Tables,
@@ -27,25 +27,26 @@ pub enum Point {
     /// then made from this offset.
     CopyColours(usize),
     /// Garbler: the offsets with which copies of this kind of component are garbled. The hashed offsets are
-    /// unchanged.
+    /// not changed.
     CopyOffsets(usize),
     /// Garbler: the compressed labels of 0 of these copies' inputs for garbling, `[copy][input]`. The hashed
-    /// labels are unchanged.
+    /// labels are not changed.
     CopyInputs(usize),
     /// Garbler: the labels of 0 of these copies' outputs in their rows, `[copy][output]`. The hashed labels
-    /// are unchanged.
+    /// are not changed.
     CopyOutputs(usize),
     /// Garbler: the tables of one of these copies, each time it is garbled: tables of AND gates, then two
     /// rows of each output.
     CopyTables(usize, u32),
     /// Garbler: the labels of the circuit's wires for solderings, `[wire]`, the constant first. The labels
-    /// that it sends for its inputs are unchanged.
+    /// that it sends for its inputs are not changed.
     Circuit,
     /// Garbler: the active labels of its inputs, before they are opened.
     InputLabels,
     /// Evaluator: the symbols that it watches, a byte each, first of labels and then of permutation messages.
     Watch,
-    /// Evaluator: its choices in the OTs of this series, a byte each. In the other series they are unchanged.
+    /// Evaluator: its choices in the OTs of this series, a byte each. In the other series they are not
+    /// changed.
     Choices(usize),
     /// Evaluator: the seed of its challenge, so that a test knows it.
     Challenge,
@@ -99,11 +100,11 @@ mod cheating {
     pub struct Hooks {
         /// Changes the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Sizes instead of secure ones, so that cheats succeed often enough to be counted. Both parties must
-        /// have the same.
+        /// Sizes to use in place of secure ones, so that cheats succeed often enough to be counted. Both
+        /// parties must use the same sizes.
         pub sizes: Option<Sizes>,
-        /// Deals the keys of the base OTs to both parties instead of running them, because tests make
-        /// thousands of runs.
+        /// Deals the keys of the base OTs to both parties instead of running the base OTs. This saves time,
+        /// because tests make thousands of runs.
         pub dealer: Option<[u8; 32]>,
     }
 
@@ -116,7 +117,7 @@ mod cheating {
             self.sizes.clone()
         }
 
-        /// Returns the dealt keys of a party, if there is a dealer. The evaluator is the sender of the OTs.
+        /// Returns the keys that a party gets, if there is a dealer. The evaluator is the sender of the OTs.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<SeriesKeys> {
             Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }

@@ -1,5 +1,5 @@
-//! The layout of a program: the garbled slots, the sums between them, and the words whose sums its wires are.
-//! The layout depends only on public values.
+//! The layout of a program: the slots with garbled items, the sums between them, and for each wire the words
+//! of which it is the sum. The layout depends only on public values.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -61,7 +61,7 @@ pub(super) struct BucketSlot {
     pub output: usize,
 }
 
-/// The items that can be evaluated after the earlier layers.
+/// The wires and slots that can be computed after the earlier layers.
 #[derive(Clone, Default)]
 pub(super) struct ItemLayer {
     /// Wires that are sums or negations of others, in order.
@@ -112,7 +112,7 @@ pub(super) struct Layout<'p> {
     digests: Vec<[u8; 32]>,
     pub slots: Vec<BucketSlot>,
     operands: Vec<u32>,
-    /// For each wire, its derivation from the given words: the constant, the inputs, and the outputs of
+    /// For each wire, how it follows from the given words: the constant, the inputs, and the outputs of
     /// slots.
     pub steps: Vec<WordStep>,
     /// The layers, which are evaluated one after another.
@@ -262,7 +262,7 @@ impl<'p> Layout<'p> {
     ) -> Result<Self, Error> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
-        // For each component, its kind. A component without AND gates has none.
+        // For each component, the kind of its copies. A component without AND gates has no copies.
         let mut kinds = if unit == Unit::Gates { vec![CopyKind::Gate] } else { Vec::new() };
         let mut digests = vec![[0; 32]; kinds.len()];
         let used = program.slots_by_component();
@@ -372,7 +372,7 @@ impl<'p> Layout<'p> {
     }
 
     /// Returns the wires of the garbler's inputs and of the garbler's outputs. An evaluator that knows Δ can
-    /// read their bits.
+    /// read the bits of these wires.
     pub fn readable(&self) -> impl Iterator<Item = usize> {
         self.input_wires(Party::Garbler).chain(self.outputs(Party::Garbler))
     }
@@ -401,7 +401,7 @@ impl<'p> Layout<'p> {
     }
 }
 
-/// Refuses a program with too many wires. Gates outside of garbled components count as well.
+/// Returns an error if the program has too many wires. Gates outside of garbled components count as well.
 fn countable(program: &Program, unit: Unit, kinds: &[Option<usize>]) -> Result<(), Error> {
     let mut wires = program.wires() as u64 + 1;
     for ((component, slots), kind) in program.components().iter().zip(program.slots_by_component()).zip(kinds)

@@ -4,7 +4,7 @@
 //! errors, and the security argument for this version.
 //!
 //! A bucket consists of AND gates, all under one offset, or of copies of a component, each under an offset of
-//! its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs and outputs.
+//! its own ([`Unit`]). XORs and negations between them are free. Both parties may have inputs and outputs.
 //!
 //! ```text
 //!    1  both    hello; base OTs, in which the garbler chooses by the bits of Δ

@@ -3,7 +3,7 @@
 
 use brickwork_wire::Tag;
 
-/// Garbler: the seed of the combinations of the evaluator's choices.
+/// Garbler: the seed of the random combinations of the evaluator's choices.
 pub const COMBINE: Tag = Tag(224);
 /// Evaluator: the combined choices, packed, and a hash of the combined labels.
 pub const COMBINED: Tag = Tag(225);
@@ -24,7 +24,7 @@ pub const CHALLENGE: Tag = Tag(231);
 pub const TABLES: Tag = Tag(232);
 /// Evaluator: the bits in which its input differs from the choices of its OTs, packed.
 pub const CHOICES: Tag = Tag(233);
-/// Garbler: for each of its inputs, which of both hashed labels is sent, packed.
+/// Garbler: for each of its inputs, which of the two labels it sends, packed.
 pub const KINDS: Tag = Tag(234);
 /// Evaluator: its labels of the garbler's outputs, compressed.
 pub const OUTPUT_LABELS: Tag = Tag(235);

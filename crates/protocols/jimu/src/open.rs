@@ -14,7 +14,7 @@ use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
-/// The evaluator's items after all openings were checked. Only these items may be used.
+/// The evaluator's items, after the openings of the challenge were checked. Only these items may be used.
 pub(super) struct CheckedItems(Received);
 
 /// The choices of OTs whose labels were compared with their hashes. The evaluator may now send their
@@ -22,7 +22,7 @@ pub(super) struct CheckedItems(Received);
 pub(super) struct CheckedChoices<'a>(pub &'a [u8]);
 
 impl CheckedItems {
-    /// Returns the choices of the evaluator's OTs.
+    /// Returns the checked choices of the evaluator's OTs.
     pub fn choices(&self) -> CheckedChoices<'_> {
         CheckedChoices(&self.0.ots.1)
     }
@@ -86,7 +86,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply, made: &Made) -> Resu
     party.run.channel.flush()
 }
 
-/// Sends the tables of copies in buckets, which the garbler garbles again.
+/// Sends the tables of copies in buckets. To save memory, the garbler garbles these copies again.
 fn send_tables(
     party: &mut Garbler,
     supply: &Supply,
@@ -138,7 +138,7 @@ pub(super) fn evaluator(
             }
         }
     }
-    // The opened gates are dropped.
+    // The opened gates are not needed any more.
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
         if let Garbled::Gates(_, rows) = &mut copies.garbled {
             *rows = rows.select(wires_of(&chosen.kept, 2));

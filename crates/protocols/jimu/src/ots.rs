@@ -1,39 +1,39 @@
-//! OTs in several series, one for each block of a label, with the blocks of Δ as offsets. The OTs give keys
-//! for the symbols that the evaluator watches, and labels of the evaluator's inputs. The labels are
+//! OTs in several series, one for each block of a label, whose offset is this block of Δ. The OTs give keys
+//! for the symbols that the evaluator watches, and the labels of the evaluator's inputs. The labels are
 //! correlated OTs with random choices.
 //!
 //! # The watched symbols
 //!
 //! The evaluator makes the same choices in all series, and a key is a hash of its labels in all of them. So
-//! to get the key of the other choice, it must know all of Δ. A key that depended on the label of one series
-//! alone would be insecure. The hash of Δ reveals every watched symbol, so an evaluator that watches the 16
-//! symbols of one block knows that block of Δ. The evaluator would then know all keys of that series,
-//! therefore all symbols of all words, and so everything that the garbler hides.
+//! to compute the key for the other choice, it would have to know all of Δ. A key that depended on the labels
+//! of one series only would be insecure. The hash of Δ reveals every watched symbol, so an evaluator that
+//! watches the 16 symbols of one block knows that block of Δ. It would then know all keys of that series, and
+//! so all symbols of all words. These contain everything that the garbler hides.
 //!
-//! The garbler checks that the choices are the same before a key is used. Otherwise an evaluator that chose
-//! differently in one series would need only one more block of Δ for a key. The shares of its other symbols
-//! would show which candidate key is right. The evaluator would know all but a few symbols of this block, and
-//! could find these by trying. So these OTs are checked together with the OTs that check the offset, as
-//! described below.
+//! The garbler checks that the choices are the same in all series before a key is used. Otherwise an
+//! evaluator that chose differently in one series would need only one block of Δ for the other key. The
+//! shares of its other symbols would show which candidate for the key is right. It would know all but a few
+//! symbols of this block, and could find these by trying all values. So these OTs are checked at the same
+//! time as those that check the offset, as described below.
 //!
 //! # Labels of inputs
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. Each party could cheat in this way:
 //!
 //! *The evaluator* could choose differently in the series, and get a mixture of two labels. With the hash of
-//! R_j it would learn the watched symbols of a word of blocks of Δ and zeros, and so all of these blocks.
-//! Therefore the garbler hashes no label of an OT before it has checked the choices. The garbler draws
-//! combinations of all OTs, each with one additional OT. For each combination it gets the sum of the choices,
-//! and a hash of the sum of the labels, which it can also compute itself. If the choices of two series
-//! differ, so do their sums with probability 1/2, and the label for the other sum cannot be computed without
-//! its block of Δ. Guessing bits of this block gains no more than in the OT extension: it succeeds only with
-//! the probability of the guess.
+//! R_j, it would learn the watched symbols of a word that has some blocks of Δ and zeros elsewhere. From
+//! these it could compute the blocks. Therefore the garbler hashes no label of an OT before it has checked
+//! the choices. The garbler draws random combinations of all OTs, each with one additional OT as a mask. For
+//! each combination, it gets the sum of the choices, and a hash of the sum of the labels. It can also compute
+//! this hash itself. If the choices of two series differ, their sums differ with probability 1/2. Then the
+//! label for the other sum cannot be computed without this series' block of Δ. Guessing bits of this block
+//! gains no more than in the OT extension: it succeeds only with the probability of the guess.
 //!
-//! *The garbler* could use offsets that differ from Δ, or labels that differ from the hashed ones, and learn
-//! choices from the evaluator's refusal. The choices are random, and the evaluator sends nothing about its
-//! input before it has compared all labels with hashes. A wrong offset or a wrong label passes for at most
-//! one choice. If the offset is Δ, the result for a label does not depend on the choice. That the offset is Δ
-//! is checked in the setup, with s + 8 OTs that are then thrown away.
+//! *The garbler* could use offsets that differ from Δ, or labels that differ from the hashed ones. It could
+//! then learn choices from whether the evaluator refuses. But the choices are random, and the evaluator sends
+//! nothing about its input before it has compared all labels with hashes. If an offset or a label is wrong,
+//! it passes for one choice at most. If the offset is Δ, the comparison of a label does not depend on the
+//! choice. The setup checks that the offset is Δ, with s + 8 OTs that are then thrown away.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -92,7 +92,7 @@ fn wide(series: &[Labels]) -> Words {
     labels
 }
 
-/// Returns the sums of labels and of choices in each combination, with its masking OT. `labels` are the
+/// Returns the sums of labels and of choices in each combination, with its masking OT. `labels` has the
 /// labels of all OTs, with the masks last.
 fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Words, Zeroizing<Vec<u8>>) {
     match labels.blocks() {
@@ -134,8 +134,8 @@ fn hash(session: &[u8; 32], sums: &Words) -> [u8; HASH] {
     hash
 }
 
-/// Joins the keys of each OT from all series into one key. They must be hashed together. With a sum of the
-/// keys, an evaluator that knows a part of each block could search for the rest of each block separately.
+/// Joins the keys of each OT from all series into one key. All of them are hashed together. If the key were a
+/// sum, an evaluator that knows a part of each block could search for the rest of each block separately.
 fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     let key = |k: usize| {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU keys of watched symbols");
@@ -152,7 +152,7 @@ fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     (0..series[0].len()).map(key).collect()
 }
 
-/// Returns both keys of each of these OTs, after their choices have been checked. `labels` are the labels of
+/// Returns both keys of each of these OTs, after their choices have been checked. `labels` has the labels of
 /// choice 0.
 pub(super) fn keys_offered(
     series: &mut [extension::Sender],
@@ -175,25 +175,25 @@ pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) ->
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Recomputes keys of OTs from other labels. `before` keys were made earlier.
+/// Recomputes keys of OTs for other labels. The session made `before` keys earlier.
 fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> {
     let each = series.iter().enumerate();
     joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
 }
 
-/// The values from which a party that knows Δ computes the seeds of all symbols of permutation messages.
-/// These values are the labels of the OTs in which the evaluator chose its watched symbols, and the data for
-/// the keys of these OTs.
+/// The values from which a party with Δ computes the seeds of all symbols of permutation messages. These
+/// values are the labels of the OTs in which the evaluator chose its watched symbols, and the data for the
+/// keys of these OTs.
 pub struct AllSeeds {
     /// The labels, one for each symbol.
     pub labels: Words,
-    /// For each series, the data for its keys.
+    /// For each series, the data for computing its keys again.
     pub again: Vec<KeysAgain>,
 }
 
 impl AllSeeds {
-    /// Returns the seeds of all symbols: the keys of choice 1, from the evaluator's `choices` and Δ. `before`
-    /// keys were made earlier.
+    /// Returns the seeds of all symbols: the keys of choice 1, from the evaluator's `choices` and Δ. The
+    /// session made `before` keys earlier.
     pub fn with(&self, before: usize, choices: &[u8], delta: &[u128]) -> Vec<Seed> {
         let mut labels = self.labels.clone();
         let others: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(|choice| 1 ^ choice).collect());
@@ -219,8 +219,8 @@ pub(super) fn garbler(
 }
 
 impl Unchecked {
-    /// Checks that the evaluator made the same choices in all series. `delta` is Δ. Returns the labels of
-    /// choice 0.
+    /// Checks that the evaluator made the same choices in all series. `delta` has the blocks of Δ. Returns
+    /// the labels of choice 0.
     pub fn check(self, channel: &mut Channel, session: &[u8; 32], delta: &[u128]) -> Result<Words, Error> {
         let Unchecked { counts, labels, seed } = self;
         let bytes = counts.combinations.div_ceil(8);
@@ -298,7 +298,7 @@ mod tests {
 
     const COUNTS: Counts = Counts { ots: 33, combinations: 48 };
 
-    /// Returns Δ, and series with its blocks as offsets.
+    /// Returns Δ, and for each of its blocks a series with this offset.
     fn dealt(blocks: usize, rng: &mut Rng) -> (Vec<u128>, Vec<extension::Sender>, Vec<extension::Receiver>) {
         let (mut left, mut right) = memory_pair();
         let mut delta = Vec::new();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and computes the other
-    /// label in their series. This evaluator gets no key of another choice unless it knows all of Δ.
+    /// label in their series. Without all of Δ, this evaluator gets no key for the other choice.
     #[test]
     fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
         const COUNT: usize = 150;
@@ -418,7 +418,7 @@ mod tests {
         }
     }
 
-    /// A single combination misses an OT with probability 1/2.
+    /// One random combination misses an OT with a different choice with probability 1/2.
     #[test]
     fn row_02_half_of_the_combinations_show_an_ot() {
         let mut one = vec![0; COUNTS.all()];

@@ -1,8 +1,8 @@
 //! The parameters of a session, and the bound on everything that may fail (sections 6.1 to 6.3).
 //!
-//! The paper allows 2^-40 for each of three parts: the two hashes and the cut-and-choose. The paper's two
-//! hashes of figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so they are only for comparison. A
-//! [`HashLevel`] has sizes for a whole session.
+//! The paper allows a probability of 2^-40 for each of three parts: the two hashes and the cut-and-choose.
+//! The paper's two hashes of figure 7 together already exceed 2^-40 ([`FIGURE_7`]), so they are only for
+//! comparison. A [`HashLevel`] has sizes for a whole session.
 
 use brickwork_base::Error;
 use brickwork_base::stop::look;
@@ -21,31 +21,31 @@ pub const COMPRESSED: usize = 16;
 /// The number of bits that a label must hide: 128, and one for the colour of the offset, which is public.
 pub const HIDDEN: u32 = 129;
 
-/// The number of bits by which the hashes' error is below 2^-s. Labels need more: an output that does not
-/// match a hash is skipped, so each evaluated bad copy gives the garbler another chance
+/// The error of a hash is below 2^-s by this many bits. Labels need more, because an output that does not
+/// match a hash is skipped. So each evaluated bad copy gives the garbler another chance
 /// ([`HashLevel::compared`]).
 const LABEL_MARGIN: u32 = 6;
 const PERMUTATION_MARGIN: u32 = 4;
-/// The number of bits by which the error of each check of codewords and of openings is below 2^-s.
+/// The error of each check of codewords or openings is below 2^-s by this many bits.
 const CHECK_MARGIN: u32 = 8;
 
-/// The number of bits by which the error of an undetected offset of colour 0 is below the allowed error of
-/// copies.
+/// The probability of an undetected offset of colour 0 is below the allowed error of copies by this many
+/// bits.
 const ROW_MARGIN: f64 = 4.0;
 
 /// The base-2 logarithm of the largest number of setups and log entries of a session with stock. Each of them
-/// draws and opens words and makes OTs, at most as many lists as a run.
+/// draws words, opens words and makes OTs, in at most as many lists as a run does.
 const STOCK_USES: u32 = 19;
 
-/// The cost of keeping, moving and multiplying a block of a word, expressed as sent bits.
+/// The cost of keeping, moving and multiplying a block of a word, converted to sent bits.
 const BLOCK_BITS: usize = 96;
 
-/// The number of draws of random words in a session, of labels and of permutation messages. Each draw has its
-/// own check. Labels are drawn in the setup and for the items. Permutation messages are drawn for the items,
-/// for reading with Δ, and for the sums of both.
+/// The number of times that a session draws random words, for labels and for permutation messages. Each draw
+/// has its own check. Labels are drawn in the setup and for the items. Permutation messages are drawn for the
+/// items, for reading with Δ, and for the sums of both.
 const DRAWS: [u64; 2] = [2, 3];
 
-/// The name of the check that the words of a hash are fixed.
+/// The name of the check that a hash binds the garbler to one word.
 const BINDING: &str = "binding of the hashes";
 
 /// The number of lists of OTs in a session whose choices are checked separately: those of the setup and those
@@ -167,8 +167,8 @@ impl HashLevel {
 
     /// Returns the level of a session with stock, whose log has at most 2^19 entries. Each step of a
     /// preprocessing has a part of the budget, and comparing labels uses as much of each part as in a whole
-    /// run. So codewords of labels are longer than in a run. There is no other cost: a million gates are 16
-    /// steps.
+    /// run. So codewords of labels must be longer than in a run. Otherwise stock costs no more than a run: a
+    /// million gates are made in 16 steps.
     ///
     /// # Errors
     /// As [`HashLevel::of`].
@@ -183,8 +183,8 @@ impl HashLevel {
         Ok(HashLevel { uses: STOCK_USES, labels: labels.expect("valid sizes"), ..level })
     }
 
-    /// Returns the security of the hashes' checks and of the OTs' checks, in bits. For any number of uses
-    /// they take the same part of the budget.
+    /// Returns the security that the checks of hashes and of OTs need, in bits. The more uses a session has,
+    /// the more bits each check needs, so that all of them together take the same part of the budget.
     pub fn hashes(&self) -> u32 {
         self.security + CHECK_MARGIN + self.uses
     }
@@ -195,9 +195,9 @@ impl HashLevel {
     }
 
     /// Returns a party's gain from each setup or step that it breaks off before the challenge, in units of
-    /// 2^-128. The party may see that the combinations do not reveal its lie. The combinations are drawn
-    /// after everything else was fixed. Guessing the symbols that the other party watches is not included,
-    /// because the guessing party cannot notice a wrong guess before the other party does.
+    /// 2^-128. The party may see that the combinations do not show its lie, and continue only then. The
+    /// combinations are drawn after everything else was fixed. A guess of the symbols that the other party
+    /// watches is not included: only the other party notices whether the guess is right.
     pub(super) fn early_risk(&self) -> u128 {
         let checks = self.checks().into_iter().filter(|(check, _)| *check != BINDING);
         let all: Upper = checks.map(|(_, bound)| bound).sum();
@@ -209,8 +209,8 @@ impl HashLevel {
         self.labels.l() / BLOCK
     }
 
-    /// Returns the hashes of [`HashLevel::of`], found by the solver: the cheapest ones that bind, with labels
-    /// of whole blocks.
+    /// Searches for the hashes of [`HashLevel::of`]: the cheapest ones that bind, with labels of whole
+    /// blocks.
     ///
     /// # Errors
     /// [`Error::Usage`] if no hashes reach `security`.
@@ -229,14 +229,14 @@ impl HashLevel {
         }
     }
 
-    /// Returns an upper bound on a garbler's success by bad copies whose outputs are compared with a hash. An
-    /// output of a bad copy that does not match is skipped, unless it equals one of the two labels of its
-    /// wire by chance.
+    /// Returns an upper bound on a garbler's success with bad copies whose outputs are compared with a hash.
+    /// An output of a bad copy that matches neither of the two labels of its wire is skipped. It may equal a
+    /// label by chance.
     ///
-    /// A copy counts only if all its outputs are labels, so the wrong outputs of a copy are a single chance.
-    /// With detection probability d and opened fraction f, `t` bad copies survive with probability at most
-    /// `(1 − d·f)^t`, and `t·(1 − x)^t < 1/(e·x)`. So on average fewer than `1/(e·d·f)` bad copies are
-    /// compared, each with both labels of a wire.
+    /// A copy is used only if all its outputs are labels, so all wrong outputs of a copy together are one
+    /// chance. If an opened bad copy is detected with probability d, and the fraction f is opened, `t` bad
+    /// copies survive with probability at most `(1 − d·f)^t`. Also, `t·(1 − x)^t < 1/(e·x)`. So on average
+    /// fewer than `1/(e·d·f)` bad copies are compared, each with both labels of a wire.
     fn compared(&self, rule: BucketRule, bucketing: &Bucketing) -> Upper {
         match bucketing.slots {
             0 => Upper::ZERO,
@@ -270,8 +270,8 @@ impl HashLevel {
         };
         let ots = Upper::exp2(-(self.checking_ots() as f64));
         let uses = Upper::exp2(f64::from(self.uses));
-        // The extension checks each series twice: once for the OTs of keys and of the offset check, and once
-        // for the OTs of inputs.
+        // Each series has two calls of the OT extension with a check: for the OTs of keys and of the offset
+        // check, and for the OTs of inputs.
         let calls = 2 * self.blocks() as u64;
         vec![
             (BINDING, both(&HashParameters::binding)),
@@ -287,9 +287,9 @@ impl HashLevel {
         ]
     }
 
-    /// Returns the smallest number of copies that must be opened if `kept` are kept, for an error of
-    /// 2^`log2`. An offset of colour 0 must be detected. At least a sixteenth of all copies is opened, so
-    /// that few bad copies are compared.
+    /// Returns the smallest number of copies that must be opened if `kept` are kept, so that an offset of
+    /// colour 0 stays undetected with probability at most 2^`log2`. At least a sixteenth of all copies is
+    /// opened, so that few bad copies are compared with hashes.
     fn least_opened(&self, rule: BucketRule, kept: u64, log2: f64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
         let bits = (self.security + CHECK_MARGIN).max((ROW_MARGIN - log2).ceil() as u32);
@@ -300,8 +300,8 @@ impl HashLevel {
         })
     }
 
-    /// Returns the bucketing with the fewest items for this many slots and an error of at most 2^`log2`. The
-    /// function also serves errors so small that more must be opened because of `compared`.
+    /// Returns the bucketing with the fewest items for this many slots and an error of at most 2^`log2`. It
+    /// also works for errors so small that `compared` requires more opened items.
     fn within(&self, rule: BucketRule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         const PARTS: u32 = 8;
         let limit = Upper::limit(log2);
@@ -342,7 +342,7 @@ impl HashLevel {
     /// [`Error::Limit`] if no bucketing has so small an error.
     pub fn bucketing(&self, rule: BucketRule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         let limit = Upper::limit(log2);
-        // The error of comparing depends slightly on the opened fraction.
+        // The error by comparisons depends slightly on the opened fraction.
         (1..=32)
             .filter_map(|part| {
                 look();
@@ -363,9 +363,9 @@ impl HashLevel {
     }
 }
 
-/// Returns an upper bound on the average number of bad items that are compared with a hash before an opened
-/// one is detected. The bound is less than `1/(e·d·f)`: below 1/2 of `1/f` for d = 1, and below `1/f` for d =
-/// 1/2.
+/// Returns an upper bound on the average number of bad items that are compared with a hash without an opened
+/// bad item being detected. The value is less than `1/(e·d·f)`, which is below `1/2` of `1/f` for d = 1, and
+/// below `1/f` for d = 1/2.
 fn compared(rule: BucketRule, bucketing: &Bucketing) -> Upper {
     let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
     match rule.detection {
@@ -411,7 +411,7 @@ impl Sizes {
     pub fn choose(security: u32, unit: Unit, slots: &[u32]) -> Result<Self, Error> {
         let level = HashLevel::of(security)?;
         let s = f64::from(security);
-        // The copies get the rest of the budget, in equal parts for each kind.
+        // The copies get what the other checks leave of the budget, in equal parts for each kind.
         let others = level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
         let left = 1.0 - (others.log2() + s).exp2();
         if left <= 0.0 {
@@ -420,7 +420,7 @@ impl Sizes {
                  program or a lower --security"
             )));
         }
-        // Slightly less, because sums are rounded up.
+        // The share is slightly less than this, because sums are rounded up.
         let share = -s + (left * (1.0 - 1e-6) / slots.len().max(1) as f64).log2();
         let of_kind = |slots: &u32| match slots {
             0 => Ok(NONE),
@@ -444,9 +444,9 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Returns an upper bound on each way in which a cheater of either side may succeed. A garbler can cheat
-    /// with the hashes, bad copies, or another offset of the OTs. An evaluator can cheat with different
-    /// choices, more watched symbols, or in the OT extension.
+    /// Returns an upper bound on each way in which a cheating party may succeed. A garbler can cheat with the
+    /// hashes, bad copies, or another offset of the OTs. An evaluator can cheat with different choices, more
+    /// watched symbols, or in the OT extension.
     pub fn parts(&self) -> Vec<(&'static str, Upper)> {
         let rule = self.unit.rule();
         let copies = self.copies.iter().map(|bucketing| self.level.of_copies(rule, bucketing)).sum();
@@ -455,7 +455,7 @@ impl Sizes {
         parts
     }
 
-    /// Returns an upper bound on the success of a cheater of either side, by all of [`Sizes::parts`].
+    /// Returns an upper bound on the success of a cheating party, by all of [`Sizes::parts`] together.
     pub fn bound(&self) -> Upper {
         self.parts().into_iter().map(|(_, part)| part).sum::<Upper>().min(Upper::ONE)
     }
@@ -470,8 +470,8 @@ fn one_row(rule: BucketRule, opened: u32) -> Upper {
     }
 }
 
-/// Returns the bits of labels for a gate: three corrections, a chosen output, two rows and three openings,
-/// plus the cost of three words.
+/// Returns the bits that labels cost for a gate: three corrections, a chosen output, two rows and three
+/// openings, plus the cost of three words.
 fn label_bits(parameters: &HashParameters) -> usize {
     let opened = parameters.hidden_bits() as usize;
     3 * (parameters.correction_bits()
@@ -480,13 +480,13 @@ fn label_bits(parameters: &HashParameters) -> usize {
         + words(parameters))
 }
 
-/// Returns the bits of permutation messages for a gate: three corrections and three openings, plus the cost
-/// of three words.
+/// Returns the bits that permutation messages cost for a gate: three corrections and three openings, plus the
+/// cost of three words.
 fn permutation_bits(parameters: &HashParameters) -> usize {
     3 * (parameters.correction_bits() + parameters.hidden_bits() as usize + words(parameters))
 }
 
-/// Returns the cost of a word in addition to its sent bits.
+/// Returns what a word costs in addition to its sent bits.
 fn words(parameters: &HashParameters) -> usize {
     BLOCK_BITS * parameters.l().div_ceil(BLOCK)
 }
@@ -539,8 +539,8 @@ mod tests {
     }
 
     /// Printed values of section 7 and of figure 11: N, B, T and the rule. The last value is the smallest
-    /// number of copies with these buckets that stays below 2^-40. From 32 AES circuits on, figure 11 of the
-    /// paper prints numbers in thousands.
+    /// total number of copies with these buckets whose bound is at most 2^-40. From 32 AES circuits on,
+    /// figure 11 of the paper prints numbers in thousands.
     const PRINTED: [(u32, u32, u64, BucketRule, u64); 12] = [
         (6800, 5, 39_535, GATES, 39_539),
         (18_175, 5, 97_593, GATES, 97_593),
@@ -556,7 +556,7 @@ mod tests {
         (20_480, 4, 100_410, COMPONENTS, 100_410),
     ];
 
-    /// Section 6.3 compared with the exact bound: seven of the printed numbers are the smallest possible. Two
+    /// Compares section 6.3 with the exact bound: seven of the printed numbers are the smallest possible. Two
     /// are slightly too small (2^-39.97 at worst, and one of those in thousands). The others are larger than
     /// necessary.
     #[test]
@@ -571,8 +571,8 @@ mod tests {
         }
     }
 
-    /// A step of stock stays within its share at any level, including all comparisons: a single step, and one
-    /// of sixteen steps of any size.
+    /// A step of stock, with all its comparisons, stays within its share of the budget at any level. The test
+    /// takes a single step, and one of sixteen steps of any size.
     #[test]
     fn steps_of_stock_stay_within_their_shares() {
         for security in [40, 64, 80] {
@@ -590,9 +590,9 @@ mod tests {
         }
     }
 
-    /// Codewords of a stock are as short as possible. In one of sixteen steps, comparisons must fit into four
-    /// fifths of the step's share if a quarter of the gates is opened. All other sizes of the hashes are the
-    /// same as in a run.
+    /// The codewords for stock are as short as possible. In one of sixteen steps, comparisons must fit into
+    /// four fifths of the step's share if a quarter of the gates is opened. All other sizes of the hashes are
+    /// the same as in a run.
     #[test]
     fn codewords_of_a_stock_are_as_long_as_sixteen_steps_take() {
         for security in [40, 64, 80] {
@@ -613,7 +613,7 @@ mod tests {
 
     const SLOTS: [&[u32]; 6] = [&[], &[1], &[6800], &[10_000, 1], &[700_000], &[160, 40, 3]];
 
-    /// Row 18 of the attacks: a program that is too large for one session is refused in every cut.
+    /// Row 18 of the table of attacks: a program that is too large for one session is refused in every cut.
     #[test]
     fn row_18_more_copies_than_a_session_makes_are_refused() {
         for unit in Unit::ALL {
@@ -630,7 +630,7 @@ mod tests {
                 let sizes = Sizes::choose(security, unit, slots).unwrap();
                 let bound = sizes.bound().log2();
                 assert!(bound <= -f64::from(security), "{sizes:?}: {bound}");
-                // The bound includes each part.
+                // The bound must grow if any part of the parameters becomes weaker.
                 let fewer = |amount: Bucketing| Bucketing { bucket: amount.bucket.max(2) - 1, ..amount };
                 for kind in (0..slots.len()).filter(|&kind| slots[kind] > 100) {
                     let mut others = sizes.clone();
@@ -702,9 +702,9 @@ mod tests {
             BigRational::new(few[w as usize].clone().into(), all[w as usize].clone().into())
         });
         let [labels, messages] = &binding;
-        // A session has two draws of labels, two of messages, and the sums with the messages that are read.
-        // Their combinations have this error for all sets of symbols. Each combination of three lists of
-        // opened labels and two of messages has an error of 2·2^-σ.
+        // A session draws labels twice and messages twice; the sums with the messages for reading are a third
+        // list. Their combinations have this error for all sets of symbols. There are three lists of opened
+        // labels and two of messages. Each of their combinations has an error of 2·2^-σ.
         let bits = security + 8;
         let checks = hashes.into_iter().zip([[2, 3], [3, 2]]).map(|([n, _, sigma, _], [draws, lists])| {
             let [n, each] = [n as i64, sigma as i64 - 1];
@@ -714,8 +714,8 @@ mod tests {
         });
         let mut sum = checks.fold(labels + messages, |sum, check| sum + check);
         for copies in sizes.copies.iter().filter(|copies| copies.slots > 0) {
-            // Each evaluated bad copy gives two comparisons. The average number of such copies is less than
-            // 1/f for gates, and half of that for components.
+            // Each evaluated bad copy gives two comparisons. On average, fewer than 1/f bad copies are
+            // compared for gates, and half as many for components.
             let half = unit == Unit::Gates;
             sum += labels * of(if half { 2 } else { 1 } * copies.copies(), copies.opened.into());
             if half {
@@ -723,7 +723,8 @@ mod tests {
             }
             sum += best_attack(copies, half, 300);
         }
-        // The check of the offset, two checks of choices, and two extensions of each series.
+        // These terms are for the check of the offset, two checks of choices, and two extensions of each
+        // series.
         let series = hashes[0][1] / 16;
         sum += power(-bits) * of(3, 1) + power(-115) * of(2 * series, 1) + power(-127);
         log2(&sum)
@@ -748,7 +749,7 @@ mod tests {
         }
     }
 
-    /// The error of copies is below 2^-s, and little more than that of the cut-and-choose alone.
+    /// The error of copies stays below its share, and exceeds that of the cut-and-choose alone only slightly.
     #[test]
     fn copies_stay_within_their_share() {
         for security in [40, 64, 80] {
@@ -793,8 +794,7 @@ mod tests {
         !noticed && challenge.buckets().any(|gates| gates.iter().all(|&gate| gate < bad))
     }
 
-    /// The bound exceeds `1/(e·x)` by at most a hundredth in this range, and is never below the counted
-    /// value.
+    /// In this range, the bound exceeds `1/(e·x)` by at most a hundredth, and is never below the exact value.
     #[test]
     fn bad_gates_that_are_compared_are_counted() {
         for (detected, opened) in [(0.5, 0.14), (1.0, 0.14), (0.5, 0.9), (1.0, 0.99), (0.5, 0.001)] {

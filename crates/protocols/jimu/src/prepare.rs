@@ -1,6 +1,6 @@
 //! The evaluator sends the difference between its input and the choices of its OTs, which are random and
-//! secret. The garbler's label for choice 0 of an OT belongs to the difference bit. This bit is the wire's
-//! permutation bit, which both parties know.
+//! secret. The garbler's label for choice 0 of an OT is the label for the difference bit. So the difference
+//! bit is the permutation bit of the wire, which both parties know.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::{Error, Party};

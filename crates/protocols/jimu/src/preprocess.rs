@@ -1,7 +1,7 @@
 //! Makes and hashes copies. All random words are hashed before the evaluator sends the seed of their
-//! combinations. The garbler proves the combinations before the evaluator sends the challenge. By its answer,
-//! a cheating garbler selects the symbols that it hopes are watched, and it must not select them after it
-//! knows the challenge. The labels of OTs are hashed after the evaluator has proven its choices.
+//! combinations. The garbler proves the combinations before the evaluator sends the challenge. With its
+//! answer, a cheating garbler selects the symbols that it hopes are watched. It must do so before it knows
+//! the challenge. The labels of OTs are hashed after the evaluator has proven its choices.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
@@ -27,8 +27,9 @@ pub(super) const START: usize = 16;
 pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 
 /// Returns the lengths of the lists of random words, for labels and for permutation messages, in order. For
-/// each kind of copies there are lists for inputs, outputs, and offsets. Then follow the garbler's inputs,
-/// outputs of slots with their own words, and OTs. Offsets and OTs have no permutation messages.
+/// each kind of copies there are lists for inputs, outputs, and offsets. Then the lists for the garbler's
+/// inputs, for outputs of slots with words of their own, and for OTs follow. Offsets and OTs have no
+/// permutation messages.
 pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
     for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
@@ -45,7 +46,7 @@ pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     [labels, permutations]
 }
 
-/// Returns the number of OTs of the evaluator's inputs, and of their checks.
+/// Returns the number of OTs for the evaluator's inputs, and of combinations that check them.
 pub(super) fn input_ots(supply: &Supply) -> Option<Counts> {
     (supply.ots > 0).then(|| Counts { ots: supply.ots, combinations: supply.combinations() })
 }
@@ -60,14 +61,14 @@ pub(super) struct Copies {
     pub start: u128,
 }
 
-/// Random words that were hashed, before chosen words replace them.
+/// Random words that were hashed, and that other words then replaced.
 enum Replaced {
     Outputs(Words),
     Offsets(Words),
 }
 
 impl Copies {
-    /// Returns the random words that were hashed: for labels of inputs, for labels of outputs, and for
+    /// Returns the random words that the garbler hashed: for labels of inputs, for labels of outputs, and for
     /// offsets.
     fn random<'a>(&'a self, replaced: &'a Replaced) -> [&'a Words; 3] {
         let Copies { inputs, outputs, offsets, .. } = self;
@@ -99,8 +100,7 @@ pub(super) struct HashedCopies {
 
 /// The data for evaluating copies.
 pub(super) enum Garbled {
-    /// Gates with their rows, `[gate][row]`: first of all gates, and after the check only of the gates in
-    /// buckets.
+    /// Gates with their rows, `[gate][row]`: at first all gates, and after the check only those in buckets.
     Gates(GateHashKeys, Words),
     Components {
         garbling: Box<ComponentGarbling>,
@@ -111,7 +111,7 @@ pub(super) enum Garbled {
     },
 }
 
-/// The hashes that turn random words into chosen ones.
+/// The hashes that are added to those of random words, so that they become hashes of chosen words.
 enum InTheirPlace {
     /// For gates' outputs: the hashes of the differences between the labels and the random words, group after
     /// group.
@@ -351,7 +351,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
             (hashed, choices, labels)
         }
     };
-    // Everything that was hashed or garbled is fixed and proven now.
+    // Everything that was hashed or garbled is now fixed and proven.
     let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
     party.hooks.alter(Point::Challenge, &mut challenge);
     party.run.expose()?;

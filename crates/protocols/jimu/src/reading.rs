@@ -1,20 +1,21 @@
-//! An evaluator that knows Δ can read the permutation bits of the garbler's inputs and outputs, and nobody
-//! else can. This replaces step 5b of the paper, which proves a random oracle inside a garbled circuit.
+//! Only an evaluator that knows Δ can read the permutation bits of the garbler's inputs and outputs. This
+//! replaces step 5b of the paper, which proves a random oracle inside a garbled circuit.
 //!
-//! The seeds of all symbols are keys of OTs with offset Δ; the evaluator chose those of the watched symbols.
-//! With Δ it can compute the other key of each of these OTs, too. So it has the seeds of all symbols, and
-//! from them all words that were hashed (`brickwork_primitives::ihash`, module `reading`). In any case, the
-//! protocol checks that the OTs have offset Δ, and that hashed symbols belong to codewords. So the garbler
-//! need not prove more: an evaluator that learnt Δ through a cheat can read the garbler's input.
+//! The seeds of all symbols are keys of OTs with offset Δ. The evaluator chose the seeds of the watched
+//! symbols. With Δ it can compute the other key of each of these OTs, too. So it gets the seeds of all
+//! symbols, and from them all words that were hashed (`brickwork_primitives::ihash`, module `reading`). The
+//! protocol checks anyway that the OTs have offset Δ, and that hashed symbols belong to codewords. So the
+//! garbler need not prove more for an evaluator that learnt Δ through a cheat to be able to read the
+//! garbler's input.
 //!
-//! To read a word, the evaluator must repeat the combinations of all words of the same draw. Therefore the
-//! words for reading are a draw of their own: a message ρ' for each input of the garbler and for each output
+//! To read a word, the evaluator must repeat the combinations of all words that were drawn with it. So the
+//! words for reading are drawn by themselves: a message ρ' for each input of the garbler, and for each output
 //! that the garbler learns. Only their sums `ρ ⊕ ρ'` with the wires' own messages are opened.
 //!
-//! Draw and sums are one step, and the evaluator draws the seed of combinations after it. A garbler that
-//! knows the seed may still choose the symbols A for which its answer is correct, so only its answer fixes
-//! the words. Over all 2^n sets A, the combinations of the draw have the error of `Parameters::check`. So do
-//! the combinations of the sums, because there are as many.
+//! The draw and the sums are one step, and the evaluator draws the seed of combinations after it. A garbler
+//! that knows the seed may still choose the symbols A for which its answer is correct, so only its answer
+//! fixes the words. Over all 2^n sets A, the combinations of the draw have the error of `Parameters::check`.
+//! The combinations of the sums have the same error, because there are as many combinations.
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
@@ -26,7 +27,7 @@ use crate::cheat::Cheat;
 use crate::layout::Layout;
 use crate::setup::{Evaluator, Garbler};
 
-/// The garbler's messages for reading, and the words that mask their combinations.
+/// The garbler's messages for reading, before they are proven, and the words that mask their combinations.
 pub(super) struct DrawnWords {
     pub words: Words,
     pub masks: Option<HashMasks>,
@@ -70,7 +71,8 @@ pub(super) struct Read {
     sums: Words,
 }
 
-/// Checks the messages. `opened` contains their sums with the messages of these wires.
+/// Checks the messages and the sums. `opened` contains the sums of these messages with the messages of the
+/// wires.
 pub(super) fn verify(
     party: &mut Evaluator,
     seed: &Seed,

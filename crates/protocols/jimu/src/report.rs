@@ -8,10 +8,10 @@ use crate::parameters::{HashLevel, Unit};
 
 /// Returns kappa minus the losses in bits. One loss is that a key of the hash serves 2^15 calls with two
 /// labels each. Another one is the offset's colour, which is public. The lowest bit of each block of the
-/// session's offset is public, too. A copy of a component has its own offset, but its sum with the session's
-/// offset is opened, so the same bits of it are public. Garbling uses compressions. For gates, each of these
-/// bits counts. For components, 128 of a compression's 136 bits are hidden, and all public bits together
-/// reveal at most one bit of it.
+/// session's offset is also public. A copy of a component has an offset of its own. But its sum with the
+/// session's offset is opened, so the same bits of it are public. Garbling uses compressions. For gates, each
+/// of these bits counts. For components, 128 of a compression's 136 bits are hidden, and all public bits
+/// together reveal at most one bit of it.
 pub fn computational_bits(level: &HashLevel, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),
@@ -20,8 +20,8 @@ pub fn computational_bits(level: &HashLevel, unit: Unit) -> f64 {
     128.0 - 15.0 - 1.0 - 1.0 - known as f64
 }
 
-/// Returns the promise of a program from stock, before it takes from a batch. An epoch may contain gates,
-/// even if the program uses none, and all other offsets are linked to the gates' offset by opened sums.
+/// Returns the promise of a program from stock, without the bounds of the batches. An epoch may contain gates
+/// even if the program uses none. Opened sums connect all other offsets with the offset of the gates.
 pub(super) fn of_stock(level: &HashLevel, bound_log2: f64, budget: Vec<CheckSpent>) -> Promise {
     Promise::malicious(
         Cheater::Either,
@@ -57,7 +57,8 @@ pub(super) fn promise(layout: &Layout) -> Promise {
 /// The name of the batch if single gates are the unit.
 pub(super) const AND_GATES: &str = "AND gates";
 
-/// A result that the evaluator must keep secret, because it depends on its input.
+/// A result that the evaluator must keep secret, because a cheating garbler can make it depend on the
+/// evaluator's input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aside {
     /// True if two results of a bucket revealed a cheating garbler's offset.
@@ -73,7 +74,7 @@ impl Aside {
 /// A party's result. The outputs are in the order of the ports.
 pub type Report = brickwork_protocol::Report<Jimu>;
 
-/// JIMU as a type. The parties are functions in the crate's root.
+/// The type that stands for JIMU. The parties are functions in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Jimu;
 

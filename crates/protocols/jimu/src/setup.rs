@@ -23,8 +23,8 @@ use crate::ots::{self, AllSeeds, Counts};
 use crate::parameters::{COMPRESSED, HashLevel};
 use crate::report::Jimu;
 
-/// The points at which both parties evaluate words. They are not those of the code, so no symbol that is sent
-/// is a value at one of them.
+/// The points at which both parties evaluate words. These points are not points of the code, so no symbol
+/// that is sent is a value at one of them.
 pub(super) struct Points {
     /// The seeds of the points of labels, and of those of permutation messages.
     pub seeds: [Seed; 2],
@@ -46,7 +46,7 @@ impl Points {
         let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);
         let openings = labels.seeded_evaluation(seeds[0], hidden(labels));
         let permutation = permutations.seeded_evaluation(seeds[1], hidden(permutations));
-        // Half of all words with a single 1 have colour 1.
+        // Half of all words with a single bit 1 have colour 1.
         let units = |symbol: usize| {
             let mut word = Words::zeros(labels.parameters().l(), 1);
             word.symbols_mut(0)[symbol] = 1;
@@ -85,9 +85,9 @@ pub(super) struct Evaluator {
     pub labels: Receiver,
     pub permutations: Receiver,
     pub points: Points,
-    /// The matrices that complete opened labels.
+    /// The matrices that compute opened labels from their hashes and values.
     pub completion: Completion,
-    /// Converts words to the form in which the evaluator judges labels.
+    /// Converts words to the form in which results of gates are checked.
     pub sight: Sight,
     pub series: Vec<extension::Receiver>,
     /// The data for reading permutation messages with Δ.
@@ -204,7 +204,7 @@ pub(super) fn garbler(
     garbler_of(run, rng, session, level, delta, all, hooks)
 }
 
-/// Continues after the OTs: both parties prove the watched symbols and Δ.
+/// Continues after the OTs: both parties prove the watched symbols, and the garbler proves Δ.
 fn garbler_of(
     mut run: Metered,
     mut rng: Rng,
@@ -218,8 +218,8 @@ fn garbler_of(
     let (counts, watched) = (setup_ots(&level), watched_ots(&level));
     let unchecked = ots::garbler(channel, &mut series, counts, &mut rng)?;
     let ots = unchecked.check(channel, &session, delta.word(0))?;
-    // No key is made from a label before this check, because an evaluator with different choices could find
-    // blocks of Δ.
+    // No label becomes a key before this check, because an evaluator with different choices could find blocks
+    // of Δ.
     let mut keys = ots::keys_offered(&mut series, &ots.range(0..watched))?;
     let ots = ots.range(watched..counts.ots);
     let of_permutations = keys.split_off(level.labels.n());

@@ -35,7 +35,7 @@ impl Pairs {
     }
 }
 
-/// The offset of the wires to which a soldering leads.
+/// The offset of the wires to which a soldering leads: the session's or the copies' own.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a, T: ?Sized> {
     /// The session's offset Δ.
@@ -58,7 +58,7 @@ pub(super) struct HashedSolder<'a> {
     pub offset: Target<'a, Hashes>,
 }
 
-/// The received opening values of a part of a list, and the hashes that they must match.
+/// The received opening values of a part of a list of pairs, and the hashes that they must match.
 pub(super) struct ListPart {
     /// Sums of permutation messages, opened at the point of the permutation bits.
     pub permutations: (Hashes, Words),
@@ -73,7 +73,7 @@ impl Solder<'_> {
         self.from.permutations.pair_sums(&from[part.clone()], &self.to.permutations, &to[part])
     }
 
-    /// Returns δ for these sums of permutation bits.
+    /// Returns δ for these pairs and sums of permutation bits.
     fn labels(&self, part: std::ops::Range<usize>, bits: &[u8]) -> Words {
         let Pairs { from, to } = self.pairs;
         let mut sums = self.from.labels.pair_sums(&from[part.clone()], &self.to.labels, &to[part.clone()]);
@@ -103,7 +103,7 @@ impl Solder<'_> {
         Ok(all)
     }
 
-    /// Adds the openings to combinations. `bits` are the sums of permutation bits.
+    /// Adds the openings to combinations. `bits` has the sums of permutation bits.
     pub fn prove(&self, permutations: &mut Openings, labels: &mut Openings, bits: &[u8]) {
         for part in parts(self.pairs.count()) {
             permutations.add(&self.permutations(part.clone()));

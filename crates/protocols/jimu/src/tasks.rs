@@ -71,7 +71,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: CpuClock) -> Re
         ("output", &|count| ports(security, clock, (Party::Garbler, 1), count)),
     ];
     for (name, of) in cases {
-        // The cost of an item is the difference between two runs, divided by the number of items.
+        // The cost for one item is the difference between two runs, divided by the number of items.
         let (one, many) = (of(1)?, of(wires)?);
         let each = |all: f64| all.max(0.0) / (wires - 1) as f64;
         tasks.push(TaskCost {
@@ -89,13 +89,13 @@ fn job(program: &Arc<Program>, security: u32) -> AgreedJob {
     AgreedJob::new(program.clone(), security, identities)
 }
 
-/// Records a party's cost at the end of its setup.
+/// Notes the CPU seconds of a party when its setup ends.
 struct SetUp(CpuClock, Sender<f64>);
 
 impl Observer for SetUp {
     fn phase(&mut self, name: &'static str) {
         if name == "preprocess" {
-            // The receiver of the channel reads the first value.
+            // If nobody reads the value any more, the error is ignored.
             let _ = self.1.send(self.0());
         }
     }
@@ -159,7 +159,7 @@ fn behind_setup(job: &AgreedJob, unit: Unit, clock: CpuClock) -> Result<[Mark; 2
 }
 
 fn gone() -> Error {
-    Error::Resource("one of the measured parties has ended".into())
+    Error::Resource("one of the measured parties ended early".into())
 }
 
 /// Runs with twice `half` gates. All gates are garbled, half of them are opened, and the others are soldered
@@ -248,7 +248,7 @@ fn garblers(
     of_labels.send(&mut party.run.channel)?;
     party.run.channel.flush()?;
     marks[3] = mark(&party.run, clock);
-    // The hashed labels are those of some bits.
+    // The test hashes labels of some bits.
     labels.send(gates.inputs.labels.select(wires_of(kept, 2))).map_err(|_| gone())?;
     marks[4] = marks[3];
     Ok(marks)
@@ -329,7 +329,7 @@ mod tests {
         let level = HashLevel::of(40).unwrap();
         let opened = |hash: &ihash::HashParameters, count: usize| ihash::opened_bytes(hash, count) as f64;
         let [labels, messages] = [opened(&level.labels, 300), opened(&level.permutations, 300)];
-        // An opened gate has two labels and three messages, and a soldered gate three of each. The cost of
+        // An opened gate needs two labels and three messages, and a soldered gate three of each. The cost of
         // combinations is divided among all gates.
         let expected = [2.0 * labels + 3.0 * messages, 3.0 * (labels + messages)].map(|all| all / 300.0);
         for (task, expected) in tasks[1..3].iter().zip(expected) {

@@ -31,7 +31,8 @@ impl Measure for Jimu {
         let openings = code.seeded_evaluation(&rng.seed(), hidden);
         let compression = code.seeded_evaluation(&rng.seed(), COMPRESSED);
         let words = Words::random(symbols, COUNT, &mut rng);
-        // Corrections are most of the work. Streams and combinations are a small part.
+        // Corrections are most of the work, so their time includes the small work of streams and
+        // combinations. Streams and combinations are a small part.
         let encode = fastest(COUNT as f64, || {
             black_box(code.encode(&words));
             Ok(())
@@ -57,7 +58,7 @@ impl Measure for Jimu {
         Ok(())
     }
 
-    /// Measures the time of each phase of a run that exceeds its work and messages, for a single AES.
+    /// Measures how much longer each phase takes than its counted work and messages, for a single AES.
     fn runs(&self, machine: &Machine, measured: &mut MeasuredWork) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| AgreedJob {

@@ -47,8 +47,8 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), promise(&layout)))
 }
 
-/// Returns the unit with which a run of a program sends fewer bytes in both directions together. This unit is
-/// the default of both parties.
+/// Returns the unit with which the two parties together send fewer bytes in a run of the program. This unit
+/// is the default of both parties.
 ///
 /// # Errors
 /// As [`script`].
@@ -102,14 +102,14 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
     let level = HashLevel::of_stock(security)?;
     let layout = Layout::from_stock(program, unit, level)?;
     let steps = Request::of_layout(&layout).steps(security)?;
-    // The counts of each batch.
+    // The numbers of items that each batch makes.
     let supplies: Vec<Supply> = steps.iter().map(Filling::supply).collect();
     let batches = || supplies.iter().flat_map(|supply| supply.kinds.iter().zip(&supply.sizes.copies));
     let mut script = Script::new(Jimu::PHASES);
     let hello = GREETING_BYTES as u64;
     meet(&mut script, ([hello], hello), epochs);
     agree_to_take(&mut script, "prepare");
-    // The confirmation of the burn. After it, neither party waits for the other's next message.
+    // The confirmation of the burn. After this, neither party waits for the other's next message.
     script.exchange([DIGEST], [DIGEST]);
     some(&mut script, Evaluator, layout.ots.div_ceil(8) as u64); // 10
     script.phase("build");
@@ -145,8 +145,8 @@ pub fn script_from_stock(program: &Program, unit: Unit, epochs: u64, security: u
             script.beyond(work, if grows { slots as u64 } else { 1 });
         }
     }
-    // The words of the circuit and of the used items, the rows or tables, and the solderings of all gates or
-    // copies.
+    // The memory of the words of the circuit and of the used items, the rows or tables, and the solderings of
+    // all gates or copies.
     let (wires, label) = (layout.steps.len() as u64, level.labels.l() as u64);
     let program = wires * (GATE_BYTES + 24 + 2 * label) + PROCESS_BYTES;
     let taken = batches().map(|(kind, cut)| {
@@ -250,7 +250,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for (hash, lists) in hashes.into_iter().zip(lists(layout)) {
         random(script, hash, &lists, security);
     }
-    // The garbler continues to garble meanwhile.
+    // The garbler continues to garble while the evaluator answers.
     if let Some(counts) = input_ots(layout) {
         combined(script, counts);
     }
@@ -387,7 +387,7 @@ fn build(script: &mut Script, layout: &Layout) {
     read(script, layout);
 }
 
-/// Adds the messages that are read with Δ, and the words that mask their combinations.
+/// Adds the messages that only a party with Δ can read, and the words that mask their combinations.
 fn readable(script: &mut Script, layout: &Layout) {
     let (count, level) = (layout.readable().count(), layout.level());
     if count > 0 {
@@ -434,8 +434,8 @@ fn memory(layout: &Layout) -> [u64; 2] {
         }
     }
     let program = wires * (GATE_BYTES + 24) + PROCESS_BYTES;
-    // The words that arrive and that are kept, the words of the circuit, and the opening values of
-    // solderings.
+    // The memory of the words that arrive and that are kept, of the words of the circuit, and of the opening
+    // values of solderings.
     let of = |side: usize| {
         2 * (words * labels[side] + rho * messages[side]) + wires * (labels[side] + messages[side])
     };

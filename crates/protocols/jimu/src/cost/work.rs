@@ -1,4 +1,4 @@
-//! Kinds of work that no other protocol has.
+//! The kinds of work that only this protocol has.
 
 use brickwork_plan::WorkKind;
 use brickwork_primitives::cost::known;
@@ -15,8 +15,8 @@ pub static COMPARE: WorkKind = WorkKind { name: "jimu.compare", known: [3.0e-8, 
 pub static SOLDERED: WorkKind = WorkKind { name: "jimu.soldered", known: [2.2e-8, 3.9e-8, 9.1e-8, 1.4e-6] };
 /// Making two rows of an output of a component.
 pub static ROWS: WorkKind = WorkKind { name: "jimu.rows", known: [4.1e-8, 4.7e-8, 7.4e-8, 1.1e-6] };
-/// The time of each phase in addition to its work and its messages, in order. For phases in `GROWS`, it is
-/// per AND gate of the program.
+/// The time by which each phase exceeds its work and its messages, in the order of the phases. For the phases
+/// that `GROWS` names, it is the time per AND gate of the program.
 pub static BEYOND: [WorkKind; 6] = [
     WorkKind { name: "jimu.beyond.setup", known: known::SETUP },
     WorkKind { name: "jimu.beyond.preprocess.gate", known: [5.0e-7, 3.6e-7, 3.0e-7, 1.2e-5] },
@@ -26,7 +26,7 @@ pub static BEYOND: [WorkKind; 6] = [
     WorkKind { name: "jimu.beyond.decode", known: known::DECODE },
 ];
 
-/// For each phase, true if this time grows with the program.
+/// For each phase, true if its time grows with the program.
 pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
 pub(super) static ALL: &[&WorkKind] = &[

@@ -45,7 +45,7 @@ impl ItemKinds for Jimu {
         Some(Upper::fixed(risk).log2())
     }
 
-    /// By gates and by components.
+    /// The number of executions, first by gates and then by components.
     fn executions(there: &Batches, program: &Program) -> Result<u64, Error> {
         let [gates, components] = [Unit::Gates, Unit::Components].map(|unit| Request::of(program, unit));
         let (gates, components) = (gates?, components?);

@@ -1,6 +1,6 @@
 //! The items that a step makes: buckets of gates or of copies of a component, wires, and OTs. Before the
-//! program is known, items in a bucket are soldered to the bucket's first gate or copy, and outputs of copies
-//! to the bucket's own words. So a program solders only the operands of one gate or copy per bucket.
+//! program is known, the items in a bucket are soldered to the bucket's first gate or copy, and outputs of
+//! copies to words of the bucket. So a program solders only the operands of one gate or copy per bucket.
 //!
 //! ```text
 //!   as in a run    5, 6, 7, 8, 9
@@ -37,7 +37,7 @@ pub(super) type GarblerMade = MadeItems<GarblerItems, GarblerItems, GarblerItems
 
 pub(super) type EvaluatorMade = MadeItems<EvaluatorBuckets, EvaluatorInputs, EvaluatorOts>;
 
-/// The items in the buckets of a step. All of them are of one kind.
+/// The items in the buckets that a step makes. All of them are of one kind.
 struct Within<'s> {
     kind: &'s CopyKind<'s>,
     /// The number of gates or copies that were made.
@@ -123,7 +123,7 @@ pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<GarblerMad
     })
 }
 
-/// Solders the items in buckets. Returns the stored data, with the start of the hash keys. `wires` are the
+/// Solders the items in buckets. Returns the stored data, with the start of the hash keys. `wires` has the
 /// words to which outputs of copies are soldered.
 fn garbler_buckets(
     party: &mut Garbler,
@@ -149,7 +149,7 @@ fn garbler_buckets(
     Ok((copies.start, items))
 }
 
-/// Opens the solderings, and S for copies, and answers the evaluator's seed.
+/// Opens the solderings, and S for copies, and answers the evaluator's seed with combinations.
 fn prove(party: &mut Garbler, solders: &[Solder; 2], offsets: Option<&Words>) -> Result<(), Error> {
     let mut bits = Vec::new();
     for solder in solders {
@@ -296,8 +296,8 @@ mod tests {
         }
     }
 
-    /// Each bucket has its own words and is soldered only to these. A word in two buckets would be an output
-    /// of both, and would reveal Δ if the results differ.
+    /// Each bucket has words of its own, and its items are soldered only to these. A word in two buckets
+    /// would be an output of both, and would reveal Δ if the results differ.
     #[test]
     fn buckets_have_no_word_in_common() {
         let component = component();
@@ -317,14 +317,15 @@ mod tests {
                     let wires = |copy: u32, count: usize| {
                         (0..count).map(move |k| copy * count as u32 + k as u32).collect::<Vec<u32>>()
                     };
-                    // From the stored operands of the first gate or copy to the operands of the others.
+                    // These solderings lead from the stored operands of the first gate or copy to the
+                    // operands of the others.
                     let range = 2 * bucket * inputs..2 * (bucket + 1) * inputs;
                     let head: Vec<u32> = words[..inputs].iter().map(|&word| word as u32).collect();
                     assert_eq!(head, wires(copies[0], inputs));
                     assert_eq!(of_inputs.from[range.clone()], [&head[..], &head].concat());
                     let others = [wires(copies[1], inputs), wires(copies[2], inputs)].concat();
                     assert_eq!(of_inputs.to[range], others);
-                    // From all outputs that are not stored to the stored ones.
+                    // These solderings lead from all outputs that are not stored to the stored ones.
                     let from = &copies[usize::from(!own)..];
                     let range = from.len() * bucket * outputs..from.len() * (bucket + 1) * outputs;
                     let all: Vec<u32> = from.iter().flat_map(|&copy| wires(copy, outputs)).collect();

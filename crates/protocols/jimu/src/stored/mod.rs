@@ -34,7 +34,7 @@ pub(crate) use needs::Filling;
 pub use needs::Request;
 
 /// Returns whether this party's store has enough items for a program, among the items that both parties may
-/// still use. With `unit`, it considers only this cut, otherwise any cut.
+/// still use. With `unit`, it considers only this unit, otherwise both units.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -55,7 +55,8 @@ pub fn in_stock(
     Ok(false)
 }
 
-/// Returns the promise of a program in this cut that takes everything from one preprocessing for it.
+/// Returns the promise of a program with this unit, if one preprocessing for this program makes all its
+/// items.
 ///
 /// # Errors
 /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make that
@@ -100,9 +101,9 @@ impl Stocked {
         stocked::Stocked::greet(run, hooks, store, terms, "brickwork 2026-11 jimu stock").map(Stocked)
     }
 
-    /// Makes the requested stock, one step after another. Steps that an interrupted call for the same request
-    /// completed are not repeated. The items go into an epoch of which nothing was used yet, or into a new
-    /// one.
+    /// Makes the requested stock, one step after another. Steps are not repeated if an interrupted call for
+    /// the same request completed them. The items go into an epoch from which no item was used yet, or into a
+    /// new one.
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Usage`] if nothing is requested; [`Error::Peer`] if the peer cheats,
@@ -118,11 +119,11 @@ impl Stocked {
     }
 
     /// Runs a program on stock, in this cut. Without a cut, it uses components if there are enough, and
-    /// otherwise gates. `input` are the bits of this party's input ports.
+    /// otherwise gates. `input` has the bits of this party's input ports.
     ///
-    /// All material of a program must exist before its session's first input. So missing items are added to
-    /// an epoch from which nothing was taken, if there is one; otherwise a new one is filled with everything
-    /// that the program needs.
+    /// All material of a program must exist before the first input of its session. So missing items are added
+    /// to an epoch from which nothing was taken, if there is one. Otherwise a new epoch gets everything that
+    /// the program needs.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if items are missing and must not be made,
@@ -139,8 +140,8 @@ impl Stocked {
         let cut = |unit: Unit| Layout::from_stock(program, unit, level);
         let layout = match unit {
             Some(unit) => cut(unit)?,
-            // Both parties' stores give the same result. A program that has no component to garble is cut
-            // into gates.
+            // Both parties reach the same decision, because their stores have the same items. A program that
+            // has no component to garble is cut into gates.
             None => match cut(Unit::Components) {
                 Ok(layout)
                     if !layout.kinds.is_empty() && self.0.holds(&Execution { layout: &layout, input })? =>

@@ -35,9 +35,9 @@ const GATES_OF_A_STEP: u64 = 1 << 16;
 /// The largest number of inputs of either party in one step.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
 
-/// The assumed number of copies of a component per bucket, including opened ones. The second constant is the
-/// largest size of the data about all copies of a step, unless a single bucket is larger. Both parties keep
-/// this data in memory.
+/// The number of copies of a component that a bucket needs, by assumption and including opened ones. The
+/// second constant is the largest size of the data about all copies of a step, unless a single bucket is
+/// larger. Both parties keep this data in memory.
 const COPIES_OF_A_BUCKET: u64 = 10;
 const BYTES_OF_A_STEP: u64 = 256 << 20;
 
@@ -50,10 +50,10 @@ const MOST_STEPS: u64 = 1 << 10;
 /// The largest number of items of a kind in a request.
 const MOST: u64 = 1 << 32;
 
-/// The items to make ahead of time, even for unknown programs.
+/// The items to make before programs are known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// The number of AND gates, each a bucket.
+    /// The number of AND gates, one bucket for each.
     pub gates: u64,
     /// Components with AND gates, each with the number of its buckets.
     pub components: Vec<(Component, u64)>,
@@ -74,7 +74,7 @@ impl std::fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns the items of a program in this cut. Components without AND gates are not garbled. A program
+    /// Returns the items of a program with this unit. Components without AND gates are not garbled. A program
     /// that needs no items requests one OT. This OT hides nothing, but a log entry without items would burn
     /// nothing.
     ///
@@ -191,7 +191,7 @@ impl Request {
     }
 
     /// Lists the steps that make the request. Each makes some gates, some buckets of a component, or some
-    /// inputs. Each step with a cut-and-choose has an equal part of one preprocessing's budget.
+    /// inputs. Each step with a cut-and-choose gets an equal part of one preprocessing's budget.
     ///
     /// # Errors
     /// [`Error::Usage`] if the security is not offered, [`Error::Limit`] if one preprocessing cannot make
@@ -221,7 +221,7 @@ impl Request {
             ..Request::default()
         });
         requests.extend(of_inputs);
-        // Most steps are equal.
+        // Most steps are equal, so their sizes are computed once.
         let mut known: HashMap<(Unit, u64), Sizes> = HashMap::new();
         let mut steps = Vec::new();
         for request in requests {
@@ -259,8 +259,8 @@ impl Request {
         ))
     }
 
-    /// Chooses the items for a program with these needs, oldest first. Returns the numbers of items of the
-    /// batches.
+    /// Chooses the items for a program with these needs, oldest first. Returns the number of items that it
+    /// takes from each batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there are too few items, or they come from so many batches that the bound is
@@ -285,7 +285,7 @@ impl Request {
         Ok(taken)
     }
 
-    /// Returns the items that are missing if these batches exist.
+    /// Returns the items that must be made if the stock has these batches.
     pub(super) fn missing(&self, there: &Batches) -> Request {
         let mut missing = self.clone();
         // The numbers are in the order of the needs.
@@ -359,8 +359,8 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// Refuses buckets that are too large for a record. The margin is one half, because the size of a copy is
-    /// an estimate. The function also refuses a cut that could not be read again.
+    /// Returns an error if buckets are too large for a record. The margin is one half, because the size of a
+    /// copy is an estimate. It also returns an error for a cut that could not be read again.
     fn sensible(self) -> Result<Self, Error> {
         let level = &self.sizes.level;
         let each = self.component().map_or(0, |component| copy_bytes(component, level));
@@ -390,7 +390,7 @@ impl Filling {
         self.component().map_or("AND gates", |component| &component.name)
     }
 
-    /// Returns the items to make and hash for it.
+    /// Returns the numbers of items that this step makes and hashes.
     pub(crate) fn supply(&self) -> Supply<'_> {
         let of = self.component().map_or(CopyKind::Gate, CopyKind::Component);
         // A step has at most 2^16 inputs and 2^16 OTs.
@@ -403,7 +403,7 @@ impl Filling {
         Supply { sizes: self.sizes.clone(), kinds, inputs, slot_wires, ots }
     }
 
-    /// Returns its cut-and-choose, if it makes buckets.
+    /// Returns the cut-and-choose of this step, if it makes buckets.
     pub(crate) fn cut(&self) -> Option<BatchCut> {
         let bucketing = self.sizes.copies.first().copied();
         bucketing.map(|bucketing| BatchCut { unit: self.sizes.unit, bucketing })
@@ -463,7 +463,7 @@ pub struct Execution<'j> {
 }
 
 impl Execution<'_> {
-    /// Returns a digest of the program in its cut.
+    /// Returns a digest of the program with its unit.
     pub fn digest(&self) -> [u8; 32] {
         let program = self.layout.program.digest();
         match self.layout.unit() {

@@ -10,10 +10,10 @@
 //!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The evaluator sees the same sums as in a run without stock, in another basis. A run without stock solders
-//! a wire to each gate or copy of a bucket. In a run from stock this soldering is the sum of two. For copies,
-//! the difference of their offsets is added if the permutation bits of the first soldering require it
-//! (`copies_soldered`).
+//! The evaluator sees the same sums as in a run without stock, but some of them are split into two. A run
+//! without stock solders a wire to each gate or copy of a bucket. In a run from stock this soldering is the
+//! sum of two. For copies, the difference of their offsets is added if the permutation bits of the first
+//! soldering require it (`copies_soldered`).
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ use crate::setup::{Evaluator, Garbler};
 use crate::solder::{HashedSolder, ListPart, Pairs, Solder, Target, seen};
 use crate::{decode, evaluate, msg, prepare};
 
-/// The garbler's material for a program: buckets, batch by batch, and wires.
+/// The garbler's material for a program: buckets and wires, batch by batch.
 pub(super) struct GarblerMaterial {
     pub buckets: Vec<GarblerItems>,
     pub inputs: GarblerItems,
@@ -127,8 +127,8 @@ impl Head {
     }
 }
 
-/// Returns the offset of the wires to which solderings lead: Δ, or the copies' own offsets, each for as many
-/// wires as the kind has operands.
+/// Returns the offset of the wires to which solderings lead: Δ, or the copies' own offsets. A copy has as
+/// many of these wires as its kind has operands.
 fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &CopyKind) -> Target<'a, T> {
     match own {
         None => Target::Session(delta),
@@ -136,7 +136,7 @@ fn target<'a, T: ?Sized>(delta: &'a T, own: Option<&'a T>, kind: &CopyKind) -> T
     }
 }
 
-/// Opens all values that a program needs, and answers the evaluator's seed.
+/// Opens all values that a program needs, and answers the evaluator's seed with combinations.
 fn opens(
     party: &mut Garbler,
     layout: &Layout,
@@ -187,7 +187,8 @@ fn opens(
 /// The checked opening values that a program needs.
 struct OpenedRun {
     solderings: Vec<Vec<ListPart>>,
-    /// Labels of the garbler's inputs, in the form of [`Sight`], and for each whether it is the hashed label.
+    /// Labels of the garbler's inputs, in the form of [`Sight`]. For each of them, a bit says whether it is
+    /// the hashed label.
     inputs: (SeenWords, Zeroizing<Vec<u8>>),
     read: Read,
     decoding: Words,
@@ -234,7 +235,7 @@ fn none(party: &Evaluator) -> HashedWires {
     }
 }
 
-/// Returns the hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
+/// Returns the hashes of all wires of the circuit. `own` has the permutation bits of the evaluator's inputs.
 fn hashed_circuit(
     party: &Evaluator,
     layout: &Layout,
@@ -337,9 +338,9 @@ fn gates_soldered<'a>(
 }
 
 /// Returns the solderings for evaluating the copies of a batch. δ_ih and S_h lead from a label of wire i of
-/// the program to the first copy h. From there, δ_hg and the offset `S_h ⊕ S_g` between both copies lead to
-/// copy g. The sum is `δ_ih ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` with S_g, where p is the sum of the permutation bits of i
-/// and h.
+/// the program to the first copy h. From there, δ_hg and `S_h ⊕ S_g`, the sum of the offsets of both copies,
+/// lead to copy g. Together they are `δ_ih ⊕ δ_hg ⊕ p·(S_h ⊕ S_g)` with S_g, where p is the sum of the
+/// permutation bits of i and h.
 fn copies_soldered<'a>(copies: &'a EvaluatorCopies, opened: &[ListPart]) -> Result<CopyBuckets<'a>, Error> {
     let EvaluatorCopies { bucket, numbers, tables, offsets, outputs, back, within, garbling, .. } = copies;
     let (bucket, first) = (*bucket, shorts(opened));

@@ -80,9 +80,9 @@ pub(super) fn shown(unit: Unit, name: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     version: u32,
-    /// s.
+    /// s, the statistical security in bits.
     security: u32,
-    /// The cut of a batch of buckets. `None` for wires and OTs, because none are opened.
+    /// The cut of a batch of buckets. It is `None` for wires and OTs, because no wires or OTs are opened.
     cut: Option<Bucketing>,
     /// The start of the hash keys of the items in the buckets.
     pub start: u128,
@@ -136,14 +136,14 @@ pub(super) fn is_sensible(cut: &Bucketing) -> bool {
     cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
 }
 
-/// Returns each batch once, even if several programs or parts use it.
+/// Returns each batch once, even if several parts of the program use it.
 fn distinct(origins: &[Origin]) -> Vec<&Origin> {
     let mut seen = HashSet::new();
     origins.iter().filter(|origin| seen.insert(origin.serial)).collect()
 }
 
-/// Returns the bound over batches. Each batch counts completely and once. The risk of all given-up steps and
-/// of all other checks of their session is added.
+/// Returns the bound on failures in any of these batches. Each batch counts once and as a whole. The risk of
+/// all given-up steps and of all other checks of their session is added.
 fn bound(origins: &[Origin], given_up: GivenUp, level: &HashLevel) -> Upper {
     let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(level)).sum();
@@ -219,7 +219,8 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
 mod tests {
     use super::*;
 
-    /// Row 25 of the attacks: a batch of another version, or with a cut that nobody would choose, is refused.
+    /// Row 25 of the table of attacks: a batch of another version, or with a cut that nobody would choose, is
+    /// refused.
     #[test]
     fn row_25_a_header_of_another_version_or_cut_is_refused() {
         let header = Header::new(40, Some(Bucketing { slots: 8, bucket: 3, opened: 4 }), 5);

@@ -1,7 +1,8 @@
 //! The records of stock items. A record contains the data that a later program needs. For buckets, these are
 //! the words of the operands and of the outputs. The operands are those of the first gate or copy, to which
-//! programs are soldered. The evaluator's records also have the data for evaluation. For the garbler's wires,
-//! these are the words, or at the evaluator their hashes. For OTs, these are their labels.
+//! programs are soldered. The evaluator's records also have the data for evaluation. For wires of the
+//! garbler's inputs, these are their words, or their hashes at the evaluator. For OTs, these are their
+//! labels.
 
 use std::ops::Range;
 
@@ -35,7 +36,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// The shape of a wire of the garbler.
     pub const INPUTS: Shape = Shape { inputs: 1, outputs: 0, offset: false, messages: true };
-    /// The shape of an OT: the label of choice 0.
+    /// The shape of an OT, which has the label of choice 0.
     pub const OTS: Shape = Shape { messages: false, ..Shape::INPUTS };
 
     /// Returns the shape of a bucket of this kind.
@@ -226,7 +227,7 @@ impl Records for GarblerItems {
 pub(crate) struct EvaluatorGates {
     /// The bucket size.
     pub bucket: usize,
-    /// Hashes of the first gates' wires: `[bucket][left, right, output]`.
+    /// Hashes of the wires of the first gates: `[bucket][left, right, output]`.
     pub hashes: HashedWires,
     /// The numbers of all gates, `[bucket][gate]`, and their rows, two for each gate.
     pub numbers: Vec<u32>,
@@ -358,7 +359,7 @@ impl Records for EvaluatorGates {
         self.numbers.extend(&others.numbers);
         self.rows.append(&others.rows);
         self.left.append(&others.left);
-        // These values are not secret, so copies may stay in freed memory.
+        // These values are not secret, so copies of them may stay in freed memory.
         self.short.iter_mut().zip(&others.short).for_each(|(mine, others)| mine.extend_from_slice(others));
         self.outputs.append(&others.outputs);
         Ok(())
@@ -459,7 +460,7 @@ impl Records for EvaluatorCopies {
         self.tables.extend(&others.tables);
         self.offsets.append(&others.offsets);
         self.outputs.append(&others.outputs);
-        // These values are not secret, so copies may stay in freed memory.
+        // These values are not secret, so copies of them may stay in freed memory.
         self.back.offsets.extend_from_slice(&others.back.offsets);
         self.back.outputs.extend_from_slice(&others.back.outputs);
         self.back.bits.extend_from_slice(&others.back.bits);
@@ -583,8 +584,8 @@ mod tests {
 
     use crate::buckets::tests::Hash;
 
-    /// Malformed records are refused: a choice that is no bit, a gate that was not made, bytes after the last
-    /// symbol of a word, or a record of the other role.
+    /// Malformed records are refused: a choice that is neither 0 nor 1, a gate that was not made, bytes after
+    /// the last symbol of a word, or a record of the other role.
     #[test]
     fn row_25_malformed_records_are_refused() {
         let (mut rng, level) = (Rng::replayable("test records"), HashLevel::of_stock(40).unwrap());

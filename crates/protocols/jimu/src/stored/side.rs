@@ -1,5 +1,5 @@
-//! The two roles with stock on disk. The trait [`Role`] has the operations that differ; all other code is
-//! shared.
+//! The operations of the two roles with stock on disk. The trait [`Role`] has the operations in which the
+//! roles differ; they share all other code.
 
 use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -34,12 +34,12 @@ const VERSION: u32 = 1;
 
 type SeedBytes = [u8; SEED_BYTES];
 
-/// Items that a role keeps.
+/// Items in the form in which a role keeps them.
 pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> + Send {}
 
 impl<T: for<'c> Records<Context<'c> = Context<'c>> + Send> Stored for T {}
 
-/// The items of a program, batch by batch.
+/// The items that a program uses, batch by batch.
 pub(super) struct Material<R: Role> {
     buckets: Vec<R::Buckets>,
     inputs: Vec<R::Inputs>,
@@ -63,7 +63,7 @@ pub(super) trait Role: Sized + Send + 'static {
     fn level(&self) -> HashLevel;
     fn release(self) -> (Metered, Hooks);
     fn counters(&mut self) -> &mut Counters;
-    /// Continues with these ranges of its streams.
+    /// Enters these ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     fn hashes(&self) -> Option<[&Receiver; 2]>;
     fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
@@ -383,7 +383,7 @@ impl Role for Evaluator {
     }
 }
 
-/// A role's session in the form that the shared stock code uses.
+/// A role's session, in the form that the shared code for stock uses.
 pub(super) struct OnDisk<R: Role> {
     party: Box<R>,
     /// The items that the current step made.
@@ -411,7 +411,8 @@ impl StockProtocol for Jimu {
     type Outcome = Ran;
     type Kept = ();
 
-    /// An evaluator that breaks off learns nothing new about the checks of it.
+    /// If an evaluator breaks off, it has learned nothing about the garbler's checks of it, so its attempts
+    /// need no bound.
     fn counted(role: Party) -> Counted {
         match role {
             Party::Garbler => Counted::Nothing,
@@ -440,7 +441,8 @@ impl StockProtocol for Jimu {
         }
     }
 
-    /// The items of a session must exist before its first input, and too many given-up steps close an epoch.
+    /// All items of a session must exist before its first input. Too many steps that were given up close an
+    /// epoch.
     fn may_begin(state: &EpochState, terms: &Terms) -> Result<bool, Error> {
         Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
@@ -449,8 +451,8 @@ impl StockProtocol for Jimu {
         origins::fixed(terms.security.whole()?)
     }
 
-    /// The garbler draws combinations that check the evaluator's choices in the OTs, so both may break off
-    /// early.
+    /// The garbler also checks the evaluator's choices in the OTs, by combinations that it draws. So either
+    /// party may gain by breaking off early.
     fn early_risk(_: Party, terms: &Terms) -> Result<u128, Error> {
         Ok(HashLevel::of_stock(terms.security.whole()?)?.early_risk())
     }
@@ -530,8 +532,8 @@ impl<R: Role> StockSession<Jimu> for OnDisk<R> {
         Ok(())
     }
 
-    /// Everything that does not depend on the peer is read first, so that nothing waits for a disk after both
-    /// have burned.
+    /// Everything that does not depend on the peer is read first. So no party waits for a disk after both
+    /// have burned the items.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Ran, Error> {
         let party = &mut *self.party;
         let (level, mut layout) = (party.level(), job.layout.clone());
@@ -543,7 +545,7 @@ impl<R: Role> StockSession<Jimu> for OnDisk<R> {
                 let items = batch.items().iter().map(ExactSizeIterator::len).sum();
                 batches.push((batch.batch.component, items));
             }
-            // Any number that identifies the batch within this program, so that it is counted once.
+            // The number identifies the batch within this program, so that it is counted once.
             all.extend(Origin::of(all.len() as Serial, batch.batch)?);
             fetch(&*party, (&level, job.layout), batch, &mut taken)
         })?;
@@ -621,7 +623,7 @@ mod tests {
             let (labels, again) = (vec![9; 3 * level.permutations.n()], vec![([6; 32], 5); 3]);
             (VERSION, [3; 32], watched, seeds, points, vec![7, 8], labels, again)
         };
-        // Writing the secrets again gives the same bytes.
+        // The secrets, when they are written again, give the same bytes.
         let again = |secrets: EpochSecrets, expected: Vec<u8>| assert_eq!(secrets.fixed, expected);
         let party: Garbler = restored(&garbler(), 3 * 128).unwrap();
         again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());

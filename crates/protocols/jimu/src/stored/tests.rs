@@ -68,7 +68,7 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// A store for each party, on which connections work.
+/// The stores of both parties, on which connections work.
 struct Folders(Stores);
 
 fn dealt(alter: Option<StateHook>) -> Hooks {
@@ -119,7 +119,8 @@ impl Folders {
         self.0.store(party)
     }
 
-    /// Returns the remaining items in epochs that are not burned, by name. Both parties must have the same.
+    /// Returns the remaining items of epochs that are not burned, by name. It checks that both parties have
+    /// the same.
     fn left(&self) -> BTreeMap<String, u64> {
         self.0.left::<Jimu>(|epoch| {
             assert_eq!(epoch.epoch.protocol, "jimu");
@@ -142,7 +143,7 @@ impl Folders {
         self.runs_by(program, None, lacking, rng)
     }
 
-    /// Does the same as [`Folders::runs`] for a given cut.
+    /// Does the same as [`Folders::runs`] with a given unit.
     #[track_caller]
     fn runs_by(&self, program: &Program, unit: Option<Unit>, lacking: Lacking, rng: &mut Rng) -> Did {
         let inputs = random_inputs(program, rng);
@@ -185,7 +186,7 @@ fn items(request: &Request) -> BTreeMap<String, u64> {
     all
 }
 
-/// Returns a request for this many buckets of the toy program's component, inputs and OTs, in this cut.
+/// Returns a request for this many buckets of the toy program's component, inputs and OTs, with this unit.
 fn toys(unit: Unit, [slots, inputs, ots]: [u64; 3]) -> Request {
     let mut request = Request { inputs, ots, ..Request::default() };
     match unit {
@@ -206,7 +207,7 @@ fn filled_used_up_and_made(unit: Unit) {
     assert_eq!(of(&program, unit), toys(unit, [1, 2, 2]));
     let done = folders.good(TestedAction::Fill(&of(&program, unit).times(4).unwrap())).map(|did| did.filled);
     assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
-    // More items go into the same epoch while none of it was used.
+    // More items go into the same epoch while no item of it was used.
     let _ = folders.good(TestedAction::Fill(&toys(unit, [2, 0, 10])));
     assert_eq!(folders.left(), items(&toys(unit, [6, 8, 18])));
     for party in BOTH {
@@ -234,7 +235,7 @@ fn filled_used_up_and_made(unit: Unit) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("2 inputs more than the stock has"), "{why}");
     }
-    // Missing items are not added to a used epoch. A new epoch gets everything.
+    // A used epoch gets no more items. A new epoch gets everything that the program needs.
     assert_eq!(folders.runs_by(&two, Some(unit), Lacking::Make, &mut rng).made, Some(of(&two, unit)));
     assert_eq!(folders.left(), rest);
     assert_eq!(inventory::<Jimu>(&folders.store(Party::Garbler)).unwrap().len(), 2);
@@ -293,8 +294,8 @@ fn mixed() -> Program {
     program.finish().unwrap()
 }
 
-/// Components that compute the same function share buckets, even under different names. Each slot gets a
-/// bucket of its own, in any order, also from partly used batches.
+/// Components that compute the same function share buckets, even if their names differ. Each slot gets a
+/// bucket of its own, in any order and also from batches that are partly used.
 #[test]
 fn components_are_known_by_what_they_compute() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -326,16 +327,16 @@ fn gates_and_components_are_in_one_epoch() {
     for party in BOTH {
         let store = folders.store(party);
         let part = &inventory::<Jimu>(&store).unwrap()[0];
-        // By gates and by components, as far as inputs reach.
+        // The number of executions by gates and by components is limited by the inputs.
         assert_eq!(executions::<Jimu>(part, &store, &program).unwrap(), 2);
     }
     let units = [(); 2].map(|()| folders.runs(&program, Lacking::Refuse, &mut rng).promise.unwrap());
     assert_eq!(units.each_ref().map(Unit::of), [Unit::Components, Unit::Gates]);
-    // The epoch also has gates, so the security is that of the gates' offset.
+    // The epoch also has gates, so the computational security is that of the gates' offset.
     let bits = crate::computational_bits(&HashLevel::of_stock(40).unwrap(), Unit::Gates);
     assert!(units.iter().all(|security| security.computational_bits == bits));
     assert_eq!(inventory::<Jimu>(&folders.store(Party::Garbler)).unwrap().len(), 1);
-    // Parties that ask for different cuts do not run.
+    // Parties that ask for different units do not run.
     let _ = folders.good(TestedAction::Fill(&both));
     let bits = vec![false; 2];
     let results =
@@ -347,7 +348,7 @@ fn gates_and_components_are_in_one_epoch() {
     assert!(results.iter().any(|result| matches!(result, Err(Error::Mismatch(_)))));
     assert_eq!(folders.left(), {
         let mut left = items(&both);
-        // The gates that remained before.
+        // These are the gates that remained before.
         *left.get_mut("AND gates").unwrap() += 2;
         left
     });
@@ -378,7 +379,7 @@ fn row_25_other_buckets_than_there_are_slots_for_are_refused() {
     }
 }
 
-/// A program without AND gates needs the same items in every cut.
+/// A program without AND gates needs the same items with either unit.
 #[test]
 fn a_program_without_gates_takes_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -411,7 +412,7 @@ fn takes_from_many_batches(unit: Unit) {
     let buckets: BTreeSet<u64> = promise.batches.iter().map(|batch| batch.bucket_size).collect();
     assert!(buckets.len() > 1);
     assert_eq!(folders.left(), BTreeMap::new());
-    // The epoch's bound includes everything that was made in it.
+    // The epoch's bound includes every item that was made in it.
     assert_eq!(promise.epoch_bound_log2, Some(promise.bound_log2));
     let did = folders.runs_by(&program, Some(unit), Lacking::Make, &mut rng);
     assert_eq!(did.made, Some(of(&program, unit)));
@@ -431,7 +432,7 @@ fn row_23_a_program_skips_what_is_damaged() {
     }
 }
 
-/// A program uses batches of more than a hundred preprocessings, but no more than the promise allows.
+/// A program takes items from more than a hundred preprocessings, but from no more than the promise allows.
 #[test]
 fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     for unit in Unit::ALL {
@@ -453,7 +454,7 @@ fn a_program_draws_on_so_many_batches_as_keep_the_promise() {
     }
 }
 
-/// Row 19 of the attacks: a request for nothing, and inputs of another length, are refused.
+/// Row 19 of the table of attacks: a request for nothing, and inputs of another length, are refused.
 #[test]
 fn row_19_what_does_not_fit_is_refused() {
     let (folders, program) = (Folders::new(), toy());
@@ -463,8 +464,8 @@ fn row_19_what_does_not_fit_is_refused() {
     assert!(short.iter().all(|refused| matches!(refused, Err(Error::Input(_)))));
 }
 
-/// Row 21 of the attacks: an interrupted filling continues. Items of a completed step are not made again.
-/// Items of an interrupted step are never used, but its risk counts.
+/// Row 21 of the table of attacks: an interrupted filling continues. Items of a completed step are not made
+/// again. Items of an interrupted step are never used, but its risk counts.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     Unit::ALL.into_iter().for_each(interrupted_filling_goes_on);
@@ -476,7 +477,7 @@ fn interrupted_filling_goes_on(unit: Unit) {
     let garbled = if unit == Unit::Gates { msg::GATES } else { msg::HASHES };
     for (party, tag, count, made, attempts) in [
         // The garbler sends two positions of its log when the stores are compared, three in the first step,
-        // and then the first of the second step.
+        // and then the first one of the second step.
         (Party::Garbler, STAND, 6, 1, 0),
         (Party::Evaluator, STAND, 4, 0, 1),
         (Party::Garbler, garbled, 1, 0, 0),
@@ -517,7 +518,7 @@ fn challenges_that_are_given_up_close_an_epoch() {
 fn given_up_challenges_close_an_epoch(unit: Unit) {
     let asked = toys(unit, [10, 0, 0]);
     let (risk, level) = (asked.steps(40).unwrap()[0].risk(), HashLevel::of_stock(40).unwrap());
-    // So many attempts have a risk of more than half of the budget.
+    // The risk of this many attempts exceeds half of the budget.
     let folders = Folders::new();
     let enough = ((level.share(0.5) + 128.0).exp2() / risk as f64) as usize + 1;
     assert!(enough > 64, "{enough}");
@@ -525,15 +526,16 @@ fn given_up_challenges_close_an_epoch(unit: Unit) {
         let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &SeenMessages::default());
         let broken = folders.over(lines, TestedAction::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        // Other tests check the count of unused attempts over all epochs.
+        // The test removes the other limit, which counts all unused attempts over all epochs. Other tests
+        // check that limit.
         folders.0.forgive();
         let parts = inventory::<Jimu>(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
 }
 
-/// Rows 16, 20 and 21 of the attacks: a party may die at any point. Then the program's items are gone at both
-/// parties, no two programs have an input label in common, and the next programs are right.
+/// Rows 16, 20 and 21 of the table of attacks: a party may die at any point. Then the program's items are
+/// gone at both parties, no two programs have an input label in common, and the next programs are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     Unit::ALL.into_iter().for_each(nothing_is_used_twice);
@@ -585,8 +587,8 @@ enum How {
     Sends(Tag, usize),
 }
 
-/// Row 16 of the attacks: a failed check burns the epoch, whichever party's check fails, and however many
-/// items are left.
+/// Row 16 of the table of attacks: a failed check burns the epoch, whichever party's check fails, and however
+/// many items are left.
 #[test]
 fn row_16_a_cheat_burns_the_epoch() {
     use How::{Sends, State};
@@ -706,8 +708,8 @@ fn rubbish_but(place: usize, steps: &[Filling]) -> StateHook {
     })
 }
 
-/// Row 5 of the attacks: one good gate or copy is enough, at any position of any bucket. The first one may be
-/// bad, although the program and all others are soldered to it.
+/// Row 5 of the table of attacks: one good gate or copy is enough, at any position of any bucket. The first
+/// one may be bad, although the program and all others are soldered to it.
 #[test]
 fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
     for unit in Unit::ALL {
@@ -716,14 +718,14 @@ fn row_05_one_good_gate_or_copy_anywhere_is_enough() {
         let steps = asked.steps(40).unwrap();
         let bucket = steps[0].sizes.copies[0].bucket as usize;
         assert!(bucket > 4, "{bucket}");
-        // For the last position, a bucket has no good gate or copy.
+        // With the last value, a bucket has no good gate or copy.
         for place in [0, 1, 2, bucket / 2, bucket - 1, bucket] {
             let folders = Folders::new();
             let hooks = [dealt(Some(rubbish_but(place, &steps))), dealt(Some(known()))];
             let _ = folders.with(memory_pair(), hooks, TestedAction::Fill(&asked)).map(Result::unwrap);
             let mut rng = Rng::replayable("test inputs");
             if place < bucket {
-                // The programs use the first bucket of a batch, and other ones.
+                // One program uses the first bucket of a batch, and the other one further buckets.
                 for program in [&program, &three] {
                     let _ = folders.runs(program, Lacking::Refuse, &mut rng);
                 }
@@ -766,7 +768,8 @@ fn opposite(unit: Unit, steps: &[Filling]) -> StateHook {
 }
 
 /// A garbler that makes one gate or copy of a bucket give the opposite result reveals its input. The
-/// evaluator has the right outputs, burns nothing, sends the same messages, and remembers nothing.
+/// evaluator gets the right outputs, burns nothing more than usual, sends the same messages, and keeps no
+/// trace of the cheat.
 #[test]
 fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     Unit::ALL.into_iter().for_each(a_recovery_burns_nothing);
@@ -793,7 +796,7 @@ fn a_recovery_burns_nothing(unit: Unit) {
         recovered += u32::from(evaluator.recovered);
         let parts = inventory::<Jimu>(&folders.store(Party::Evaluator)).unwrap();
         assert!(parts.iter().all(|part| part.state.burned().is_none()));
-        // The garbler saw the same phases and bytes as in an honest run.
+        // The garbler sees the same phases and bytes as in an honest run.
         let seen = |did: &Did| {
             let here = did
                 .phases
@@ -825,7 +828,7 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let expected = [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, part, 7], [0, 1, 0]];
     assert!(counts.eq(expected));
     let all: u128 = steps.iter().map(Filling::risk).sum();
-    // The sum of the steps' risks, in units of 2^-128.
+    // This is the sum of the steps' risks, in units of 2^-128.
     assert!(all < 1 << 81 && all > 1 << 77, "{all}");
     let digests: BTreeSet<_> = steps.iter().map(|step| (step.request(), step.parameters())).collect();
     assert_eq!(digests.len(), 4, "all digests differ");
@@ -854,8 +857,9 @@ fn a_preprocessing_has_room_for_a_million_gates() {
     );
 }
 
-/// Components of a program are made in steps of their own. Each step has its part of the budget, and as many
-/// buckets as fit into both parties' memory. A component is refused if a single bucket of it is too large.
+/// Each component of a program is made in steps of its own. Each step has its part of the budget, and makes
+/// as many buckets as fit into both parties' memory. A component is refused if a single bucket of it is too
+/// large.
 #[test]
 fn components_are_cut_into_steps_that_fit_memory() {
     let aes = library::aes::aes_128().unwrap();

@@ -1,4 +1,4 @@
-//! Attacks of each party at every message, and between the steps.
+//! Attacks of each party on every message, and on the state between the steps.
 
 use super::*;
 use brickwork_testing::Replayable as _;
@@ -67,8 +67,8 @@ fn is_caught(end: &Result<Report, Error>, cheat: impl Into<brickwork_base::Cheat
     }
 }
 
-/// Opened values and answers are parts of combinations. Each of the garbler's openings and answers is altered
-/// in one place.
+/// The receiver checks opened values and answers by combinations. Each of the garbler's openings and answers
+/// is altered in one place.
 #[test]
 fn row_10_an_altered_opening_is_caught_by_its_check() {
     let program = library::millionaires().unwrap();
@@ -84,10 +84,11 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
             solder::parts(pairs).for_each(|_| all.extend([Cheat::Permutation, Cheat::Soldering]));
         }
         if unit == Unit::Components {
-            // The offsets of copies.
+            // These are for the offsets of copies.
             all.extend(vec![Cheat::Soldering; kinds.len()]);
         }
-        // The sums with the messages for reading, the garbler's inputs, and decoding values.
+        // These are for the sums with the messages for reading, for the garbler's inputs, and for decoding
+        // values.
         all.extend([Cheat::Permutation, Cheat::InputLabel, Cheat::Permutation]);
         for (nth, &cheat) in all.iter().enumerate() {
             let opened = (ihash::msg::OPENED, nth);
@@ -117,8 +118,8 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
     }
 }
 
-/// The hash of a component's tables binds the garbler before the challenge. Offsets have colour 1 only if the
-/// garbler's message is right.
+/// The hash of a component's tables binds the garbler before the challenge. The garbler's message about
+/// colours must be right, because otherwise an offset has another colour.
 #[test]
 fn row_05_altered_components_are_caught() {
     let altered = |tag: Tag, alter: Alter| {
@@ -133,7 +134,8 @@ fn row_05_altered_components_are_caught() {
     assert!(altered(msg::COLOURS, Box::new(all)).is_cheat(Cheat::Label));
 }
 
-/// Alters hashes of labels and of permutation messages, and hashes that replace drawn words.
+/// Alters hashes of labels and of permutation messages, and the hashes that turn random words into chosen
+/// ones.
 #[test]
 fn row_03_altered_hashes_are_caught() {
     let altered = |party, tag, nth, alter: fn(&mut Vec<u8>)| altered(Unit::Gates, party, (tag, nth), alter);
@@ -154,8 +156,8 @@ fn row_03_altered_hashes_are_caught() {
     is_caught(&ends[1], Cheat::OtOffset);
 }
 
-/// The seed of the challenge is sent after all proofs. A garbler that may still choose its answered symbols
-/// does not know it.
+/// The seed of the challenge is sent after all proofs. A garbler that can still choose the symbols for which
+/// it answers does not know the challenge.
 #[test]
 fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -184,14 +186,14 @@ fn row_15_altered_messages_of_the_evaluator_are_caught() {
             is_caught(&garbler, Cheat::OutputLabel);
             assert!(evaluator.is_ok());
         }
-        // Appends bits after the last one.
+        // The evaluator appends bits after the last one.
         let ends = altered(unit, Party::Evaluator, (msg::COMBINED, 0), |message| message.push(0));
         is_caught(&ends[0], Malformed::UnexpectedMessage);
     }
 }
 
-/// If the rows of all gates are wrong, an opened gate shows it. A single bad gate may be opened; otherwise
-/// the other gates of its bucket are good, and the outputs are right.
+/// If the rows of all gates are wrong, an opened gate shows this. If a single bad gate is not opened, the
+/// other gates of its bucket are good, and the outputs are right.
 #[test]
 fn row_05_wrong_rows_are_caught_or_do_no_harm() {
     let altered = |alter: Alter| altered(Unit::Gates, Party::Garbler, (msg::GATES, 0), alter);
@@ -228,7 +230,7 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
         let mut case = || Case::new(&program, sizes(&program, unit), &mut rng).inputs(&x, &y);
         let offset = case().lie(Party::Garbler, Point::Offset, |_, offset| offset[16 + 9] ^= 1);
         assert_eq!(ends_as(offset, Party::Garbler), caught);
-        // Hashes the label of bit 1 instead of that of 0.
+        // The garbler hashes the label of bit 1 instead of that of 0.
         let label = case().lie(Party::Garbler, Point::OtLabels, |delta, labels| add(labels, delta, [0]));
         assert_eq!(ends_as(label, Party::Garbler), caught);
     }
@@ -275,8 +277,9 @@ fn cut(program: &Program, unit: Unit, slots: u32, [bucket, opened]: [u32; 2]) ->
     Sizes { copies: vec![Bucketing { slots, bucket, opened }], ..sizes(program, unit) }
 }
 
-/// Bad gates give the other label. In a bucket with a good gate, the evaluator learns Δ, and reads the
-/// garbler's input. Both parties' outputs are right, and the evaluator's messages are the same as always.
+/// Bad gates give the other label of their output. In a bucket with a good gate, the evaluator learns Δ, and
+/// reads the garbler's input. Both parties' outputs are right, and the evaluator's messages are the same as
+/// always.
 #[test]
 fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_sees() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
@@ -294,8 +297,8 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
     }
 }
 
-/// The same for a copy of a component whose rows give the wrong label of an output. The label differs by the
-/// copy's own offset, and the evaluator knows the sum of this offset and the session's offset.
+/// The same holds for a copy of a component whose rows give the wrong label of an output. The label differs
+/// by the copy's own offset, and the evaluator knows the sum of this offset and the session's offset.
 #[test]
 fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
@@ -314,8 +317,8 @@ fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     }
 }
 
-/// With few gates: a garbler whose first gates compute NAND is detected if one of them is opened, and wins if
-/// a bucket contains only bad gates. Otherwise the evaluator recovers.
+/// With few gates, a garbler whose first gates compute NAND is detected if one of them is opened. It wins if
+/// a bucket contains only bad gates. In all other cases the evaluator recovers.
 #[test]
 fn row_05_bad_gates_win_as_often_as_they_must() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -342,17 +345,17 @@ fn row_05_bad_gates_win_as_often_as_they_must() {
     assert!((recovered - 4.0 / 15.0).abs() < 0.1, "{recovered}");
 }
 
-/// A word that is read with Δ is the sum with a message of its own. With a wrong sum, a party that knows Δ
-/// would read another input or output of the garbler. Each wrong sum is detected before anything is read, by
-/// an evaluator with Δ and by one without.
+/// A word that is read with Δ is opened as a sum with a message of its own. With a wrong sum, a party that
+/// knows Δ would read another input or output of the garbler. Each wrong sum is detected before anything is
+/// read, by an evaluator with Δ and by one without.
 #[test]
 fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset() {
     let (program, mut rng) = (products(6), Rng::replayable("test sums"));
     let layout = Layout::new(&program, Unit::Gates, 40, None).unwrap();
     let (bits, readable) = (layout.level().permutations.bits() as usize, layout.readable().count());
     assert_eq!(readable, 12, "the garbler's inputs and outputs");
-    // The messages that open gates (empty here), with messages and labels; then the solderings of inputs and
-    // of outputs; then the sums.
+    // The order of messages: those that open gates (empty here), with messages and labels; those of the
+    // solderings of inputs and of outputs; then the sums.
     let sums = 3 + 2 * 2;
     let mut ends = |gets_offset: bool, differences: Vec<(usize, u8)>| {
         let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng).dealt(&mut rng);
@@ -374,12 +377,12 @@ fn row_10_every_wrong_sum_of_what_is_read_is_found_also_by_who_gets_the_offset()
         let honest = if gets_offset { Ending::Recovered } else { Ending::Survived };
         assert_eq!(ends(gets_offset, Vec::new()), honest);
         for wire in 0..readable {
-            // The bit that would be read, and another bit.
+            // One difference changes the bit that would be read, and one changes another bit.
             for difference in [1, 1 << (1 + wire % 5), 63] {
                 assert_eq!(ends(gets_offset, vec![(wire, difference)]), caught, "{wire} {difference}");
             }
         }
-        // All wrong sums at once, and two that cancel when they are added up.
+        // All sums are wrong at once, or two of them are and cancel when they are added up.
         assert_eq!(ends(gets_offset, (0..readable).map(|wire| (wire, 1)).collect()), caught);
         assert_eq!(ends(gets_offset, vec![(2, 1), (9, 1)]), caught);
     }

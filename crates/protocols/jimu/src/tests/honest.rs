@@ -36,7 +36,7 @@ fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     }
 }
 
-/// Row 19 of the attacks: an input of another length is refused before anything is sent.
+/// Row 19 of the table of attacks: an input of another length is refused before anything is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
     let program = Arc::new(random_program(&mut Rng::replayable("test inputs")));
@@ -62,8 +62,8 @@ fn programs_of_the_library_give_what_they_should() {
     }
 }
 
-/// Each block of the gates' offset costs a bit of security: three blocks at s = 40, four above. The offsets
-/// of components are compressed, and all of them together cost one.
+/// Each block of the gates' offset costs a bit of security. There are three blocks at s = 40, and four at
+/// higher levels. The offsets of components are compressed, and all their blocks together cost one bit.
 #[test]
 fn what_computing_gains_is_reported() {
     for (security, bits) in [(40, 108.0), (64, 107.0), (80, 107.0)] {
@@ -96,16 +96,16 @@ fn rank(mut rows: Vec<(u128, u8)>) -> usize {
 
 /// The lowest bits of an offset's blocks, together with the watched symbols, reveal little about its
 /// compression. These bits reveal one bit of it rarely, two with probability below 2^-10, and three below
-/// 2^-19. This holds for any symbols that are watched when the points are drawn. In this test these are
-/// symbols of the word itself, and none is the first of a block, which would be known anyway.
+/// 2^-19. This holds for any symbols that are watched when the points are drawn. The test assumes that these
+/// are symbols of the word itself. None is the first of a block, which would be known anyway.
 #[test]
 fn known_bits_of_an_offset_tell_little_of_its_compression() {
     let mut rng = Rng::replayable("test watched symbols");
     for security in [40, 80] {
         let hash = parameters::HashLevel::of(security).unwrap().labels;
         let code = ihash::SymbolCode::new(&hash);
-        // Counts how often a bit is known and more than one, and adds up the gain of a guess at the offset:
-        // 2^lost.
+        // Counts how often one bit is known, and how often more, and adds up how much easier a guess of the
+        // offset becomes: 2^lost.
         let (mut told, mut more, mut gained, draws) = (0, 0, 0, 400);
         for _ in 0..draws {
             let mut hidden: Vec<usize> = (0..hash.l()).collect();
@@ -133,8 +133,8 @@ fn known_bits_of_an_offset_tell_little_of_its_compression() {
             gained += 1 << lost;
         }
         assert!(told > 0 && told < draws / 8 && more <= 4, "{security}: {told}, {more}");
-        // The gain of computing is less than a factor of 5/4. The bit that the promise leaves out would allow
-        // a factor of 2.
+        // Guessing becomes easier by less than a factor of 5/4. The promise subtracts one bit, which allows a
+        // factor of 2.
         assert!(4 * gained < 5 * draws, "{security}: {gained} of {draws}");
     }
 }
